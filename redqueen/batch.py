@@ -1,0 +1,160 @@
+"""From trajectories to rows: which tokens are learned from, and how much each counts.
+
+`pack` lays turns end to end where each prompt extends the words before it (an append-only
+conversation costs its length once) and starts a new row where a prompt is fresh. Example, with
+`.` for tokens of prompts and `#` for the seat's own words:
+
+    turn 1  ....##          one row   ....##..##     where turn 2's prompt is turn 1 and two new tokens
+    turn 2  ....##..##      two rows  ....##  .....##    where turn 2's prompt is a fresh one
+
+A token that was forced (one legal token left) was no choice: it carries no weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from redqueen.types import Batch, Constraint, Likelihoods, Trajectory, Turn
+
+Weigh = Callable[[np.ndarray], np.ndarray]  # [B, T] bool, own free words -> [B, T] float
+
+
+def token_mean(own: np.ndarray) -> np.ndarray:
+    """Every own token of the batch counts the same (DAPO); the weights sum to one."""
+    return own / max(own.sum(), 1)
+
+
+def row_mean(own: np.ndarray) -> np.ndarray:
+    """Every row counts the same, and every token within its row (GRPO); the weights sum to one."""
+    rows = own.any(axis=1).sum()
+    return own / np.maximum(own.sum(axis=1, keepdims=True), 1) / max(rows, 1)
+
+
+@dataclass(frozen=True)
+class ConstantMean:
+    """Every token counts 1 / (rows x length) whatever the rows' lengths (Dr. GRPO). The weights sum
+    to the mean row length over `length`: a constant, so losses are still blind to batching."""
+
+    length: int
+
+    def __call__(self, own: np.ndarray) -> np.ndarray:
+        return own / (max(len(own), 1) * self.length)
+
+
+def pack(
+    trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], weigh: Weigh = token_mean
+) -> Batch:
+    """One batch of the trajectories' own words. `advantages` holds [N] for each trajectory.
+
+    Refuses (AssertionError) the words of more than one player, and advantages that do not fit.
+    """
+    writers = {turn.reply.player for trajectory in trajectories for turn in trajectory.turns}
+    assert len(writers) <= 1, f"one batch holds the words of one player, not of {sorted(writers)}"
+    assert len(trajectories) == len(advantages), "one array of advantages for each trajectory"
+    rows: list[_Row] = []
+    for trajectory, credit in zip(trajectories, advantages, strict=True):
+        assert len(credit) == len(trajectory.turns), "one advantage for each turn"
+        row: _Row | None = None
+        for turn, advantage in zip(trajectory.turns, credit, strict=True):
+            if row is None or not row.continues_in(turn):
+                row = _Row()
+                rows.append(row)
+            row.append(turn, float(advantage))
+    return _stack([row for row in rows if row.learns], weigh)
+
+
+class _Row:
+    """Tokens of one row as they are laid down."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.spans: list[tuple[int, Turn, float]] = []  # where each turn's own words begin
+        self.learns = False
+
+    def continues_in(self, turn: Turn) -> bool:
+        prompt = turn.reply.prompt_tokens
+        return len(prompt) >= len(self.tokens) and prompt[: len(self.tokens)].tolist() == self.tokens
+
+    def append(self, turn: Turn, advantage: float) -> None:
+        reply = turn.reply
+        self.tokens.extend(reply.prompt_tokens[len(self.tokens) :].tolist())
+        self.spans.append((len(self.tokens), turn, advantage))
+        self.tokens.extend(reply.tokens.tolist())
+        self.learns |= any(free_positions(reply.legal_tokens, tuple(reply.tokens.tolist())))
+
+
+@lru_cache(maxsize=65536)
+def free_positions(legal: tuple[tuple[int, ...], ...], tokens: tuple[int, ...]) -> tuple[bool, ...]:
+    """[R] whether the speaker had more than one legal token at each position of its reply."""
+    if not legal:
+        return (True,) * len(tokens)
+    return tuple(
+        len({reply[at] for reply in legal if reply[:at] == tokens[:at] and len(reply) > at}) > 1
+        for at in range(len(tokens))
+    )
+
+
+def _stack(rows: Sequence[_Row], weigh: Weigh) -> Batch:
+    count, width = len(rows), max((len(row.tokens) for row in rows), default=0)
+    tokens = np.zeros((count, width), dtype=np.int64)
+    own = np.zeros((count, width), dtype=bool)
+    sampled, advantages = np.zeros((count, width)), np.zeros((count, width))
+    versions = np.zeros(count, dtype=np.int64)
+    constraints = []
+    for number, row in enumerate(rows):
+        tokens[number, : len(row.tokens)] = row.tokens
+        held = []
+        for start, turn, advantage in row.spans:
+            reply = turn.reply
+            span = slice(start, start + len(reply.tokens))
+            own[number, span] = free_positions(reply.legal_tokens, tuple(reply.tokens.tolist()))
+            sampled[number, span] = reply.logprobs
+            advantages[number, span] = advantage
+            if reply.legal_tokens:
+                held.append(Constraint(start, reply.legal_tokens))
+        versions[number] = min(turn.reply.version for _, turn, _ in row.spans)
+        constraints.append(tuple(held))
+    return Batch(
+        tokens=torch.from_numpy(tokens),
+        loss_weights=torch.from_numpy(np.asarray(weigh(own), dtype=np.float64)),
+        sampled_logprobs=torch.from_numpy(sampled),
+        advantages=torch.from_numpy(advantages),
+        versions=torch.from_numpy(versions),
+        lengths=torch.tensor([len(row.tokens) for row in rows], dtype=torch.int64),
+        constraints=tuple(constraints),
+    )
+
+
+def take(batch: Batch, rows: torch.Tensor) -> Batch:
+    """Some rows of a batch, [n] int, with the weights they have in the whole: losses of parts add up."""
+    reference = batch.reference
+    return replace(
+        batch,
+        tokens=batch.tokens[rows],
+        loss_weights=batch.loss_weights[rows],
+        sampled_logprobs=batch.sampled_logprobs[rows],
+        advantages=batch.advantages[rows],
+        versions=batch.versions[rows],
+        lengths=batch.lengths[rows],
+        constraints=tuple(batch.constraints[row] for row in rows.tolist()),
+        pairs=None if batch.pairs is None else batch.pairs[rows],
+        reference=None if reference is None else take_likelihoods(reference, rows),
+    )
+
+
+def take_likelihoods(likelihoods: Likelihoods, rows: torch.Tensor) -> Likelihoods:
+    """Some rows of likelihoods, [n] int."""
+    legal = likelihoods.legal_logprobs
+    return Likelihoods(
+        likelihoods.logprobs[rows], likelihoods.entropies[rows], None if legal is None else legal[rows]
+    )
+
+
+def beside(batch: Batch, reference: Likelihoods) -> Batch:
+    """The batch with what a frozen policy thinks of its rows."""
+    return replace(batch, reference=reference)

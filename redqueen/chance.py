@@ -1,0 +1,47 @@
+"""All chance: seeds and draws derived by counter, so that nothing depends on what else is in flight.
+
+A seed is a 64-bit integer. `derive(seed, step, match, seat, turn)` names one point of a run; the
+same path gives the same number on every machine (Python's own `hash` is salted and is not used).
+The mixer is SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators").
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+_MASK = (1 << 64) - 1
+
+
+def _mix(value: int) -> int:
+    value = (value + 0x9E3779B97F4A7C15) & _MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+    return value ^ (value >> 31)
+
+
+def derive(seed: int, *path: int | str) -> int:
+    """The seed at a path below another seed. Strings count by their bytes."""
+    value = _mix(seed & _MASK)
+    for part in path:
+        number = zlib.crc32(part.encode()) | (1 << 40) if isinstance(part, str) else part
+        value = _mix(value ^ _mix(number & _MASK))
+    return value
+
+
+def uniform(seed: int, counter: int = 0) -> float:
+    """A float in [0, 1) with 53 random bits: draw number `counter` of a seed."""
+    return (_mix(_mix(seed & _MASK) ^ _mix(counter)) >> 11) * 2.0**-53
+
+
+def pick(probabilities: Sequence[float], draw: float) -> int:
+    """The index that a uniform draw selects from probabilities that sum to one (up to rounding)."""
+    total = 0.0
+    last = 0
+    for index, probability in enumerate(probabilities):
+        if probability > 0.0:
+            last = index
+            total += probability
+            if draw < total:
+                return index
+    return last  # the draw fell into what rounding lost

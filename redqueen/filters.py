@@ -1,0 +1,64 @@
+"""What is left out: trajectories before the estimate, words after it, rows after `pack`.
+
+Where a filter stands decides what it changes. Before the estimate the dropped trajectories are in
+no mean and no deviation. After it they still are, and keep their share of the loss weights.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from redqueen.protocols import Key
+from redqueen.types import Batch, Trajectory
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def drop_truncated(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """The trajectories in which no reply was cut off. Before the estimate: survivors are compared
+    with survivors only."""
+    return [trajectory for trajectory in trajectories if not any(turn.reply.truncated for turn in trajectory.turns)]
+
+
+def mute_truncated(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The advantages, [N] each, with zero for turns that were cut off: neither learned nor unlearned.
+    After the estimate: their rewards were counted, and their tokens still count in the loss weights."""
+    return [
+        np.where([turn.reply.truncated for turn in trajectory.turns], 0.0, given)
+        for trajectory, given in zip(trajectories, advantages, strict=True)
+    ]
+
+
+def own_score(trajectory: Trajectory) -> float:
+    """The game's score of the seat, without bonus or penalty."""
+    return float(trajectory.episode.outcome.scores[trajectory.seat])
+
+
+def drop_even_groups(
+    trajectories: Sequence[Trajectory], key: Key, measure: Callable[[Trajectory], float] = own_score
+) -> list[Trajectory]:
+    """The trajectories of groups whose measures differ, and those that are alone in their group: the rule by
+    which DAPO's dynamic sampling keeps what it drew. A group that is all right or all wrong teaches nothing.
+
+    What is left is of middling difficulty: its mean reward is no measure of progress.
+    """
+    groups: dict[Hashable, list[float]] = defaultdict(list)
+    for trajectory in trajectories:
+        groups[key(trajectory, 0)].append(measure(trajectory))
+    kept = {name for name, measures in groups.items() if len(measures) == 1 or max(measures) > min(measures)}
+    return [trajectory for trajectory in trajectories if key(trajectory, 0) in kept]
+
+
+def rows_with_advantage(batch: Batch) -> Tensor:
+    """[n] int, the rows in which some word has weight and an advantage other than zero, for `take`.
+
+    Taking only these is exact, since a taken row keeps the weight it had: the same loss and gradient,
+    for any objective whose loss of a token is proportional to its advantage. With a KL penalty or an entropy
+    bonus it is not: those also speak where the advantage is zero.
+    """
+    return ((batch.loss_weights != 0) & (batch.advantages != 0)).any(dim=1).nonzero().squeeze(1)

@@ -1,0 +1,102 @@
+"""How a game speaks: asking a seat, asking again after an illegal reply, and forfeits.
+
+A game that uses `ask` states its rule for illegal replies in one place: `retries` more chances,
+each shown what was wrong, then the forfeit that the game declares. A reply in which no action was
+found arrives as the empty string, so it falls under the same rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, fields, replace
+
+from redqueen.types import Ask, Message, Outcome, Reply, Seat
+
+GAME = "game"
+NOT_RULES = ("retries", "name", "roles", "zero_sum", "perfect_information")  # fields that do not go into a title
+
+
+def told(text: str) -> tuple[Message, ...]:
+    """One message from the game."""
+    return (Message(GAME, text),)
+
+
+def titled(title: str, game: object) -> str:
+    """The title, followed by the rules that differ from their defaults: "liars_dice(sides=4)"."""
+    rules = [field for field in fields(game) if field.name not in NOT_RULES]  # type: ignore[arg-type]
+    changed = [(field.name, getattr(game, field.name)) for field in rules if getattr(game, field.name) != field.default]
+    return f"{title}({','.join(f'{name}={value}' for name, value in changed)})" if changed else title
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a seat said in the end, and how it came to it."""
+
+    text: str  # stripped
+    legal: bool
+    messages: tuple[Message, ...]  # the conversation up to and with this reply
+    attempts: int  # how often the seat was asked, at least once
+
+
+def ask(
+    seat: Seat, messages: tuple[Message, ...], choices: Sequence[str] = (), retries: int = 0
+) -> Generator[list[Ask], list[Reply], str]:
+    """What the seat said, stripped. With choices, an illegal reply is asked for again at most
+    `retries` times; the last reply is returned whether legal or not, for the game to judge."""
+    (answer,) = yield from ask_together([Ask(seat, messages, tuple(choices))], retries)
+    return answer.text
+
+
+def not_among_choices(question: Ask, text: str) -> str:
+    """What is wrong with a reply to a question with listed choices; "" if nothing is."""
+    return not_legal(text, question.choices) if question.choices and text not in question.choices else ""
+
+
+def ask_together(
+    questions: Sequence[Ask], retries: int = 0, objection: Callable[[Ask, str], str] = not_among_choices
+) -> Generator[list[Ask], list[Reply], list[Answer]]:
+    """What several seats said at the same moment, in the order of the questions.
+
+    A reply to which there is an objection is asked for again at most `retries` times, the objection
+    shown; only the seats at fault are asked again.
+    """
+    asks = list(questions)
+    answers: dict[int, Answer] = {}
+    waiting = list(range(len(asks)))
+    for attempt in range(1, retries + 2):
+        replies = yield [asks[number] for number in waiting]
+        at_fault = []
+        for number, reply in zip(waiting, replies, strict=True):
+            question, text = asks[number], reply.text.strip()
+            conversation = (*question.messages, Message(str(question.seat), text))
+            complaint = objection(question, text)
+            answers[number] = Answer(text, not complaint, conversation, attempt)
+            if complaint:
+                asks[number] = replace(question, messages=(*conversation, Message(GAME, complaint)))
+                at_fault.append(number)
+        waiting = at_fault
+        if not waiting:
+            break
+    return [answers[number] for number in range(len(asks))]
+
+
+def not_legal(text: str, choices: Sequence[str]) -> str:
+    """The words that a seat is shown after an illegal reply."""
+    return f"{not_understood(text)} Reply with exactly one of: {', '.join(choices)}."
+
+
+def not_understood(text: str) -> str:
+    return f"{text[:80]!r} is not a legal reply." if text else "No reply in the stated format was found."
+
+
+def forfeit(seat: Seat, seats: Sequence[Seat], stake: float, text: str = "") -> Outcome:
+    """The offender loses the stake and the others share it, so that a zero-sum game stays one.
+    A game in which all win or lose together passes its own outcome instead."""
+    others = [other for other in seats if other != seat]
+    scores = {other: stake / len(others) for other in others} | {seat: -stake}
+    return Outcome({s: scores[s] for s in seats}, offence(seat, text))
+
+
+def offence(seat: Seat, text: str) -> dict[str, str]:
+    """The facts of a forfeit: who broke the rules, and whether with an illegal or a malformed reply."""
+    return {"forfeit": str(seat), "reason": "illegal" if text else "malformed"}

@@ -1,0 +1,58 @@
+"""What keeps a loss blind to batching: weighted sums over own words, and sums of objectives.
+
+Each token carries its share of the whole batch's loss, so the losses and metrics of any parts of a
+batch add up to those of the whole. Nothing in here, or in the objectives built on it, divides by a
+count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from redqueen.protocols import Objective
+from redqueen.types import Batch, Likelihoods, Metrics
+
+
+def own_words(batch: Batch) -> Tensor:
+    """[B, T] bool, where the batch learns."""
+    return batch.loss_weights != 0
+
+
+def weighted_sum(batch: Batch, per_token: Tensor) -> Tensor:
+    """The sum of a [B, T] quantity under the loss weights; what stands elsewhere than on own words is not read."""
+    return (batch.loss_weights * torch.where(own_words(batch), per_token, 0.0)).sum()
+
+
+def measured(batch: Batch, per_token: Tensor) -> float:
+    """The same sum for a log: a mean over own words where the weights sum to one."""
+    return float(weighted_sum(batch, per_token.detach()))
+
+
+def log_ratios(likelihoods: Likelihoods, batch: Batch) -> Tensor:
+    """[B, T] log of policy over the policy that wrote the word; zero elsewhere than on own words."""
+    return torch.where(own_words(batch), likelihoods.logprobs - batch.sampled_logprobs, 0.0)
+
+
+@dataclass(frozen=True, init=False)
+class Sum:
+    """Objectives added up: `Sum(ClippedRatio(), EntropyBonus(0.01))`. Each names its metrics differently."""
+
+    parts: tuple[Objective, ...]
+
+    def __init__(self, *parts: Objective) -> None:
+        assert parts, "a sum needs at least one objective"
+        object.__setattr__(self, "parts", parts)
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        loss, metrics = self.parts[0](likelihoods, batch)
+        metrics = dict(metrics)
+        for part in self.parts[1:]:
+            more, measures = part(likelihoods, batch)
+            loss = loss + more
+            twice = metrics.keys() & measures.keys()
+            assert not twice, f"two parts of a sum both report {', '.join(sorted(twice))}"
+            metrics.update(measures)
+        return loss, metrics

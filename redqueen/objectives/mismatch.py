@@ -1,0 +1,79 @@
+"""Words written by another policy than the one an update starts from: an older one, or the same
+weights in another engine.
+
+    batch = corrected(batch, learner.likelihoods(batch), TokenTruncated(2.0))
+    learner.update(batch, ClippedRatio())
+
+The weight w = start of the update / writer goes into the advantages, to which every policy-gradient
+loss is proportional, and so leaves KL and entropy alone; the ratio is then measured from the start of
+the update (decoupled PPO of AReaL). A word rejected by a weight of zero keeps its share of the loss
+weights. Do not correct a batch whose ratio is to be taken to the writer itself: it would count twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from redqueen.objectives.additive import own_words
+from redqueen.types import Batch, Likelihoods
+
+Weigh = Callable[[Tensor, Tensor], Tensor]  # log w and own words, both [B, T] -> weights [B, T]
+
+
+def corrected(batch: Batch, start: Likelihoods, weigh: Weigh) -> Batch:
+    """The batch as if `start`, the learner's likelihoods before the update, had written it."""
+    own = own_words(batch)
+    start_logprobs = start.logprobs.detach()
+    log_weights = torch.where(own, start_logprobs - batch.sampled_logprobs, 0.0).clamp(-20.0, 20.0)
+    advantages = torch.where(own, batch.advantages * weigh(log_weights, own), 0.0)
+    return replace(batch, advantages=advantages, sampled_logprobs=start_logprobs)
+
+
+@dataclass(frozen=True)
+class TokenTruncated:
+    """min(w, cap) for each word (TIS)."""
+
+    cap: float = 2.0
+
+    def __call__(self, log_weights: Tensor, own: Tensor) -> Tensor:
+        return log_weights.exp().clamp(max=self.cap)
+
+
+@dataclass(frozen=True)
+class RowTruncated:
+    """min(product of w over the row, cap) for each word of the row."""
+
+    cap: float = 2.0
+
+    def __call__(self, log_weights: Tensor, own: Tensor) -> Tensor:
+        row = log_weights.sum(dim=1, keepdim=True).clamp(-20.0, 20.0).exp().clamp(max=self.cap)
+        return row.expand_as(log_weights)
+
+
+@dataclass(frozen=True)
+class TokenMasked:
+    """w where it lies within [least, most], else zero (IcePop; AReaL with least 0, most 5)."""
+
+    least: float = 0.5
+    most: float = 2.0
+
+    def __call__(self, log_weights: Tensor, own: Tensor) -> Tensor:
+        weights = log_weights.exp()
+        return torch.where((weights >= self.least) & (weights <= self.most), weights, 0.0)
+
+
+@dataclass(frozen=True)
+class RowMasked:
+    """The geometric mean of w over a row for each of its words where it lies within [least, most], else zero."""
+
+    least: float = 0.5
+    most: float = 2.0
+
+    def __call__(self, log_weights: Tensor, own: Tensor) -> Tensor:
+        words = own.sum(dim=1, keepdim=True).clamp(min=1)
+        weights = (log_weights.sum(dim=1, keepdim=True) / words).exp().expand_as(log_weights)
+        return torch.where((weights >= self.least) & (weights <= self.most), weights, 0.0)

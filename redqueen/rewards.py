@@ -1,0 +1,232 @@
+"""What is rewarded: functions of a finished episode, and the trajectories that they make.
+
+A reward gives every seat one number for each of its turns, [N]. What falls to a seat while another
+moves goes to the seat's own previous turn, so that a seat which does not move last still learns of
+its loss; a seat that never spoke has no turn and makes no trajectory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from redqueen.protocols import Player, Reward
+from redqueen.types import Episode, RedQueenError, Seat, Trajectory, Turn
+
+
+def score(episodes: Sequence[Episode], *rewards: Reward) -> list[Trajectory]:
+    """One trajectory for each seat that spoke, episode by episode, with the sum of the rewards."""
+    if not rewards:
+        raise RedQueenError("score needs at least one reward after the episodes, such as payoff")
+    trajectories = []
+    for episode in episodes:
+        given = [(reward, reward(episode)) for reward in rewards]
+        for seat, turns in spoken_turns(episode).items():
+            if turns:
+                total = np.zeros(len(turns))
+                for reward, by_seat in given:
+                    total = total + _checked(reward, episode, by_seat, seat, len(turns))
+                trajectories.append(Trajectory(episode, seat, turns, total))
+    return trajectories
+
+
+def _checked(reward: Reward, episode: Episode, by_seat: dict[Seat, np.ndarray], seat: Seat, turns: int) -> np.ndarray:
+    if seat not in by_seat:
+        raise RedQueenError(f"reward {reward!r:.60} says nothing of the seat {seat} of {episode.game!r}")
+    rewards = np.asarray(by_seat[seat], dtype=np.float64)
+    if rewards.shape != (turns,) or not np.isfinite(rewards).all():
+        raise RedQueenError(
+            f"reward {reward!r:.60} must give the seat {seat} of {episode.game!r} {turns} finite numbers, one for "
+            f"each turn, not {rewards!s:.60}"
+        )
+    return rewards
+
+
+def spoken_by(player: Player, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """The trajectories whose words are this player's. A frozen copy has a name of its own
+    ("learner@12"), so what a past self said is left out."""
+    kept = []
+    for trajectory in trajectories:
+        authors = {turn.reply.player for turn in trajectory.turns}
+        assert len(authors) == 1, f"one seat of one match is held by one player, not by {sorted(authors)}"
+        if authors == {player.name}:
+            kept.append(trajectory)
+    return kept
+
+
+def spoken_turns(episode: Episode) -> dict[Seat, tuple[Turn, ...]]:
+    """The turns of every seat at the table, in the order spoken; none for who never spoke."""
+    turns: dict[Seat, list[Turn]] = {seat: [] for seat in episode.seats}
+    for turn in episode.turns:
+        if turn.ask.seat not in turns:
+            raise RedQueenError(f"game {episode.game!r} let the seat {turn.ask.seat} speak but gave it no score")
+        turns[turn.ask.seat].append(turn)
+    return {seat: tuple(spoken) for seat, spoken in turns.items()}
+
+
+# --- results of the game ---------------------------------------------------------------------
+
+
+def payoff(episode: Episode) -> dict[Seat, np.ndarray]:
+    """Each seat's final score on its last own turn, zeros before."""
+    return _at_the_end(episode, {seat: float(episode.outcome.scores[seat]) for seat in episode.seats})
+
+
+def win_draw_loss(episode: Episode) -> dict[Seat, np.ndarray]:
+    """1, 0 or -1 on each seat's last own turn: the sign of its score."""
+    return _at_the_end(episode, {seat: float(np.sign(episode.outcome.scores[seat])) for seat in episode.seats})
+
+
+def gains(episode: Episode) -> dict[Seat, np.ndarray]:
+    """What fell to a seat (`Outcome.facts["gains"]`), on its latest own turn at or before the turn
+    after which it fell; what fell before a seat's first turn goes to that turn.
+
+    Nothing is lost or counted twice: the rewards of a seat that spoke sum to its score.
+    """
+    if "gains" not in episode.outcome.facts:
+        raise RedQueenError(f"game {episode.game!r} reports no gains turn by turn: reward its payoff instead")
+    rewards = {seat: np.zeros(len(turns)) for seat, turns in spoken_turns(episode).items()}
+    sums = dict.fromkeys(episode.seats, 0.0)
+    named = {str(seat): seat for seat in episode.seats}
+    for after, by_name in episode.outcome.facts["gains"]:
+        for name, gain in by_name.items():
+            if name not in named:
+                raise RedQueenError(f"game {episode.game!r} reports a gain of {name!r}, who is not at the table")
+            seat = named[name]
+            sums[seat] += gain
+            if len(rewards[seat]):
+                spoken = sum(turn.ask.seat == seat for turn in episode.turns[: after + 1])
+                rewards[seat][max(spoken - 1, 0)] += gain
+    for seat, gained in sums.items():
+        if not np.isclose(gained, episode.outcome.scores[seat]):
+            raise RedQueenError(
+                f"game {episode.game!r} scores the seat {seat} {episode.outcome.scores[seat]:g}, but its gains sum to "
+                f"{gained:g}"
+            )
+    return rewards
+
+
+@dataclass(frozen=True)
+class ForfeitScores:
+    """Another reward, except after a forfeit: then these, on each seat's last own turn.
+
+    SPIRAL's code: offender -1.5, others 0.5. MARS's: offender -(stake + 10), others 0. Neither sums
+    to zero, which moves the equilibrium of a zero-sum game; `payoff` alone keeps the game's own rule.
+    """
+
+    otherwise: Reward
+    offender: float
+    others: float
+
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        offender = episode.outcome.facts.get("forfeit")
+        if offender is None:
+            return self.otherwise(episode)
+        return _at_the_end(
+            episode, {seat: self.offender if str(seat) == offender else self.others for seat in episode.seats}
+        )
+
+
+def _at_the_end(episode: Episode, finals: dict[Seat, float]) -> dict[Seat, np.ndarray]:
+    rewards = {seat: np.zeros(len(turns)) for seat, turns in spoken_turns(episode).items()}
+    for seat, final in finals.items():
+        rewards[seat][-1:] = final  # a seat that never spoke has no last turn
+    return rewards
+
+
+# --- how it was said -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FormatBonus:
+    """A bonus for each turn in the stated format with a legal reply (MARS: +0.05).
+
+    A turn earns none if no action was found in it, if it was cut off, if its reply is not one of
+    the listed choices, or if it is the last turn of a seat that forfeited.
+    """
+
+    bonus: float = 0.05
+
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        forfeit = episode.outcome.facts.get("forfeit")
+        rewards = {}
+        for seat, turns in spoken_turns(episode).items():
+            rewards[seat] = np.array([self.bonus if _well_formed(turn) else 0.0 for turn in turns])
+            if str(seat) == forfeit:
+                rewards[seat][-1:] = 0.0
+        return rewards
+
+
+def _well_formed(turn: Turn) -> bool:
+    choices, reply = turn.ask.choices, turn.reply
+    return not reply.malformed and not reply.truncated and (not choices or reply.text.strip() in choices)
+
+
+@dataclass(frozen=True)
+class LengthPenalty:
+    """MARS's price for long turns, as its code has it (the paper's formula has another sign):
+
+        c = 1 - (L - shortest) / (longest - shortest),   reward = alpha * min(c, 0)
+
+    so a turn of L <= longest tokens costs nothing and the price then grows linearly.
+    """
+
+    shortest: int = 11
+    longest: int = 2048
+    alpha: float = 0.5
+
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        return _each_turn(episode, self._price)
+
+    def _price(self, turn: Turn) -> float:
+        share = 1.0 - (len(turn.reply.tokens) - self.shortest) / (self.longest - self.shortest)
+        return self.alpha * min(share, 0.0)
+
+
+@dataclass(frozen=True)
+class OverlongPenalty:
+    """DAPO's soft overlong punishment of a turn of L tokens:
+
+        reward = min(-(L - (longest - buffer)) / buffer * factor, 0)
+
+    nothing up to `longest - buffer` tokens, `-factor` at `longest`.
+    """
+
+    longest: int = 20480
+    buffer: int = 4096
+    factor: float = 1.0
+
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        return _each_turn(episode, self._price)
+
+    def _price(self, turn: Turn) -> float:
+        over = len(turn.reply.tokens) - (self.longest - self.buffer)
+        return min(-over / self.buffer * self.factor, 0.0)
+
+
+def _each_turn(episode: Episode, price: Callable[[Turn], float]) -> dict[Seat, np.ndarray]:
+    return {seat: np.array([price(turn) for turn in turns]) for seat, turns in spoken_turns(episode).items()}
+
+
+# --- staying near a reference ----------------------------------------------------------------
+
+
+def kl_in_reward(
+    trajectories: Sequence[Trajectory], reference_logprobs: Sequence[Sequence[np.ndarray]], beta: float
+) -> list[Trajectory]:
+    """The trajectories with `beta * sum(sampled - reference)` over a turn's tokens taken off its reward.
+
+    This is the estimator k1, the only one that belongs in a reward. `reference_logprobs` holds [R] for each turn
+    of each trajectory. Give this or a `KLPenalty` in the loss, not both; and note that estimators which divide by a
+    deviation then rescale the game's own reward too.
+    """
+    shifted = []
+    for trajectory, references in zip(trajectories, reference_logprobs, strict=True):
+        prices = []
+        for turn, reference in zip(trajectory.turns, references, strict=True):
+            assert turn.reply.logprobs.shape == reference.shape, "one reference log-probability for each token"
+            prices.append(beta * float(np.sum(turn.reply.logprobs - reference)))
+        shifted.append(replace(trajectory, rewards=trajectory.rewards - np.array(prices)))
+    return shifted

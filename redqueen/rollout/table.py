@@ -1,0 +1,92 @@
+"""One match in progress: it asks its game who must speak, and hands over what was said.
+
+A table derives the chance of the game and of every reply from the match's seed, and remembers each
+seat's turns, so that a player can continue its own words instead of reading them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from redqueen.chance import derive
+from redqueen.protocols import Play
+from redqueen.types import Ask, Episode, Match, Message, Outcome, RedQueenError, Reply, Seat, Turn
+
+MAX_TURNS = 10_000  # a game that asks more often than this never ends
+
+
+class Table:
+    """A match being played. While `outcome` is None, `asks` await their replies."""
+
+    def __init__(
+        self, match: Match, seed: int, max_turns: int = MAX_TURNS, rng: Random | None = None
+    ) -> None:
+        self.match = match
+        self.seed = seed
+        self.turns: list[Turn] = []
+        self.asks: list[Ask] = []
+        self.outcome: Outcome | None = None
+        self._max_turns = max_turns
+        self._past: dict[Seat, tuple[Turn, ...]] = {}
+        self._play: Play = match.game.play(match.task, rng or Random(derive(seed, "game")))
+        self._advance(lambda: next(self._play))
+
+    def hear(self, replies: Sequence[Reply]) -> None:
+        """Takes one reply to each of `asks`, in their order, and plays on to the next asks."""
+        for ask, reply in zip(self.asks, replies, strict=True):
+            if type(reply) is not Reply or type(reply.text) is not str:
+                raise RedQueenError(
+                    f"player {self.match.cast[ask.seat.role].name!r} must answer with a Reply whose text is a "
+                    f"string, not {type(reply).__name__}"
+                )
+            turn = Turn(ask, reply)
+            self.turns.append(turn)
+            self._past[ask.seat] = (*self._past.get(ask.seat, ()), turn)
+        if len(self.turns) > self._max_turns:
+            raise RedQueenError(
+                f"game {self.match.game.name!r} has asked more than {self._max_turns:,} times in one match and does "
+                "not end: its play() must return an Outcome"
+            )
+        sent = list(replies)
+        self._advance(lambda: self._play.send(sent))
+
+    def episode(self) -> Episode:
+        """The record of the finished match."""
+        assert self.outcome is not None, "the match is not over"
+        game, seats = self.match.game, tuple(self.outcome.scores)
+        return Episode(game.name, self.match.task, self.seed, tuple(self.turns), self.outcome, seats)
+
+    def _advance(self, step: Any) -> None:
+        try:
+            asks = step()
+        except StopIteration as stop:
+            self.asks, self.outcome = [], self._checked_outcome(stop.value)
+            return
+        self.asks = [self._seated(ask) for ask in self._checked_asks(asks)]
+
+    def _seated(self, ask: Ask) -> Ask:
+        past = self._past.get(ask.seat, ())
+        seed = derive(self.seed, ask.seat.role, ask.seat.number, len(past))
+        return Ask(ask.seat, ask.messages, ask.choices, past, seed)
+
+    def _checked_asks(self, asks: object) -> list[Ask]:
+        game = self.match.game.name
+        if not isinstance(asks, list) or not asks or not all(isinstance(ask, Ask) for ask in asks):
+            raise RedQueenError(f"game {game!r} must yield a list of Ask objects, not {asks!r:.80}")
+        for ask in asks:
+            if ask.seat.role not in self.match.cast:
+                raise RedQueenError(
+                    f"game {game!r} asks the seat {ask.seat}, but its roles are {', '.join(self.match.cast)}"
+                )
+            if not ask.messages or not all(isinstance(message, Message) for message in ask.messages):
+                raise RedQueenError(f"game {game!r} must show the seat {ask.seat} a tuple of Message objects")
+        return asks
+
+    def _checked_outcome(self, outcome: object) -> Outcome:
+        if not isinstance(outcome, Outcome):
+            raise RedQueenError(
+                f"game {self.match.game.name!r} must return an Outcome from play(), not {outcome!r:.80}"
+            )
+        return outcome

@@ -1,0 +1,209 @@
+"""Every noun of the library: plain data, no behaviour beyond a property.
+
+One letter an axis: N turns of one seat, P prompt tokens, R reply tokens, B rows, T tokens of a
+row, K legal replies (or legal next tokens) at one position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from redqueen.protocols import Game, Player
+
+Metrics = dict[str, float]
+NO_TOKENS: np.ndarray = np.zeros(0, dtype=np.int64)
+NO_LOGPROBS: np.ndarray = np.zeros(0, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A chair at the table: the role it plays, numbered when several chairs share a role."""
+
+    role: str
+    number: int = 0
+
+    def __str__(self) -> str:
+        return self.role if self.number == 0 else f"{self.role}{self.number}"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one match is about: a deal, a question, a starting position.
+
+    `facts` hold what the game needs and no seat may see unless the game shows it. `weight` is the
+    unnormalised probability with which chance picks this task among `Game.tasks()`.
+    """
+
+    id: str
+    kind: str = "game"
+    prompt: str = ""
+    answer: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Message:
+    """One utterance in front of a seat. The speaker is "game", "system" or the `str` of a seat."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a seat is shown when it must speak, and nothing it may not see.
+
+    The game fills `seat`, `messages` and `choices`; the table adds `past` and `seed`, which do not
+    count when two asks are compared.
+    """
+
+    seat: Seat
+    messages: tuple[Message, ...]
+    choices: tuple[str, ...] = ()  # the legal replies, where they can be listed
+    past: tuple[Turn, ...] = field(default=(), compare=False, repr=False)  # this seat's earlier turns
+    seed: int = field(default=0, compare=False, repr=False)  # all chance of the reply comes from it
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a player said, with the tokens it actually sampled (never re-tokenized later).
+
+    `text` is what the game receives: the action alone where the player thinks first. `thought` is
+    private: no game and no other seat is ever shown it.
+    """
+
+    text: str
+    player: str = ""  # the name of who spoke
+    version: int = 0  # how many updates that player had made
+    prompt_tokens: np.ndarray = field(default_factory=lambda: NO_TOKENS, repr=False)  # [P] int
+    tokens: np.ndarray = field(default_factory=lambda: NO_TOKENS, repr=False)  # [R] int
+    logprobs: np.ndarray = field(default_factory=lambda: NO_LOGPROBS, repr=False)  # [R] float
+    legal_tokens: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # [K] the replies it was held to
+    thought: str = ""
+    truncated: bool = False
+    malformed: bool = False  # no action in the stated format was found
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One ask and the reply to it."""
+
+    ask: Ask
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a match ended: a score for each seat, and facts for rewards, viewers and tests.
+
+    Facts with a meaning everywhere: `forfeit` (the `str` of the seat that broke the rules),
+    `reason`, `gains` (a tuple of `(turn, {str(seat): gain})`: what fell to whom after which turn;
+    where present, the gains of a seat sum to its score).
+    """
+
+    scores: Mapping[Seat, float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Match:
+    """One game about to be played: the task, and which player takes each role.
+
+    Without a seed the table draws one; with a seed the match plays the same in any company.
+    """
+
+    game: Game
+    task: Task
+    cast: Mapping[str, Player]  # role -> player
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Episode:
+    """The record of a finished match: plain data that can be stored, sent and replayed."""
+
+    game: str
+    task: Task
+    seed: int
+    turns: tuple[Turn, ...]  # in the order spoken
+    outcome: Outcome
+    seats: tuple[Seat, ...]  # everyone who sat at the table, also who never spoke
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One seat's view of an episode: the unit to which credit is assigned."""
+
+    episode: Episode
+    seat: Seat
+    turns: tuple[Turn, ...]  # N turns
+    rewards: np.ndarray  # [N] float, the reward that followed each turn
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Where the words of a row were held to a list: the legal replies that could begin at `start`."""
+
+    start: int
+    replies: tuple[tuple[int, ...], ...]  # [K] token ids of each legal reply
+
+
+@dataclass(frozen=True)
+class Likelihoods:
+    """How a policy rates the tokens of a batch, each position under the distribution it is sampled
+    from: over the whole vocabulary, or renormalised over the legal next tokens where replies are listed.
+
+    Positions that are not the policy's own words hold zeros.
+    """
+
+    logprobs: Tensor  # [B, T] of the token that stands there
+    entropies: Tensor  # [B, T] in nats, exact
+    legal_logprobs: Tensor | None = None  # [B, T, K] of every legal next token, -inf where there are fewer
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows for one update. A row is one turn, or several turns of a seat where each prompt extends
+    the words before it. The loss weights of a whole batch sum to one (under `token_mean` and
+    `row_mean`), so the losses of its parts add up to the loss of the whole.
+    """
+
+    tokens: Tensor  # [B, T] int
+    loss_weights: Tensor  # [B, T] float, 0 on prompts, on other players' words, on forced tokens, on padding
+    sampled_logprobs: Tensor  # [B, T] float, under the policy that wrote the token
+    advantages: Tensor  # [B, T] float
+    versions: Tensor  # [B] int, the age of the policy that wrote the row
+    lengths: Tensor  # [B] int, tokens of the row without padding
+    constraints: tuple[tuple[Constraint, ...], ...]  # [B] where the row was held to listed replies
+    pairs: Tensor | None = None  # [B] int, rows with one number are compared
+    reference: Likelihoods | None = None  # the same rows under a frozen policy
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return int(self.tokens.shape[0])
+
+
+Strategy = Mapping[Ask, np.ndarray]
+"""A policy written out: at each information state the probability of each legal reply, [K]."""
+
+
+class RedQueenError(Exception):
+    """Something the user can put right: printed as one line, exit status 2."""
+
+
+class NonFiniteLoss(RedQueenError):
+    """The loss or a gradient was NaN or infinite; the weights were not touched."""
+
+    def __init__(self, message: str, batch: Batch) -> None:
+        super().__init__(message)
+        self.batch = batch
+
+

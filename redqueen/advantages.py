@@ -24,8 +24,6 @@ passes the raw return on instead, which makes a lone row the loudest of its batc
 all equal get exactly zero, not what rounding left of it.
 """
 
-# ruff: noqa: ARG001  (keys and counts share one signature, whatever they look at)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
@@ -164,7 +162,7 @@ def _deviation(centred: np.ndarray, groups: np.ndarray, weights: np.ndarray, ddo
     """[M] the standard deviation of each sample's group; zero where a group is too small to have one."""
     squares, weight = np.bincount(groups, weights * centred**2), np.bincount(groups, weights)
     freedom = weight - ddof
-    deviation = np.sqrt(np.divide(squares, freedom, out=np.zeros_like(squares), where=freedom > 0))
+    deviation = np.sqrt(np.divide(squares, freedom, out=np.zeros(len(squares)), where=freedom > 0))
     return np.asarray(deviation[groups])
 
 

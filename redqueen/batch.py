@@ -26,13 +26,13 @@ Weigh = Callable[[np.ndarray], np.ndarray]  # [B, T] bool, own free words -> [B,
 
 def token_mean(own: np.ndarray) -> np.ndarray:
     """Every own token of the batch counts the same (DAPO); the weights sum to one."""
-    return own / max(own.sum(), 1)
+    return np.asarray(own / max(own.sum(), 1))
 
 
 def row_mean(own: np.ndarray) -> np.ndarray:
     """Every row counts the same, and every token within its row (GRPO); the weights sum to one."""
     rows = own.any(axis=1).sum()
-    return own / np.maximum(own.sum(axis=1, keepdims=True), 1) / max(rows, 1)
+    return np.asarray(own / np.maximum(own.sum(axis=1, keepdims=True), 1) / max(rows, 1))
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,7 @@ class ConstantMean:
         return own / (max(len(own), 1) * self.length)
 
 
-def pack(
-    trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], weigh: Weigh = token_mean
-) -> Batch:
+def pack(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], weigh: Weigh = token_mean) -> Batch:
     """One batch of the trajectories' own words. `advantages` holds [N] for each trajectory.
 
     Refuses (AssertionError) the words of more than one player, and advantages that do not fit.
@@ -150,9 +148,7 @@ def take(batch: Batch, rows: torch.Tensor) -> Batch:
 def take_likelihoods(likelihoods: Likelihoods, rows: torch.Tensor) -> Likelihoods:
     """Some rows of likelihoods, [n] int."""
     legal = likelihoods.legal_logprobs
-    return Likelihoods(
-        likelihoods.logprobs[rows], likelihoods.entropies[rows], None if legal is None else legal[rows]
-    )
+    return Likelihoods(likelihoods.logprobs[rows], likelihoods.entropies[rows], None if legal is None else legal[rows])
 
 
 def beside(batch: Batch, reference: Likelihoods) -> Batch:

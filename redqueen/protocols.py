@@ -76,7 +76,9 @@ class Memory(Protocol):
 
 
 class Policy(OpenPlayer, Memory, Protocol):
-    """A player that learns."""
+    """A player that learns. `learning_rate` may be set between updates."""
+
+    learning_rate: float
 
     @property
     def version(self) -> int:

@@ -7,7 +7,7 @@ its loss; a seat that never spoke has no turn and makes no trajectory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -106,6 +106,24 @@ def gains(episode: Episode) -> dict[Seat, np.ndarray]:
                 f"{gained:g}"
             )
     return rewards
+
+
+def as_it_fell(episode: Episode) -> dict[Seat, np.ndarray]:
+    """`gains` where the game reports them, else `payoff`."""
+    return gains(episode) if "gains" in episode.outcome.facts else payoff(episode)
+
+
+@dataclass(frozen=True)
+class Divided:
+    """Another reward over a number of its game, so that games of different stakes compare."""
+
+    inner: Reward
+    by: Mapping[str, float]  # name of the game -> its largest score
+
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        if episode.game not in self.by:
+            raise RedQueenError(f"no largest score is named for the game {episode.game!r}: there are {list(self.by)}")
+        return {seat: rewards / self.by[episode.game] for seat, rewards in self.inner(episode).items()}
 
 
 @dataclass(frozen=True)

@@ -205,5 +205,3 @@ class NonFiniteLoss(RedQueenError):
     def __init__(self, message: str, batch: Batch) -> None:
         super().__init__(message)
         self.batch = batch
-
-

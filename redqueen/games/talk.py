@@ -13,6 +13,10 @@ from dataclasses import dataclass, fields, replace
 from redqueen.types import Ask, Message, Outcome, Reply, Seat
 
 GAME = "game"
+ORDINALS: tuple[str, ...] = (
+    *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"),
+    *("ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth"),
+)  # the roles of games for any number of players
 NOT_RULES = ("retries", "name", "roles", "zero_sum", "perfect_information")  # fields that do not go into a title
 
 

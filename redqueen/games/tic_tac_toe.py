@@ -62,4 +62,6 @@ def describe(seat: Seat, board: str) -> tuple[Message, ...]:
     """The rules and the board; nothing about how to play well."""
     drawn = "\n".join(" ".join(board[square] for square in row) for row in ROWS)
     mark = MARKS[SEATS.index(seat)]
-    return told(f"{RULES}\n\nYou are the {seat.role} player and mark {mark}. The board:\n{drawn}\nWhich square do you mark?")
+    return told(
+        f"{RULES}\n\nYou are the {seat.role} player and mark {mark}. The board:\n{drawn}\nWhich square do you mark?"
+    )

@@ -76,10 +76,10 @@ class ExactKL:
         policy, reference = likelihoods.legal_logprobs, _reference(batch, "ExactKL").legal_logprobs
         if policy is None or reference is None:
             raise RedQueenError("ExactKL needs listed replies: for free text use KLPenalty with an estimator")
-        divergences = divergence(policy, reference)
         own = own_words(batch)
-        if not bool((policy.isfinite().any(dim=-1) | ~own).all()):
+        if not bool(((policy != -torch.inf).any(dim=-1) | ~own).all()):
             raise RedQueenError("ExactKL met words that were not held to listed replies: use KLPenalty for free text")
+        divergences = divergence(torch.where(own.unsqueeze(-1), policy, -torch.inf), reference)
         loss = self.coefficient * weighted_sum(batch, divergences)
         return loss, {"reference_kl": measured(batch, divergences), "reference_kl_loss": float(loss.detach())}
 
@@ -87,7 +87,7 @@ class ExactKL:
 def divergence(policy: Tensor, reference: Tensor) -> Tensor:
     """[B, T], KL(policy || reference) of log-probabilities [B, T, K] in which -inf stands where there are fewer
     than K. Terms of probability zero are zero, in value and in gradient."""
-    present = policy.isfinite()
+    present = policy != -torch.inf
     policy = torch.where(present, policy, 0.0)  # before exp and the product, for 0 * inf has no gradient
     reference = torch.where(present, reference, 0.0)
     return torch.where(present, policy.exp() * (policy - reference), 0.0).sum(dim=-1)

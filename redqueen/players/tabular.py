@@ -21,6 +21,30 @@ from redqueen.records import ask_from_json, ask_to_json
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 
+class _States:
+    """The numbers of the states met so far. A policy and its frozen copies share them, so that one
+    row of a batch means the same state to all."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Ask, int] = {}
+        self.counts = np.zeros(0, dtype=np.int64)  # [S] choices of each state, then zeros
+
+    def row(self, ask: Ask) -> int:
+        """The number of a state; one met for the first time gets the next."""
+        row = self.rows.get(ask)
+        if row is None:
+            if not ask.choices:
+                raise RedQueenError(
+                    "a tabular policy needs games that list their legal replies; this one asks for free text: "
+                    "use a language model (--model tiny or --model smollm2-135m)"
+                )
+            row = self.rows[ask] = len(self.rows)
+            if row == len(self.counts):
+                self.counts = np.append(self.counts, np.zeros(row + 16, dtype=np.int64))
+            self.counts[row] = len(ask.choices)
+        return row
+
+
 class TabularPolicy:
     """Softmax over a row of logits, plain gradient descent. A new state starts uniform."""
 
@@ -28,14 +52,14 @@ class TabularPolicy:
         self.name = name
         self.version = 0
         self.learning_rate = learning_rate
-        self._rows: dict[Ask, int] = {}
-        self._logits = np.zeros((0, 0))  # [S, K], K the most choices met
-        self._counts = np.zeros(0, dtype=np.int64)  # [S] choices of each state
+        self._states = _States()
+        self._logits = np.zeros((0, 0))  # [S, K] or smaller: states met since are uniform
         self._logprobs: np.ndarray | None = None  # [S, K] of the present logits
+        self._known = 0  # how many states there were when those were made
         self._frozen = False
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        rows = [self._row(ask) for ask in asks]
+        rows = [self._states.row(ask) for ask in asks]
         logprobs = self._table()
         chances = np.exp(logprobs)
         replies = []
@@ -55,17 +79,19 @@ class TabularPolicy:
         return replies
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
-        rows = [self._row(ask) for ask in asks]
+        rows = [self._states.row(ask) for ask in asks]
         logprobs = self._table()
         return [np.exp(logprobs[row, : len(ask.choices)]) for ask, row in zip(asks, rows, strict=True)]
 
     def likelihoods(self, batch: Batch) -> Likelihoods:
+        self._grow()
         return self._rate(torch.from_numpy(self._logits), batch)
 
     def update(self, batch: Batch, objective: Objective) -> Metrics:
         assert not self._frozen, f"{self.name} is frozen and does not learn"
         if not len(batch):
             return {"loss": 0.0, "gradient_norm": 0.0}
+        self._grow()
         logits = torch.from_numpy(self._logits).clone().requires_grad_()
         loss, metrics = objective(self._rate(logits, batch), batch)
         (gradient,) = torch.autograd.grad(loss, logits)
@@ -78,23 +104,26 @@ class TabularPolicy:
 
     def freeze(self) -> Policy:
         copy = TabularPolicy(self.learning_rate, f"{self.name.split('@')[0]}@{self.version}")
-        copy._rows, copy._counts = dict(self._rows), self._counts.copy()
+        copy._states = self._states
         copy._logits, copy.version, copy._frozen = self._logits.copy(), self.version, True
         return copy
 
     def state(self) -> State:
+        """A frozen copy leaves out the states, which the learner's own state holds in the same order."""
+        self._grow()
         return {
             "name": self.name,
             "version": self.version,
-            "asks": [ask_to_json(ask) for ask in self._rows],
-            "logits": [self._logits[row, : len(ask.choices)].tolist() for ask, row in self._rows.items()],
+            "asks": [] if self._frozen else [ask_to_json(ask) for ask in self._states.rows],
+            "logits": [self._logits[row, : len(ask.choices)].tolist() for ask, row in self._states.rows.items()],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.name, self.version = state["name"], state["version"]
-        self._rows, self._logits, self._counts = {}, np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
-        for data, logits in zip(state["asks"], state["logits"], strict=True):
-            row = self._row(ask_from_json(data))
+        rows = [self._states.row(ask_from_json(data)) for data in state["asks"]] or range(len(state["logits"]))
+        self._logits = np.zeros((0, 0))
+        self._grow()
+        for row, logits in zip(rows, state["logits"], strict=True):
             self._logits[row, : len(logits)] = logits
         self._logprobs = None
 
@@ -105,30 +134,22 @@ class TabularPolicy:
     def load(self, folder: Path) -> None:
         self.restore(json.loads((folder / "table.json").read_text()))
 
-    def _row(self, ask: Ask) -> int:
-        """The row of a state; a state met for the first time gets a new one."""
-        row = self._rows.get(ask)
-        if row is None:
-            if not ask.choices:
-                raise RedQueenError(
-                    "a tabular policy needs games that list their legal replies; this one asks for free text: "
-                    "use a language model (--model tiny or --model smollm2-135m)"
-                )
-            row = self._rows[ask] = len(self._rows)
-            states = max(row + 1, len(self._logits))
-            width = max(len(ask.choices), self._logits.shape[1])
-            if (states, width) != self._logits.shape:
-                grown = np.zeros((states * 2, width))
-                grown[: len(self._logits), : self._logits.shape[1]] = self._logits
-                self._logits = grown
-                self._counts = np.append(self._counts, np.zeros(len(grown) - len(self._counts), dtype=np.int64))
-            self._counts[row] = len(ask.choices)
+    def _grow(self) -> None:
+        """Makes room for the states met since."""
+        counts = self._states.counts
+        shape = (len(counts), int(counts.max(initial=0)))
+        if shape != self._logits.shape:
+            grown = np.zeros(shape)
+            grown[: self._logits.shape[0], : self._logits.shape[1]] = self._logits
+            self._logits = grown
             self._logprobs = None
-        return row
 
     def _table(self) -> np.ndarray:
-        if self._logprobs is None:
-            legal = np.arange(self._logits.shape[1]) < np.maximum(self._counts, 1)[:, None]
+        """[S, K] log-probabilities, those of illegal choices at -inf."""
+        self._grow()
+        if self._logprobs is None or self._known != len(self._states.rows):
+            self._known = len(self._states.rows)
+            legal = np.arange(self._logits.shape[1]) < np.maximum(self._states.counts, 1)[:, None]
             logits = np.where(legal, self._logits, -np.inf)
             top = logits.max(axis=1, keepdims=True)
             self._logprobs = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
@@ -137,7 +158,7 @@ class TabularPolicy:
     def _rate(self, logits: Tensor, batch: Batch) -> Likelihoods:
         """Every row is `[state, choice]`; only the second position is the policy's own."""
         states, choices = batch.tokens[:, 0], batch.tokens[:, 1]
-        count = torch.from_numpy(self._counts)[states]  # [B]
+        count = torch.from_numpy(self._states.counts)[states]  # [B]
         width = int(count.max()) if len(count) else 0
         illegal = torch.arange(width) >= count[:, None]  # [B, K]
         legal = logits[states][:, :width].masked_fill(illegal, -torch.inf).log_softmax(dim=1)

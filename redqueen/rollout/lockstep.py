@@ -22,8 +22,7 @@ def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
     """The episodes of the matches, in their order. A match without a seed gets one from `rng`."""
     base = rng.getrandbits(64)
     tables = [
-        Table(match, derive(base, number) if match.seed is None else match.seed)
-        for number, match in enumerate(matches)
+        Table(match, derive(base, number) if match.seed is None else match.seed) for number, match in enumerate(matches)
     ]
     waiting = [table for table in tables if table.outcome is None]
     while waiting:

@@ -20,9 +20,7 @@ MAX_TURNS = 10_000  # a game that asks more often than this never ends
 class Table:
     """A match being played. While `outcome` is None, `asks` await their replies."""
 
-    def __init__(
-        self, match: Match, seed: int, max_turns: int = MAX_TURNS, rng: Random | None = None
-    ) -> None:
+    def __init__(self, match: Match, seed: int, max_turns: int = MAX_TURNS, rng: Random | None = None) -> None:
         self.match = match
         self.seed = seed
         self.turns: list[Turn] = []

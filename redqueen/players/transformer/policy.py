@@ -247,7 +247,9 @@ class TransformerPolicy:
         for tokens, length, mine, constraints in rows:
             held = {}
             for constraint in constraints:
-                held.update(_legal_tokens(tuple(tokens[constraint.start : length]), constraint.replies, constraint.start))
+                held.update(
+                    _legal_tokens(tuple(tokens[constraint.start : length]), constraint.replies, constraint.start)
+                )
             targets = tuple(Target(at, held.get(at, ())) for at in range(1, length) if mine[at])
             copies.append(distinct.setdefault(Query(tuple(tokens[:length]), targets), len(distinct)))
         queries = list(distinct)

@@ -81,8 +81,7 @@ def sample(
         )
         logits = output.logits[:, -1]
     return [
-        Sample(tuple(words), tuple(scores), cut)
-        for words, scores, cut in zip(tokens, logprobs, truncated, strict=True)
+        Sample(tuple(words), tuple(scores), cut) for words, scores, cut in zip(tokens, logprobs, truncated, strict=True)
     ]
 
 

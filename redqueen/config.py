@@ -1,0 +1,140 @@
+"""From what a user writes to what a recipe is made of: the learner, the game, the recipe by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+import torch
+
+from redqueen.players.answers import Boxed, Bracketed, Plain
+from redqueen.players.tabular import TabularPolicy
+from redqueen.players.transformer.loading import TINY, add_lora, load_model
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.protocols import AnswerFormat, Policy
+from redqueen.types import RedQueenError
+
+RECIPES: Mapping[str, str] = {
+    "first_steps": "redqueen.recipes.first_steps",
+    "spiral": "redqueen.recipes.spiral",
+    "mars": "redqueen.recipes.mars",
+    "fictitious_self_play": "redqueen.recipes.fictitious_self_play",
+    "magnetic": "redqueen.recipes.magnetic",
+}
+TABULAR = "tabular"
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What learns, and how it speaks. A field left out takes the default of the kind of model; a field
+    that would have no effect is refused."""
+
+    model: str = TABULAR
+    """tabular, tiny, smollm2-135m, a folder, or a name on the Hugging Face hub"""
+    learning_rate: float | None = None
+    """tabular 2.0 (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW)"""
+    lora_rank: int | None = None
+    """rank of the LoRA adapter, 16 for pretrained models; 0 trains all weights"""
+    dtype: Literal["float32", "bfloat16"] | None = None
+    """precision of the weights, float32 by default"""
+    device: str | None = None
+    """cpu, cuda or cuda:N; cuda where there is one"""
+    temperature: float | None = None
+    """of sampling and of all log-probabilities, 1.0 by default"""
+    answer: Literal["boxed", "brackets", "plain"] | None = None
+    """think, then act in this format; left out, replies are held to the legal ones wherever these are listed"""
+    max_completion_length: int | None = None
+    """tokens of one free-text reply, 64 by default"""
+    system_prompt: str | None = None
+    raw_prompt: bool | None = None
+    """plain text instead of the chat template (always so for tiny)"""
+
+    def build(self, seed: int) -> Policy:
+        """The policy. Raises RedQueenError for a model that cannot be had or a field without effect."""
+        if self.model == TABULAR:
+            self._refuse_unused()
+            return TabularPolicy(2.0 if self.learning_rate is None else self.learning_rate)
+        if self.temperature is not None and self.temperature <= 0:
+            raise RedQueenError(f"the temperature must be positive, not {self.temperature}: a learner explores")
+        device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
+        loaded = load_model(self.model, getattr(torch, self.dtype or "float32"), device, seed)
+        rank = self.lora_rank if self.lora_rank is not None else 0 if self.model == TINY else 16
+        if rank:
+            loaded = add_lora(loaded, rank, seed)
+        usual = 1e-4 if rank else 1e-3 if self.model == TINY else 1e-5
+        return TransformerPolicy(
+            loaded,
+            learning_rate=usual if self.learning_rate is None else self.learning_rate,
+            temperature=1.0 if self.temperature is None else self.temperature,
+            max_completion_length=self.max_completion_length or 64,
+            answer=_ANSWERS[self.answer]() if self.answer else None,
+            system=self.system_prompt or "",
+            raw=bool(self.raw_prompt),
+            constrain=self.answer is None,
+        )
+
+    def _refuse_unused(self) -> None:
+        used = {"model", "learning_rate"}
+        for name, value in asdict(self).items():
+            if name not in used and value is not None:
+                flag = "--" + name.replace("_", "-")
+                raise RedQueenError(f"{flag} has no effect on a tabular policy: leave it out, or choose a --model")
+
+
+_ANSWERS: Mapping[str, type[AnswerFormat]] = {"boxed": Boxed, "brackets": Bracketed, "plain": Plain}
+
+
+def find_recipe(spec: str) -> ModuleType:
+    """The module of a recipe: a shipped name, `path/to/file.py`, a dotted module, or an entry point of
+    the group `redqueen.recipes`. It must have a dataclass `Config` and a function `train`."""
+    if spec in RECIPES:
+        module = importlib.import_module(RECIPES[spec])
+    elif spec.endswith(".py"):
+        module = _from_file(Path(spec))
+    else:
+        module = _from_elsewhere(spec)
+    for name in ("Config", "train"):
+        if name not in vars(module):
+            raise RedQueenError(
+                f"the recipe {spec} has no {name}: a recipe is a module with Config and train(config, run)"
+            )
+    return module
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise RedQueenError(f"there is no recipe file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None, "a file that ends in .py has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # dataclasses look their module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise RedQueenError(f"the recipe file {path} fails on import: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _from_elsewhere(spec: str) -> ModuleType:
+    entries = {entry.name: entry.value for entry in importlib.metadata.entry_points(group="redqueen.recipes")}
+    if spec in entries or "." in spec:
+        try:
+            return importlib.import_module(entries.get(spec, spec))
+        except ImportError as error:
+            raise RedQueenError(f"the recipe {spec} cannot be imported: {error}") from error
+    close = get_close_matches(spec, [*RECIPES, *entries], n=1)
+    hint = f"did you mean {close[0]}?" if close else f"recipes are {', '.join([*RECIPES, *entries])}"
+    raise RedQueenError(f"there is no recipe {spec!r}: {hint}")
+
+
+def anneal(start: float, end: float, fraction: float) -> float:
+    """From start to end by equal factors as the fraction goes from 0 to 1."""
+    return float(start * (end / start) ** min(max(fraction, 0.0), 1.0))

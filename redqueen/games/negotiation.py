@@ -1,0 +1,213 @@
+"""Negotiation: two players with private valuations trade two resources, in words.
+
+SPIRAL's game (arXiv 2506.24119) with its rules made firm: exactly `moves` moves are played; an offer
+is open for the very next reply alone; only the other seat can accept it; what is offered and what is
+asked for must be there when it is offered and when it is accepted; and the words of a reply reach
+the other seat only after the reply was found legal.
+
+An action is `offer 3 wood for 2 gold`, `accept` or `deny`, bare or in square brackets with any words
+around it. A reply without an action, or with several, or with one that cannot be carried out is
+illegal. As in SPIRAL the larger profit wins: 1, -1, or 0 each when equal; a forfeit costs 1. With
+`compare=False` each seat scores its own profit; a forfeit then undoes every trade and costs the
+offender all its goods, while the other scores 0.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+
+from redqueen.chance import derive, uniform
+from redqueen.games.talk import GAME, ask_together, forfeit, not_understood, offence, titled
+from redqueen.protocols import Play
+from redqueen.types import Ask, Message, Outcome, RedQueenError, Seat, Task
+
+SEATS = FIRST, SECOND = Seat("first"), Seat("second")
+RESOURCES = ("wood", "gold")
+ACCEPT, DENY = "accept", "deny"
+OFFER = re.compile(r"offer:?\s+(\d{1,4})\s+(wood|gold)\s+for\s+(\d{1,4})\s+(wood|gold)\.?")
+HEARD = 500  # characters of a reply that the other seat hears
+DEALS = 32  # each also with the seats exchanged
+
+Goods = dict[str, int]  # resource -> quantity
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What the proposer gives and gets."""
+
+    give: int
+    resource: str
+    get: int
+    wanted: str
+
+    def __str__(self) -> str:
+        return f"{self.give} {self.resource} for {self.get} {self.wanted}"
+
+
+@dataclass(frozen=True)
+class Negotiation:
+    moves: int = 10  # of both seats together
+    compare: bool = True  # the larger profit wins; else each seat scores its own
+    retries: int = 0  # second chances after an illegal reply, before it is a forfeit
+    roles: tuple[str, ...] = field(default=("first", "second"), init=False)
+    perfect_information: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        if self.moves < 1:
+            raise RedQueenError(f"negotiation needs at least 1 move, not {self.moves}")
+
+    @property
+    def name(self) -> str:
+        return titled("negotiation", self)
+
+    @property
+    def zero_sum(self) -> bool:
+        return self.compare
+
+    def tasks(self) -> list[Task]:
+        """A fixed sample of 32 deals, each also with the seats exchanged: 5 to 25 of each resource,
+        each unit worth 5 to 40 to its holder."""
+        tasks = []
+        for number in range(DEALS):
+            draws = [uniform(derive(number, "negotiation"), counter) for counter in range(8)]
+            goods = tuple(5 + int(draw * 21) for draw in draws[:4])
+            worth = tuple(5 + int(draw * 36) for draw in draws[4:])
+            pairs = {"goods": (goods[:2], goods[2:]), "values": (worth[:2], worth[2:])}
+            tasks.append(Task(f"deal-{number}", "deal", facts=pairs))
+            swapped = {name: pair[::-1] for name, pair in pairs.items()}
+            tasks.append(Task(f"deal-{number}-exchanged", "deal", facts=swapped))
+        return tasks
+
+    def play(self, task: Task, rng: Random) -> Play:
+        goods = {
+            seat: dict(zip(RESOURCES, row, strict=True)) for seat, row in zip(SEATS, task.facts["goods"], strict=True)
+        }
+        values = {
+            seat: dict(zip(RESOURCES, row, strict=True)) for seat, row in zip(SEATS, task.facts["values"], strict=True)
+        }
+        before = {seat: worth(goods[seat], values[seat]) for seat in SEATS}
+        messages: dict[Seat, tuple[Message, ...]] = {FIRST: (), SECOND: ()}
+        news = {seat: [self.rules(seat, goods, values[seat])] for seat in SEATS}
+        gains: tuple[tuple[int, dict[str, float]], ...] = ()
+        history: tuple[str, ...] = ()
+        pending: Offer | None = None
+        spoken = 0
+        for number in range(1, self.moves + 1):
+            seat, other = SEATS[:: 1 if number % 2 else -1]
+            shown = "\n".join([*news[seat], question(number, self.moves, pending)])
+            asked = Ask(seat, (*messages[seat], Message(GAME, shown)))
+
+            judge = partial(complaint, pending=pending, mine=goods[seat], theirs=goods[other])
+            (answer,) = yield from ask_together([asked], self.retries, judge)
+            spoken += answer.attempts
+            if not answer.legal:
+                return self.forfeited(seat, answer.text, before, history)
+            action = actions(answer.text)[0]
+            history += (action,)
+            messages[seat], news[seat] = answer.messages, []
+            news[other].append(f"The {seat} player says: {heard(answer.text)!r}")
+            if action == ACCEPT and pending is not None:
+                old = {s: worth(goods[s], values[s]) for s in SEATS}
+                trade(pending, goods[other], goods[seat])
+                gains += ((spoken - 1, {str(s): float(worth(goods[s], values[s]) - old[s]) for s in SEATS}),)
+                for s in SEATS:
+                    news[s].append(f"The trade is made: the {other} player gave {pending}. {holdings(s, goods)}")
+            pending = offer(action)
+        profits = {seat: float(worth(goods[seat], values[seat]) - before[seat]) for seat in SEATS}
+        facts = {"history": history, "profits": {str(seat): profits[seat] for seat in SEATS}}
+        if not self.compare:
+            return Outcome(profits, {**facts, "gains": gains})
+        won = float((profits[FIRST] > profits[SECOND]) - (profits[FIRST] < profits[SECOND]))
+        return Outcome({FIRST: won, SECOND: -won}, facts)
+
+    def forfeited(self, seat: Seat, text: str, before: dict[Seat, int], history: tuple[str, ...]) -> Outcome:
+        if self.compare:
+            outcome = forfeit(seat, SEATS, 1.0, text)
+            return Outcome(outcome.scores, {**outcome.facts, "history": history})
+        scores = {other: -float(before[other]) if other == seat else 0.0 for other in SEATS}
+        return Outcome(scores, {**offence(seat, text), "history": history})
+
+    def rules(self, seat: Seat, goods: dict[Seat, Goods], value: Goods) -> str:
+        """The rules and what the seat knows at the start; nothing about how to play well."""
+        aim = (
+            "At the end, the player whose goods have gained more value, each counted by their own values, wins."
+            if self.compare
+            else "At the end, each player scores the value that their goods have gained, by their own values."
+        )
+        return (
+            "You are trading wood and gold with one other player. What a unit is worth differs between the players, "
+            "and neither knows the other's values; what each holds is known to both. "
+            f"In turn you speak, {self.moves} times in all. Every reply holds exactly one action in square brackets: "
+            "[offer 3 wood for 2 gold] offers to give 3 wood and get 2 gold, [accept] makes the trade that the other "
+            "player has just offered, and [deny] does neither. The other player hears your other words. "
+            f"An offer that is not accepted at once is gone. {aim}\n\n"
+            f"You are the {seat} player. To you one wood is worth {value['wood']} and one gold {value['gold']}. "
+            f"{holdings(seat, goods)}"
+        )
+
+
+def actions(text: str) -> list[str]:
+    """The actions of a reply in lower case: what stands in square brackets, or else the whole reply."""
+    found = re.findall(r"\[([^\[\]]*)\]", text) if "[" in text or "]" in text else [text]
+    return [" ".join(action.lower().split()) for action in found]
+
+
+def offer(action: str) -> Offer | None:
+    match = OFFER.fullmatch(action)
+    return Offer(int(match[1]), match[2], int(match[3]), match[4]) if match else None
+
+
+def complaint(_: Ask, text: str, *, pending: Offer | None, mine: Goods, theirs: Goods) -> str:
+    """What is wrong with a reply, or ""."""
+    found = actions(text)
+    if len(found) != 1:
+        return f"A reply holds exactly one action in square brackets, not {len(found)}."
+    proposed = offer(found[0])
+    if proposed is None and found[0] not in (ACCEPT, DENY):
+        return f"{not_understood(text)} Reply with [offer 3 wood for 2 gold], [accept] or [deny]."
+    if found[0] == ACCEPT and pending is None:
+        return "There is no offer of the other player to accept."
+    if found[0] == ACCEPT and pending is not None:
+        return "" if fits(pending, theirs, mine) else "The goods of that offer are no longer there."
+    if proposed is None:
+        return ""
+    if proposed.resource == proposed.wanted or not (proposed.give and proposed.get):
+        return "An offer exchanges some of one resource for some of the other."
+    return "" if fits(proposed, mine, theirs) else "An offer cannot go beyond what the two players hold."
+
+
+def fits(proposed: Offer, proposer: Goods, other: Goods) -> bool:
+    return proposer[proposed.resource] >= proposed.give and other[proposed.wanted] >= proposed.get
+
+
+def trade(proposed: Offer, proposer: Goods, other: Goods) -> None:
+    """Moves the goods of an accepted offer."""
+    assert fits(proposed, proposer, other), f"the goods of the offer {proposed} are not there"
+    proposer[proposed.resource] -= proposed.give
+    other[proposed.resource] += proposed.give
+    proposer[proposed.wanted] += proposed.get
+    other[proposed.wanted] -= proposed.get
+
+
+def worth(goods: Goods, value: Goods) -> int:
+    return sum(goods[resource] * value[resource] for resource in RESOURCES)
+
+
+def heard(text: str) -> str:
+    """A reply as the other seat hears it: on one line, and not without end."""
+    return " ".join(text.split())[:HEARD]
+
+
+def holdings(seat: Seat, goods: dict[Seat, Goods]) -> str:
+    other = SEATS[1 - SEATS.index(seat)]
+    mine, theirs = (" and ".join(f"{goods[s][r]} {r}" for r in RESOURCES) for s in (seat, other))
+    return f"You hold {mine}; the other player holds {theirs}."
+
+
+def question(number: int, moves: int, pending: Offer | None) -> str:
+    """What is asked at a move; the open offer is always the other player's."""
+    standing = f"The other player offers {pending}. " if pending is not None else ""
+    return f"{standing}Move {number} of {moves} is yours."

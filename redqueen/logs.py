@@ -1,0 +1,112 @@
+"""What a person sees while a run goes on: a live line in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from redqueen.run import Line, Run
+
+# what is shown while training, in this order, under these names
+SHOWN = (
+    ("exploitability", "exploitability"),
+    ("average_exploitability", "of the average"),
+    ("minimax_regret_mean", "regret"),
+    ("payoff/uniform", "against uniform"),
+    ("entropy", "entropy"),
+    ("kl", "kl"),
+    ("malformed", "malformed"),
+    ("forfeits", "forfeits"),
+    ("completion_length", "length"),
+)
+
+
+class TerminalView:
+    """A progress bar with the newest figures under it; in a pipe or a file, a line every `seconds`."""
+
+    def __init__(self, console: Console | None = None, seconds: float = 5.0) -> None:
+        self._console = console or Console()
+        self._seconds = seconds
+        self._last = 0.0
+        self._seen: Line = {}
+        self._bar: Progress | None = None
+        self._task: Any = None
+        self._count = 0
+
+    def begin(self, run: Run, start: int, count: int) -> None:
+        self._count = count
+        self._console.print(f"[bold]{run.folder}[/bold], seed {run.seed}, steps {start} to {count}", highlight=False)
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("step"),
+                MofNCompleteColumn(),
+                BarColumn(),
+                TimeElapsedColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[figures]}"),
+                console=self._console,
+            )
+            self._task = self._bar.add_task("", total=count, completed=start, figures="")
+            self._bar.start()
+
+    def step(self, line: Line) -> None:
+        self._seen |= line
+        text = figures(self._seen)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=line["step"] + 1, figures=text)
+        elif time.monotonic() - self._last >= self._seconds or line["step"] + 1 == self._count:
+            self._last = time.monotonic()
+            rate = 1.0 / max(line["time"]["step"], 1e-9)
+            left = (self._count - line["step"] - 1) / rate
+            self._console.print(
+                f"step {line['step'] + 1}/{self._count}  {rate:.2f} steps/s  {left:.0f} s left  {text}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def end(self, run: Run) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def figures(line: Line) -> str:
+    """The figures of a line worth a glance, as one text."""
+    parts = [
+        f"{name} {line[key]:.3g}" for key, name in SHOWN if key in line and not (key == "malformed" and line[key] == 0)
+    ]
+    parts += [f"{key.removeprefix('reward/')} {value:+.2f}" for key, value in line.items() if key.startswith("reward/")]
+    return "  ".join(parts)
+
+
+def curve(values: list[float], width: int = 60, height: int = 10) -> str:
+    """A curve drawn in text, its scale from 0 to the largest value."""
+    if not values:
+        return ""
+    top = max(max(values), 1e-12)
+    count = min(width, len(values))
+    columns = []
+    for column in range(count):
+        part = values[column * len(values) // count : (column + 1) * len(values) // count]
+        columns.append(sum(part) / len(part))
+    rows = []
+    for row in range(height, 0, -1):
+        label = f"{top * row / height:6.3f} " if row in (height, (height + 1) // 2, 1) else " " * 7
+        cells = "".join("█" if value >= top * (row - 0.5) / height else " " for value in columns)
+        rows.append(f"{label}│{cells}")
+    return "\n".join([*rows, " " * 7 + "└" + "─" * count])
+
+
+def overview(first: Line, last: Line, console: Console, title: str) -> None:
+    """Prints the figures of the first and the last measurement side by side."""
+    table = Table(title=title)
+    for heading in ("", "at the start", "at the end"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for key in sorted(set(first) & set(last)):
+        if isinstance(first[key], float | int) and key != "step":
+            table.add_row(key, f"{first[key]:.4f}", f"{last[key]:.4f}")
+    console.print(table)

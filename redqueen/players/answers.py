@@ -1,0 +1,107 @@
+"""Where the action stands in what a model writes: alone, in a box, or in brackets.
+
+`parse` splits a text into a private thought and the action that the game receives. The action is ""
+where the format was not kept (malformed); an action in the right format that is not a legal reply is
+returned as it stands, for the game to judge. A legal reply is recognised whatever its case, white
+space, quotes and end punctuation, and only as a whole: "better" never means "bet".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The reply is the action. A legal reply alone on the last line also counts, with what stands
+    before it as the thought; a legal reply amid other words does not, since "I would not bet" holds one too.
+    """
+
+    instruction: str = "Answer with your reply alone, without any other words."
+
+    def parse(self, text: str, choices: Sequence[str]) -> tuple[str, str]:
+        whole = text.strip()
+        if not choices or _legal(whole, choices) is not None:
+            return "", as_legal(whole, choices)
+        thought, _, last = whole.rpartition("\n")
+        legal = _legal(last, choices)
+        return ("", whole) if legal is None else (thought.strip(), legal)
+
+
+@dataclass(frozen=True)
+class Boxed:
+    r"""The action stands in the last `\boxed{...}`, the innermost one where they nest. A last box that
+    is never closed is malformed: the text ended before the action did."""
+
+    instruction: str = "Think first, then put your final answer in \\boxed{}."
+
+    def parse(self, text: str, choices: Sequence[str]) -> tuple[str, str]:
+        boxes = list(_BOX.finditer(text))
+        if not boxes:
+            return text.strip(), ""
+        end = _closing_brace(text, boxes[-1].end())
+        if end is None:
+            return text.strip(), ""
+        content = text[boxes[-1].end() : end]
+        wrapped = _WRAPPED.fullmatch(content.strip())
+        if wrapped and _legal(content, choices) is None:
+            content = wrapped.group(1)
+        return text[: boxes[-1].start()].strip(), as_legal(content.strip(), choices)
+
+
+@dataclass(frozen=True)
+class Bracketed:
+    """The action stands in the last [...], the innermost one where they nest. A last bracket that is
+    never closed is malformed."""
+
+    instruction: str = "Think first, then put your final answer in square brackets, like this: [answer]."
+
+    def parse(self, text: str, choices: Sequence[str]) -> tuple[str, str]:
+        start = text.rfind("[")
+        end = text.find("]", start)
+        if start < 0 or end < 0:
+            return text.strip(), ""
+        return text[:start].strip(), as_legal(text[start + 1 : end].strip(), choices)
+
+
+def as_legal(text: str, choices: Sequence[str]) -> str:
+    """The legal reply that the text names, or the text itself where it names none."""
+    legal = _legal(text, choices)
+    return text if legal is None else legal
+
+
+_BOX = re.compile(r"\\boxed\s*\{")
+_WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]*)\}")
+_TRIMMED = " \t\r\n\"'`*_.,;:!?()[]{}<>“”‘’«»"
+_LONGEST_EXTRA = 64  # characters around a legal reply beyond which a text is not one
+
+
+def _legal(text: str, choices: Sequence[str]) -> str | None:
+    """The only choice that the text spells, exactly or but for trimmings."""
+    if text in choices:
+        return text
+    if len(text) > max((len(choice) for choice in choices), default=0) + _LONGEST_EXTRA:
+        return None
+    bare = _bare(text)
+    alike = [choice for choice in choices if _bare(choice) == bare]
+    return alike[0] if bare and len(alike) == 1 else None
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.strip(_TRIMMED).casefold().split())
+
+
+def _closing_brace(text: str, start: int) -> int | None:
+    """Where the brace that opened before `start` closes; a brace after a backslash is a character."""
+    depth = 1
+    for found in _BRACE.finditer(text, start):
+        if found.group() in "{}":
+            depth += 1 if found.group() == "{" else -1
+            if depth == 0:
+                return found.start()
+    return None
+
+
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)

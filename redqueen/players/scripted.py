@@ -1,0 +1,122 @@
+"""Players that follow a rule written beforehand: yardsticks, sparring partners, demonstrations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from redqueen.chance import pick, uniform
+from redqueen.types import Ask, RedQueenError, Reply, Strategy
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Any legal reply, all equally likely."""
+
+    name: str = "uniform"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return _drawn(self.name, asks, self.probabilities(asks))
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        return [np.full(count, 1.0 / count) for count in (_choices(self.name, ask) for ask in asks)]
+
+
+@dataclass(frozen=True)
+class FirstChoice:
+    """Always the first legal reply."""
+
+    name: str = "first_choice"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return _drawn(self.name, asks, self.probabilities(asks))
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        return [np.eye(_choices(self.name, ask))[0] for ask in asks]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Always the same words, legal or not."""
+
+    text: str
+    name: str = "constant"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [Reply(self.text, self.name) for _ in asks]
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """Raises RedQueenError where the words are not among the legal replies."""
+        return [_certain(self.name, ask, self.text) for ask in asks]
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A seat's n-th turn says the n-th of `replies`, legal or not. Matches do not disturb each other."""
+
+    replies: tuple[str, ...]
+    name: str = "scripted"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        """Raises RedQueenError when a seat has more turns than there are replies."""
+        return [Reply(self._line(ask), self.name) for ask in asks]
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """Raises RedQueenError where the words are not among the legal replies."""
+        return [_certain(self.name, ask, self._line(ask)) for ask in asks]
+
+    def _line(self, ask: Ask) -> str:
+        turn = len(ask.past)
+        if turn >= len(self.replies):
+            raise RedQueenError(f"player {self.name!r} has {len(self.replies)} replies, but {ask.seat} is asked for more")
+        return self.replies[turn]
+
+
+@dataclass(frozen=True)
+class Strategic:
+    """A strategy that is written out: equilibria, best responses, solved games."""
+
+    strategy: Strategy
+    name: str = "strategic"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return _drawn(self.name, asks, self.probabilities(asks))
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """Raises RedQueenError for an ask that the strategy does not list."""
+        return [self._chances(ask) for ask in asks]
+
+    def _chances(self, ask: Ask) -> np.ndarray:
+        chances = self.strategy.get(ask)
+        if chances is None:
+            shown = ask.messages[-1].text[-60:]
+            raise RedQueenError(
+                f"the strategy of {self.name!r} does not cover what {ask.seat} is asked (\"...{shown}\"): "
+                "it was made for another game or another wording"
+            )
+        return np.asarray(chances, dtype=np.float64)
+
+
+def _drawn(name: str, asks: Sequence[Ask], chances: Sequence[np.ndarray]) -> list[Reply]:
+    """One choice for each ask, drawn with the ask's own chance."""
+    return [
+        Reply(ask.choices[pick(row.tolist(), uniform(ask.seed))], name)
+        for ask, row in zip(asks, chances, strict=True)
+    ]
+
+
+def _choices(name: str, ask: Ask) -> int:
+    """How many legal replies there are. Raises RedQueenError where they are not listed."""
+    if not ask.choices:
+        raise RedQueenError(f"player {name!r} needs listed choices, but {ask.seat} is asked for free text")
+    return len(ask.choices)
+
+
+def _certain(name: str, ask: Ask, text: str) -> np.ndarray:
+    """[K] with all weight on the text."""
+    _choices(name, ask)
+    if text not in ask.choices:
+        raise RedQueenError(f"player {name!r} says {text[:80]!r}, which is not one of: {', '.join(ask.choices)}")
+    return np.eye(len(ask.choices))[ask.choices.index(text)]

@@ -1,0 +1,67 @@
+"""Fictitious self-play: the learner plays its past selves (Heinrich et al., 2015; the opponent pool of
+SPIRAL, arXiv:2506.24119, section 5).
+
+Each step the learner meets one self drawn uniformly from its snapshots, as first and as second player
+equally often; only its own words train it. Playing best against the average of the past, the average
+itself approaches equilibrium, while the last iterate need not:
+
+    A = R - b[game, role]    as in SPIRAL;    opponent ~ uniform over {self at step 0, n, 2n, ...}
+
+The average policy, which weighs every iterate by its own reach, is measured beside the last one.
+Differs from `spiral` in the pool, the line that adds to it, and the seats that alternate. A best
+response is approximated by one gradient step, not by training to convergence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from redqueen.advantages import MovingBaseline, by_game_and_role
+from redqueen.batch import ConstantMean, pack
+from redqueen.config import Learner
+from redqueen.curricula import Sampled
+from redqueen.evaluation.measures import usual_measures
+from redqueen.games.catalogue import find_game
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.opponents import Snapshots
+from redqueen.protocols import Policy
+from redqueen.rewards import payoff, score, spoken_by
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import rotate
+from redqueen.run import Run
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    game: str = "kuhn_poker"
+    steps: int = 400
+    matches_per_step: int = 128
+    baseline_decay: float = 0.95
+    snapshot_every: int = 1  # steps; 5 in SPIRAL's released package
+    pool_size: int = 400  # the oldest leave first; 25 in SPIRAL's released package
+    longest_reply: int = 1
+
+
+def train(config: Config, run: Run) -> Policy:
+    game = find_game(config.game)
+    curriculum = Sampled(game.tasks())
+    learner = config.learner.build(run.derived("learner"))
+    opponents = Snapshots(learner, capacity=config.pool_size)
+    estimate = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
+    objective = Reinforce()
+    measures = usual_measures(game, learner)
+
+    for step in run.steps(config.steps, [learner], [opponents, estimate], measures):
+        if step % config.snapshot_every == 0:
+            opponents.add(learner.freeze())
+        tasks = curriculum.draw(config.matches_per_step, run.rng)
+        matches = rotate(game, tasks, learner, opponents, run.rng)
+        trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
+        advantages = estimate(trajectories)
+        metrics = learner.update(pack(trajectories, advantages, ConstantMean(config.longest_reply)), objective)
+        run.report(trajectories, advantages, metrics)
+    return learner

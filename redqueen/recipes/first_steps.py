@@ -1,0 +1,49 @@
+"""First steps: a table learns tic-tac-toe by playing itself, in ten seconds.
+
+Nothing here is new and nothing is left out: the five verbs, plain REINFORCE, and a baseline for each
+position. Read this file before the others.
+
+    A = R - b[position],    L = - mean of  A * log pi(move | position)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from redqueen.advantages import MovingBaseline, by_information_state
+from redqueen.batch import pack
+from redqueen.curricula import Sampled
+from redqueen.evaluation.measures import usual_measures
+from redqueen.games.tic_tac_toe import TicTacToe
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.players.tabular import TabularPolicy
+from redqueen.protocols import Policy
+from redqueen.rewards import payoff, score, spoken_by
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import mirror
+from redqueen.run import Run
+
+
+@dataclass(frozen=True)
+class Config:
+    steps: int = 60
+    matches_per_step: int = 128
+    learning_rate: float = 100.0  # a gradient is spread over some five hundred positions
+
+
+def train(config: Config, run: Run) -> Policy:
+    game = TicTacToe()
+    curriculum = Sampled(game.tasks())
+    learner = TabularPolicy(learning_rate=config.learning_rate)
+    estimate = MovingBaseline(by_information_state, decay=0.9)
+    objective = Reinforce()
+
+    for _ in run.steps(config.steps, [learner], [estimate], usual_measures(game, learner)):
+        tasks = curriculum.draw(config.matches_per_step, run.rng)
+        episodes = play(mirror(game, tasks, learner), run.rng)  # play
+        trajectories = spoken_by(learner, score(episodes, payoff))  # score
+        advantages = estimate(trajectories)  # estimate
+        batch = pack(trajectories, advantages)  # pack
+        metrics = learner.update(batch, objective)  # update
+        run.report(trajectories, advantages, metrics)
+    return learner

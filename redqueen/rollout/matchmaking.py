@@ -1,0 +1,54 @@
+"""Who sits where: matches in which the learner takes every role in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from redqueen.chance import derive
+from redqueen.protocols import Game, OpponentPool, Player
+from redqueen.types import Match, RedQueenError, Task
+
+
+def mirror(game: Game, tasks: Sequence[Task], learner: Player) -> list[Match]:
+    """One match a task, the learner in every role."""
+    return [Match(game, task, {role: learner for role in game.roles}) for task in tasks]
+
+
+def rotate(
+    game: Game, tasks: Sequence[Task], learner: Player, opponents: OpponentPool, rng: Random, start: int = 0
+) -> list[Match]:
+    """One match a task: the learner takes the roles in turn, from role number `start` on, and an
+    opponent drawn for each match takes all others. Raises RedQueenError for a game of one role."""
+    roles = _rivals(game)
+    return [
+        seat_learner(game, task, learner, opponents.draw(rng), roles[(start + number) % len(roles)])
+        for number, task in enumerate(tasks)
+    ]
+
+
+def both_seatings(
+    game: Game, tasks: Sequence[Task], learner: Player, opponent: Player, seed: int | None = None
+) -> list[Match]:
+    """One match for each task and role: the learner in that role, the opponent in all others. With a
+    seed, the seatings of a task share their chance, and so can be compared in pairs."""
+    return [
+        seat_learner(game, task, learner, opponent, role, None if seed is None else derive(seed, number))
+        for number, task in enumerate(tasks)
+        for role in _rivals(game)
+    ]
+
+
+def seat_learner(
+    game: Game, task: Task, learner: Player, opponent: Player, role: str, seed: int | None = None
+) -> Match:
+    """A match with the learner in one role and the opponent in all others."""
+    if role not in game.roles:
+        raise RedQueenError(f"{game.name} has no role {role!r}: its roles are {', '.join(game.roles)}")
+    return Match(game, task, {other: learner if other == role else opponent for other in game.roles}, seed)
+
+
+def _rivals(game: Game) -> tuple[str, ...]:
+    if len(game.roles) < 2:
+        raise RedQueenError(f"{game.name} has one role, {game.roles[0]!r}: there is no seat for an opponent")
+    return game.roles

@@ -1,0 +1,310 @@
+"""One training run: its folder, its steps, its checkpoints, and how it goes on after being killed.
+
+    for _ in run.steps(400, policies=[learner], memories=[opponents], measures=measures):
+        ...play, score, estimate, pack, update...
+        run.report(trajectories, advantages, metrics)
+
+All chance of a step comes from `run.rng`, which is derived from (run seed, step) and not carried
+from step to step. So a run that is killed at any moment and resumed from its last checkpoint makes
+the same weights, metrics and records as one that was not.
+
+The folder: `config.json`, `metrics.jsonl` (a line a step), `episodes/step_N.jsonl`,
+`checkpoints/step_N/` (the state after N updates), `final.json` once the run is over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from redqueen.chance import derive
+from redqueen.protocols import Measure, Memory, Policy
+from redqueen.records import episode_to_json, plain
+from redqueen.types import Episode, Metrics, NonFiniteLoss, RedQueenError, Trajectory
+
+Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
+
+
+class Watcher(Protocol):
+    """Looks at a run without being part of it."""
+
+    def begin(self, run: Run, start: int, count: int) -> None: ...
+    def step(self, line: Line) -> None: ...
+    def end(self, run: Run) -> None: ...
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often a run does what is not training."""
+
+    evaluate_every: int = 5  # steps between measurements; the first and the last step are always measured
+    checkpoint_every: int = 25
+    keep_checkpoints: int = 2
+    record_episodes: int = 8  # episodes kept of each step
+
+
+class Run:
+    """See the module. A folder that already holds checkpoints is continued, not overwritten."""
+
+    def __init__(
+        self,
+        folder: Path,
+        seed: int = 0,
+        schedule: Schedule = Schedule(),
+        watchers: Sequence[Watcher] = (),
+    ) -> None:
+        self.folder = folder
+        self.seed = seed
+        self.schedule = schedule
+        self.watchers = list(watchers)
+        self.step = 0
+        self.rng = Random(derive(seed, "step", 0))
+        self._line: Line = {}
+
+    def derived(self, *path: int | str) -> int:
+        """A seed for something outside the steps: weights, adapters."""
+        return derive(self.seed, *path)
+
+    def steps(
+        self,
+        count: int,
+        policies: Sequence[Policy],
+        memories: Sequence[Memory] = (),
+        measures: Sequence[Measure] = (),
+    ) -> Iterator[int]:
+        """The numbers of the steps still to do. Before the first, everything that is named here takes
+        back what the newest checkpoint holds; between steps, it is measured and saved."""
+        assert len({policy.name for policy in policies}) == len(policies), "policies of a run need names of their own"
+        remembering = [*memories, *measures]
+        start = self._resume(policies, remembering)
+        for watcher in self.watchers:
+            watcher.begin(self, start, count)
+        for step in range(start, count):
+            self.step = step
+            self.rng = Random(derive(self.seed, "step", step))
+            began = time.perf_counter()
+            self._line = {"step": step}
+            if step % self.schedule.evaluate_every == 0:
+                self._measure(measures)
+            measured = time.perf_counter()
+            yield step
+            ended = time.perf_counter()
+            self._line["time"] = {"step": ended - began, "measure": measured - began, "at": time.time()}
+            self._write(self._line)
+            if (step + 1) % self.schedule.checkpoint_every == 0 or step + 1 == count:
+                self._save(step + 1, policies, remembering)
+        self._finish(count, measures)
+
+    def report(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], metrics: Metrics) -> None:
+        """What one update was made of and what it did. Several reports of one step are joined."""
+        self._line |= summary(trajectories) | metrics
+        self._record(trajectories, advantages)
+
+    def _measure(self, measures: Sequence[Measure]) -> None:
+        for measure in measures:
+            self._line |= measure()
+
+    def _finish(self, count: int, measures: Sequence[Measure]) -> None:
+        """The last word: everything measured once more, after the last update."""
+        self.step = count
+        self._line = {"step": count}
+        self._measure(measures)
+        with _saving(self.folder):
+            _write_whole(self.folder / "final.json", json.dumps(plain(self._line)) + "\n")
+        for watcher in self.watchers:
+            watcher.end(self)
+
+    # The folder
+
+    def _write(self, line: Line) -> None:
+        with _saving(self.folder / "metrics.jsonl"), (self.folder / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(plain(line)) + "\n")
+        for watcher in self.watchers:
+            watcher.step(line)
+
+    def _record(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> None:
+        episodes: dict[int, Episode] = {}
+        credit: dict[int, dict[str, Any]] = {}
+        for trajectory, advantage in zip(trajectories, advantages, strict=True):
+            number = id(trajectory.episode)
+            if number not in episodes and len(episodes) == self.schedule.record_episodes:
+                continue
+            episodes[number] = trajectory.episode
+            credit.setdefault(number, {})[str(trajectory.seat)] = {
+                "rewards": plain(trajectory.rewards),
+                "advantages": plain(advantage),
+            }
+        folder = self.folder / "episodes"
+        with _saving(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = [json.dumps({**episode_to_json(e), "credit": credit[number]}) for number, e in episodes.items()]
+            path = folder / f"step_{self.step:06d}.jsonl"
+            before = path.read_text() if path.exists() else ""
+            _write_whole(path, before + "".join(line + "\n" for line in lines))
+
+    def _save(self, step: int, policies: Sequence[Policy], memories: Sequence[Memory]) -> None:
+        """A checkpoint appears whole, under its own name, or not at all."""
+        parent = self.folder / "checkpoints"
+        writing, done = parent / f".writing_{step:06d}", parent / f"step_{step:06d}"
+        with _saving(done, remove=writing):
+            shutil.rmtree(writing, ignore_errors=True)
+            for policy in policies:
+                policy.save(writing / policy.name)
+            torch.save([memory.state() for memory in memories], writing / "memories.pt")
+            files = sorted(path for path in writing.rglob("*") if path.is_file())
+            sizes = {str(path.relative_to(writing)): path.stat().st_size for path in files}
+            _write_whole(writing / "manifest.json", json.dumps({"step": step, "sizes": sizes}))
+            shutil.rmtree(done, ignore_errors=True)
+            os.replace(writing, done)
+        for old in checkpoints(self.folder)[: -self.schedule.keep_checkpoints]:
+            shutil.rmtree(old)
+
+    def _resume(self, policies: Sequence[Policy], memories: Sequence[Memory]) -> int:
+        """The step to go on from."""
+        with _saving(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        saved = checkpoints(self.folder)
+        step = 0
+        if saved:
+            step = check(saved[-1])
+            for policy in policies:
+                policy.load(saved[-1] / policy.name)
+            states = torch.load(saved[-1] / "memories.pt", weights_only=True)
+            for memory, state in zip(memories, states, strict=True):
+                memory.restore(state)
+        self._forget_after(step)
+        return step
+
+    def _forget_after(self, step: int) -> None:
+        """Drops what a killed run wrote after its last checkpoint; it will be made again."""
+        metrics = self.folder / "metrics.jsonl"
+        kept = [line for line in read_metrics(self.folder) if line["step"] < step]
+        if metrics.exists():
+            _write_whole(metrics, "".join(json.dumps(line) + "\n" for line in kept))
+        for path in (self.folder / "episodes").glob("step_*.jsonl"):
+            if int(path.stem.removeprefix("step_")) >= step:
+                path.unlink()
+
+
+def guarded(train: Callable[[], Policy], run: Run) -> Policy:
+    """Runs a training. A loss that is not finite stops it with the step named and the batch saved."""
+    try:
+        return train()
+    except NonFiniteLoss as error:
+        path = run.folder / f"failed_batch_{run.step:06d}.pt"
+        with _saving(path):
+            torch.save(batch_tensors(error.batch), path)
+        raise RedQueenError(
+            f"step {run.step}: {error}; the weights are as they were, the batch is in {path}"
+        ) from error
+
+
+def batch_tensors(batch: Any) -> dict[str, Any]:
+    """The arrays of a batch, to look at."""
+    names = ("tokens", "loss_weights", "sampled_logprobs", "advantages", "versions", "lengths")
+    return {name: getattr(batch, name) for name in names}
+
+
+def summary(trajectories: Sequence[Trajectory]) -> Metrics:
+    """What is worth knowing about the play of one step, over the seats in hand."""
+    by_role: dict[str, list[float]] = {}
+    for trajectory in trajectories:
+        by_role.setdefault(trajectory.seat.role, []).append(float(trajectory.rewards.sum()))
+    turns = [turn for trajectory in trajectories for turn in trajectory.turns]
+    episodes = {id(trajectory.episode): trajectory.episode for trajectory in trajectories}.values()
+    metrics = {f"reward/{role}": float(np.mean(rewards)) for role, rewards in sorted(by_role.items())}
+    if turns:
+        metrics |= {
+            "episodes": float(len(episodes)),
+            "turns_per_episode": float(np.mean([len(episode.turns) for episode in episodes])),
+            "malformed": float(np.mean([turn.reply.malformed for turn in turns])),
+            "truncated": float(np.mean([turn.reply.truncated for turn in turns])),
+            "forfeits": float(np.mean(["forfeit" in episode.outcome.facts for episode in episodes])),
+            "completion_length": float(np.mean([len(turn.reply.tokens) for turn in turns])),
+        }
+    return metrics
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Finished checkpoints of a run, oldest first."""
+    return sorted((folder / "checkpoints").glob("step_*"))
+
+
+def check(checkpoint: Path) -> int:
+    """The number of updates a checkpoint holds. Raises RedQueenError if a file is missing or cut."""
+    others = [other for other in checkpoints(checkpoint.parent.parent) if other != checkpoint]
+    advice = f"; delete it to go on from {others[-1].name}" if others else "; there is no older one"
+    try:
+        manifest = json.loads((checkpoint / "manifest.json").read_text())
+        for name, size in manifest["sizes"].items():
+            if (checkpoint / name).stat().st_size != size:
+                raise RedQueenError(f"the checkpoint {checkpoint} is broken: {name} is cut{advice}")
+        return int(manifest["step"])
+    except (OSError, ValueError, KeyError) as error:
+        raise RedQueenError(f"the checkpoint {checkpoint} is broken: {error}{advice}") from error
+
+
+def read_metrics(folder: Path) -> list[Line]:
+    """The lines of a run's metrics; a last line that was cut short is left out."""
+    path = folder / "metrics.jsonl"
+    lines = []
+    for text in path.read_text().splitlines() if path.exists() else []:
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            break
+    return lines
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Under a temporary name first, so that a reader never sees half a file."""
+    temporary = path.with_name(f".{path.name}.writing")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+
+
+class _saving:
+    """Turns a full disk or a forbidden folder into one line, and leaves nothing half-written."""
+
+    def __init__(self, path: Path, remove: Path | None = None) -> None:
+        self._path = path
+        self._remove = remove
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        failed = isinstance(error, OSError) or (isinstance(error, RuntimeError) and "write" in str(error))
+        if not failed:
+            return
+        if self._remove is not None:
+            shutil.rmtree(self._remove, ignore_errors=True)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0]
+        raise RedQueenError(f"cannot write {self._path}: {reason}; earlier checkpoints are intact") from error
+
+
+class SettingsFile:
+    """A watcher that writes `config.json` once a run really begins: how it was started, and with what."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = settings
+
+    def begin(self, run: Run, start: int, count: int) -> None:
+        with _saving(run.folder):
+            _write_whole(run.folder / "config.json", json.dumps(plain(self._settings), indent=2) + "\n")
+
+    def step(self, line: Line) -> None:
+        return None
+
+    def end(self, run: Run) -> None:
+        return None

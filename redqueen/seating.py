@@ -1,0 +1,46 @@
+"""Players by name, as the command line takes them: bots, runs, servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from redqueen.evaluation.known_equilibria import honest_kuhn, kuhn_equilibrium
+from redqueen.evaluation.minimax import solve
+from redqueen.players.scripted import Strategic, Uniform
+from redqueen.players.server import Server
+from redqueen.protocols import Game, Player
+from redqueen.stored import stored_policy
+from redqueen.types import RedQueenError
+
+PLAYERS: Mapping[str, str] = {
+    "uniform": "each legal reply equally often",
+    "minimax": "perfect play in board games such as tic_tac_toe",
+    "equilibrium": "an equilibrium of kuhn_poker",
+    "honest": "kuhn_poker without bluffs: bets and calls with the king only",
+    "RUN": "the policy of a run, outputs/spiral-0; RUN@STEP for an older checkpoint",
+    "server:MODEL@URL": "a model behind an OpenAI-compatible endpoint",
+}
+
+
+def find_player(spec: str, game: Game) -> Player:
+    """The player that a word names. Raises RedQueenError if there is none."""
+    if spec == "uniform":
+        return Uniform()
+    if spec == "minimax":
+        return Strategic(solve(game).strategy(), "minimax")
+    if spec in ("equilibrium", "honest"):
+        if game.name != "kuhn_poker":
+            raise RedQueenError(f"the player {spec!r} is known for kuhn_poker only, not for {game.name}")
+        return kuhn_equilibrium(0.0) if spec == "equilibrium" else honest_kuhn()
+    if spec.startswith("server:"):
+        model, at, url = spec.removeprefix("server:").partition("@")
+        if not at or not model or not url:
+            raise RedQueenError(f"write a server as server:MODEL@URL, not {spec!r}")
+        return Server(model, url)
+    folder, _, step = spec.partition("@")
+    if not Path(folder).is_dir():
+        raise RedQueenError(f"there is no player {spec!r}: name {', '.join(PLAYERS)}")
+    if step and not step.isdigit():
+        raise RedQueenError(f"write an older checkpoint as RUN@STEP with a number, not {spec!r}")
+    return stored_policy(Path(folder), int(step) if step else None)

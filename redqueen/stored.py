@@ -1,0 +1,88 @@
+"""Finished and unfinished runs on disk: their settings, their policies, their episodes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from redqueen.config import Learner
+from redqueen.games.catalogue import find_game
+from redqueen.players.tabular import TabularPolicy
+from redqueen.protocols import Game, Policy
+from redqueen.records import episode_from_json
+from redqueen.run import check, checkpoints
+from redqueen.types import Episode, RedQueenError
+
+T = TypeVar("T")
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    """What `config.json` of a run says."""
+    path = folder / "config.json"
+    if not path.is_file():
+        raise RedQueenError(f"{folder} is not a run: it has no config.json (runs are folders such as outputs/spiral-0)")
+    try:
+        return dict(json.loads(path.read_text()))
+    except ValueError as error:
+        raise RedQueenError(f"{path} is not JSON: {error}") from error
+
+
+def rebuild(kind: type[T], data: dict[str, Any]) -> T:
+    """A dataclass from its `asdict` as JSON has it."""
+    hints = get_type_hints(kind)
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    unknown = set(data) - known
+    if unknown:
+        raise RedQueenError(f"the settings name {', '.join(sorted(unknown))}, which {kind.__module__} does not have")
+    values: dict[str, Any] = {}
+    for name, value in data.items():
+        hint = hints[name]
+        if isinstance(hint, type) and is_dataclass(hint):
+            value = rebuild(hint, value)
+        elif isinstance(value, list):
+            value = tuple(value)
+        values[name] = value
+    return kind(**values)
+
+
+def stored_policy(folder: Path, step: int | None = None) -> Policy:
+    """The policy of a run as its newest checkpoint has it, or the one after `step` updates."""
+    config = settings(folder)
+    saved = checkpoints(folder)
+    if not saved:
+        raise RedQueenError(f"{folder} has no checkpoint yet")
+    chosen = saved[-1]
+    if step is not None:
+        named = {int(path.name.removeprefix("step_")): path for path in saved}
+        if step not in named:
+            raise RedQueenError(f"{folder} has no checkpoint at step {step}: it has {', '.join(map(str, named))}")
+        chosen = named[step]
+    check(chosen)
+    policy_folder = chosen / "learner"
+    if (policy_folder / "table.json").exists():
+        policy: Policy = TabularPolicy()
+    else:
+        policy = rebuild(Learner, config["config"]["learner"]).build(int(config["seed"]))
+    policy.load(policy_folder)
+    return policy
+
+
+def stored_game(folder: Path) -> Game:
+    """The game a run was trained on (the first, if there were several)."""
+    config = settings(folder)["config"]
+    spec = config.get("game") or next(iter(config.get("games", ())), "tic_tac_toe")
+    return find_game(spec)
+
+
+def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:
+    """The recorded episodes of a run, in order: (name, episode, credit), named STEP.NUMBER."""
+    found = []
+    for path in sorted((folder / "episodes").glob("step_*.jsonl")):
+        step = int(path.stem.removeprefix("step_"))
+        for number, text in enumerate(path.read_text().splitlines()):
+            data = json.loads(text)
+            credit = data.pop("credit")
+            found.append((f"{step}.{number}", episode_from_json(data), credit))
+    return found

@@ -1,0 +1,101 @@
+"""The numbers are example 5 of the algorithm cards: words sampled by another engine than the trainer's."""
+
+import pytest
+import torch
+
+from redqueen.objectives.mismatch import RowMasked, RowTruncated, TokenMasked, TokenTruncated, corrected
+from redqueen.objectives.policy_gradient import Cispo, ClippedRatio
+from redqueen.objectives.regularizers import KLPenalty, k2
+from redqueen.types import Batch, Likelihoods
+
+
+def tensor(rows):
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+MASK = tensor([[1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0]])
+START = tensor([[-1.0, -0.5, 0, 0], [-2.0, -1.0, -0.7, -2.3], [-0.4, -1.2, -3.0, 0]])
+NOW = tensor([[-0.7, -0.6, 0, 0], [-2.4, -0.75, -0.7, -0.8], [-0.35, -1.8, -2.9, 0]])
+SAMPLER = tensor([[-1.1, -0.3, 0, 0], [-2.9, -0.95, -0.7, -2.7], [-0.1, -1.4, -2.0, 0]])
+TM, STM = MASK / 9, MASK / MASK.sum(dim=1, keepdim=True) / 3
+CAPPED, PLAIN = ClippedRatio(0.2, 0.28, dual=3.0), ClippedRatio(0.2, 0.2)
+
+
+def batch(weights=TM):
+    return Batch(
+        tokens=torch.zeros(3, 4, dtype=torch.int64),
+        loss_weights=weights,
+        sampled_logprobs=SAMPLER,
+        advantages=tensor([[1.0], [-0.5], [0.25]]).expand(3, 4),
+        versions=torch.zeros(3, dtype=torch.int64),
+        lengths=torch.tensor([2, 4, 3]),
+        constraints=((),) * 3,
+        reference=rated(START),
+    )
+
+
+def rated(logprobs):
+    return Likelihoods(logprobs, torch.zeros_like(logprobs))
+
+
+def one_if_kept(log_weights, own):
+    """A mask without weights, as a user might write it."""
+    weights = log_weights.exp()
+    return ((weights >= 0.5) & (weights <= 2.0)).to(weights.dtype)
+
+
+@pytest.mark.parametrize(
+    ("objective", "weigh", "by_token", "by_row"),
+    [
+        (CAPPED, TokenTruncated(2.0), 0.169898, -0.065083),
+        (CAPPED, RowTruncated(2.0), 0.431331, 0.152501),
+        (CAPPED, TokenMasked(0.5, 2.0), 0.092302, -0.120456),
+        (CAPPED, one_if_kept, 0.006351, None),
+        (PLAIN, TokenMasked(0.0, 5.0), 0.322949, None),
+        (PLAIN, TokenMasked(0.0, 2.0), 0.213634, None),
+        (PLAIN, TokenTruncated(2.0), 0.302523, None),
+        (PLAIN, RowMasked(0.5, 1.2), -0.274544, None),
+    ],
+    ids=["TIS", "row TIS", "IcePop", "mask alone", "AReaL 5", "AReaL 2", "AReaL clamped", "AReaL rows"],
+)
+def test_corrections_have_the_worked_numbers(objective, weigh, by_token, by_row):
+    loss, _ = objective(rated(NOW), corrected(batch(), rated(START), weigh))
+    assert float(loss) == pytest.approx(by_token, abs=1e-6)
+    if by_row is not None:
+        loss, _ = objective(rated(NOW), corrected(batch(STM), rated(START), weigh))
+        assert float(loss) == pytest.approx(by_row, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("objective", "by_token", "by_row"),
+    [(CAPPED, 0.105591, -0.102095), (Cispo(above_one=1.0), -0.159241, 0.023093)],
+    ids=["PPO", "REINFORCE, weight at most 2"],
+)
+def test_a_ratio_taken_to_the_sampler_needs_no_correction(objective, by_token, by_row):
+    assert float(objective(rated(NOW), batch())[0]) == pytest.approx(by_token, abs=1e-6)
+    assert float(objective(rated(NOW), batch(STM))[0]) == pytest.approx(by_row, abs=1e-6)
+
+
+def test_rejecting_nothing_changes_nothing_when_the_sampler_is_the_start():
+    same = corrected(batch(), rated(SAMPLER), TokenMasked())
+    torch.testing.assert_close(CAPPED(rated(NOW), same)[0], CAPPED(rated(NOW), batch())[0])
+
+
+def test_rejecting_everything_leaves_a_loss_of_zero_with_a_gradient():
+    now = NOW.clone().requires_grad_()
+    loss, _ = CAPPED(rated(now), corrected(batch(), rated(START), TokenMasked(100.0, 200.0)))
+    (found,) = torch.autograd.grad(loss, now)
+    assert float(loss.detach()) == 0.0
+    assert torch.equal(found, torch.zeros_like(found))
+
+
+def test_a_penalty_does_not_feel_the_correction():
+    kept, _ = KLPenalty(1.0, k2)(rated(NOW), corrected(batch(), rated(START), TokenTruncated(0.1)))
+    torch.testing.assert_close(kept, KLPenalty(1.0, k2)(rated(NOW), batch())[0])
+
+
+def test_words_that_are_not_own_do_not_weigh_on_their_row():
+    filled = torch.where(MASK == 0, 1e6, START)
+    for weigh in (RowTruncated(2.0), RowMasked(0.5, 1.2)):
+        ours, _ = PLAIN(rated(NOW), corrected(batch(), rated(filled), weigh))
+        torch.testing.assert_close(ours, PLAIN(rated(NOW), corrected(batch(), rated(START), weigh))[0])

@@ -24,14 +24,18 @@ def derive(seed: int, *path: int | str) -> int:
     """The seed at a path below another seed. Strings count by their bytes."""
     value = _mix(seed & _MASK)
     for part in path:
-        number = zlib.crc32(part.encode()) | (1 << 40) if isinstance(part, str) else part
-        value = _mix(value ^ _mix(number & _MASK))
+        value = _below(value, zlib.crc32(part.encode()) | (1 << 40) if isinstance(part, str) else part)
     return value
+
+
+def _below(value: int, number: int) -> int:
+    """One step down a path. The parent is mixed once more than the child, so that (a, b) is not (b, a)."""
+    return _mix((_mix(value) + _mix(number & _MASK)) & _MASK)
 
 
 def uniform(seed: int, counter: int = 0) -> float:
     """A float in [0, 1) with 53 random bits: draw number `counter` of a seed."""
-    return (_mix(_mix(seed & _MASK) ^ _mix(counter)) >> 11) * 2.0**-53
+    return (_below(_mix(seed & _MASK), counter) >> 11) * 2.0**-53
 
 
 def pick(probabilities: Sequence[float], draw: float) -> int:

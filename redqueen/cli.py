@@ -376,7 +376,8 @@ def _parse(kind: type[T], words: Sequence[str], program: str) -> T:
         if stop.code == 0:
             raise
         text = " ".join(line.strip("│╭╮╰╯─ ") for line in said.getvalue().splitlines())
-        raise RedQueenError(" ".join(text.split()) or f"bad arguments: {program} --help") from None
+        line = " ".join(text.split()).partition(" Argument helptext")[0].removeprefix("Value error ")
+        raise RedQueenError(f"{line or 'bad arguments'} ({program} --help)") from None
     if unknown:
         flags = _flags(kind)
         raise RedQueenError(f"unknown argument {unknown[0]!r}: {_closest(unknown[0], flags)} ({program} --help)")

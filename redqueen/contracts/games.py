@@ -86,7 +86,7 @@ def check_asks(game: Game, phrases: Sequence[str] = PHRASES) -> None:
             assert len(set(seats)) == len(seats), f"{game.name} asks a seat twice at the same moment: {seats}"
             for ask in table.asks:
                 _check_ask(game, ask)
-            table.hear(_Uniform(phrases).reply(table.asks))
+            _answer(game, table, _Uniform(phrases))
 
 
 def _check_ask(game: Game, ask: Ask) -> None:
@@ -190,12 +190,12 @@ def _until_asked(
     game: Game, task: Task, role: str, phrases: Sequence[str]
 ) -> tuple[tuple[tuple[Seat, str], ...], Ask | None]:
     """What was said before a role is first asked, and that ask."""
-    table = Table(Match(game, task, dict.fromkeys(game.roles, _Uniform(phrases))), 0, MAX_TURNS)
+    table = Table(Match(game, task, dict.fromkeys(game.roles, _Uniform(phrases))), 0)
     while table.outcome is None:
         for ask in table.asks:
             if ask.seat.role == role:
                 return tuple((turn.ask.seat, turn.reply.text) for turn in table.turns), ask
-        table.hear(_Uniform(phrases).reply(table.asks))
+        _answer(game, table, _Uniform(phrases))
     return (), None
 
 
@@ -333,7 +333,7 @@ def _draws(game: Game, count: int = MATCHES) -> Iterator[tuple[Task, int]]:
 def _tables(game: Game) -> Iterator[Table]:
     players = dict.fromkeys(game.roles, _Uniform())
     for task, seed in _draws(game):
-        yield Table(Match(game, task, players), seed, MAX_TURNS)
+        yield Table(Match(game, task, players), seed)
 
 
 def _episodes(game: Game, player: Any, count: int = MATCHES) -> Iterator[Episode]:
@@ -341,9 +341,14 @@ def _episodes(game: Game, player: Any, count: int = MATCHES) -> Iterator[Episode
     for task, seed in _draws(game, count):
         table = Table(Match(game, task, dict.fromkeys(game.roles, player)), seed)
         while table.outcome is None:
-            assert len(table.turns) < MAX_TURNS, f"{game.name} does not end: it asked {MAX_TURNS} times in one match"
-            table.hear(player.reply(table.asks))
+            _answer(game, table, player)
         yield table.episode()
+
+
+def _answer(game: Game, table: Table, player: Any) -> None:
+    """One round: the player answers for every seat that is asked."""
+    assert len(table.turns) < MAX_TURNS, f"{game.name} does not end: it asked {MAX_TURNS} times in one match"
+    table.hear(player.reply(table.asks))
 
 
 def _as_tuples(value: Any) -> Any:

@@ -30,7 +30,7 @@ def bootstrap_interval(
 ) -> Interval:
     """The mean of independent values and its percentile bootstrap interval (Efron, 1979).
 
-    With few values it is too narrow: about 0.84 of the promised 0.95 for five of them. Raises RedQueenError where
+    With few values it is too narrow: of five normal ones it holds the truth in 83 % of cases, of thirty in 92 %. Raises RedQueenError where
     there is no value.
     """
     sample = np.asarray(values, dtype=np.float64)

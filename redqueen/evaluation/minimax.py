@@ -121,7 +121,7 @@ def _explore(game: Game, task: Task, children: dict[Ask, list[Ask | Outcome]], m
         table = Table(Match(game, task, cast), 0)
         parent: Ask | None = None
         for move in moves:
-            parent = _position(game, table)
+            parent = table.asks[0]
             table.hear([Reply(move)])
         while table.outcome is None:
             ask = _position(game, table)
@@ -169,7 +169,7 @@ def _solve_backwards(
     """The value of every position and of every move, positions after those they lead to."""
     values: dict[Ask, float] = {}
     choice_values: dict[Ask, np.ndarray] = {}
-    open_positions: set[Ask] = set()
+    open_positions: set[Ask] = set()  # begun and not finished: those that lead here
     stack = list(starts)
     while stack:
         ask = stack[-1]
@@ -181,9 +181,9 @@ def _solve_backwards(
                 worth = np.array([_worth(ask.seat, child, values) for child in children[ask]])
                 choice_values[ask], values[ask] = worth, float(worth.max())
             continue
-        if ask in open_positions and any(child in open_positions for child in waiting):
-            raise RedQueenError(f"{game.name} cannot be solved by minimax: a position can come about again")
         open_positions.add(ask)
+        if any(child in open_positions for child in waiting):
+            raise RedQueenError(f"{game.name} cannot be solved by minimax: a position can come about again")
         stack.extend(waiting)
     return values, choice_values
 

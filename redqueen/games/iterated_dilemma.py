@@ -68,7 +68,7 @@ class IteratedDilemma:
                 text = answers[SEATS.index(offenders[0])].text
                 return Outcome(scores, {**offence(offenders[0], text), "history": history, "gains": gains})
             for seat, answer, other in zip(SEATS, answers, answers[::-1], strict=True):
-                news = f"You chose {answer.text}, the other player chose {other.text}. You gained {won[seat]:g} points."
+                news = f"You chose {answer.text}, the other player chose {other.text}. You gained {won[seat]:g}."
                 messages[seat] = (*answer.messages, Message(GAME, f"{news} {self.question(number + 1)}"))
         return Outcome(scores, {"history": history, "gains": gains})
 

@@ -19,8 +19,8 @@ _HERE = "@@own-words-end-here@@"
 class ChatFormat:
     """Renders asks for one tokenizer.
 
-    `system` is shown before everything, `instruction` after every message of the game that a reply
-    answers. `raw` ignores the template: messages and replies are lines of plain text.
+    `system` is shown before everything, `instruction` after every message that the seat's own words
+    answer. `raw` ignores the template: messages and replies are lines of plain text.
     """
 
     def __init__(self, tokenizer: Any, system: str = "", instruction: str = "", raw: bool = False) -> None:
@@ -55,7 +55,7 @@ class ChatFormat:
     def _whole(self, messages: Sequence[Message], own: str) -> str:
         if self.raw:
             lines = [self._system] if self._system else []
-            lines += [self._words(message, own) for message in messages]
+            lines += self._with_instruction(messages, own, "\n")
             return "\n".join(lines) + "\n"
         system = [Message("system", self._system)] if self._system else []
         return self._template(self._turns([*system, *messages], own), reply=True)
@@ -63,7 +63,7 @@ class ChatFormat:
     def _after(self, messages: Sequence[Message], own: str, ended: bool) -> np.ndarray:
         """What comes between a seat's last word and its next one."""
         if self.raw:
-            lines = "".join(f"\n{self._words(message, own)}" for message in messages) + "\n"
+            lines = "".join(f"\n{text}" for text in self._with_instruction(messages, own, "\n")) + "\n"
             between = [*([] if ended else [self.end]), *self._encode(lines, first=False)]
             return np.array(between, dtype=np.int64)
         before: list[dict[str, str]] = [{"role": "user", "content": "."}, {"role": "assistant", "content": _HERE}]
@@ -80,19 +80,22 @@ class ChatFormat:
         """Messages as a chat: the seat's own words are the assistant's, everyone else is the user;
         neighbours of one role are joined, as many templates demand."""
         turns: list[dict[str, str]] = []
-        for message in messages:
+        for message, text in zip(messages, self._with_instruction(messages, own, "\n\n"), strict=True):
             role = "assistant" if message.speaker == own else "system" if message.speaker == "system" else "user"
             if turns and turns[-1]["role"] == role:
-                turns[-1]["content"] += "\n\n" + message.text
+                turns[-1]["content"] += "\n\n" + text
             else:
-                turns.append({"role": role, "content": message.text})
-        if self._instruction and turns and turns[-1]["role"] == "user":
-            turns[-1]["content"] += "\n\n" + self._instruction
+                turns.append({"role": role, "content": text})
         return turns
 
-    def _words(self, message: Message, own: str) -> str:
-        asked = self._instruction and message.speaker not in (own, "system")
-        return f"{message.text}\n{self._instruction}" if asked else message.text
+    def _with_instruction(self, messages: Sequence[Message], own: str, gap: str) -> list[str]:
+        """The texts of the messages, those that the seat answers followed by the instruction."""
+        texts = []
+        for number, message in enumerate(messages):
+            answered = number + 1 == len(messages) or messages[number + 1].speaker == own
+            asked = self._instruction and answered and message.speaker not in (own, "system")
+            texts.append(message.text + gap + self._instruction if asked else message.text)
+        return texts
 
     def _template(self, turns: list[dict[str, str]], reply: bool) -> str:
         return str(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=reply))

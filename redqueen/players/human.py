@@ -84,6 +84,6 @@ def _chosen(entry: str, choices: Sequence[str], numbered: bool) -> str | None:
 def _complaint(entry: str, choices: Sequence[str], numbered: bool) -> str:
     if not choices:
         return "Please write something (Ctrl-D leaves the game)."
-    how = f"a number from 1 to {len(choices)}, or the words of a choice" if numbered else f"one of: {', '.join(choices)}"
+    how = f"a number from 1 to {len(choices)}, or a choice's words" if numbered else f"one of: {', '.join(choices)}"
     said = f"{entry[:80]!r} is not a choice." if entry else "Nothing was entered."
     return f"{said} Enter {how} (Ctrl-D leaves the game)."

@@ -70,7 +70,7 @@ class Scripted:
     def _line(self, ask: Ask) -> str:
         turn = len(ask.past)
         if turn >= len(self.replies):
-            raise RedQueenError(f"player {self.name!r} has {len(self.replies)} replies, but {ask.seat} is asked for more")
+            raise RedQueenError(f"player {self.name!r} has {len(self.replies)} replies, but {ask.seat} needs more")
         return self.replies[turn]
 
 
@@ -93,7 +93,7 @@ class Strategic:
         if chances is None:
             shown = ask.messages[-1].text[-60:]
             raise RedQueenError(
-                f"the strategy of {self.name!r} does not cover what {ask.seat} is asked (\"...{shown}\"): "
+                f'the strategy of {self.name!r} does not cover what {ask.seat} is asked ("...{shown}"): '
                 "it was made for another game or another wording"
             )
         return np.asarray(chances, dtype=np.float64)
@@ -102,8 +102,7 @@ class Strategic:
 def _drawn(name: str, asks: Sequence[Ask], chances: Sequence[np.ndarray]) -> list[Reply]:
     """One choice for each ask, drawn with the ask's own chance."""
     return [
-        Reply(ask.choices[pick(row.tolist(), uniform(ask.seed))], name)
-        for ask, row in zip(asks, chances, strict=True)
+        Reply(ask.choices[pick(row.tolist(), uniform(ask.seed))], name) for ask, row in zip(asks, chances, strict=True)
     ]
 
 
@@ -119,4 +118,6 @@ def _certain(name: str, ask: Ask, text: str) -> np.ndarray:
     _choices(name, ask)
     if text not in ask.choices:
         raise RedQueenError(f"player {name!r} says {text[:80]!r}, which is not one of: {', '.join(ask.choices)}")
-    return np.eye(len(ask.choices))[ask.choices.index(text)]
+    chances = np.zeros(len(ask.choices))
+    chances[ask.choices.index(text)] = 1.0
+    return chances

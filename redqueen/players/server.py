@@ -50,7 +50,7 @@ class Server:
         if not self.url.startswith(("http://", "https://")):
             raise RedQueenError(f"the server's url must begin with http:// or https://, not {self.url!r}")
         if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
-            raise RedQueenError("a server needs concurrency of at least 1, retries of at least 0 and a time-out above 0")
+            raise RedQueenError("a server needs concurrency of 1 or more, retries of 0 or more and a time-out above 0")
 
     @property
     def name(self) -> str:

@@ -84,6 +84,8 @@ class TabularPolicy:
         return [np.exp(logprobs[row, : len(ask.choices)]) for ask, row in zip(asks, rows, strict=True)]
 
     def likelihoods(self, batch: Batch) -> Likelihoods:
+        if not len(batch):
+            return Likelihoods(torch.zeros(0, 0), torch.zeros(0, 0))
         self._grow()
         return self._rate(torch.from_numpy(self._logits), batch)
 
@@ -151,7 +153,7 @@ class TabularPolicy:
             self._known = len(self._states.rows)
             legal = np.arange(self._logits.shape[1]) < np.maximum(self._states.counts, 1)[:, None]
             logits = np.where(legal, self._logits, -np.inf)
-            top = logits.max(axis=1, keepdims=True)
+            top = logits.max(axis=1, keepdims=True, initial=-np.inf)
             self._logprobs = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
         return self._logprobs
 

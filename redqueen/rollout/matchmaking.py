@@ -12,7 +12,7 @@ from redqueen.types import Match, RedQueenError, Task
 
 def mirror(game: Game, tasks: Sequence[Task], learner: Player) -> list[Match]:
     """One match a task, the learner in every role."""
-    return [Match(game, task, {role: learner for role in game.roles}) for task in tasks]
+    return [Match(game, task, dict.fromkeys(game.roles, learner)) for task in tasks]
 
 
 def rotate(

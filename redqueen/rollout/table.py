@@ -6,7 +6,7 @@ seat's turns, so that a player can continue its own words instead of reading the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from random import Random
 from typing import Any
 
@@ -28,16 +28,17 @@ class Table:
         self.outcome: Outcome | None = None
         self._max_turns = max_turns
         self._past: dict[Seat, tuple[Turn, ...]] = {}
-        self._play: Play = match.game.play(match.task, rng or Random(derive(seed, "game")))
+        self._play = self._checked_play(match.game.play(match.task, rng or Random(derive(seed, "game"))))
         self._advance(lambda: next(self._play))
 
     def hear(self, replies: Sequence[Reply]) -> None:
         """Takes one reply to each of `asks`, in their order, and plays on to the next asks."""
         for ask, reply in zip(self.asks, replies, strict=True):
             if type(reply) is not Reply or type(reply.text) is not str:
+                given = f"a text that is {reply.text!r:.80}" if type(reply) is Reply else f"{reply!r:.80}"
                 raise RedQueenError(
                     f"player {self.match.cast[ask.seat.role].name!r} must answer with a Reply whose text is a "
-                    f"string, not {type(reply).__name__}"
+                    f"string, not with {given}"
                 )
             turn = Turn(ask, reply)
             self.turns.append(turn)
@@ -69,6 +70,14 @@ class Table:
         seed = derive(self.seed, ask.seat.role, ask.seat.number, len(past))
         return Ask(ask.seat, ask.messages, ask.choices, past, seed)
 
+    def _checked_play(self, play: object) -> Play:
+        if not isinstance(play, Generator):
+            raise RedQueenError(
+                f"game {self.match.game.name!r} must yield its asks: play() is to be a generator, not to return "
+                f"{play!r:.80}"
+            )
+        return play
+
     def _checked_asks(self, asks: object) -> list[Ask]:
         game = self.match.game.name
         if not isinstance(asks, list) or not asks or not all(isinstance(ask, Ask) for ask in asks):
@@ -78,8 +87,14 @@ class Table:
                 raise RedQueenError(
                     f"game {game!r} asks the seat {ask.seat}, but its roles are {', '.join(self.match.cast)}"
                 )
-            if not ask.messages or not all(isinstance(message, Message) for message in ask.messages):
-                raise RedQueenError(f"game {game!r} must show the seat {ask.seat} a tuple of Message objects")
+            if not _all_of(ask.messages, Message) or not ask.messages:
+                raise RedQueenError(
+                    f"game {game!r} must show the seat {ask.seat} a tuple of Message objects, not {ask.messages!r:.80}"
+                )
+            if not _all_of(ask.choices, str):
+                raise RedQueenError(
+                    f"game {game!r} must list the choices of {ask.seat} as a tuple of strings, not {ask.choices!r:.80}"
+                )
         return asks
 
     def _checked_outcome(self, outcome: object) -> Outcome:
@@ -88,3 +103,7 @@ class Table:
                 f"game {self.match.game.name!r} must return an Outcome from play(), not {outcome!r:.80}"
             )
         return outcome
+
+
+def _all_of(items: object, kind: type) -> bool:
+    return isinstance(items, tuple) and all(isinstance(item, kind) for item in items)

@@ -140,5 +140,7 @@ def test_every_wrong_name_gets_one_clear_line(spec: str, complaint: str, mine: P
 def test_a_file_that_breaks_on_import_is_named_with_the_reason(text: str, tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text(text)
-    with pytest.raises(RedQueenError, match="broken.py cannot be imported: (Syntax|ModuleNotFound|ZeroDivision)Error"):
+    with pytest.raises(
+        RedQueenError, match=r"broken\.py cannot be imported: (Syntax|ModuleNotFound|ZeroDivision)Error"
+    ):
         find_game(f"{path}:MyGame")

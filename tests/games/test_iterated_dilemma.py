@@ -38,8 +38,8 @@ def test_points_of_every_pair_of_choices_fall_after_the_round() -> None:
 def test_a_conversation_is_the_last_one_with_the_own_words_and_the_news() -> None:
     asked, _ = played(IteratedDilemma(rounds=2), [["cooperate", "defect"], ["defect", "defect"]])
     for before, after, said, news in (
-        (asked[0][0], asked[1][0], "cooperate", "You gained 0 points."),
-        (asked[0][1], asked[1][1], "defect", "You gained 5 points."),
+        (asked[0][0], asked[1][0], "cooperate", "You gained 0."),
+        (asked[0][1], asked[1][1], "defect", "You gained 5."),
     ):
         assert after.messages[:-1] == (*before.messages, Message(str(before.seat), said))
         assert news in after.messages[-1].text

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 
 from redqueen.chance import uniform
 from redqueen.games.catalogue import GAMES, find_game
 from redqueen.rollout.table import Table
-from redqueen.types import Ask, Match, Reply
+from redqueen.types import Ask, Match, Reply, Seat
 
 HERE = Path(__file__).parent
 SEED = 2026
-ADAPTED = {
-    "openspiel_leduc_poker": "openspiel:leduc_poker",
-    "openspiel_goofspiel": "openspiel:goofspiel(imp_info=True,num_cards=3,points_order=descending)",
-    "textarena_tic_tac_toe": "textarena:TicTacToe-v0",
-}
-TRANSCRIPTS = {**{name: name for name in GAMES}, **ADAPTED}  # file name -> specification of the game
+TRANSCRIPTS = tuple(GAMES)
 PHRASES = {
     "negotiation": ("[deny]", "[accept]", "Here you are: [offer 2 wood for 1 gold]", "[offer 1 gold for 3 wood]"),
-    "textarena_tic_tac_toe": ("[0]", "[1]", "[2]", "[3]", "[4]", "[5]", "[6]", "[7]", "[8]"),
 }
 
 
@@ -36,20 +31,25 @@ class Uniform:
 
 
 def transcript(name: str) -> str:
-    """All that is asked and said in one match: the game's first task, one second chance, a fixed seed."""
-    separator = "," if "(" in TRANSCRIPTS[name] or "-v0" in TRANSCRIPTS[name] else ":"
-    game = find_game(f"{TRANSCRIPTS[name]}{separator}retries=1")
+    """What is asked and said in one match: the game's first task, three second chances, a fixed seed.
+    Lines that a seat was shown before, from the top, are left out."""
+    game = find_game(f"{name}:retries=3")
     player = Uniform(PHRASES.get(name, ()))
     task = game.tasks()[0]
     table = Table(Match(game, task, dict.fromkeys(game.roles, player)), SEED)
+    shown: dict[Seat, list[str]] = {}
     lines = [f"# {game.name}, task {task.id}, seed {SEED}"]
     while table.outcome is None:
         replies = player.reply(table.asks)
         for ask, reply in zip(table.asks, replies, strict=True):
-            lines += ["", f"## {ask.seat}", *(f"{message.speaker}> {message.text}" for message in ask.messages)]
+            now = [line for said in ask.messages for line in f"{said.speaker}> {said.text}".split("\n")]
+            pairs = zip(now, shown.get(ask.seat, []), strict=False)
+            known = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            shown[ask.seat] = now
+            lines += ["", f"## {ask.seat}", *(["..."] if known else []), *now[known:]]
             lines += [f"choices: {' | '.join(ask.choices) or '(free text)'}", f"=> {reply.text}"]
         table.hear(replies)
-    scores = ", ".join(f"{seat} {score:g}" for seat, score in table.outcome.scores.items())
+    scores = ", ".join(f"{seat} {score + 0.0:g}" for seat, score in table.outcome.scores.items())
     lines += ["", f"# scores: {scores}"]
     lines += [f"# {key}: {value!r}" for key, value in sorted(table.outcome.facts.items())]
     return "\n".join(line.rstrip() for line in "\n".join(lines).split("\n")) + "\n"

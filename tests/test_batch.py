@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redqueen.batch import ConstantMean, beside, free_positions, pack, row_mean, take, token_mean
+from redqueen.types import Ask, Constraint, Episode, Likelihoods, Outcome, Reply, Seat, Task, Trajectory, Turn
+
+SEAT = Seat("first")
+BET, PASS = (5, 9), (6, 9)  # two replies of one word, each closed by 9
+
+
+def turn(prompt, said, logprobs=None, legal=(), version=0, player="learner"):
+    reply = Reply(
+        text="",
+        player=player,
+        version=version,
+        prompt_tokens=np.array(prompt, dtype=np.int64),
+        tokens=np.array(said, dtype=np.int64),
+        logprobs=np.array(logprobs if logprobs is not None else [-0.5] * len(said)),
+        legal_tokens=legal,
+    )
+    return Turn(Ask(SEAT, ()), reply)
+
+
+def trajectory(*turns):
+    episode = Episode("game", Task("t"), 0, turns, Outcome({SEAT: 0.0}), (SEAT,))
+    return Trajectory(episode, SEAT, turns, np.zeros(len(turns)))
+
+
+def weights(rows, weigh):
+    return weigh(np.array(rows, dtype=bool)).tolist()
+
+
+def test_a_prompt_that_extends_the_words_before_it_stays_in_one_row():
+    first = turn([1, 2], [3, 4], [-0.1, -0.2], version=7)
+    second = turn([1, 2, 3, 4, 5], [6], [-0.3], version=8)
+    batch = pack([trajectory(first, second)], [np.array([1.0, -2.0])])
+    assert batch.tokens.tolist() == [[1, 2, 3, 4, 5, 6]]
+    assert batch.lengths.tolist() == [6]
+    assert (batch.loss_weights != 0).tolist() == [[False, False, True, True, False, True]]
+    assert batch.sampled_logprobs.tolist() == [[0, 0, -0.1, -0.2, 0, -0.3]]
+    assert batch.advantages.tolist() == [[0, 0, 1.0, 1.0, 0, -2.0]]
+    assert batch.versions.tolist() == [7]
+
+
+@pytest.mark.parametrize("prompt", [[1, 2, 8, 4, 5], [1, 2, 3], [5]])
+def test_a_fresh_prompt_starts_a_row(prompt):
+    batch = pack([trajectory(turn([1, 2], [3, 4]), turn(prompt, [6]))], [np.array([1.0, -2.0])])
+    width = max(4, len(prompt) + 1)
+    padded = [*prompt, 6] + [0] * (width - len(prompt) - 1)
+    assert batch.tokens.tolist() == [[1, 2, 3, 4] + [0] * (width - 4), padded]
+    assert batch.lengths.tolist() == [4, len(prompt) + 1]
+    assert batch.advantages.sum(dim=1).tolist() == [2.0, -2.0]
+
+
+def test_trajectories_never_share_a_row():
+    batch = pack([trajectory(turn([1], [2])), trajectory(turn([1, 2], [3]))], [np.ones(1), np.ones(1)])
+    assert batch.lengths.tolist() == [2, 3]
+
+
+def test_forced_tokens_carry_no_weight():
+    batch = pack([trajectory(turn([1], BET, [-0.7, 0.0], legal=(BET, PASS)))], [np.ones(1)])
+    assert batch.loss_weights.tolist() == [[0.0, 1.0, 0.0]]
+    assert batch.constraints == ((Constraint(1, (BET, PASS)),),)
+
+
+def test_a_row_in_which_all_was_forced_is_left_out():
+    forced = turn([1], BET, [0.0, 0.0], legal=(BET,))
+    batch = pack([trajectory(forced), trajectory(turn([2], [3]))], [np.ones(1), np.ones(1)])
+    assert batch.tokens.tolist() == [[2, 3]]
+    assert batch.constraints == ((),)
+
+
+def test_a_forced_turn_inside_a_row_keeps_its_place():
+    said = [1, *BET]
+    batch = pack([trajectory(turn([1], BET, legal=(BET,)), turn([*said, 2], [3]))], [np.array([4.0, 5.0])])
+    assert batch.tokens.tolist() == [[*said, 2, 3]]
+    assert batch.loss_weights.tolist() == [[0, 0, 0, 0, 1.0]]
+
+
+def test_a_position_is_free_where_more_than_one_legal_reply_goes_on():
+    legal = ((1, 9), (1, 2, 9), (1, 2, 3, 9), (4, 9))
+    assert free_positions(legal, (1, 2, 9)) == (True, True, True)
+    assert free_positions(legal, (1, 2, 3, 9)) == (True, True, True, False)
+    assert free_positions(legal, (4, 9)) == (True, False)
+    assert free_positions((), (4, 9)) == (True, True)
+
+
+def test_token_mean_by_hand():
+    assert weights([[1, 0, 1], [0, 1, 1]], token_mean) == [[0.25, 0, 0.25], [0, 0.25, 0.25]]
+
+
+def test_row_mean_by_hand():
+    assert weights([[1, 1, 0], [0, 0, 1]], row_mean) == [[0.25, 0.25, 0], [0, 0, 0.5]]
+
+
+def test_constant_mean_by_hand():
+    assert weights([[1, 1, 0], [0, 0, 1]], ConstantMean(5)) == [[0.1, 0.1, 0], [0, 0, 0.1]]
+
+
+@given(st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=4), min_size=1, max_size=5))
+def test_weights_sum_to_one(lengths):
+    trajectories, advantages = [], []
+    for row in lengths:
+        trajectories.append(trajectory(*(turn([100 + n], range(length)) for n, length in enumerate(row))))
+        advantages.append(np.ones(len(row)))
+    for weigh in (token_mean, row_mean):
+        assert float(pack(trajectories, advantages, weigh).loss_weights.sum()) == pytest.approx(1.0)
+    # under a constant the sum is the mean length of a row over the constant
+    rows = [length for row in lengths for length in row]
+    batch = pack(trajectories, advantages, ConstantMean(3))
+    assert float(batch.loss_weights.sum()) == pytest.approx(sum(rows) / len(rows) / 3)
+
+
+def test_the_words_of_two_players_are_refused():
+    words = [trajectory(turn([1], [2], player="learner")), trajectory(turn([1], [2], player="learner@3"))]
+    with pytest.raises(AssertionError, match=r"not of \['learner', 'learner@3'\]"):
+        pack(words, [np.ones(1), np.ones(1)])
+
+
+def test_advantages_that_do_not_fit_are_refused():
+    words = [trajectory(turn([1], [2]))]
+    with pytest.raises(AssertionError, match="one array"):
+        pack(words, [])
+    with pytest.raises(AssertionError, match="each turn"):
+        pack(words, [np.ones(2)])
+
+
+@pytest.mark.parametrize("weigh", [token_mean, row_mean, ConstantMean(3)])
+def test_nothing_to_learn_is_an_empty_batch(weigh):
+    for trajectories in ([], [trajectory(turn([], []))]):
+        batch = pack(trajectories, [np.ones(1)] * len(trajectories), weigh)
+        assert len(batch) == 0
+        assert batch.tokens.shape == batch.loss_weights.shape == (0, 0)
+
+
+def test_part_of_a_batch_keeps_the_weights_of_the_whole():
+    words = [trajectory(turn([1], BET, legal=(BET, PASS), version=4)), trajectory(turn([2], [3, 4])), trajectory(turn([5], [6]))]
+    whole = pack(words, [np.array([float(n)]) for n in range(3)])
+    legal = torch.arange(18.0).reshape(3, 3, 2)
+    whole = beside(whole, Likelihoods(torch.arange(9.0).reshape(3, 3), torch.zeros(3, 3), legal))
+    part = take(whole, torch.tensor([2, 0]))
+    for name in ("tokens", "loss_weights", "sampled_logprobs", "advantages", "versions", "lengths"):
+        assert torch.equal(getattr(part, name), getattr(whole, name)[[2, 0]])
+    assert part.constraints == ((), (Constraint(1, (BET, PASS)),))
+    assert part.reference.logprobs.tolist() == [[6.0, 7.0, 8.0], [0.0, 1.0, 2.0]]
+    assert torch.equal(part.reference.legal_logprobs, legal[[2, 0]])
+    assert part.pairs is None

@@ -1,0 +1,95 @@
+import json
+from random import Random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.players.tabular import TabularPolicy
+from redqueen.records import (
+    ask_from_json,
+    ask_to_json,
+    episode_from_json,
+    episode_to_json,
+    plain,
+    reply_from_json,
+    reply_to_json,
+    task_from_json,
+    task_to_json,
+    tuples,
+)
+from redqueen.rollout.lockstep import play
+from redqueen.types import Ask, Match, Message, Reply, Seat, Task
+
+TEXT = st.text(max_size=20)
+NUMBERS = st.floats(allow_nan=False) | st.integers(-(2**53), 2**53)
+SEATS = st.builds(Seat, TEXT, st.integers(0, 9))
+ASKS = st.builds(
+    Ask, SEATS, st.lists(st.builds(Message, TEXT, TEXT), max_size=3).map(tuple), st.lists(TEXT, max_size=3).map(tuple)
+)
+TOKENS = st.lists(st.integers(0, 2**31), max_size=5)
+REPLIES = st.builds(
+    Reply,
+    text=TEXT,
+    player=TEXT,
+    version=st.integers(0, 10**6),
+    prompt_tokens=TOKENS.map(lambda tokens: np.array(tokens, dtype=np.int64)),
+    tokens=TOKENS.map(lambda tokens: np.array(tokens, dtype=np.int64)),
+    logprobs=st.lists(st.floats(max_value=0.0, allow_nan=False), max_size=5).map(lambda row: np.array(row, dtype=np.float64)),
+    legal_tokens=st.lists(TOKENS.map(tuple), max_size=3).map(tuple),
+    thought=TEXT,
+    truncated=st.booleans(),
+    malformed=st.booleans(),
+)
+FACTS = st.dictionaries(
+    TEXT,
+    st.recursive(
+        NUMBERS | TEXT | st.booleans() | st.none(),
+        lambda inner: st.lists(inner, max_size=3).map(tuple) | st.dictionaries(TEXT, inner, max_size=3),
+        max_leaves=6,
+    ),
+    max_size=3,
+)
+
+
+def through_text(data):
+    return json.loads(json.dumps(data))
+
+
+@given(ASKS)
+def test_an_ask_reads_back_equal(ask):
+    assert ask_from_json(through_text(ask_to_json(ask))) == ask
+
+
+@given(REPLIES)
+def test_a_reply_reads_back_with_every_bit_of_its_numbers(reply):
+    back = reply_from_json(through_text(reply_to_json(reply)))
+    for name in ("prompt_tokens", "tokens", "logprobs"):
+        before, after = getattr(reply, name), getattr(back, name)
+        assert before.dtype == after.dtype
+        assert before.tobytes() == after.tobytes()
+    rest = ("text", "player", "version", "legal_tokens", "thought", "truncated", "malformed")
+    assert [getattr(back, name) for name in rest] == [getattr(reply, name) for name in rest]
+
+
+@given(st.builds(Task, TEXT, TEXT, TEXT, TEXT, FACTS, st.floats(0, 1e9)))
+def test_a_task_reads_back_equal(task):
+    assert task_from_json(through_text(task_to_json(task))) == task
+
+
+def test_an_episode_reads_back_equal():
+    learner = TabularPolicy()
+    game = KuhnPoker()
+    (episode,) = play([Match(game, game.tasks()[0], {"first": learner, "second": learner})], Random(3))
+    back = episode_from_json(through_text(episode_to_json(episode)))
+    assert (back.game, back.task, back.seed, back.seats) == (episode.game, episode.task, episode.seed, episode.seats)
+    assert back.outcome == episode.outcome
+    assert [turn.ask for turn in back.turns] == [turn.ask for turn in episode.turns]
+    assert episode_to_json(back) == episode_to_json(episode)
+
+
+def test_numpy_values_become_plain_ones():
+    value = {"row": np.array([1, 2]), "number": np.float64(0.5), 3: (np.bool_(True), "text")}
+    assert plain(value) == {"row": [1, 2], "number": 0.5, "3": [True, "text"]}
+    assert tuples(plain(value)) == {"row": (1, 2), "number": 0.5, "3": (True, "text")}

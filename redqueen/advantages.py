@@ -377,17 +377,16 @@ class GeneralizedAdvantage:
     decay: float = 1.0
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        return self._advantages(trajectories, self.critic.values(trajectories))
+        return self.with_targets(trajectories)[0]
 
-    def targets(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """[N] for each trajectory: advantage plus value, never whitened, for `Critic.update`."""
+    def with_targets(self, trajectories: Sequence[Trajectory]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The advantages, and the targets for `Critic.update` (advantage plus value, never whitened), [N] each
+        for each trajectory. The critic is asked once; `Whitened(lambda _: advantages)` whitens what it gave."""
         values = self.critic.values(trajectories)
-        return [a + v for a, v in zip(self._advantages(trajectories, values), values, strict=True)]
-
-    def _advantages(self, trajectories: Sequence[Trajectory], values: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return [
+        advantages = [
             generalized_advantages(
                 trajectory.rewards, value, np.ones(len(value), dtype=bool), self.discount, self.decay
             )
             for trajectory, value in zip(trajectories, values, strict=True)
         ]
+        return advantages, [advantage + value for advantage, value in zip(advantages, values, strict=True)]

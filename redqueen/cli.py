@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
@@ -22,10 +23,10 @@ from rich.table import Table
 
 from redqueen.bench import BENCHES, Bench, bench
 from redqueen.chance import derive
-from redqueen.config import RECIPES, find_recipe
+from redqueen.config import RECIPES, check_settings, find_recipe
 from redqueen.doctor import findings
 from redqueen.evaluation.measures import usual_measures
-from redqueen.evaluation.tournament import tournament
+from redqueen.evaluation.tournament import HEADINGS, tournament
 from redqueen.games.catalogue import GAMES, find_game
 from redqueen.logs import TerminalView, curve, overview
 from redqueen.players.human import Human
@@ -34,7 +35,7 @@ from redqueen.report import write_report
 from redqueen.rollout.lockstep import play as play_matches
 from redqueen.rollout.lockstep import replay as replay_episode
 from redqueen.run import Run, Schedule, SettingsFile, guarded, read_metrics
-from redqueen.seating import PLAYERS, find_player
+from redqueen.seating import PLAYERS, Named, find_player
 from redqueen.stored import rebuild, settings, stored_episodes, stored_game, stored_policy
 from redqueen.types import Episode, Match, RedQueenError
 from redqueen.versions import versions
@@ -65,6 +66,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("redqueen: stopped; a run goes on from its last checkpoint with: redqueen resume RUN", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever read our words has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as stop:  # tyro has printed its help
+        return int(stop.code or 0)
     return 0
 
 
@@ -74,7 +79,8 @@ def train(words: Sequence[str]) -> None:
         raise RedQueenError(f"name a recipe: redqueen train RECIPE, one of {', '.join(RECIPES)}")
     recipe = find_recipe(words[0])
     options = _parse(_training_options(recipe.Config), words[1:], f"redqueen train {words[0]}")
-    name = f"{Path(words[0]).stem}-{options.seed}"
+    check_settings(options.config)
+    name = f"{_title(words[0])}-{options.seed}"
     folder = options.output or _unused(Path("outputs") / name)
     if (folder / "config.json").exists():
         raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
@@ -100,13 +106,17 @@ def _train(folder: Path, settings: dict[str, Any], recipe: Any) -> None:
     config = rebuild(recipe.Config, settings["config"])
     schedule = rebuild(Schedule, settings["schedule"])
     console = Console()
-    run = Run(folder, settings["seed"], schedule, [SettingsFile(settings), TerminalView(console)])
-    guarded(lambda: recipe.train(config, run), run)
+    view = TerminalView(console)
+    run = Run(folder, settings["seed"], schedule, [SettingsFile(settings), view])
+    try:
+        guarded(lambda: recipe.train(config, run), run)
+    finally:
+        view.close()
     lines = read_metrics(folder)
     final = json.loads((folder / "final.json").read_text())
     if lines:
         overview(lines[0], final, console, f"{settings['recipe']}: {folder}")
-        for key, name in (("exploitability", "exploitability"), ("minimax_regret_mean", "mean regret")):
+        for key, name in (("exploitability", "exploitability"), ("minimax_regret_reached", "regret where play comes")):
             values = [line[key] for line in lines if key in line]
             if values:
                 console.print(f"{name} over {len(values)} measurements\n{curve(values)}", highlight=False)
@@ -138,7 +148,10 @@ def evaluate(words: Sequence[str]) -> None:
             if not key.startswith("average_"):  # of one iterate: the same again
                 table.add_row(key, f"{value:.4f}")
     Console().print(table)
-    players: list[Player] = [policy, *(find_player(spec, game) for spec in options.against)]
+    players: list[Player] = [
+        Named(policy, str(options.run)),
+        *(find_player(spec, game) for spec in options.against),
+    ]
     _print_standings(game, players, options.matches, options.seed)
 
 
@@ -148,7 +161,7 @@ class TournamentOptions:
     game: str | None = None
     """the game of the first run by default"""
     matches: int = 200
-    """matches of each ordered pair"""
+    """matches of each pair, half in each seating; an even number"""
     seed: int = 0
 
 
@@ -166,12 +179,11 @@ def run_tournament(words: Sequence[str]) -> None:
 
 def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: int) -> None:
     standings = tournament(game, players, matches, seed)
-    table = Table(title=f"{game.name}, {matches} matches of each ordered pair, 95 % intervals")
-    headings, *rows = standings.table()
-    for heading in headings:
-        table.add_column(heading)
-    for row in rows:
-        table.add_row(*row)
+    table = Table(title=f"{game.name}, {matches} matches of each pair, half in each seating", padding=(0, 0, 0, 0))
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+    for row in standings.table():
+        table.add_row(*map(escape, row))
     Console().print(table)
 
 
@@ -200,8 +212,10 @@ def play(words: Sequence[str]) -> None:
     cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | {role: Human()}
     (episode,) = play_matches([Match(game, task, cast, seed)], Random(seed))
     for seat in episode.seats:
-        print(f"{seat}: {episode.outcome.scores[seat]:+g}{'  (you)' if seat.role == role else ''}")
-    print(f"how it ended: {dict(episode.outcome.facts)}   (seed {seed})")
+        print(f"{seat}: {_signed(episode.outcome.scores[seat])}{'  (you)' if seat.role == role else ''}")
+    for name, fact in episode.outcome.facts.items():
+        print(f"{name}: {fact}")
+    print(f"the same deal again: --seed {seed}")
 
 
 @dataclass(frozen=True)
@@ -226,7 +240,9 @@ def replay(words: Sequence[str]) -> None:
             _print_episode(episode, credit)
             game = _game_named(episode.game, options.run)
             same = replay_episode(game, episode)
-            assert same.outcome.scores == episode.outcome.scores, "a replay ends as the record did"
+            if same.outcome.scores != episode.outcome.scores:
+                then, now = _scores(episode), _scores(same)
+                raise RedQueenError(f"the record ends with {then}, but {game.name!r} with {now} now")
             print(f"replayed: every ask and the outcome are the same (task {episode.task.id}, seed {episode.seed})")
             return
     raise RedQueenError(
@@ -235,10 +251,14 @@ def replay(words: Sequence[str]) -> None:
 
 
 def _game_named(name: str, run: Path) -> Game:
+    """The game of that name among those of the run's settings, or among those shipped."""
     config = settings(run)["config"]
-    specs = [config["game"]] if "game" in config else list(config.get("games", ("tic_tac_toe",)))
-    games = [find_game(spec) for spec in specs]
-    return next((game for game in games if game.name == name), games[0])
+    specs = [config["game"]] if "game" in config else list(config.get("games", ()))
+    for spec in [*specs, name]:
+        game = find_game(spec)
+        if game.name == name:
+            return game
+    raise RedQueenError(f"{run} played {name!r}, which its settings do not name")
 
 
 def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
@@ -248,12 +268,13 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
     spoken: dict[str, int] = {}
     for turn in episode.turns:
         seat, messages = str(turn.ask.seat), turn.ask.messages
-        console.rule(f"{seat} is asked", style="dim")
+        console.rule(f"{escape(seat)} is asked", style="dim")
         for message in messages[shown.get(seat, 0) if len(messages) > shown.get(seat, 0) else 0 :]:
             console.print(f"[dim]{escape(message.speaker)}:[/dim] {escape(message.text)}", highlight=False)
         shown[seat] = len(messages)
         if turn.reply.thought:
-            console.print(f"[italic dim]({seat} thinks) {escape(turn.reply.thought)}[/italic dim]", highlight=False)
+            thought = f"({escape(seat)} thinks) {escape(turn.reply.thought)}"
+            console.print(f"[italic dim]{thought}[/italic dim]", highlight=False)
         number = spoken[seat] = spoken.get(seat, -1) + 1
         parts = credit.get(seat)
         given = (
@@ -261,16 +282,23 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
         )
         chance = f", log-probability {turn.reply.logprobs.sum():.3f}" if len(turn.reply.logprobs) else ""
         console.print(
-            f"[bold]{seat} says:[/bold] {escape(turn.reply.text)}  "
-            f"[dim]{escape(turn.reply.player)} v{turn.reply.version}{chance}{given}[/dim]",
+            f"[bold]{escape(seat)} says:[/bold] {escape(turn.reply.text)}\n"
+            f"  [dim]{escape(turn.reply.player)} v{turn.reply.version}{chance}{given}[/dim]",
             highlight=False,
         )
     console.rule(style="dim")
-    console.print(f"scores: {_scores(episode)}   {escape(str(dict(episode.outcome.facts)))}", highlight=False)
+    console.print(f"scores: {escape(_scores(episode))}", highlight=False)
+    for name, fact in episode.outcome.facts.items():
+        console.print(f"{escape(name)}: {escape(str(fact))}", highlight=False)
 
 
 def _scores(episode: Episode) -> str:
-    return ", ".join(f"{seat} {episode.outcome.scores[seat]:+g}" for seat in episode.seats)
+    return ", ".join(f"{seat} {_signed(episode.outcome.scores[seat])}" for seat in episode.seats)
+
+
+def _signed(score: float) -> str:
+    """With its sign, where it has one: a draw is 0, not -0."""
+    return f"{score:+g}" if score else "0"
 
 
 def report(words: Sequence[str]) -> None:
@@ -306,7 +334,9 @@ def doctor(words: Sequence[str]) -> None:
     """what is installed, what is missing, and how to get it"""
     if words:
         raise RedQueenError("redqueen doctor takes no arguments")
-    table = Table("", "what", "found", "how to get it")
+    table = Table("", "what")
+    for heading in ("found", "how to get it"):
+        table.add_column(heading, overflow="fold")
     for finding in findings():
         mark = "[green]ok[/green]" if finding.ok else "[yellow]--[/yellow]"
         table.add_row(mark, escape(finding.what), escape(finding.found), escape("" if finding.ok else finding.advice))
@@ -375,13 +405,22 @@ def _parse(kind: type[T], words: Sequence[str], program: str) -> T:
     except SystemExit as stop:
         if stop.code == 0:
             raise
-        text = " ".join(line.strip("│╭╮╰╯─ ") for line in said.getvalue().splitlines())
-        line = " ".join(text.split()).partition(" Argument helptext")[0].removeprefix("Value error ")
-        raise RedQueenError(f"{line or 'bad arguments'} ({program} --help)") from None
+        raise RedQueenError(f"{_in_one_line(said.getvalue())} ({program} --help)") from None
     if unknown:
         flags = _flags(kind)
         raise RedQueenError(f"unknown argument {unknown[0]!r}: {_closest(unknown[0], flags)} ({program} --help)")
     return options
+
+
+def _in_one_line(box: str) -> str:
+    """What tyro says in a box, without the box and the advice under it."""
+    words = " ".join(" ".join(line.strip("│╭╮╰╯─ ") for line in box.splitlines()).split())
+    for tail in (" Argument helptext", " For full helptext", " ──"):
+        words = words.partition(tail)[0]
+    named = words.partition(" Missing from ")[2]
+    if named:
+        return f"{named.partition(': ')[2].split(' ')[0]} is missing"
+    return words.removeprefix("Value error ") or "bad arguments"
 
 
 def _flags(kind: type[Any]) -> list[str]:
@@ -410,6 +449,11 @@ def _one(words: Sequence[str], usage: str) -> str:
     if len(words) != 1 or words[0].startswith("-"):
         raise RedQueenError(f"usage: {usage}")
     return words[0]
+
+
+def _title(recipe: str) -> str:
+    """What a run of the recipe is called: the last part of a file's or a module's name."""
+    return Path(recipe).stem if recipe.endswith(".py") else recipe.rpartition(".")[2]
 
 
 def _unused(folder: Path) -> Path:

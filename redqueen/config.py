@@ -5,15 +5,18 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import math
 import sys
+import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import torch
+import tyro
 
 from redqueen.players.answers import Boxed, Bracketed, Plain
 from redqueen.players.tabular import TabularPolicy
@@ -33,37 +36,58 @@ TABULAR = "tabular"
 
 
 @dataclass(frozen=True)
+class Within:
+    """The values that a setting may take; it stands beside the type of the field."""
+
+    least: float
+    most: float = math.inf
+
+
+Count = Annotated[int, Within(1)]
+Amount = Annotated[float, Within(0.0)]
+Share = Annotated[float, Within(0.0, 1.0)]
+
+
+def _unset(metavar: str) -> Any:
+    """A flag whose default depends on the model: its help says so in words."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
+
+
+@dataclass(frozen=True)
 class Learner:
     """What learns, and how it speaks. A field left out takes the default of the kind of model; a field
     that would have no effect is refused."""
 
     model: str = TABULAR
     """tabular, tiny, smollm2-135m, a folder, or a name on the Hugging Face hub"""
-    learning_rate: float | None = None
-    """tabular 2.0 (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW)"""
-    lora_rank: int | None = None
+    learning_rate: Annotated[float | None, Within(0.0), _unset("FLOAT")] = None
+    """tabular 2.0 or the recipe's own (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW)"""
+    lora_rank: Annotated[int | None, Within(0), _unset("INT")] = None
     """rank of the LoRA adapter, 16 for pretrained models; 0 trains all weights"""
-    dtype: Literal["float32", "bfloat16"] | None = None
+    dtype: Annotated[Literal["float32", "bfloat16"] | None, _unset("{float32,bfloat16}")] = None
     """precision of the weights, float32 by default"""
-    device: str | None = None
+    device: Annotated[str | None, _unset("STR")] = None
     """cpu, cuda or cuda:N; cuda where there is one"""
-    temperature: float | None = None
+    temperature: Annotated[float | None, Within(0.0), _unset("FLOAT")] = None
     """of sampling and of all log-probabilities, 1.0 by default"""
-    answer: Literal["boxed", "brackets", "plain"] | None = None
+    answer: Annotated[Literal["boxed", "brackets", "plain"] | None, _unset("{boxed,brackets,plain}")] = None
     """think, then act in this format; left out, replies are held to the legal ones wherever these are listed"""
-    max_completion_length: int | None = None
+    max_completion_length: Annotated[int | None, Within(1), _unset("INT")] = None
     """tokens of one free-text reply, 64 by default"""
-    system_prompt: str | None = None
-    raw_prompt: bool | None = None
+    system_prompt: Annotated[str | None, _unset("STR")] = None
+    """said to the model before the game speaks; nothing by default"""
+    raw_prompt: Annotated[bool | None, _unset("{True,False}")] = None
     """plain text instead of the chat template (always so for tiny)"""
 
-    def build(self, seed: int) -> Policy:
-        """The policy. Raises RedQueenError for a model that cannot be had or a field without effect."""
+    def build(self, seed: int, table_learning_rate: float = 2.0) -> Policy:
+        """The policy; `table_learning_rate` is the recipe's default for a tabular one. Raises RedQueenError
+        for a model that cannot be had, a field without effect or a value out of its range."""
+        check_settings(self)
         if self.model == TABULAR:
             self._refuse_unused()
-            return TabularPolicy(2.0 if self.learning_rate is None else self.learning_rate)
+            return TabularPolicy(table_learning_rate if self.learning_rate is None else self.learning_rate)
         if self.temperature is not None and self.temperature <= 0:
-            raise RedQueenError(f"the temperature must be positive, not {self.temperature}: a learner explores")
+            raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
         device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
         loaded = load_model(self.model, getattr(torch, self.dtype or "float32"), device, seed)
         rank = self.lora_rank if self.lora_rank is not None else 0 if self.model == TINY else 16
@@ -74,7 +98,7 @@ class Learner:
             loaded,
             learning_rate=usual if self.learning_rate is None else self.learning_rate,
             temperature=1.0 if self.temperature is None else self.temperature,
-            max_completion_length=self.max_completion_length or 64,
+            max_completion_length=64 if self.max_completion_length is None else self.max_completion_length,
             answer=_ANSWERS[self.answer]() if self.answer else None,
             system=self.system_prompt or "",
             raw=bool(self.raw_prompt),
@@ -112,13 +136,16 @@ def find_recipe(spec: str) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise RedQueenError(f"there is no recipe file {path}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # a name of its own, so that a recipe called json.py replaces nothing
+    title = f"redqueen_recipe_{path.stem}_{zlib.crc32(str(path.resolve()).encode()):08x}"
+    spec = importlib.util.spec_from_file_location(title, path)
     assert spec is not None and spec.loader is not None, "a file that ends in .py has a loader"
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # dataclasses look their module up by name
+    sys.modules[title] = module  # dataclasses look their module up by name
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[title]
         raise RedQueenError(f"the recipe file {path} fails on import: {type(error).__name__}: {error}") from error
     return module
 
@@ -135,6 +162,28 @@ def _from_elsewhere(spec: str) -> ModuleType:
     raise RedQueenError(f"there is no recipe {spec!r}: {hint}")
 
 
+def check_settings(settings: Any) -> None:
+    """Raises RedQueenError for a number that is not finite, or outside what its field allows, also in the
+    dataclasses within."""
+    hints = get_type_hints(type(settings), include_extras=True)
+    for name, value in vars(settings).items():
+        if is_dataclass(value):
+            check_settings(value)
+        flag = "--" + name.replace("_", "-")
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise RedQueenError(f"{flag} must be a finite number, not {number}")
+        for limit in getattr(hints[name], "__metadata__", ()):
+            if isinstance(limit, Within) and value is not None and not limit.least <= value <= limit.most:
+                upper = "" if math.isinf(limit.most) else f" and at most {limit.most:g}"
+                raise RedQueenError(f"{flag} must be at least {limit.least:g}{upper}, not {value}")
+
+
 def anneal(start: float, end: float, fraction: float) -> float:
-    """From start to end by equal factors as the fraction goes from 0 to 1."""
+    """From start to end by equal factors as the fraction goes from 0 to 1. Raises RedQueenError where no
+    factors lead from one to the other."""
+    if start == end:
+        return start
+    if start <= 0.0 or end <= 0.0:
+        raise RedQueenError(f"nothing falls by equal factors from {start:g} to {end:g}: both must be above 0, or equal")
     return float(start * (end / start) ** min(max(fraction, 0.0), 1.0))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from redqueen.run import Line, Run
 
@@ -15,7 +18,8 @@ from redqueen.run import Line, Run
 SHOWN = (
     ("exploitability", "exploitability"),
     ("average_exploitability", "of the average"),
-    ("minimax_regret_mean", "regret"),
+    ("late_average_exploitability", "of the late average"),
+    ("minimax_regret_reached", "regret"),
     ("payoff/uniform", "against uniform"),
     ("entropy", "entropy"),
     ("kl", "kl"),
@@ -35,11 +39,13 @@ class TerminalView:
         self._seen: Line = {}
         self._bar: Progress | None = None
         self._task: Any = None
+        self._live: Live | None = None
         self._count = 0
 
     def begin(self, run: Run, start: int, count: int) -> None:
         self._count = count
-        self._console.print(f"[bold]{run.folder}[/bold], seed {run.seed}, steps {start} to {count}", highlight=False)
+        where = f"[bold]{escape(str(run.folder))}[/bold], seed {run.seed}"
+        self._console.print(f"{where}, steps {start} to {count}", highlight=False, soft_wrap=True)
         if self._console.is_terminal:
             self._bar = Progress(
                 TextColumn("step"),
@@ -48,17 +54,18 @@ class TerminalView:
                 TimeElapsedColumn(),
                 TextColumn("left"),
                 TimeRemainingColumn(),
-                TextColumn("{task.fields[figures]}"),
                 console=self._console,
             )
-            self._task = self._bar.add_task("", total=count, completed=start, figures="")
-            self._bar.start()
+            self._task = self._bar.add_task("", total=count, completed=start)
+            self._live = Live(self._bar, console=self._console, refresh_per_second=4)
+            self._live.start()
 
     def step(self, line: Line) -> None:
         self._seen |= line
         text = figures(self._seen)
-        if self._bar is not None:
-            self._bar.update(self._task, completed=line["step"] + 1, figures=text)
+        if self._bar is not None and self._live is not None:
+            self._bar.update(self._task, completed=line["step"] + 1)
+            self._live.update(Group(self._bar, Text(text)))
         elif time.monotonic() - self._last >= self._seconds or line["step"] + 1 == self._count:
             self._last = time.monotonic()
             rate = 1.0 / max(line["time"]["step"], 1e-9)
@@ -70,8 +77,13 @@ class TerminalView:
             )
 
     def end(self, run: Run) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self.close()
+
+    def close(self) -> None:
+        """Gives the terminal back; also after a run that was stopped half-way."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
 
 def figures(line: Line) -> str:

@@ -1,4 +1,7 @@
-"""Whom the learner plays: itself, a fixed player, or a pool of its past selves."""
+"""Whom the learner plays: itself, a fixed player, or a pool of its past selves.
+
+A pool is restored after its learner, of which its past selves are frozen copies given their own state.
+"""
 
 from __future__ import annotations
 

@@ -85,6 +85,12 @@ class Policy(OpenPlayer, Memory, Protocol):
         """How many updates it has made."""
         ...
 
+    @property
+    def open(self) -> bool:
+        """Whether its probabilities can be read where replies are listed; a policy that answers in free text
+        even there can only be sampled."""
+        ...
+
     def likelihoods(self, batch: Batch) -> Likelihoods:
         """The batch's own words as this policy rates them now, without gradients."""
         ...

@@ -26,12 +26,21 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 
 from redqueen.chance import derive
 from redqueen.protocols import Measure, Memory, Policy
 from redqueen.records import episode_to_json, plain
 from redqueen.types import Episode, Metrics, NonFiniteLoss, RedQueenError, Trajectory
 
+_ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
+    bytes,
+    np.ndarray,
+    np.dtype,
+    np.array(0).__reduce__()[0],
+    np.float64(0).__reduce__()[0],
+    *(type(np.dtype(kind)) for kind in "bBhHiIlLefd?"),
+]
 Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
 
 
@@ -51,6 +60,13 @@ class Schedule:
     checkpoint_every: int = 25
     keep_checkpoints: int = 2
     record_episodes: int = 8  # episodes kept of each step
+
+    def __post_init__(self) -> None:
+        least = {"evaluate_every": 1, "checkpoint_every": 1, "keep_checkpoints": 1, "record_episodes": 0}
+        for name, smallest in least.items():
+            if getattr(self, name) < smallest:
+                flag = "--" + name.replace("_", "-")
+                raise RedQueenError(f"{flag} must be at least {smallest}, not {getattr(self, name)}")
 
 
 class Run:
@@ -85,6 +101,8 @@ class Run:
         """The numbers of the steps still to do. Before the first, everything that is named here takes
         back what the newest checkpoint holds; between steps, it is measured and saved."""
         assert len({policy.name for policy in policies}) == len(policies), "policies of a run need names of their own"
+        if count < 1:
+            raise RedQueenError(f"a run needs at least one step, not {count}")
         remembering = [*memories, *measures]
         start = self._resume(policies, remembering)
         for watcher in self.watchers:
@@ -144,6 +162,8 @@ class Run:
                 "rewards": plain(trajectory.rewards),
                 "advantages": plain(advantage),
             }
+        if not episodes:
+            return
         folder = self.folder / "episodes"
         with _saving(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -158,6 +178,7 @@ class Run:
         writing, done = parent / f".writing_{step:06d}", parent / f"step_{step:06d}"
         with _saving(done, remove=writing):
             shutil.rmtree(writing, ignore_errors=True)
+            writing.mkdir(parents=True)
             for policy in policies:
                 policy.save(writing / policy.name)
             torch.save([memory.state() for memory in memories], writing / "memories.pt")
@@ -167,7 +188,9 @@ class Run:
             shutil.rmtree(done, ignore_errors=True)
             os.replace(writing, done)
         for old in checkpoints(self.folder)[: -self.schedule.keep_checkpoints]:
-            shutil.rmtree(old)
+            leaving = parent / f".leaving_{old.name}"  # it goes whole too, so that what has a name is complete
+            os.replace(old, leaving)
+            shutil.rmtree(leaving)
 
     def _resume(self, policies: Sequence[Policy], memories: Sequence[Memory]) -> int:
         """The step to go on from."""
@@ -179,7 +202,15 @@ class Run:
             step = check(saved[-1])
             for policy in policies:
                 policy.load(saved[-1] / policy.name)
-            states = torch.load(saved[-1] / "memories.pt", weights_only=True)
+            for leftover in (self.folder / "checkpoints").glob(".*"):  # of a run killed while it saved
+                shutil.rmtree(leftover)
+            with torch.serialization.safe_globals(_ARRAYS):
+                states = torch.load(saved[-1] / "memories.pt", weights_only=True)
+            if len(states) != len(memories):
+                raise RedQueenError(
+                    f"the checkpoint {saved[-1]} holds {len(states)} parts with a memory, but this recipe has "
+                    f"{len(memories)}: resume it with the recipe and the settings that wrote it"
+                )
             for memory, state in zip(memories, states, strict=True):
                 memory.restore(state)
         self._forget_after(step)
@@ -250,7 +281,7 @@ def check(checkpoint: Path) -> int:
             if (checkpoint / name).stat().st_size != size:
                 raise RedQueenError(f"the checkpoint {checkpoint} is broken: {name} is cut{advice}")
         return int(manifest["step"])
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise RedQueenError(f"the checkpoint {checkpoint} is broken: {error}{advice}") from error
 
 
@@ -284,12 +315,14 @@ class _saving:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        failed = isinstance(error, OSError) or (isinstance(error, RuntimeError) and "write" in str(error))
-        if not failed:
+        # torch reports a file cut short as a RuntimeError of its archive, safetensors as an error of its own
+        cut = isinstance(error, RuntimeError) and any(word in str(error) for word in ("write", "inline_container"))
+        if not cut and not isinstance(error, OSError | SafetensorError):
             return
         if self._remove is not None:
             shutil.rmtree(self._remove, ignore_errors=True)
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0]
+        known = isinstance(error, OSError) and error.strerror
+        reason = known or f"a file was cut short, perhaps by a full disk ({' '.join(str(error).split())[:100]})"
         raise RedQueenError(f"cannot write {self._path}: {reason}; earlier checkpoints are intact") from error
 
 

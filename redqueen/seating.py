@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from redqueen.evaluation.known_equilibria import honest_kuhn, kuhn_equilibrium
 from redqueen.evaluation.minimax import solve
-from redqueen.players.scripted import Strategic, Uniform
+from redqueen.players.scripted import Uniform
 from redqueen.players.server import Server
 from redqueen.protocols import Game, Player
 from redqueen.stored import stored_policy
-from redqueen.types import RedQueenError
+from redqueen.types import Ask, RedQueenError, Reply
 
 PLAYERS: Mapping[str, str] = {
     "uniform": "each legal reply equally often",
@@ -23,16 +24,27 @@ PLAYERS: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True)
+class Named:
+    """Another player under a name of its own: the policies of two runs are both called "learner"."""
+
+    player: Player
+    name: str
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return self.player.reply(asks)
+
+
 def find_player(spec: str, game: Game) -> Player:
     """The player that a word names. Raises RedQueenError if there is none."""
     if spec == "uniform":
         return Uniform()
     if spec == "minimax":
-        return Strategic(solve(game).strategy(), "minimax")
+        return solve(game).strategy()
     if spec in ("equilibrium", "honest"):
         if game.name != "kuhn_poker":
             raise RedQueenError(f"the player {spec!r} is known for kuhn_poker only, not for {game.name}")
-        return kuhn_equilibrium(0.0) if spec == "equilibrium" else honest_kuhn()
+        return Named(kuhn_equilibrium(0.0) if spec == "equilibrium" else honest_kuhn(), spec)
     if spec.startswith("server:"):
         model, at, url = spec.removeprefix("server:").partition("@")
         if not at or not model or not url:
@@ -43,4 +55,4 @@ def find_player(spec: str, game: Game) -> Player:
         raise RedQueenError(f"there is no player {spec!r}: name {', '.join(PLAYERS)}")
     if step and not step.isdigit():
         raise RedQueenError(f"write an older checkpoint as RUN@STEP with a number, not {spec!r}")
-    return stored_policy(Path(folder), int(step) if step else None)
+    return Named(stored_policy(Path(folder), int(step) if step else None), spec)

@@ -61,8 +61,12 @@ def stored_policy(folder: Path, step: int | None = None) -> Policy:
         chosen = named[step]
     check(chosen)
     policy_folder = chosen / "learner"
+    if not policy_folder.is_dir():
+        raise RedQueenError(f"{chosen} holds no policy called learner")
     if (policy_folder / "table.json").exists():
         policy: Policy = TabularPolicy()
+    elif "learner" not in config["config"]:
+        raise RedQueenError(f"the settings of {folder} do not say what its learner is: they have no field learner")
     else:
         policy = rebuild(Learner, config["config"]["learner"]).build(int(config["seed"]))
     policy.load(policy_folder)
@@ -72,8 +76,13 @@ def stored_policy(folder: Path, step: int | None = None) -> Policy:
 def stored_game(folder: Path) -> Game:
     """The game a run was trained on (the first, if there were several)."""
     config = settings(folder)["config"]
-    spec = config.get("game") or next(iter(config.get("games", ())), "tic_tac_toe")
-    return find_game(spec)
+    if "game" in config:
+        return find_game(config["game"])
+    if config.get("games"):
+        return find_game(config["games"][0])
+    for _, episode, _ in stored_episodes(folder):
+        return find_game(episode.game)
+    raise RedQueenError(f"{folder} does not say which game it played: name it with --game")
 
 
 def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:

@@ -341,7 +341,10 @@ def test_generalized_advantage_over_turns_has_the_worked_numbers():
     batch = [trajectory([0.0, 0, 0, 1])]
     estimate = GeneralizedAdvantage(Remembered([0.1, 0.2, 0.4, 0.5]), discount=0.9, decay=0.8)
     np.testing.assert_allclose(estimate(batch)[0], [0.407744, 0.4552, 0.41, 0.5], atol=1e-9)
-    np.testing.assert_allclose(estimate.targets(batch)[0], [0.507744, 0.6552, 0.81, 1.0], atol=1e-9)
+    advantages, targets = estimate.with_targets(batch)
+    np.testing.assert_array_equal(advantages[0], estimate(batch)[0])
+    np.testing.assert_allclose(targets[0], [0.507744, 0.6552, 0.81, 1.0], atol=1e-9)
+    np.testing.assert_array_equal(Whitened(lambda _: advantages)(batch)[0], Whitened(estimate)(batch)[0])
     whitened = Whitened(estimate)(batch)[0]
     np.testing.assert_allclose(whitened, [-0.812134, 0.273762, -0.760512, 1.298884], atol=1e-6)
 

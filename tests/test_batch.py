@@ -137,7 +137,11 @@ def test_nothing_to_learn_is_an_empty_batch(weigh):
 
 
 def test_part_of_a_batch_keeps_the_weights_of_the_whole():
-    words = [trajectory(turn([1], BET, legal=(BET, PASS), version=4)), trajectory(turn([2], [3, 4])), trajectory(turn([5], [6]))]
+    words = [
+        trajectory(turn([1], BET, legal=(BET, PASS), version=4)),
+        trajectory(turn([2], [3, 4])),
+        trajectory(turn([5], [6])),
+    ]
     whole = pack(words, [np.array([float(n)]) for n in range(3)])
     legal = torch.arange(18.0).reshape(3, 3, 2)
     whole = beside(whole, Likelihoods(torch.arange(9.0).reshape(3, 3), torch.zeros(3, 3), legal))

@@ -27,7 +27,12 @@ def test_a_path_gives_the_same_seed_on_every_machine():
 
 
 def test_different_paths_give_different_seeds():
-    parts = [(), *itertools.product(range(-3, 20)), *itertools.product(("game", "step", "")), *itertools.product(range(20), repeat=2)]
+    parts = [
+        (),
+        *itertools.product(range(-3, 20)),
+        *itertools.product(("game", "step", "")),
+        *itertools.product(range(20), repeat=2),
+    ]
     seeds = [derive(seed, *path) for seed in range(20) for path in parts]
     assert len(set(seeds)) == len(seeds)
 

@@ -36,7 +36,9 @@ REPLIES = st.builds(
     version=st.integers(0, 10**6),
     prompt_tokens=TOKENS.map(lambda tokens: np.array(tokens, dtype=np.int64)),
     tokens=TOKENS.map(lambda tokens: np.array(tokens, dtype=np.int64)),
-    logprobs=st.lists(st.floats(max_value=0.0, allow_nan=False), max_size=5).map(lambda row: np.array(row, dtype=np.float64)),
+    logprobs=st.lists(st.floats(max_value=0.0, allow_nan=False), max_size=5).map(
+        lambda row: np.array(row, dtype=np.float64)
+    ),
     legal_tokens=st.lists(TOKENS.map(tuple), max_size=3).map(tuple),
     thought=TEXT,
     truncated=st.booleans(),

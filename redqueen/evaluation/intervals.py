@@ -30,8 +30,8 @@ def bootstrap_interval(
 ) -> Interval:
     """The mean of independent values and its percentile bootstrap interval (Efron, 1979).
 
-    With few values it is too narrow: of five normal ones it holds the truth in 83 % of cases, of thirty in 92 %. Raises RedQueenError where
-    there is no value.
+    With few values it is too narrow: of five normal ones it holds the truth in 83 % of cases, of thirty
+    in 92 %. Raises RedQueenError where there is no value.
     """
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1 or not len(sample):

@@ -13,39 +13,47 @@ from redqueen.evaluation.minimax import minimax_regret, solve
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game, Measure, Player, Policy, State
 from redqueen.rollout.lockstep import play
+from redqueen.rollout.table import Table
 from redqueen.types import Match, Metrics, RedQueenError
 
 TREE_NODES = 60_000  # a game with more histories is not measured exactly between updates
 
 
 class Exploitability:
-    """The exact exploitability of the learner now, and of the average of all its measured iterates,
-    each weighted by its own reach and its number (linear averaging, as in CFR+)."""
+    """The exact exploitability of the learner now, and of two averages of its measured iterates, each
+    weighted by its own reach: `average_` counts all alike (fictitious play), `late_average_` counts the
+    n-th iterate n times (linear averaging, as in CFR+), which forgets a bad start sooner."""
 
     def __init__(self, tree: GameTree, learner: Policy) -> None:
         self._tree = tree
         self._learner = learner
-        self._average = AverageStrategy(tree)
+        self._average, self._late_average = AverageStrategy(tree), AverageStrategy(tree)
         self._count = 0
 
     def __call__(self) -> Metrics:
         strategy = self._tree.strategy(self._learner)
         self._count += 1
-        self._average.add(strategy, weight=float(self._count))
-        seats = len(self._tree.seats)
-        now, average = self._tree.nash_conv(strategy), self._tree.nash_conv(self._average.strategy())
+        self._average.add(strategy)
+        self._late_average.add(strategy, weight=float(self._count))
+        nash_conv = self._tree.nash_conv(strategy)
         return {
-            "exploitability": now / seats,
-            "nash_conv": now,
-            "average_exploitability": average / seats,
+            "exploitability": nash_conv / len(self._tree.seats),
+            "nash_conv": nash_conv,
+            "average_exploitability": self._tree.exploitability(self._average.strategy()),
+            "late_average_exploitability": self._tree.exploitability(self._late_average.strategy()),
             "value/first": float(self._tree.values(strategy)[0]),
         }
 
     def state(self) -> State:
-        return {"average": self._average.state(), "count": self._count}
+        return {
+            "average": self._average.state(),
+            "late_average": self._late_average.state(),
+            "count": self._count,
+        }
 
     def restore(self, state: State) -> None:
         self._average.restore(state["average"])
+        self._late_average.restore(state["late_average"])
         self._count = state["count"]
 
 
@@ -120,7 +128,9 @@ class Named:
 
 def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 128) -> Sequence[Measure]:
     """Exact measures where the game allows them, else the score against uniform play where replies are
-    listed, else nothing beyond what every step reports."""
+    listed, else nothing beyond what every step reports. A learner that answers in free text is not read."""
+    if not _can_be_read(learner, game):
+        return [Payoff(game, learner, Uniform(), matches, seed)] if lists_choices(game) else []
     if getattr(game, "perfect_information", False):
         against = Payoff(game, learner, Uniform(), matches, seed)
         try:
@@ -131,6 +141,16 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
         return [Exploitability(GameTree(game, TREE_NODES), learner)]
     except RedQueenError:
         return [Payoff(game, learner, Uniform(), matches, seed)] if lists_choices(game) else []
+
+
+def _can_be_read(learner: Policy, game: Game) -> bool:
+    """Whether the learner gives its probabilities for the first ask of the game."""
+    first = Table(Match(game, game.tasks()[0], dict.fromkeys(game.roles, learner)), seed=0).asks
+    try:
+        learner.probabilities(first[:1])
+    except RedQueenError:
+        return False
+    return True
 
 
 def lists_choices(game: Game) -> bool:

@@ -34,13 +34,13 @@ class ChatFormat:
 
     def prompt(self, ask: Ask) -> np.ndarray:
         """[P] int, the tokens before the seat's next word."""
-        if ask.past:
+        if ask.past and len(ask.past[-1].reply.prompt_tokens):  # another kind of player leaves no tokens
             last = ask.past[-1]
             known = len(last.ask.messages)
             own = ask.messages[known : known + 1]
             if ask.messages[:known] == last.ask.messages and own and own[0].speaker == str(ask.seat):
                 said = np.concatenate([last.reply.prompt_tokens, last.reply.tokens])
-                ended = len(said) > 0 and int(said[-1]) == self.end
+                ended = int(said[-1]) == self.end
                 return np.concatenate([said, self._after(ask.messages[known + 1 :], str(ask.seat), ended)])
         return np.array(self._encode(self._whole(ask.messages, str(ask.seat)), first=True), dtype=np.int64)
 

@@ -48,6 +48,8 @@ class _States:
 class TabularPolicy:
     """Softmax over a row of logits, plain gradient descent. A new state starts uniform."""
 
+    open = True
+
     def __init__(self, learning_rate: float = 2.0, name: str = "learner") -> None:
         self.name = name
         self.version = 0

@@ -1,7 +1,7 @@
-"""Fictitious self-play: the learner plays its past selves (Heinrich et al., 2015; the opponent pool of
-SPIRAL, arXiv:2506.24119, section 5).
+"""Fictitious self-play: the learner plays its past selves (Heinrich et al., 2015, ICML).
 
-Each step the learner meets one self drawn uniformly from its snapshots, as first and as second player
+SPIRAL uses the same pool of opponents (arXiv:2506.24119, section 5).
+Each step the learner meets one self drawn uniformly from its last 25 snapshots, as first and as second player
 equally often; only its own words train it. Playing best against the average of the past, the average
 itself approaches equilibrium, while the last iterate need not:
 
@@ -21,7 +21,7 @@ import tyro
 
 from redqueen.advantages import MovingBaseline, by_game_and_role
 from redqueen.batch import ConstantMean, pack
-from redqueen.config import Learner
+from redqueen.config import Count, Learner, Share
 from redqueen.curricula import Sampled
 from redqueen.evaluation.measures import usual_measures
 from redqueen.games.catalogue import find_game
@@ -38,12 +38,12 @@ from redqueen.run import Run
 class Config:
     learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
     game: str = "kuhn_poker"
-    steps: int = 400
-    matches_per_step: int = 128
-    baseline_decay: float = 0.95
-    snapshot_every: int = 1  # steps; 5 in SPIRAL's released package
-    pool_size: int = 400  # the oldest leave first; 25 in SPIRAL's released package
-    longest_reply: int = 1
+    steps: Count = 400
+    matches_per_step: Count = 128
+    baseline_decay: Share = 0.95
+    snapshot_every: Count = 5  # steps
+    pool_size: Count = 25  # snapshots; the oldest leave first
+    longest_reply: Count = 1
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -1,6 +1,6 @@
 """First steps: a table learns tic-tac-toe by playing itself, in ten seconds.
 
-Nothing here is new and nothing is left out: the five verbs, plain REINFORCE, and a baseline for each
+There is no paper, nothing is new and nothing is left out: the five verbs, plain REINFORCE, and a baseline for each
 position. Read this file before the others.
 
     A = R - b[position],    L = - mean of  A * log pi(move | position)
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from redqueen.advantages import MovingBaseline, by_information_state
 from redqueen.batch import pack
+from redqueen.config import Amount, Count
 from redqueen.curricula import Sampled
 from redqueen.evaluation.measures import usual_measures
 from redqueen.games.tic_tac_toe import TicTacToe
@@ -26,9 +27,9 @@ from redqueen.run import Run
 
 @dataclass(frozen=True)
 class Config:
-    steps: int = 60
-    matches_per_step: int = 128
-    learning_rate: float = 100.0  # a gradient is spread over some five hundred positions
+    steps: Count = 60
+    matches_per_step: Count = 128
+    learning_rate: Amount = 100.0  # a gradient is spread over some five hundred positions
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -29,7 +29,7 @@ import tyro
 
 from redqueen.advantages import MovingBaseline, by_information_state
 from redqueen.batch import beside, pack
-from redqueen.config import Learner, anneal
+from redqueen.config import Amount, Count, Learner, Share, Within, anneal
 from redqueen.curricula import Enumerated
 from redqueen.evaluation.measures import usual_measures
 from redqueen.games.catalogue import find_game
@@ -46,21 +46,21 @@ from redqueen.run import Run
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(learning_rate=8.0)
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
     game: str = "kuhn_poker"
-    steps: int = 400
-    matches_per_step: int = 128
-    baseline_decay: float = 0.9
-    pull: float = 0.5  # alpha at the first step
-    last_pull: float = 0.02  # alpha at the last
-    last_learning_rate: float = 0.125  # at the last step, as a share of the first
-    magnet_every: int = 0  # steps between moves of the magnet; 0 keeps it uniform
+    steps: Count = 400
+    matches_per_step: Count = 128
+    baseline_decay: Share = 0.9
+    pull: Amount = 0.5  # alpha at the first step
+    last_pull: Amount = 0.02  # alpha at the last
+    last_learning_rate: Amount = 0.125  # at the last step, as a share of the first
+    magnet_every: Annotated[int, Within(0)] = 0  # steps between moves of the magnet; 0 keeps it uniform
 
 
 def train(config: Config, run: Run) -> Policy:
     game = find_game(config.game)
     curriculum = Enumerated(game.tasks())
-    learner = config.learner.build(run.derived("learner"))
+    learner = config.learner.build(run.derived("learner"), table_learning_rate=8.0)
     first_learning_rate = learner.learning_rate
     magnet = Snapshots(learner, capacity=1)
     estimate = MovingBaseline(by_information_state, decay=config.baseline_decay, debias=True)

@@ -27,7 +27,7 @@ import tyro
 
 from redqueen.advantages import by_game, by_game_and_role, centred_turns
 from redqueen.batch import beside, pack, row_mean
-from redqueen.config import Learner
+from redqueen.config import Amount, Count, Learner, Within
 from redqueen.curricula import Sampled
 from redqueen.evaluation.measures import Named, usual_measures
 from redqueen.games.catalogue import find_game
@@ -46,13 +46,13 @@ class Config:
     learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
     games: tuple[str, ...] = ("tic_tac_toe", "kuhn_poker", "mini_hanabi")
     largest_scores: tuple[float, ...] = (1.0, 2.0, 4.0)  # of these games, to put them on one scale
-    steps: int = 200
-    matches_per_game: int = 32
-    updates_per_batch: int = 2
+    steps: Count = 200
+    matches_per_game: Count = 32
+    updates_per_batch: Count = 2
     agent_specific_normalisation: bool = True  # compare a turn with those of its own seat only
-    kl_coefficient: float = 0.2
-    format_bonus: float = 0.05
-    longest_reply: int = 2048
+    kl_coefficient: Amount = 0.2
+    format_bonus: Amount = 0.05
+    longest_reply: Annotated[int, Within(12)] = 2048
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -27,7 +27,7 @@ import tyro
 
 from redqueen.advantages import MovingBaseline, by_game_and_role
 from redqueen.batch import ConstantMean, pack
-from redqueen.config import Learner
+from redqueen.config import Count, Learner, Share
 from redqueen.curricula import Sampled
 from redqueen.evaluation.measures import usual_measures
 from redqueen.games.catalogue import find_game
@@ -43,10 +43,10 @@ from redqueen.run import Run
 class Config:
     learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
     game: str = "kuhn_poker"
-    steps: int = 400
-    matches_per_step: int = 128
-    baseline_decay: float = 0.95  # alpha in the paper
-    longest_reply: int = 1  # tokens, L_max in the paper; 1 where a reply is one choice
+    steps: Count = 400
+    matches_per_step: Count = 128
+    baseline_decay: Share = 0.95  # alpha in the paper
+    longest_reply: Count = 1  # tokens, L_max in the paper; 1 where a reply is one choice
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -37,7 +37,11 @@ def test_plain_takes_the_reply_as_the_action(text, choices, expected):
 @pytest.mark.parametrize(
     ("text", "choices", "expected"),
     [
-        (r"Square [4] is free, and \boxed{1} is bad, so \boxed{7}.", SQUARES, ("Square [4] is free, and \\boxed{1} is bad, so", "7")),
+        (
+            r"Square [4] is free, and \boxed{1} is bad, so \boxed{7}.",
+            SQUARES,
+            ("Square [4] is free, and \\boxed{1} is bad, so", "7"),
+        ),
         (r"\boxed{ BET }", MOVES, ("", "bet")),
         (r"\boxed{\text{bet}}", MOVES, ("", "bet")),
         (r"\boxed{better}", MOVES, ("", "better")),

@@ -63,7 +63,7 @@ def test_choices_that_differ_in_case_alone_must_be_spelled_exactly():
 
 @pytest.mark.parametrize("end", [EOFError, KeyboardInterrupt])
 def test_leaving_is_one_clean_error(end):
-    with pytest.raises(HumanLeft, match="^you left the game$") as caught:
+    with pytest.raises(HumanLeft, match=r"^you left the game$") as caught:
         Keyboard(end=end).human().reply([MOVE])
     assert isinstance(caught.value, RedQueenError)
 

@@ -7,8 +7,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from email.utils import format_datetime
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -33,6 +33,14 @@ def error(status: int, message: str = "", headers: dict[str, str] | None = None)
     return status, headers or {}, json.dumps({"error": {"message": message}}).encode()
 
 
+def always(answer: Answer) -> Callable[[dict[str, Any], int], Answer]:
+    return lambda _body, _number: answer
+
+
+def seconds(delay: float) -> Callable[[dict[str, Any]], float]:
+    return lambda _: delay
+
+
 def echo(body: dict[str, Any], number: int) -> Answer:
     """Repeats the first line it was asked."""
     return completion(body["messages"][-1]["content"].split("\n")[0])
@@ -43,7 +51,7 @@ class Endpoint:
     """Answers each request with `script(body, number of this request for the same words)`."""
 
     script: Callable[[dict[str, Any], int], Answer | None] = echo
-    delay: Callable[[dict[str, Any]], float] = lambda body: 0.0
+    delay: Callable[[dict[str, Any]], float] = lambda _: 0.0
     url: str = ""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -125,7 +133,7 @@ def test_replies_come_in_the_order_of_the_asks_however_long_each_takes(endpoint)
 
 
 def test_no_more_requests_are_in_flight_than_allowed(endpoint):
-    endpoint.delay = lambda body: 0.05
+    endpoint.delay = seconds(0.05)
     start = time.monotonic()
     quick(endpoint, concurrency=3).reply(asked(*(f"word {number}" for number in range(9))))
     assert endpoint.most_at_once == 3
@@ -164,7 +172,10 @@ def test_a_request_names_model_seed_and_sampling(endpoint, monkeypatch):
     server.reply([*asked("a", seed=1), *asked("b", seed=2), *asked("c", seed=1)])
     bodies = {body["messages"][0]["content"][0]: body for body in endpoint.bodies}
     assert {key: bodies["a"][key] for key in ("model", "temperature", "max_tokens", "top_p")} == {
-        "model": "toy", "temperature": 0.7, "max_tokens": 9, "top_p": 0.5,
+        "model": "toy",
+        "temperature": 0.7,
+        "max_tokens": 9,
+        "top_p": 0.5,
     }
     assert bodies["a"]["seed"] == bodies["c"]["seed"] != bodies["b"]["seed"]
     assert all(0 <= body["seed"] < 2**31 for body in bodies.values())
@@ -179,14 +190,14 @@ def test_what_is_left_to_the_endpoint_is_not_sent(endpoint):
 
 
 def test_a_reply_is_split_into_thought_and_legal_action(endpoint):
-    endpoint.script = lambda body, number: completion("The queen is weak. \\boxed{ PASS }")
+    endpoint.script = always(completion("The queen is weak. \\boxed{ PASS }"))
     (reply,) = quick(endpoint, answer=Boxed()).reply(asked("Move?", choices=("pass", "bet")))
     assert (reply.text, reply.thought, reply.malformed, reply.truncated) == ("pass", "The queen is weak.", False, False)
 
 
 @pytest.mark.parametrize("text", ["no box here", "", None])
 def test_a_reply_without_the_format_is_malformed(endpoint, text):
-    endpoint.script = lambda body, number: completion(text, "length")
+    endpoint.script = always(completion(text, "length"))
     (reply,) = quick(endpoint, answer=Boxed()).reply(asked("Move?", choices=("pass", "bet")))
     assert (reply.text, reply.malformed, reply.truncated) == ("", True, True)
 
@@ -226,14 +237,14 @@ def test_an_unreadable_retry_after_is_passed_over(endpoint):
 
 
 def test_tries_used_up_say_what_the_trouble_was(endpoint):
-    endpoint.script = lambda body, number: error(503, "out\nof memory")
+    endpoint.script = always(error(503, "out\nof memory"))
     with pytest.raises(RedQueenError, match=r"answered 503 \(out of memory\); gave up after 3 tries$"):
         quick(endpoint, retries=2).reply(asked("a"))
     assert len(endpoint.bodies) == 3
 
 
 def test_a_silent_endpoint_times_out(endpoint):
-    endpoint.delay = lambda body: 5.0
+    endpoint.delay = seconds(5.0)
     start = time.monotonic()
     with pytest.raises(RedQueenError, match=r"did not answer within 0\.1 s; gave up after 2 tries"):
         quick(endpoint, timeout=0.1, retries=1).reply(asked("a"))
@@ -264,7 +275,7 @@ def test_nobody_listening_names_the_url():
     ],
 )
 def test_what_trying_again_would_not_better_is_one_line_at_once(endpoint, answer, line):
-    endpoint.script = lambda body, number: answer
+    endpoint.script = always(answer)
     with pytest.raises(RedQueenError, match=line) as caught:
         quick(endpoint).reply(asked("a"))
     assert len(endpoint.bodies) == 1
@@ -272,7 +283,7 @@ def test_what_trying_again_would_not_better_is_one_line_at_once(endpoint, answer
 
 
 def test_one_failure_ends_the_waits_of_the_others(endpoint):
-    endpoint.script = lambda body, number: error(401) if "bad" in str(body["messages"]) else error(503)
+    endpoint.script = lambda body, _: error(401) if "bad" in str(body["messages"]) else error(503)
     endpoint.delay = lambda body: 0.2 if "bad" in str(body["messages"]) else 0.0
     start = time.monotonic()
     with pytest.raises(RedQueenError, match="refused the key"):

@@ -11,7 +11,19 @@ from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.players.tabular import TabularPolicy
 from redqueen.rewards import payoff, score
 from redqueen.rollout.lockstep import play
-from redqueen.types import Ask, Episode, Match, Message, NonFiniteLoss, Outcome, RedQueenError, Seat, Task, Trajectory, Turn
+from redqueen.types import (
+    Ask,
+    Episode,
+    Match,
+    Message,
+    NonFiniteLoss,
+    Outcome,
+    RedQueenError,
+    Seat,
+    Task,
+    Trajectory,
+    Turn,
+)
 
 SEAT = Seat("gambler")
 ARMS = Ask(SEAT, (Message("game", "Pull an arm."),), ("left", "middle", "right"))
@@ -31,7 +43,9 @@ def learned(policy, replies, rewards, ask=ARMS, objective=Reinforce()):
     trajectories = []
     for reply, reward in zip(replies, rewards, strict=True):
         turns = (Turn(ask, reply),)
-        trajectories.append(Trajectory(Episode("arms", Task("t"), 0, turns, Outcome({}), ()), SEAT, turns, np.array([reward])))
+        trajectories.append(
+            Trajectory(Episode("arms", Task("t"), 0, turns, Outcome({}), ()), SEAT, turns, np.array([reward]))
+        )
     return policy.update(pack(trajectories, [each.rewards for each in trajectories]), objective)
 
 
@@ -104,7 +118,9 @@ def test_likelihoods_are_the_whole_distribution():
     likelihoods = policy.likelihoods(batch)
     own = batch.loss_weights != 0
     torch.testing.assert_close(likelihoods.logprobs[own], batch.sampled_logprobs[own])
-    torch.testing.assert_close(likelihoods.legal_logprobs[own].exp().sum(dim=1), torch.ones(int(own.sum()), dtype=torch.float64))
+    torch.testing.assert_close(
+        likelihoods.legal_logprobs[own].exp().sum(dim=1), torch.ones(int(own.sum()), dtype=torch.float64)
+    )
     chances = likelihoods.legal_logprobs[own].exp()
     torch.testing.assert_close(likelihoods.entropies[own], -(chances * chances.log()).sum(dim=1))
     assert not likelihoods.logprobs[~own].any()

@@ -47,7 +47,10 @@ class Says:
 
 def matches(first, second, count=8, seed=None):
     tasks = GAME.tasks()
-    return [Match(GAME, tasks[n % 6], {"first": first, "second": second}, None if seed is None else seed + n) for n in range(count)]
+    return [
+        Match(GAME, tasks[n % 6], {"first": first, "second": second}, None if seed is None else seed + n)
+        for n in range(count)
+    ]
 
 
 def as_data(episodes):

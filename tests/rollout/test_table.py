@@ -42,7 +42,12 @@ def test_turns_are_kept_in_the_order_of_the_asks():
     match.hear([Reply("1"), Reply("2")])
     match.hear([Reply("3"), Reply("4")])
     episode = match.episode()
-    assert [(str(turn.ask.seat), turn.reply.text) for turn in episode.turns] == [("a", "1"), ("b", "2"), ("a", "3"), ("b", "4")]
+    assert [(str(turn.ask.seat), turn.reply.text) for turn in episode.turns] == [
+        ("a", "1"),
+        ("b", "2"),
+        ("a", "3"),
+        ("b", "4"),
+    ]
     assert episode.seats == (A, B)
     assert episode.outcome.scores == {A: 1.0, B: -1.0}
 

@@ -56,12 +56,13 @@ def _checked(name: str) -> str:
 
 
 def _pretrained(name: str, folder: str, dtype: torch.dtype) -> LoadedModel:
+    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:160]
         raise RedQueenError(
             f"cannot load the model {name!r}: use tiny, {EMBEDDED}, a folder, or a name on the hub ({reason})"
@@ -161,4 +162,5 @@ def tiny_tokenizer(vocabulary: int = 768) -> Any:
     )
     text = (Path(__file__).parent / "tiny_corpus.txt").read_text().splitlines()
     tokenizer.train_from_iterator(text, trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>")
+    made: Any = PreTrainedTokenizerFast  # typed in some versions of transformers and untyped in others
+    return made(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>")

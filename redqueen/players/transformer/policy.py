@@ -8,7 +8,9 @@ only the weights that train and runs on the same model.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from redqueen.players.chat_format import ChatFormat
 from redqueen.players.transformer.loading import LoadedModel
 from redqueen.players.transformer.sampling import Sample, sample
 from redqueen.players.transformer.scoring import Query, Rating, Target, rate
-from redqueen.players.transformer.trie import Trie, cut
+from redqueen.players.transformer.trie import Trie, cut, merge
 from redqueen.protocols import AnswerFormat, Objective, Policy, State
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
@@ -36,6 +38,13 @@ class _Mind:
     replies: tuple[tuple[int, ...], ...]  # [K] token ids, each with the end of the turn
     logprobs: tuple[np.ndarray, ...]  # [K] arrays [R]; zeros where the token was forced
     probabilities: tuple[float, ...]  # [K]
+
+
+class _Clock:
+    """Counts the updates of a learner, for itself and for its frozen copies."""
+
+    def __init__(self) -> None:
+        self.now = 0
 
 
 class TransformerPolicy:
@@ -59,6 +68,10 @@ class TransformerPolicy:
         token_budget: int = 2048,
         name: str = "learner",
     ) -> None:
+        if temperature < 0.0 or (temperature == 0.0 and constrain):
+            raise RedQueenError(
+                f"the temperature must be positive, not {temperature:g}; 0 takes the likeliest word, in free text only"
+            )
         self.name = name
         self.version = 0
         self.learning_rate = learning_rate
@@ -76,6 +89,8 @@ class TransformerPolicy:
         self._optimizer = torch.optim.AdamW(
             self.trainable.values(), lr=learning_rate, betas=betas, weight_decay=weight_decay
         )
+        self._clock = _Clock()
+        self._thought_at = 0  # when the minds were computed
         self._minds: dict[tuple[bytes, tuple[str, ...]], _Mind] = {}  # of the present weights
         self._prompts: dict[Ask, np.ndarray] = {}
 
@@ -99,6 +114,30 @@ class TransformerPolicy:
         if not self._constrain or not all(ask.choices for ask in asks):
             raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
         return [np.array(mind.probabilities) for mind in self._think(asks)]
+
+    @property
+    def open(self) -> bool:
+        return self._constrain
+
+    @property
+    def width(self) -> int:
+        """H, the size of the model's last hidden state."""
+        return int(self._loaded.model.config.get_text_config().hidden_size)
+
+    @torch.no_grad()
+    def features(self, prompts: Sequence[np.ndarray]) -> Tensor:
+        """[n, H] float32 on the CPU: the last hidden state at the end of each prompt ([P] int each), without
+        gradient. Equal prompts and beginnings are computed once."""
+        rows = [tuple(prompt.tolist()) for prompt in prompts]
+        distinct = list(dict.fromkeys(rows))
+        found: dict[tuple[int, ...], Tensor] = {}
+        for part in cut(distinct, self._budget):
+            trie = merge([distinct[number] for number in part])
+            output = self._forward(trie, torch.zeros(1, dtype=torch.int64), output_hidden_states=True)
+            hidden = output.hidden_states[-1][0].float().cpu()  # [nodes, H]
+            for number, path in zip(part, trie.paths, strict=True):
+                found[distinct[number]] = hidden[path[-1]]
+        return torch.stack([found[row] for row in rows]) if rows else torch.zeros(0, self.width)
 
     def _choose(self, ask: Ask, mind: _Mind) -> Reply:
         choice = pick(mind.probabilities, uniform(ask.seed))
@@ -138,7 +177,13 @@ class TransformerPolicy:
         return prompt
 
     def _think(self, asks: Sequence[Ask]) -> list[_Mind]:
-        """The minds for these asks; those not known yet are computed together, equal prompts once."""
+        """The minds for these asks; those not known yet are computed together, equal prompts once.
+
+        A frozen copy too forgets at every update: what is computed in company is rounded in company, and a
+        resumed run must not depend on what its opponents were asked before it was killed.
+        """
+        if self._thought_at != self._clock.now:
+            self._forget()
         keys = []
         unknown: dict[tuple[bytes, tuple[str, ...]], np.ndarray] = {}
         for ask in asks:
@@ -202,6 +247,7 @@ class TransformerPolicy:
 
     def update(self, batch: Batch, objective: Objective) -> Metrics:
         assert self._frozen is None, f"{self.name} is frozen and does not learn"
+        self._clock.now += 1
         if not len(batch):
             return {"loss": 0.0, "gradient_norm": 0.0}
         self._optimizer.zero_grad(set_to_none=True)
@@ -211,7 +257,8 @@ class TransformerPolicy:
             loss, metrics = objective(self._rate(part), part)
             if not torch.isfinite(loss):
                 raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", batch)
-            loss.backward()  # type: ignore[no-untyped-call]
+            if loss.requires_grad:  # a part without own words has nothing to learn from
+                loss.backward()  # type: ignore[no-untyped-call]
             totals["loss"] += loss.item()
             for key, value in metrics.items():
                 totals[key] = totals.get(key, 0.0) + value
@@ -259,15 +306,19 @@ class TransformerPolicy:
     # Running the model
 
     def _logits(self, trie: Trie, nodes: Tensor) -> Tensor:
+        return self._forward(trie, nodes).logits[0]  # type: ignore[no-any-return]
+
+    def _forward(self, trie: Trie, nodes: Tensor, output_hidden_states: bool = False) -> Any:
+        """The model over the nodes of a trie as one sequence, with logits at the chosen ones."""
         device = self._device
-        output = self._run(
+        return self._run(
             input_ids=trie.tokens[None].to(device),
             position_ids=trie.depths[None].to(device),
             attention_mask=trie.mask(self._loaded.model.dtype).to(device),
             logits_to_keep=nodes.to(device),
+            output_hidden_states=output_hidden_states,
             use_cache=False,
         )
-        return output.logits[0]  # type: ignore[no-any-return]
 
     def _run(self, **inputs: Any) -> Any:
         if self._frozen is None:
@@ -279,6 +330,7 @@ class TransformerPolicy:
         return self._loaded.model.device  # type: ignore[no-any-return]
 
     def _forget(self) -> None:
+        self._thought_at = self._clock.now
         self._minds.clear()
         self._prompts.clear()
 
@@ -297,7 +349,7 @@ class TransformerPolicy:
 
     def state(self) -> State:
         weights = {key: value.detach().clone() for key, value in self._weights().items()}
-        optimizer = self._optimizer.state_dict() if self._frozen is None else {}
+        optimizer = deepcopy(self._optimizer.state_dict()) if self._frozen is None else {}
         return {"name": self.name, "version": self.version, "weights": weights, "optimizer": optimizer}
 
     def restore(self, state: State) -> None:
@@ -306,15 +358,17 @@ class TransformerPolicy:
                 value.copy_(state["weights"][key])
         self.name, self.version = state["name"], state["version"]
         if self._frozen is None:
-            self._optimizer.load_state_dict(state["optimizer"])
+            self._optimizer.load_state_dict(deepcopy(state["optimizer"]))  # it would keep the very tensors
         self._forget()
 
     def save(self, folder: Path) -> None:
         """Weights as `save_pretrained` writes them (a LoRA adapter, or the whole model), the tokenizer,
         and `optimizer.pt` and `policy.json` beside them."""
-        self._loaded.model.save_pretrained(folder)
+        with self._worn():
+            self._loaded.model.save_pretrained(folder)
         self._loaded.tokenizer.save_pretrained(folder)
-        torch.save(self._optimizer.state_dict(), folder / "optimizer.pt")
+        if self._frozen is None:
+            torch.save(self._optimizer.state_dict(), folder / "optimizer.pt")
         (folder / "policy.json").write_text(json.dumps({"name": self.name, "version": self.version}))
 
     def load(self, folder: Path) -> None:
@@ -324,12 +378,31 @@ class TransformerPolicy:
         for file in sorted(folder.glob("*.safetensors")):
             weights.update(load_file(file))
         with torch.no_grad():
-            for key, value in self.trainable.items():
+            for key, value in self._weights().items():
                 value.copy_(weights[_saved_name(key, weights)])
         facts = json.loads((folder / "policy.json").read_text())
         self.name, self.version = facts["name"], facts["version"]
-        self._optimizer.load_state_dict(torch.load(folder / "optimizer.pt", weights_only=True))
+        if self._frozen is None:
+            self._optimizer.load_state_dict(torch.load(folder / "optimizer.pt", weights_only=True))
         self._forget()
+
+    @contextmanager
+    def _worn(self) -> Iterator[None]:
+        """The shared model with this policy's weights on, where it is a frozen copy."""
+        if self._frozen is None:
+            yield
+            return
+        learners = {key: value.detach().clone() for key, value in self.trainable.items()}
+        try:
+            self._put_on(self._frozen)
+            yield
+        finally:
+            self._put_on(learners)
+
+    @torch.no_grad()
+    def _put_on(self, weights: Mapping[str, Tensor]) -> None:
+        for key, value in self.trainable.items():
+            value.copy_(weights[key])
 
 
 def held_query(prompt: tuple[int, ...], reply: tuple[int, ...], replies: tuple[tuple[int, ...], ...]) -> Query:

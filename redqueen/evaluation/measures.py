@@ -10,13 +10,14 @@ import numpy as np
 from redqueen.chance import derive
 from redqueen.evaluation.exploitability import AverageStrategy, GameTree
 from redqueen.evaluation.minimax import minimax_regret, solve
+from redqueen.evaluation.sampled import sampled_exploitability
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game, Measure, Player, Policy, State
 from redqueen.rollout.lockstep import play
-from redqueen.rollout.table import Table
 from redqueen.types import Match, Metrics, RedQueenError
 
 TREE_NODES = 60_000  # a game with more histories is not measured exactly between updates
+FEW_STATES = 64  # a learner that must be asked is asked some 32 times at each information state
 
 
 class Exploitability:
@@ -55,6 +56,35 @@ class Exploitability:
         self._average.restore(state["average"])
         self._late_average.restore(state["late_average"])
         self._count = state["count"]
+
+
+class SampledExploitability:
+    """The exploitability of a learner that answers in free text, estimated from `samples` replies at every
+    information state, with the same seeds at every measurement. `unheard`, `malformed_replies` and
+    `illegal_replies` say what share of the states and replies the estimate knows nothing of."""
+
+    def __init__(self, tree: GameTree, learner: Player, seed: int, samples: int = 32) -> None:
+        self._tree = tree
+        self._learner = learner
+        self._seed = seed
+        self._samples = samples
+
+    def __call__(self) -> Metrics:
+        found = sampled_exploitability(self._tree, self._learner, self._samples, self._seed)
+        return {
+            "sampled_exploitability": found.exploitability.mean,
+            "sampled_exploitability_low": found.exploitability.low,
+            "sampled_exploitability_high": found.exploitability.high,
+            "malformed_replies": found.malformed,
+            "illegal_replies": found.illegal,
+            "unheard": found.unheard,
+        }
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
 
 
 class MinimaxRegret:
@@ -128,29 +158,21 @@ class Named:
 
 def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 128) -> Sequence[Measure]:
     """Exact measures where the game allows them, else the score against uniform play where replies are
-    listed, else nothing beyond what every step reports. A learner that answers in free text is not read."""
-    if not _can_be_read(learner, game):
-        return [Payoff(game, learner, Uniform(), matches, seed)] if lists_choices(game) else []
+    listed, else nothing beyond what every step reports. A learner that answers in free text is asked instead
+    of read: in a game with few information states its exploitability is estimated from what it says."""
+    against = Payoff(game, learner, Uniform(), matches, seed)
     if getattr(game, "perfect_information", False):
-        against = Payoff(game, learner, Uniform(), matches, seed)
         try:
-            return [MinimaxRegret(game, learner), against]
+            return [MinimaxRegret(game, learner), against] if learner.open else [against]
         except RedQueenError:
             return [against]
     try:
-        return [Exploitability(GameTree(game, TREE_NODES), learner)]
+        tree = GameTree(game, TREE_NODES)
     except RedQueenError:
-        return [Payoff(game, learner, Uniform(), matches, seed)] if lists_choices(game) else []
-
-
-def _can_be_read(learner: Policy, game: Game) -> bool:
-    """Whether the learner gives its probabilities for the first ask of the game."""
-    first = Table(Match(game, game.tasks()[0], dict.fromkeys(game.roles, learner)), seed=0).asks
-    try:
-        learner.probabilities(first[:1])
-    except RedQueenError:
-        return False
-    return True
+        return [against] if lists_choices(game) else []
+    if learner.open:
+        return [Exploitability(tree, learner)]
+    return [SampledExploitability(tree, learner, seed), against] if len(tree.states) <= FEW_STATES else [against]
 
 
 def lists_choices(game: Game) -> bool:

@@ -6,6 +6,7 @@ there, the seat's own words as sampled, and render only what is new: nothing is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ class ChatFormat:
         self.raw = raw or not tokenizer.chat_template
         if tokenizer.eos_token_id is None:
             raise RedQueenError("the tokenizer has no end-of-text token: set tokenizer.eos_token in its folder")
+        # what others say must not close their turn and open another: a special token in it is spelled apart
+        self._special = re.compile("|".join(re.escape(token) for token in tokenizer.all_special_tokens))
         self.end = self._end_of_turn()
 
     def prompt(self, ask: Ask) -> np.ndarray:
@@ -68,7 +71,7 @@ class ChatFormat:
             return np.array(between, dtype=np.int64)
         before: list[dict[str, str]] = [{"role": "user", "content": "."}, {"role": "assistant", "content": _HERE}]
         text = self._template([*before, *self._turns(messages, own)], reply=True)
-        text = text.rsplit(_HERE, 1)[1] if _HERE in text else ""
+        text = text.split(_HERE, 1)[1] if _HERE in text else ""  # the first: others may say it too
         if not text:
             raise RedQueenError("the chat template drops earlier replies: use raw prompts for games of several turns")
         tokens = self._encode(text, first=False)
@@ -94,7 +97,8 @@ class ChatFormat:
         for number, message in enumerate(messages):
             answered = number + 1 == len(messages) or messages[number + 1].speaker == own
             asked = self._instruction and answered and message.speaker not in (own, "system")
-            texts.append(message.text + gap + self._instruction if asked else message.text)
+            said = self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", message.text)
+            texts.append(said + gap + self._instruction if asked else said)
         return texts
 
     def _template(self, turns: list[dict[str, str]], reply: bool) -> str:

@@ -1,0 +1,100 @@
+"""A critic on top of a language model: what to expect, read off the end of each prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from copy import deepcopy
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from redqueen.objectives.values import clipped_value_loss
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.protocols import State
+from redqueen.types import Metrics, RedQueenError, Trajectory
+
+
+class ValueHead:
+    """A linear layer on the policy's last hidden state at the end of each turn's prompt, in float32. It
+    starts at zero and learns by AdamW; no gradient reaches the policy.
+
+    One update takes `epochs` steps over all its turns at once. With `clip` its values stay within that of what
+    they were before the update, wherever going further would lower the loss (PPO).
+    """
+
+    def __init__(
+        self, policy: TransformerPolicy, learning_rate: float = 1e-3, clip: float | None = None, epochs: int = 1
+    ) -> None:
+        if epochs < 1:
+            raise RedQueenError(f"a value head needs at least one epoch an update, not {epochs}")
+        if clip is not None and (epochs == 1 or clip <= 0.0):
+            raise RedQueenError(
+                f"clip must be positive, not {clip:g}"
+                if clip <= 0.0
+                else "clip has no effect on a value head that takes one step an update: set epochs=2 or more"
+            )
+        self._policy = policy
+        self._clip = math.inf if clip is None else clip
+        self._epochs = epochs
+        self._weight = torch.zeros(policy.width, requires_grad=True)  # [H]
+        self._bias = torch.zeros((), requires_grad=True)
+        self._optimizer = torch.optim.AdamW([self._weight, self._bias], lr=learning_rate, weight_decay=0.0)
+
+    def values(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        with torch.no_grad():
+            values = self._rate(self._features(trajectories)).double().numpy()
+        return _by_trajectory(values, trajectories)
+
+    def update(self, trajectories: Sequence[Trajectory], targets: Sequence[np.ndarray]) -> Metrics:
+        """Every turn counts the same. Returns the loss before the first step, and the largest share of clipped
+        values. A loss that is not finite raises RedQueenError and leaves the head as it was."""
+        features = self._features(trajectories)
+        if not len(features):
+            return {"value_loss": 0.0, "value_clip_fraction": 0.0}
+        wanted = torch.from_numpy(np.concatenate(targets)).float()
+        weights = torch.full_like(wanted, 1.0 / len(wanted))
+        before = self._rate(features).detach()
+        state = self.state()
+        steps: list[Metrics] = []
+        for _ in range(self._epochs):
+            loss, metrics = clipped_value_loss(self._rate(features), before, wanted, weights, self._clip)
+            if not torch.isfinite(loss):
+                self.restore(state)
+                raise RedQueenError(f"the loss of the value head of {self._policy.name} is {loss.item()}")
+            self._optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            self._optimizer.step()
+            steps.append(metrics)
+        return {
+            "value_loss": steps[0]["value_loss"],
+            "value_clip_fraction": max(metrics["value_clip_fraction"] for metrics in steps),
+        }
+
+    def state(self) -> State:
+        return {
+            "weight": self._weight.detach().clone(),
+            "bias": self._bias.detach().clone(),
+            "optimizer": deepcopy(self._optimizer.state_dict()),
+        }
+
+    def restore(self, state: State) -> None:
+        with torch.no_grad():
+            self._weight.copy_(state["weight"])
+            self._bias.copy_(state["bias"])
+        self._optimizer.load_state_dict(deepcopy(state["optimizer"]))
+
+    def _features(self, trajectories: Sequence[Trajectory]) -> Tensor:
+        """[n, H] of the turns of all trajectories, laid end to end."""
+        return self._policy.features([turn.reply.prompt_tokens for each in trajectories for turn in each.turns])
+
+    def _rate(self, features: Tensor) -> Tensor:
+        return features @ self._weight + self._bias
+
+
+def _by_trajectory(values: np.ndarray, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+    """From [n] to [N] for each trajectory."""
+    if not trajectories:
+        return []
+    return np.split(values, np.cumsum([len(trajectory.turns) for trajectory in trajectories])[:-1])

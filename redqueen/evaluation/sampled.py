@@ -54,14 +54,13 @@ def sampled_exploitability(
     counts, malformed, illegal = _hear(tree, player, samples, seed)
     strategy = _shares(tree, counts)
     uncorrected = tree.exploitability(strategy)
-    drawn = [_smoothed(count) for count in counts]
+    drawn = [(count + PRIOR) / (count + PRIOR).sum() for count in counts]
     truth = tree.exploitability(dict(zip(tree.states, drawn, strict=True)))
     rng = np.random.Generator(np.random.PCG64(derive(seed, "resamples")))
-    errors = [
-        tree.exploitability(_shares(tree, [_again(count, row, rng) for count, row in zip(counts, drawn, strict=True)]))
-        - truth
-        for _ in range(resamples)
-    ]
+    errors = []
+    for _ in range(resamples):
+        again = [rng.multinomial(int(count.sum()), chances) for count, chances in zip(counts, drawn, strict=True)]
+        errors.append(tree.exploitability(_shares(tree, again)) - truth)
     largest, smallest = np.quantile(errors, [(1.0 + level) / 2.0, (1.0 - level) / 2.0])
     bounds = [max(0.0, uncorrected - float(error)) for error in (np.mean(errors), largest, smallest)]
     asked = samples * len(tree.states)
@@ -96,14 +95,3 @@ def _shares(tree: GameTree, counts: Sequence[np.ndarray]) -> dict[Ask, np.ndarra
         ask: count / count.sum() if count.any() else np.full(len(count), 1.0 / len(count))
         for ask, count in zip(tree.states, counts, strict=True)
     }
-
-
-def _smoothed(count: np.ndarray) -> np.ndarray:
-    """[K] the chances from which a state's replies are drawn again."""
-    prior = PRIOR * count.any()
-    return np.asarray((count + prior) / (count + prior).sum()) if prior else np.full(len(count), 1.0 / len(count))
-
-
-def _again(count: np.ndarray, chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """[K] as many replies as were heard, drawn anew."""
-    return rng.multinomial(int(count.sum()), chances)

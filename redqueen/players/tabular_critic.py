@@ -30,9 +30,7 @@ class TabularCritic:
         self._values: dict[Ask, float] = {}
 
     def values(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        return [
-            np.array([self._values.get(turn.ask, 0.0) for turn in trajectory.turns]) for trajectory in trajectories
-        ]
+        return [np.array([self._values.get(turn.ask, 0.0) for turn in trajectory.turns]) for trajectory in trajectories]
 
     def update(self, trajectories: Sequence[Trajectory], targets: Sequence[np.ndarray]) -> Metrics:
         """Returns `value_loss`: half the mean squared error over turns, before the step. A target that is
@@ -52,6 +50,4 @@ class TabularCritic:
         return {"asks": [ask_to_json(ask) for ask in self._values], "values": list(self._values.values())}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._values = {
-            ask_from_json(ask): value for ask, value in zip(state["asks"], state["values"], strict=True)
-        }
+        self._values = {ask_from_json(ask): value for ask, value in zip(state["asks"], state["values"], strict=True)}

@@ -20,8 +20,8 @@ class ValueHead:
     """A linear layer on the policy's last hidden state at the end of each turn's prompt, in float32. It
     starts at zero and learns by AdamW; no gradient reaches the policy.
 
-    One update takes `epochs` steps over all its turns at once. With `clip` its values stay within that of what
-    they were before the update, wherever going further would lower the loss (PPO).
+    One update takes `epochs` steps, each over all its turns. With `clip` a value that is further than that from
+    what it was before the update is pulled no further (PPO).
     """
 
     def __init__(
@@ -29,11 +29,11 @@ class ValueHead:
     ) -> None:
         if epochs < 1:
             raise RedQueenError(f"a value head needs at least one epoch an update, not {epochs}")
-        if clip is not None and (epochs == 1 or clip <= 0.0):
+        if clip is not None and clip <= 0.0:
+            raise RedQueenError(f"the clip of a value head must be positive, not {clip:g}")
+        if clip is not None and epochs == 1:
             raise RedQueenError(
-                f"clip must be positive, not {clip:g}"
-                if clip <= 0.0
-                else "clip has no effect on a value head that takes one step an update: set epochs=2 or more"
+                "clip has no effect on a value head that takes one step an update: set epochs=2 or more"
             )
         self._policy = policy
         self._clip = math.inf if clip is None else clip

@@ -144,7 +144,14 @@ def kuhn(options: Bench, console: Console) -> Result:
         f"Exploitability; {options.seeds} paired seeds, {steps} updates of 128 games. Last iterate of spiral "
         f"minus that of magnetic: {difference}."
     )
-    headings = ("recipe", "last iterate", "mean of the second half", "range of the second half", "average policy", "late average")
+    headings = (
+        "recipe",
+        "last iterate",
+        "mean of the second half",
+        "range of the second half",
+        "average policy",
+        "late average",
+    )
     return "Kuhn poker, tabular", headings, rows, note
 
 
@@ -158,7 +165,8 @@ def leduc(options: Bench, console: Console) -> Result:
     measured = [line for line in lines if "nash_conv" in line]
     shown = [measured[len(measured) * n // 6] for n in range(6)]
     rows: Rows = [
-        (str(line["step"]), f"{line['nash_conv']:.3f}", f"{2 * line['late_average_exploitability']:.3f}") for line in shown
+        (str(line["step"]), f"{line['nash_conv']:.3f}", f"{2 * line['late_average_exploitability']:.3f}")
+        for line in shown
     ]
     rows.append((str(steps), f"{final['nash_conv']:.3f}", f"{2 * final['late_average_exploitability']:.3f}"))
     note = f"Uniform play has 4.7472. {config.matches_per_step} games an update, one seed."

@@ -6,8 +6,6 @@ import importlib
 import importlib.metadata
 import importlib.util
 import math
-import sys
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from difflib import get_close_matches
@@ -24,6 +22,7 @@ from redqueen.players.transformer.loading import TINY, add_lora, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import AnswerFormat, Policy
 from redqueen.types import RedQueenError
+from redqueen.user_code import module_from_file
 
 RECIPES: Mapping[str, str] = {
     "first_steps": "redqueen.recipes.first_steps",
@@ -122,7 +121,7 @@ def find_recipe(spec: str) -> ModuleType:
     if spec in RECIPES:
         module = importlib.import_module(RECIPES[spec])
     elif spec.endswith(".py"):
-        module = _from_file(Path(spec))
+        module = module_from_file(Path(spec))
     else:
         module = _from_elsewhere(spec)
     for name in ("Config", "train"):
@@ -130,23 +129,6 @@ def find_recipe(spec: str) -> ModuleType:
             raise RedQueenError(
                 f"the recipe {spec} has no {name}: a recipe is a module with Config and train(config, run)"
             )
-    return module
-
-
-def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise RedQueenError(f"there is no recipe file {path}")
-    # a name of its own, so that a recipe called json.py replaces nothing
-    title = f"redqueen_recipe_{path.stem}_{zlib.crc32(str(path.resolve()).encode()):08x}"
-    spec = importlib.util.spec_from_file_location(title, path)
-    assert spec is not None and spec.loader is not None, "a file that ends in .py has a loader"
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[title] = module  # dataclasses look their module up by name
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[title]
-        raise RedQueenError(f"the recipe file {path} fails on import: {type(error).__name__}: {error}") from error
     return module
 
 

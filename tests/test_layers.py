@@ -13,7 +13,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # from low to high; an import points to a lower level, or stays inside its folder
 LEVELS = (
     {"types", "chance"},
-    {"protocols", "records"},
+    {"protocols", "records", "user_code"},
     {"batch", "objectives"},
     {"games", "players", "verifiers", "rewards", "advantages", "filters", "opponents", "curricula"},
     {"rollout"},

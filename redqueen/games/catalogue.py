@@ -6,8 +6,6 @@ import importlib
 import importlib.util
 import inspect
 import re
-import sys
-import zlib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
@@ -17,6 +15,7 @@ from typing import Any, cast, get_type_hints
 
 from redqueen.protocols import Game
 from redqueen.types import RedQueenError
+from redqueen.user_code import module_from_file
 
 GAMES: Mapping[str, str] = MappingProxyType(
     {
@@ -62,7 +61,7 @@ def find_game(spec: str) -> Game:
         made, parameters = _imported({**GAMES, **ADAPTERS}[place], spec), rest
     elif place.endswith(".py") or "/" in place:
         name, _, parameters = rest.partition(":")
-        made = _from_file(Path(place), name, spec)
+        made = _from_file(Path(place), name)
     elif (found := _entry_point(place, spec)) is not None:
         made, parameters = found, rest
     elif rest:
@@ -105,25 +104,10 @@ def _imported(target: str, spec: str) -> Any:
     return _member(module, name, place)
 
 
-def _from_file(path: Path, name: str, spec: str) -> Any:
-    if not path.is_file():
-        raise RedQueenError(f"the game {spec!r} names a file that does not exist: {path}")
-    if path.suffix != ".py":
-        raise RedQueenError(f"the game {spec!r} must name a Python file (.py), not {path}")
+def _from_file(path: Path, name: str) -> Any:
     if not name:
         raise RedQueenError(f"say which class of {path} is the game: {path}:MyGame")
-    title = f"redqueen_user_{path.stem}_{zlib.crc32(str(path.resolve()).encode()):08x}"
-    plan = importlib.util.spec_from_file_location(title, path)
-    assert plan is not None, f"{path} is a Python file"
-    assert plan.loader is not None, f"{path} can be loaded"
-    module = importlib.util.module_from_spec(plan)
-    sys.modules[title] = module  # dataclasses look their module up by name
-    try:
-        plan.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[title]
-        raise RedQueenError(f"{path} cannot be imported: {_one_line(error)}") from error
-    return _member(module, name, str(path))
+    return _member(module_from_file(path), name, str(path))
 
 
 def _member(module: Any, name: str, place: str) -> Any:

@@ -10,8 +10,6 @@ the update (decoupled PPO of AReaL). A word rejected by a weight of zero keeps i
 weights. Do not correct a batch whose ratio is to be taken to the writer itself: it would count twice.
 """
 
-# ruff: noqa: ARG002  (all weights share one signature)
-
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -119,7 +119,7 @@ def test_an_entry_point_is_a_game(mine: Path, monkeypatch: pytest.MonkeyPatch) -
         ("connect:drop=perhaps", "must be of type bool"),
         ("openspiel", "cannot be made: missing a required argument: 'game_string'"),
         ("redqueen.games.liars_dice:LiarDice", "has no 'LiarDice'; did you mean LiarsDice"),
-        ("no/such/file.py:MyGame", "does not exist: no/such/file.py"),
+        ("no/such/file.py:MyGame", "there is no file no/such/file.py"),
         ("{mine}", "say which class"),
         ("{mine}:MyGam", "has no 'MyGam'; did you mean MyGame"),
         ("{mine}:NoRoles", "is not a game: NoRoles has no roles"),

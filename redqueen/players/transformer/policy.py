@@ -19,12 +19,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from redqueen.batch import free_positions, take
+from redqueen.batch import take
 from redqueen.chance import pick, uniform
 from redqueen.players.chat_format import ChatFormat
 from redqueen.players.transformer.loading import LoadedModel
+from redqueen.players.transformer.rows import alike, assemble, hand_out, held_query, queries_of, spread
 from redqueen.players.transformer.sampling import Sample, sample
-from redqueen.players.transformer.scoring import Query, Rating, Target, rate
+from redqueen.players.transformer.scoring import Query, rate
 from redqueen.players.transformer.trie import Trie, cut, merge
 from redqueen.protocols import AnswerFormat, Objective, Policy, State
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
@@ -127,8 +128,10 @@ class TransformerPolicy:
     @torch.no_grad()
     def features(self, prompts: Sequence[np.ndarray]) -> Tensor:
         """[n, H] float32 on the CPU: the last hidden state at the end of each prompt ([P] int each), without
-        gradient. Equal prompts and beginnings are computed once."""
+        gradient. Equal prompts and beginnings are computed once. Raises RedQueenError for an empty prompt."""
         rows = [tuple(prompt.tolist()) for prompt in prompts]
+        if not all(rows):
+            raise RedQueenError("a turn has no prompt tokens: only what a language model said can be judged by one")
         distinct = list(dict.fromkeys(rows))
         found: dict[tuple[int, ...], Tensor] = {}
         for part in cut(distinct, self._budget):
@@ -210,7 +213,7 @@ class TransformerPolicy:
             rated = self._rate_all(queries)
         for (key, prompt), (replies, numbers) in zip(unknown.items(), spans, strict=True):
             logprobs = tuple(
-                _spread(len(prompt), reply, queries[number], rated[number])
+                spread(len(prompt), reply, queries[number], rated[number])
                 for reply, number in zip(replies, numbers, strict=True)
             )
             chances = np.exp([float(row.sum()) for row in logprobs])
@@ -242,8 +245,8 @@ class TransformerPolicy:
 
     def likelihoods(self, batch: Batch) -> Likelihoods:
         with torch.no_grad():
-            parts = [(rows, self._rate(take(batch, rows))) for rows in self._parts(batch)]
-        return _assemble(parts, batch)
+            parts = [(rows, self._rate(take(batch, rows))) for rows in alike(batch, self._budget)]
+        return assemble(parts, batch)
 
     def update(self, batch: Batch, objective: Objective) -> Metrics:
         assert self._frozen is None, f"{self.name} is frozen and does not learn"
@@ -252,7 +255,7 @@ class TransformerPolicy:
             return {"loss": 0.0, "gradient_norm": 0.0}
         self._optimizer.zero_grad(set_to_none=True)
         totals: dict[str, float] = {"loss": 0.0}
-        for rows in self._parts(batch):
+        for rows in alike(batch, self._budget):
             part = take(batch, rows)
             loss, metrics = objective(self._rate(part), part)
             if not torch.isfinite(loss):
@@ -274,34 +277,10 @@ class TransformerPolicy:
         self.version += 1
         return {**totals, "gradient_norm": norm.item()}
 
-    def _parts(self, batch: Batch) -> list[Tensor]:
-        """Row numbers of micro-batches: equal rows together, at most the budget of distinct tokens each."""
-        places: dict[tuple[int, ...], list[int]] = {}
-        for number, (row, length) in enumerate(zip(batch.tokens.tolist(), batch.lengths.tolist(), strict=True)):
-            places.setdefault(tuple(row[:length]), []).append(number)
-        distinct = list(places)
-        return [
-            torch.tensor([number for member in part for number in places[distinct[member]]])
-            for part in cut(distinct, self._budget)
-        ]
-
     def _rate(self, batch: Batch) -> Likelihoods:
         """Distinct rows are rated once and handed out to all their copies."""
-        own = batch.loss_weights != 0
-        distinct: dict[Query, int] = {}
-        copies = []
-        rows = zip(batch.tokens.tolist(), batch.lengths.tolist(), own.tolist(), batch.constraints, strict=True)
-        for tokens, length, mine, constraints in rows:
-            held = {}
-            for constraint in constraints:
-                held.update(
-                    _legal_tokens(tuple(tokens[constraint.start : length]), constraint.replies, constraint.start)
-                )
-            targets = tuple(Target(at, held.get(at, ())) for at in range(1, length) if mine[at])
-            copies.append(distinct.setdefault(Query(tuple(tokens[:length]), targets), len(distinct)))
-        queries = list(distinct)
-        rating = rate(self._logits, queries, self.temperature)
-        return _hand_out(rating, queries, torch.tensor(copies), batch.tokens.shape[1])
+        queries, copies = queries_of(batch)
+        return hand_out(rate(self._logits, queries, self.temperature), queries, copies, batch.tokens.shape[1])
 
     # Running the model
 
@@ -403,64 +382,6 @@ class TransformerPolicy:
     def _put_on(self, weights: Mapping[str, Tensor]) -> None:
         for key, value in self.trainable.items():
             value.copy_(weights[key])
-
-
-def held_query(prompt: tuple[int, ...], reply: tuple[int, ...], replies: tuple[tuple[int, ...], ...]) -> Query:
-    """A prompt and one of its legal replies, with a target wherever the reply was not forced."""
-    legal = _legal_tokens(reply, replies, len(prompt))
-    free = free_positions(replies, reply)
-    targets = (Target(at, tokens) for at, tokens in legal.items() if free[at - len(prompt)])
-    return Query(prompt + reply, tuple(targets))
-
-
-def _legal_tokens(
-    said: tuple[int, ...], replies: tuple[tuple[int, ...], ...], start: int
-) -> dict[int, tuple[int, ...]]:
-    """For each position of a held reply, the tokens that could stand there after those before."""
-    legal = {}
-    for at in range(len(said)):
-        tokens = {reply[at] for reply in replies if len(reply) > at and reply[:at] == said[:at]}
-        if not tokens:
-            break  # past the end of the reply: later words of the row
-        legal[start + at] = tuple(sorted(tokens))
-    return legal
-
-
-def _spread(prompt: int, reply: tuple[int, ...], query: Query, logprobs: np.ndarray) -> np.ndarray:
-    """[R] the log-probability of each token of a reply; forced tokens have 0."""
-    spread = np.zeros(len(reply))
-    for target, logprob in zip(query.targets, logprobs, strict=True):
-        spread[target.at - prompt] = logprob
-    return spread
-
-
-def _hand_out(rating: Rating, queries: Sequence[Query], copies: Tensor, width: int) -> Likelihoods:
-    """From answers [M] to rows [B, width], each row taking those of its query."""
-    rows = torch.tensor([row for row, query in enumerate(queries) for _ in query.targets], dtype=torch.int64)
-    places = torch.tensor([target.at for query in queries for target in query.targets], dtype=torch.int64)
-    at = (rows.to(rating.logprobs.device), places.to(rating.logprobs.device))
-    shape = (len(queries), width)
-    logprobs = rating.logprobs.new_zeros(shape).index_put(at, rating.logprobs)
-    entropies = rating.entropies.new_zeros(shape).index_put(at, rating.entropies)
-    copies = copies.to(logprobs.device)
-    legal = None
-    if rating.legal_logprobs.shape[1]:
-        empty = rating.legal_logprobs.new_full((*shape, rating.legal_logprobs.shape[1]), -torch.inf)
-        legal = empty.index_put(at, rating.legal_logprobs)[copies].cpu()
-    return Likelihoods(logprobs[copies].cpu(), entropies[copies].cpu(), legal)
-
-
-def _assemble(parts: Sequence[tuple[Tensor, Likelihoods]], batch: Batch) -> Likelihoods:
-    """The likelihoods of a whole batch from those of its parts."""
-    shape = tuple(batch.tokens.shape)
-    logprobs, entropies = torch.zeros(shape), torch.zeros(shape)
-    width = max((part.legal_logprobs.shape[2] for _, part in parts if part.legal_logprobs is not None), default=0)
-    legal = torch.full((*shape, width), -torch.inf) if width else None
-    for rows, part in parts:
-        logprobs[rows], entropies[rows] = part.logprobs, part.entropies
-        if legal is not None and part.legal_logprobs is not None:
-            legal[rows, :, : part.legal_logprobs.shape[2]] = part.legal_logprobs
-    return Likelihoods(logprobs, entropies, legal)
 
 
 def _saved_name(key: str, saved: Mapping[str, Tensor]) -> str:

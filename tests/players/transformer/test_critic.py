@@ -97,14 +97,15 @@ def test_a_frozen_copy_has_features_of_its_own(made):
 def test_a_new_head_expects_nothing(made):
     policy = TransformerPolicy(made())
     batch = [talked(policy), *said(policy, KUHN.states[:2])]
-    assert [each.tolist() for each in ValueHead(policy).values(batch)] == [[0.0] * 3, [0.0], [0.0]]
-    assert ValueHead(policy).values([]) == []
+    assert [each.tolist() for each in ValueHead(policy, 0.01).values(batch)] == [[0.0] * 3, [0.0], [0.0]]
+    assert ValueHead(policy, 0.01).values([]) == []
 
 
 def test_the_first_step_by_hand(made):
     policy = TransformerPolicy(made())
     batch = [talked(policy)]
     features = policy.features(prompts_of(batch))
+    features = (features - features.mean(dim=0)) / features.std(dim=0, correction=0).square().mean().sqrt()
     targets = [np.array([1.0, -2.0, 0.5])]
     head = ValueHead(policy, learning_rate=0.01)
     metrics = head.update(batch, targets)
@@ -121,12 +122,12 @@ def test_the_value_head_fits_the_values_of_the_information_states():
     exact = KUHN.state_values(KUHN.strategy(Uniform()))
     batch = said(policy, KUHN.states)
     before = {key: value.detach().clone() for key, value in policy.trainable.items()}
-    head = ValueHead(policy, learning_rate=0.02, epochs=20)
-    losses = [head.update(batch, [np.array([value]) for value in exact])["value_loss"] for _ in range(40)]
+    head = ValueHead(policy, learning_rate=0.01)
+    losses = [head.update(batch, [np.array([value]) for value in exact])["value_loss"] for _ in range(100)]
     assert losses[0] == pytest.approx(0.5 * np.mean(exact**2))
     assert losses[-1] < 0.01 * losses[0]
     found = np.concatenate(head.values(batch))
-    np.testing.assert_allclose(found, exact, atol=0.15)
+    np.testing.assert_allclose(found, exact, atol=0.1)
     # and nothing else has moved
     assert all(torch.equal(value, before[key]) for key, value in policy.trainable.items())
     assert all(value.grad is None for value in policy.trainable.values())
@@ -136,9 +137,9 @@ def test_the_value_head_serves_generalized_advantages(made):
     policy = TransformerPolicy(made())
     talk = talked(policy)
     batch = [gathered(talk.turns, [0.0, 0.0, 1.0])]
-    head = ValueHead(policy, learning_rate=0.05)
+    head = ValueHead(policy, learning_rate=0.02)
     estimate = GeneralizedAdvantage(head, discount=0.5)
-    for _ in range(400):
+    for _ in range(200):
         advantages, targets = estimate.with_targets(batch)
         head.update(batch, targets)
     np.testing.assert_allclose(head.values(batch)[0], [0.25, 0.5, 1.0], atol=0.02)
@@ -147,13 +148,12 @@ def test_the_value_head_serves_generalized_advantages(made):
 
 def test_a_clip_holds_the_values_back(made):
     policy = TransformerPolicy(made())
-    batch = [talked(policy)]
-    targets = [np.array([5.0, 5.0, 5.0])]
-    free, held = (ValueHead(policy, learning_rate=0.02, clip=clip, epochs=30) for clip in (None, 0.2))
+    batch, targets = said(policy, KUHN.states[:1]), [np.array([5.0])]
+    free, held = (ValueHead(policy, 0.02, clip=clip, epochs=30) for clip in (None, 0.2))
     assert free.update(batch, targets)["value_clip_fraction"] == 0.0
     assert held.update(batch, targets)["value_clip_fraction"] == 1.0
-    assert (0.2 < held.values(batch)[0]).all()
-    assert (held.values(batch)[0] < 0.7 * free.values(batch)[0]).all()
+    assert free.values(batch)[0] == pytest.approx([0.6], abs=0.01)  # thirty steps of 0.02
+    assert 0.2 < held.values(batch)[0][0] < 0.45  # ten, and what momentum carries on
 
 
 def test_restoring_goes_on_bit_for_bit(made):
@@ -173,7 +173,7 @@ def test_restoring_goes_on_bit_for_bit(made):
 
 
 def test_nothing_to_learn_changes_nothing(made):
-    head = ValueHead(TransformerPolicy(made()))
+    head = ValueHead(TransformerPolicy(made()), 0.01)
     assert head.update([], []) == {"value_loss": 0.0, "value_clip_fraction": 0.0}
     assert not head.state()["weight"].any()
 
@@ -181,7 +181,7 @@ def test_nothing_to_learn_changes_nothing(made):
 def test_a_loss_that_is_not_finite_leaves_the_head_as_it_was(made):
     policy = TransformerPolicy(made())
     batch = [talked(policy)]
-    head = ValueHead(policy, epochs=3)
+    head = ValueHead(policy, 0.01, epochs=3)
     head.update(batch, [np.ones(3)])
     before = head.values(batch)[0].tolist()
     with pytest.raises(RedQueenError, match="the loss of the value head of learner is nan"):
@@ -192,15 +192,15 @@ def test_a_loss_that_is_not_finite_leaves_the_head_as_it_was(made):
 def test_settings_without_effect_or_meaning_are_refused(made):
     policy = TransformerPolicy(made())
     with pytest.raises(RedQueenError, match="clip has no effect"):
-        ValueHead(policy, clip=0.2)
+        ValueHead(policy, 0.01, clip=0.2)
     with pytest.raises(RedQueenError, match="must be positive, not -1"):
-        ValueHead(policy, clip=-1.0, epochs=2)
+        ValueHead(policy, 0.01, clip=-1.0, epochs=2)
     with pytest.raises(RedQueenError, match="at least one epoch"):
-        ValueHead(policy, epochs=0)
+        ValueHead(policy, 0.01, epochs=0)
 
 
 def test_words_of_a_player_without_prompts_have_no_features(made):
     policy = TransformerPolicy(made())
     stranger = gathered([Turn(KUHN.states[0], Reply("bet", "bot"))])
-    with pytest.raises(RedQueenError, match="has no prompt"):
-        ValueHead(policy).values([stranger])
+    with pytest.raises(RedQueenError, match="has no prompt tokens"):
+        ValueHead(policy, 0.01).values([stranger])

@@ -11,6 +11,7 @@ from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import EntropyBonus
 from redqueen.players.answers import Bracketed
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.transformer.rows import alike
 from redqueen.players.transformer.sampling import Sample
 from redqueen.types import (
     Ask,
@@ -283,7 +284,7 @@ def test_micro_batches_do_not_change_the_gradient(made):
     objective = Sum(Reinforce(), EntropyBonus(0.1))
     policies = [TransformerPolicy(made(), token_budget=budget) for budget in (100_000, 70, 1)]
     batch = batch_of([*single(policies[0], questions()), *talked(policies[0])], ConstantMean(3))
-    parts = [policy._parts(batch) for policy in policies]
+    parts = [alike(batch, policy._budget) for policy in policies]
     assert len(parts[0]) == 1 < len(parts[1]) < len(parts[2])
     for each in parts:
         assert sorted(torch.cat(each).tolist()) == list(range(len(batch)))

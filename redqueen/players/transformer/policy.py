@@ -50,7 +50,12 @@ class _Clock:
 
 class TransformerPolicy:
     """See the module. `trainable` names the parameters that learn; the rest of the model is shared
-    with every frozen copy."""
+    with every frozen copy.
+
+    The optimiser is AdamW with a long memory of squared gradients (`betas[1]`): near an equilibrium
+    gradients shrink, and a short memory would keep the steps as long as ever, which feeds the cycles
+    of self-play.
+    """
 
     def __init__(
         self,
@@ -63,7 +68,7 @@ class TransformerPolicy:
         system: str = "",
         raw: bool = False,
         constrain: bool = True,
-        betas: tuple[float, float] = (0.9, 0.95),
+        betas: tuple[float, float] = (0.9, 0.999),
         weight_decay: float = 0.0,
         max_grad_norm: float = 1.0,
         token_budget: int = 2048,

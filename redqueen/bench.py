@@ -157,9 +157,16 @@ def kuhn(options: Bench, console: Console) -> Result:
 
 def leduc(options: Bench, console: Console) -> Result:
     """Magnetic self-play on a table in Leduc poker."""
-    steps = options.steps or 1500
+    steps = options.steps or 600
     config = magnetic.Config(
-        game="leduc_poker", steps=steps, matches_per_step=512, learner=Learner(learning_rate=LEDUC_LEARNING_RATE)
+        game="leduc_poker",
+        steps=steps,
+        matches_per_step=1024,
+        learner=Learner(learning_rate=60.0),  # the gradient is spread over 288 states
+        last_learning_rate=0.05,
+        pull=1.0,
+        last_pull=0.2,
+        magnet_every=0,
     )
     lines, final = _run(magnetic.train, config, 0, evaluate_every=25)
     measured = [line for line in lines if "nash_conv" in line]
@@ -173,9 +180,6 @@ def leduc(options: Bench, console: Console) -> Result:
     return "Leduc poker, tabular magnetic", ("update", "NashConv, last iterate", "NashConv, late average"), rows, note
 
 
-LEDUC_LEARNING_RATE = 60.0  # the gradient is spread over 936 states
-
-
 def tic_tac_toe(options: Bench, console: Console) -> Result:
     """A transformer from scratch learns tic-tac-toe from self-play."""
     steps = options.steps or 300
@@ -186,6 +190,7 @@ def tic_tac_toe(options: Bench, console: Console) -> Result:
         learner=Learner(model="tiny", learning_rate=1e-3),
         pull=0.1,
         last_pull=0.01,
+        magnet_every=0,
     )
     lines, final = _run(magnetic.train, config, 0, evaluate_every=50)
     names = ("minimax_regret_mean", "payoff/uniform", "losses/uniform", "forfeits/uniform")

@@ -3,14 +3,13 @@
 Self-play policy gradient circles around the equilibrium of a game with hidden information. Magnetic
 mirror descent (Sokota et al., 2023, arXiv:2206.05825) and R-NaD (Perolat et al., 2022,
 arXiv:2206.15378) add a pull towards a magnet rho; the pulled game has one equilibrium, which the last
-iterate reaches, and it moves to an equilibrium of the game itself as the pull weakens or as the magnet
-follows:
+iterate reaches, and it moves to an equilibrium of the game itself as the magnet follows or as the pull weakens:
 
     L = - E[ A log pi(a | s) ]  +  alpha_k E[ KL(pi(. | s) || rho(. | s)) ]
 
+    rho      the policy as it was at the last step divisible by `magnet_every` (R-NaD's outer loop); with 0
+             uniform for good (then the KL is log K minus the entropy, and the pull must fall further)
     alpha_k  falls by equal factors from `pull` to `last_pull`
-    rho      uniform (then the KL is log K minus the entropy), or with `magnet_every` = n the policy as it
-             was at the last step divisible by n
 
 The advantage is the return minus a moving average kept for each information state. Where legal replies
 are listed, KL and entropy are exact sums over them; over free text the entropy is that of each token
@@ -52,9 +51,9 @@ class Config:
     matches_per_step: Count = 128
     baseline_decay: Share = 0.9
     pull: Amount = 0.5  # alpha at the first step
-    last_pull: Amount = 0.02  # alpha at the last
+    last_pull: Amount = 0.2  # alpha at the last
     last_learning_rate: Amount = 0.125  # at the last step, as a share of the first
-    magnet_every: Annotated[int, Within(0)] = 0  # steps between moves of the magnet; 0 keeps it uniform
+    magnet_every: Annotated[int, Within(0)] = 50  # steps between moves of the magnet; 0 keeps it uniform
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -8,7 +8,6 @@ Every comparison of methods runs them on the same seeds and gives the 95 % boots
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ from redqueen.logs import figures
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Policy
 from redqueen.recipes import fictitious_self_play, magnetic, spiral
-from redqueen.run import Line, Run, Schedule, read_metrics
+from redqueen.run import Line, Run, Schedule, read_final, read_metrics
 from redqueen.versions import versions
 
 
@@ -216,7 +215,7 @@ def _run(
         schedule = Schedule(evaluate_every, checkpoint_every=10**9, record_episodes=0)
         run = Run(Path(folder), seed, schedule)
         train(config, run)
-        return read_metrics(run.folder), json.loads((run.folder / "final.json").read_text())
+        return read_metrics(run.folder), read_final(run.folder)
 
 
 def _mean(values: Sequence[float]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from random import Random
 from typing import Annotated, Any, TypeVar
 
 import tyro
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -34,7 +34,7 @@ from redqueen.protocols import Game, Player
 from redqueen.report import write_report
 from redqueen.rollout.lockstep import play as play_matches
 from redqueen.rollout.lockstep import replay as replay_episode
-from redqueen.run import Run, Schedule, SettingsFile, guarded, read_metrics
+from redqueen.run import Run, Schedule, SettingsFile, guarded, read_final, read_metrics
 from redqueen.seating import PLAYERS, Named, find_player
 from redqueen.stored import rebuild, settings, stored_episodes, stored_game, stored_policy
 from redqueen.types import Episode, Match, RedQueenError
@@ -113,7 +113,7 @@ def _train(folder: Path, settings: dict[str, Any], recipe: Any) -> None:
     finally:
         view.close()
     lines = read_metrics(folder)
-    final = json.loads((folder / "final.json").read_text())
+    final = read_final(folder)
     if lines:
         overview(lines[0], final, console, f"{settings['recipe']}: {folder}")
         for key, name in (("exploitability", "exploitability"), ("minimax_regret_reached", "regret where play comes")):
@@ -179,9 +179,10 @@ def run_tournament(words: Sequence[str]) -> None:
 
 def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: int) -> None:
     standings = tournament(game, players, matches, seed)
-    table = Table(title=f"{game.name}, {matches} matches of each pair, half in each seating", padding=(0, 0, 0, 0))
+    title = f"{game.name}, {matches} matches of each pair, half in each seating"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for number, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+        table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
     for row in standings.table():
         table.add_row(*map(escape, row))
     Console().print(table)
@@ -420,7 +421,9 @@ def _in_one_line(box: str) -> str:
     named = words.partition(" Missing from ")[2]
     if named:
         return f"{named.partition(': ')[2].split(' ')[0]} is missing"
-    return words.removeprefix("Value error ") or "bad arguments"
+    for head in ("Value error ", "Missing argument ", "Error parsing "):
+        words = words.removeprefix(head)
+    return words or "bad arguments"
 
 
 def _flags(kind: type[Any]) -> list[str]:

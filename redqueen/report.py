@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import jinja2
 
-from redqueen.run import Line, read_metrics
+from redqueen.run import Line, read_final, read_metrics
 from redqueen.stored import settings, stored_episodes
 from redqueen.types import Episode, RedQueenError
 
@@ -22,7 +21,7 @@ def write_report(folder: Path) -> Path:
     config, lines = settings(folder), read_metrics(folder)
     if not lines:
         raise RedQueenError(f"{folder} has no metrics yet")
-    final = json.loads((folder / "final.json").read_text()) if (folder / "final.json").exists() else lines[-1]
+    final = read_final(folder) or lines[-1]
     episodes = stored_episodes(folder)
     source = (Path(__file__).parent / "report.html.j2").read_text()
     page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)

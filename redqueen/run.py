@@ -297,6 +297,12 @@ def read_metrics(folder: Path) -> list[Line]:
     return lines
 
 
+def read_final(folder: Path) -> Line:
+    """The last measurement of a run, made after its last update; empty while it goes on."""
+    path = folder / "final.json"
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
 def _write_whole(path: Path, text: str) -> None:
     """Under a temporary name first, so that a reader never sees half a file."""
     temporary = path.with_name(f".{path.name}.writing")

@@ -7,7 +7,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 DEMO := --model smollm2-135m --game kuhn_poker --steps 160 --matches-per-step 1024 \
-	--learning-rate 2e-4 --last-learning-rate 0.2 --pull 0.5 --last-pull 0.22 --evaluate-every 1 --checkpoint-every 40
+	--learning-rate 2e-4 --last-learning-rate 0.2 --magnet-every 0 --pull 0.5 --last-pull 0.3 --evaluate-every 1 --checkpoint-every 40
 
 .PHONY: demo test lint bench clean
 

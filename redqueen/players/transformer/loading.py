@@ -6,6 +6,7 @@ import importlib.util
 import os
 import shutil
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ class LoadedModel:
 
 def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> LoadedModel:
     """Loads `smollm2-135m`, `tiny`, a local folder, or a name on the Hugging Face hub."""
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()  # loading and saving would draw theirs into the run's own display
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise RedQueenError(f"device {device!r} is not available here: use --device cpu")
     if name == TINY:
@@ -116,7 +120,9 @@ def add_lora(loaded: LoadedModel, rank: int, seed: int = 0) -> LoadedModel:
     from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        # peft 0.21 reads a property that transformers 5.23 has renamed
+        warnings.filterwarnings("ignore", ".is_gradient_checkpointing. is deprecated", FutureWarning)
         torch.manual_seed(seed)
         return LoadedModel(loaded.name, get_peft_model(loaded.model, config), loaded.tokenizer)
 

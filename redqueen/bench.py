@@ -20,7 +20,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from redqueen.config import Learner
+from redqueen.config import Count, Learner, Within, unset
 from redqueen.evaluation.exploitability import GameTree
 from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
 from redqueen.evaluation.known_equilibria import honest_kuhn, kuhn_equilibrium
@@ -54,10 +54,11 @@ class Bench:
         "kuhn",
     )
     """constants, head_to_head, kuhn, leduc, tic_tac_toe"""
-    seeds: int = 5
-    steps: int | None = None
+    seeds: Count = 5
+    """each method is trained with every one of them"""
+    steps: Annotated[int | None, Within(1), unset("INT")] = None
     """updates of each training; each comparison has its own default"""
-    write: Path | None = None
+    write: Annotated[Path | None, unset("PATH")] = None
     """a Markdown file that receives the tables of this call, such as docs/benchmarks.md"""
 
 
@@ -134,6 +135,7 @@ def kuhn(options: Bench, console: Console) -> Result:
                 _mean(lasts[name]),
                 _mean([float(np.mean(values)) for values in late]),
                 f"{min(map(min, late)):.3f} to {max(map(max, late)):.3f}",
+                f"{max(max(values[len(values) // 2 :]) for values in late):.3f}",
                 _mean([final["average_exploitability"] for _, final in runs]),
                 _mean([final["late_average_exploitability"] for _, final in runs]),
             )
@@ -148,6 +150,7 @@ def kuhn(options: Bench, console: Console) -> Result:
         "last iterate",
         "mean of the second half",
         "range of the second half",
+        "highest in the last quarter",
         "average policy",
         "late average",
     )
@@ -181,17 +184,17 @@ def leduc(options: Bench, console: Console) -> Result:
 
 def tic_tac_toe(options: Bench, console: Console) -> Result:
     """A transformer from scratch learns tic-tac-toe from self-play."""
-    steps = options.steps or 300
+    steps = options.steps or 400
     config = magnetic.Config(
         game="tic_tac_toe",
         steps=steps,
-        matches_per_step=64,
-        learner=Learner(model="tiny", learning_rate=1e-3),
+        matches_per_step=96,
+        learner=Learner(model="tiny", learning_rate=2e-3),
         pull=0.1,
-        last_pull=0.01,
+        last_pull=0.02,
         magnet_every=0,
     )
-    lines, final = _run(magnetic.train, config, 0, evaluate_every=50)
+    lines, final = _run(magnetic.train, config, 0, evaluate_every=100)
     names = ("minimax_regret_mean", "payoff/uniform", "losses/uniform", "forfeits/uniform")
     measured = [*(line for line in lines if "minimax_regret_mean" in line), final]
     rows: Rows = [(str(line["step"]), *(f"{line[name]:.3f}" for name in names)) for line in measured]

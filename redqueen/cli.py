@@ -23,7 +23,7 @@ from rich.table import Table
 
 from redqueen.bench import BENCHES, Bench, bench
 from redqueen.chance import derive
-from redqueen.config import RECIPES, check_settings, find_recipe
+from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.doctor import findings
 from redqueen.evaluation.measures import usual_measures
 from redqueen.evaluation.tournament import HEADINGS, tournament
@@ -125,9 +125,10 @@ def _train(folder: Path, settings: dict[str, Any], recipe: Any) -> None:
 @dataclass(frozen=True)
 class EvaluateOptions:
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    game: str | None = None
+    """the folder of a run, such as outputs/spiral-0"""
+    game: Annotated[str | None, unset("GAME")] = None
     """another game than the one it was trained on"""
-    step: int | None = None
+    step: Annotated[int | None, unset("INT")] = None
     """the checkpoint after this many updates; the newest by default"""
     against: tuple[str, ...] = ("uniform",)
     """players to meet, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
@@ -140,14 +141,15 @@ def evaluate(words: Sequence[str]) -> None:
     options = _parse(EvaluateOptions, words, "redqueen evaluate")
     game = find_game(options.game) if options.game else stored_game(options.run)
     policy = stored_policy(options.run, options.step)
-    table = Table(title=f"{options.run} in {game.name}, after {policy.version} updates")
-    table.add_column("measure")
+    console = Console()
+    console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
+    table = Table("measure", box=box.SIMPLE_HEAD, show_edge=False)
     table.add_column("value", justify="right")
     for measure in usual_measures(game, policy):
         for key, value in measure().items():
             if not key.startswith("average_"):  # of one iterate: the same again
-                table.add_row(key, f"{value:.4f}")
-    Console().print(table)
+                table.add_row(escape(key), f"{value:.4f}")
+    console.print(table)
     players: list[Player] = [
         Named(policy, str(options.run)),
         *(find_player(spec, game) for spec in options.against),
@@ -157,8 +159,9 @@ def evaluate(words: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class TournamentOptions:
-    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER...")]
-    game: str | None = None
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER...", help_behavior_hint="")]
+    """two or more of those that `redqueen list players` names"""
+    game: Annotated[str | None, unset("GAME")] = None
     """the game of the first run by default"""
     matches: int = 200
     """matches of each pair, half in each seating; an even number"""
@@ -180,7 +183,7 @@ def run_tournament(words: Sequence[str]) -> None:
 def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: int) -> None:
     standings = tournament(game, players, matches, seed)
     title = f"{game.name}, {matches} matches of each pair, half in each seating"
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=0, show_edge=False)  # 80 characters are enough
     for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
     for row in standings.table():
@@ -191,11 +194,12 @@ def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: 
 @dataclass(frozen=True)
 class PlayOptions:
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    """one of those that `redqueen list games` names, or your own: path/to/file.py:MyGame"""
     against: str = "uniform"
     """uniform, minimax, honest, equilibrium, the folder of a run, or a server"""
-    role: str | None = None
+    role: Annotated[str | None, unset("ROLE")] = None
     """the role you take; the game's first by default"""
-    seed: int | None = None
+    seed: Annotated[int | None, unset("INT")] = None
     """drawn anew for each game by default"""
 
 
@@ -222,7 +226,9 @@ def play(words: Sequence[str]) -> None:
 @dataclass(frozen=True)
 class ReplayOptions:
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    episode: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="STEP.NUMBER")] = None
+    """the folder of a run, such as outputs/spiral-0"""
+    episode: Annotated[tyro.conf.Positional[str | None], unset("STEP.NUMBER")] = None
+    """one of the names in the list that is shown without it"""
 
 
 def replay(words: Sequence[str]) -> None:
@@ -347,6 +353,7 @@ def doctor(words: Sequence[str]) -> None:
 def run_bench(words: Sequence[str]) -> None:
     """[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables"""
     options = _parse(Bench, words, "redqueen bench")
+    check_settings(options)
     unknown = [name for name in options.names if name not in BENCHES]
     if unknown:
         raise RedQueenError(f"there is no benchmark {unknown[0]!r}: {_closest(unknown[0], BENCHES)}")
@@ -389,7 +396,9 @@ def _training_options(config: type[Any]) -> type[Any]:
             ("seed", int, dataclasses.field(default=0)),
             (
                 "output",
-                Annotated[Path | None, tyro.conf.arg(help="the run's folder, outputs/RECIPE-SEED by default")],
+                Annotated[
+                    Path | None, unset("FOLDER"), tyro.conf.arg(help="of the run; outputs/RECIPE-SEED by default")
+                ],
                 None,
             ),
         ],

@@ -40,15 +40,24 @@ class Within:
 
     least: float
     most: float = math.inf
+    above: bool = False  # the least value itself is refused too
+
+    def __str__(self) -> str:
+        lower = f"above {self.least:g}" if self.above else f"at least {self.least:g}"
+        return lower if math.isinf(self.most) else f"{lower} and at most {self.most:g}"
+
+    def __contains__(self, value: float) -> bool:
+        return self.least <= value <= self.most and not (self.above and value == self.least)
 
 
 Count = Annotated[int, Within(1)]
 Amount = Annotated[float, Within(0.0)]
+Positive = Annotated[float, Within(0.0, above=True)]
 Share = Annotated[float, Within(0.0, 1.0)]
 
 
-def _unset(metavar: str) -> Any:
-    """A flag whose default depends on the model: its help says so in words."""
+def unset(metavar: str) -> Any:
+    """A flag that has no value unless given: its help says in words what happens then."""
     return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
 
 
@@ -59,23 +68,23 @@ class Learner:
 
     model: str = TABULAR
     """tabular, tiny, smollm2-135m, a folder, or a name on the Hugging Face hub"""
-    learning_rate: Annotated[float | None, Within(0.0), _unset("FLOAT")] = None
+    learning_rate: Annotated[float | None, Within(0.0, 1e30), unset("FLOAT")] = None
     """tabular 2.0 or the recipe's own (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW)"""
-    lora_rank: Annotated[int | None, Within(0), _unset("INT")] = None
+    lora_rank: Annotated[int | None, Within(0), unset("INT")] = None
     """rank of the LoRA adapter, 16 for pretrained models; 0 trains all weights"""
-    dtype: Annotated[Literal["float32", "bfloat16"] | None, _unset("{float32,bfloat16}")] = None
+    dtype: Annotated[Literal["float32", "bfloat16"] | None, unset("{float32,bfloat16}")] = None
     """precision of the weights, float32 by default"""
-    device: Annotated[str | None, _unset("STR")] = None
+    device: Annotated[str | None, unset("STR")] = None
     """cpu, cuda or cuda:N; cuda where there is one"""
-    temperature: Annotated[float | None, Within(0.0), _unset("FLOAT")] = None
+    temperature: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
     """of sampling and of all log-probabilities, 1.0 by default"""
-    answer: Annotated[Literal["boxed", "brackets", "plain"] | None, _unset("{boxed,brackets,plain}")] = None
+    answer: Annotated[Literal["boxed", "brackets", "plain"] | None, unset("{boxed,brackets,plain}")] = None
     """think, then act in this format; left out, replies are held to the legal ones wherever these are listed"""
-    max_completion_length: Annotated[int | None, Within(1), _unset("INT")] = None
+    max_completion_length: Annotated[int | None, Within(1), unset("INT")] = None
     """tokens of one free-text reply, 64 by default"""
-    system_prompt: Annotated[str | None, _unset("STR")] = None
+    system_prompt: Annotated[str | None, unset("STR")] = None
     """said to the model before the game speaks; nothing by default"""
-    raw_prompt: Annotated[bool | None, _unset("{True,False}")] = None
+    raw_prompt: Annotated[bool | None, unset("{True,False}")] = None
     """plain text instead of the chat template (always so for tiny)"""
 
     def build(self, seed: int, table_learning_rate: float = 2.0) -> Policy:
@@ -87,8 +96,7 @@ class Learner:
             return TabularPolicy(table_learning_rate if self.learning_rate is None else self.learning_rate)
         if self.temperature is not None and self.temperature <= 0:
             raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
-        device = self.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        loaded = load_model(self.model, getattr(torch, self.dtype or "float32"), device, seed)
+        loaded = load_model(self.model, getattr(torch, self.dtype or "float32"), _checked_device(self.device), seed)
         rank = self.lora_rank if self.lora_rank is not None else 0 if self.model == TINY else 16
         if rank:
             loaded = add_lora(loaded, rank, seed)
@@ -102,6 +110,7 @@ class Learner:
             system=self.system_prompt or "",
             raw=bool(self.raw_prompt),
             constrain=self.answer is None,
+            token_budget=512 if self.model == TINY else 2048,  # where attention costs more than the layers
         )
 
     def _refuse_unused(self) -> None:
@@ -110,6 +119,19 @@ class Learner:
             if name not in used and value is not None:
                 flag = "--" + name.replace("_", "-")
                 raise RedQueenError(f"{flag} has no effect on a tabular policy: leave it out, or choose a --model")
+
+
+def _checked_device(name: str | None) -> str:
+    """The device that a name means; with none, the first CUDA device where there is one."""
+    count = torch.cuda.device_count()
+    if name is None:
+        return "cuda" if count else "cpu"
+    kind, _, number = name.partition(":")
+    if name != "cpu" and (kind != "cuda" or not (name == "cuda" or number.isdecimal())):
+        raise RedQueenError(f"there is no device {name!r}: write cpu, cuda or cuda:N")
+    if kind == "cuda" and int(number or 0) >= count:
+        raise RedQueenError(f"device {name!r} is not available here, where there are {count} CUDA devices")
+    return name
 
 
 _ANSWERS: Mapping[str, type[AnswerFormat]] = {"boxed": Boxed, "brackets": Bracketed, "plain": Plain}
@@ -156,9 +178,8 @@ def check_settings(settings: Any) -> None:
             if isinstance(number, float) and not math.isfinite(number):
                 raise RedQueenError(f"{flag} must be a finite number, not {number}")
         for limit in getattr(hints[name], "__metadata__", ()):
-            if isinstance(limit, Within) and value is not None and not limit.least <= value <= limit.most:
-                upper = "" if math.isinf(limit.most) else f" and at most {limit.most:g}"
-                raise RedQueenError(f"{flag} must be at least {limit.least:g}{upper}, not {value}")
+            if isinstance(limit, Within) and value is not None and value not in limit:
+                raise RedQueenError(f"{flag} must be {limit}, not {value}")
 
 
 def anneal(start: float, end: float, fraction: float) -> float:

@@ -28,6 +28,7 @@ SHOWN = (
     ("forfeits", "forfeits"),
     ("completion_length", "length"),
 )
+EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 class TerminalView:
@@ -109,17 +110,17 @@ def curve(values: list[float], width: int = 60, height: int = 10) -> str:
     rows = []
     for row in range(height, 0, -1):
         label = f"{top * row / height:6.3f} " if row in (height, (height + 1) // 2, 1) else " " * 7
-        cells = "".join("█" if value >= top * (row - 0.5) / height else " " for value in columns)
-        rows.append(f"{label}│{cells}")
+        filled = (min(max(value / top * height - (row - 1), 0.0), 1.0) for value in columns)
+        rows.append(f"{label}│{''.join(EIGHTHS[round(8 * part)] for part in filled)}")
     return "\n".join([*rows, " " * 7 + "└" + "─" * count])
 
 
 def overview(first: Line, last: Line, console: Console, title: str) -> None:
     """Prints the figures of the first and the last measurement side by side."""
-    table = Table(title=title)
+    table = Table(title=escape(title))
     for heading in ("", "at the start", "at the end"):
         table.add_column(heading, justify="left" if not heading else "right")
     for key in sorted(set(first) & set(last)):
         if isinstance(first[key], float | int) and key != "step":
-            table.add_row(key, f"{first[key]:.4f}", f"{last[key]:.4f}")
+            table.add_row(escape(key), f"{first[key]:.4f}", f"{last[key]:.4f}")
     console.print(table)

@@ -66,7 +66,7 @@ def _curve(name: str, lines: Sequence[Line]) -> dict[str, str]:
     )
     return {
         "name": name,
-        "path": path,
+        "path": f"{path} h0" if len(points) == 1 else path,  # a point on its own is drawn as the cap of a line
         "top": f"{top:.3g}",
         "bottom": f"{bottom:.3g}",
         "last": str(points[-1][0]) if points else "",
@@ -78,7 +78,10 @@ def _curve(name: str, lines: Sequence[Line]) -> dict[str, str]:
 def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for key, value in data.items():
-        rows += _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, str(value))]
+        if isinstance(value, dict):
+            rows += _flat(value, f"{prefix}{key}.")
+        else:
+            rows.append((prefix + key, "by default" if value is None else str(value)))
     return rows
 
 

@@ -24,9 +24,13 @@ def settings(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise RedQueenError(f"{folder} is not a run: it has no config.json (runs are folders such as outputs/spiral-0)")
     try:
-        return dict(json.loads(path.read_text()))
+        found = json.loads(path.read_text())
     except ValueError as error:
         raise RedQueenError(f"{path} is not JSON: {error}") from error
+    missing = [name for name in ("recipe", "config", "seed", "schedule", "versions") if name not in found]
+    if missing:
+        raise RedQueenError(f"{path} is not that of a run: it does not say {', '.join(missing)}")
+    return dict(found)
 
 
 def rebuild(kind: type[T], data: dict[str, Any]) -> T:

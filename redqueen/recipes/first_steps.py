@@ -1,7 +1,7 @@
 """First steps: a table learns tic-tac-toe by playing itself, in ten seconds.
 
-There is no paper, nothing is new and nothing is left out: the five verbs, plain REINFORCE, and a baseline for each
-position. Read this file before the others.
+There is no paper, nothing is new and nothing is left out: the five verbs, plain REINFORCE, and a baseline
+for each position. Read this file before the others.
 
     A = R - b[position],    L = - mean of  A * log pi(move | position)
 """
@@ -27,8 +27,8 @@ from redqueen.run import Run
 
 @dataclass(frozen=True)
 class Config:
-    steps: Count = 60
-    matches_per_step: Count = 128
+    steps: Count = 160
+    matches_per_step: Count = 48
     learning_rate: Amount = 100.0  # a gradient is spread over some five hundred positions
 
 
@@ -36,7 +36,7 @@ def train(config: Config, run: Run) -> Policy:
     game = TicTacToe()
     curriculum = Sampled(game.tasks())
     learner = TabularPolicy(learning_rate=config.learning_rate)
-    estimate = MovingBaseline(by_information_state, decay=0.9)
+    estimate = MovingBaseline(by_information_state, decay=0.9, debias=True)
     objective = Reinforce()
 
     for _ in run.steps(config.steps, [learner], [estimate], usual_measures(game, learner)):

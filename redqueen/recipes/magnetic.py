@@ -28,7 +28,7 @@ import tyro
 
 from redqueen.advantages import MovingBaseline, by_information_state
 from redqueen.batch import beside, pack
-from redqueen.config import Amount, Count, Learner, Share, Within, anneal
+from redqueen.config import Count, Learner, Positive, Share, Within, anneal
 from redqueen.curricula import Enumerated
 from redqueen.evaluation.measures import usual_measures
 from redqueen.games.catalogue import find_game
@@ -50,9 +50,9 @@ class Config:
     steps: Count = 400
     matches_per_step: Count = 128
     baseline_decay: Share = 0.9
-    pull: Amount = 0.5  # alpha at the first step
-    last_pull: Amount = 0.2  # alpha at the last
-    last_learning_rate: Amount = 0.125  # at the last step, as a share of the first
+    pull: Positive = 0.5  # alpha at the first step
+    last_pull: Positive = 0.2  # alpha at the last
+    last_learning_rate: Positive = 0.125  # at the last step, as a share of the first
     magnet_every: Annotated[int, Within(0)] = 50  # steps between moves of the magnet; 0 keeps it uniform
 
 

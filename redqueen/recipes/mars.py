@@ -39,6 +39,7 @@ from redqueen.rewards import Divided, FormatBonus, LengthPenalty, as_it_fell, sc
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import mirror
 from redqueen.run import Run
+from redqueen.types import RedQueenError
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
+    if not config.games or len(config.games) != len(config.largest_scores):
+        raise RedQueenError("name one or more --games and as many --largest-scores")
     games = [find_game(name) for name in config.games]
     scale = {game.name: largest for game, largest in zip(games, config.largest_scores, strict=True)}
     curricula = [Sampled(game.tasks()) for game in games]

@@ -102,6 +102,11 @@ class Table:
             raise RedQueenError(
                 f"game {self.match.game.name!r} must return an Outcome from play(), not {outcome!r:.80}"
             )
+        silent = next((turn.ask.seat for turn in self.turns if turn.ask.seat not in outcome.scores), None)
+        if silent is not None:
+            raise RedQueenError(
+                f"game {self.match.game.name!r} let the seat {silent} speak but gave it no score in its Outcome"
+            )
         return outcome
 
 

@@ -33,7 +33,8 @@ def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> Loa
     """Loads `smollm2-135m`, `tiny`, a local folder, or a name on the Hugging Face hub."""
     from transformers.utils.logging import disable_progress_bar
 
-    disable_progress_bar()  # loading and saving would draw theirs into the run's own display
+    # loading and saving would draw theirs into the run's own display
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise RedQueenError(f"device {device!r} is not available here: use --device cpu")
     if name == TINY:

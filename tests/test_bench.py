@@ -1,0 +1,61 @@
+"""The comparisons run, print and write; their figures are checked where they are known."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from redqueen.bench import BENCHES, Bench, bench
+
+
+def console():
+    return Console(file=io.StringIO(), width=120, force_terminal=False)
+
+
+def result(name, **options):
+    return BENCHES[name](Bench(**options), console())
+
+
+def test_uniform_play_has_the_known_exploitability():
+    _, headings, rows, _ = result("constants")
+    assert headings == ("game", "information states", "NashConv", "known")
+    assert rows == [
+        ("kuhn_poker", "12", "0.9167", "0.9167"),
+        ("leduc_poker", "288", "4.7472", "4.7472"),
+        ("liars_dice(sides=4)", "1024", "1.3101", "1.3101"),
+    ]
+
+
+def test_an_honest_player_ties_an_equilibrium_player_and_is_exploitable_by_half_a_chip():
+    rows = {row[0]: row[1:] for row in result("head_to_head")[2]}
+    assert rows["honest"] == ("+0.0000", "0.5000")
+    assert rows["equilibrium"] == ("+0.0000", "0.0000")
+    assert float(rows["uniform"][0]) < 0.0
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_a_comparison_of_few_steps_has_a_value_under_every_heading(name):
+    _, headings, rows, _ = result(name, steps=2, seeds=2)
+    assert rows
+    assert all(len(row) == len(headings) for row in rows)
+    assert all(re.search(r"\w", cell) for row in rows for cell in row)
+
+
+def test_the_comparison_of_methods_names_each_and_its_seeds():
+    _, _, rows, note = result("kuhn", steps=2, seeds=2)
+    assert [row[0] for row in rows] == ["spiral", "fictitious_self_play", "magnetic"]
+    assert "2 paired seeds, 2 updates" in note
+
+
+def test_tables_are_printed_and_written_as_markdown_with_the_command_that_made_them(tmp_path):
+    screen, path = console(), tmp_path / "deep" / "benchmarks.md"
+    bench(Bench(("constants", "head_to_head"), write=path), screen)
+    lines = path.read_text().splitlines()
+    assert lines[0] == "# Benchmarks"
+    assert "`redqueen bench constants head_to_head --seeds 5`" in lines[2]
+    assert "## Uniform play" in lines
+    assert "| game | information states | NashConv | known |" in lines
+    assert "| kuhn_poker | 12 | 0.9167 | 0.9167 |" in lines
+    assert "kuhn_poker" in screen.file.getvalue()
+    assert f"written to {path}" in screen.file.getvalue().replace("\n", "")

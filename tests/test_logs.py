@@ -1,0 +1,125 @@
+"""What a person sees: plain lines in a pipe, a bar in a terminal, curves in text."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from redqueen.logs import TerminalView, curve, figures, overview
+from redqueen.recipes import spiral
+from redqueen.run import Run, Schedule
+
+LINE = {
+    "step": 3,
+    "exploitability": 0.12345,
+    "average_exploitability": 0.2,
+    "entropy": 0.5,
+    "malformed": 0.0,
+    "reward/first": -0.0625,
+    "reward/second": 0.0625,
+    "time": {"step": 0.5, "measure": 0.0, "at": 0.0},
+}
+
+
+def pipe():
+    return Console(file=io.StringIO(), width=80, force_terminal=False)
+
+
+def terminal(width=80):
+    return Console(file=io.StringIO(), width=width, force_terminal=True)
+
+
+def watched(console, folder, seconds=5.0, steps=3):
+    view = TerminalView(console, seconds)
+    run = Run(folder, 0, Schedule(), [view])
+    spiral.train(spiral.Config(steps=steps, matches_per_step=4), run)
+    return console.file.getvalue()
+
+
+def test_a_pipe_gets_plain_lines_without_control_characters(tmp_path):
+    text = watched(pipe(), tmp_path, seconds=0.0)
+    assert "\x1b" not in text
+    assert "\r" not in text
+    lines = text.splitlines()
+    assert lines[0] == f"{tmp_path}, seed 0, steps 0 to 3"
+    assert [line.split()[1] for line in lines[1:]] == ["1/3", "2/3", "3/3"]
+    assert all("exploitability 0.458" in line for line in lines[1:])
+    assert "steps/s" in lines[1]
+    assert "s left" in lines[1]
+
+
+def test_a_pipe_gets_the_first_line_and_the_last_at_once_and_the_rest_now_and_then(tmp_path):
+    lines = watched(pipe(), tmp_path, seconds=1000.0, steps=20).splitlines()
+    assert [line.split()[1] for line in lines[1:]] in (["1/20", "20/20"], ["20/20"])
+
+
+def test_a_terminal_gets_a_bar_on_one_line_and_the_figures_below(tmp_path):
+    text = watched(terminal(), tmp_path)
+    assert "3/3" in text
+    assert "exploitability 0.458" in text
+    assert text.rstrip("\n").endswith("\x1b[?25h")  # the cursor is shown again
+
+
+def test_a_run_that_is_stopped_gives_the_terminal_back(tmp_path):
+    console = terminal()
+    view = TerminalView(console)
+    view.begin(Run(tmp_path), 0, 10)
+    view.step(LINE)
+    assert not console.file.getvalue().endswith("\x1b[?25h")
+    view.close()
+    view.close()
+    assert console.file.getvalue().rstrip("\n").endswith("\x1b[?25h")
+
+
+def test_a_folder_with_brackets_is_shown_as_it_is(tmp_path):
+    console = pipe()
+    TerminalView(console).begin(Run(tmp_path / "[red]x[/red]"), 0, 1)
+    assert "[red]x[/red], seed 0" in console.file.getvalue()
+
+
+def test_figures_come_in_a_fixed_order_under_short_names():
+    assert figures(LINE) == "exploitability 0.123  of the average 0.2  entropy 0.5  first -0.06  second +0.06"
+
+
+def test_malformed_replies_are_shown_where_there_are_any():
+    assert figures({"malformed": 0.25, "unknown": 3.0}) == "malformed 0.25"
+
+
+def test_a_curve_falls_as_its_values_do():
+    assert curve([4.0, 3.0, 2.0, 1.0], height=4).splitlines() == [
+        " 4.000 │█   ",
+        "       │██  ",
+        " 2.000 │███ ",
+        " 1.000 │████",
+        "       └────",
+    ]
+
+
+def test_a_curve_is_drawn_in_eighths_of_a_line():
+    assert curve([1.0, 0.75, 0.5, 0.125], height=1).splitlines()[0] == " 1.000 │█▆▄▁"
+
+
+def test_a_curve_of_one_value_and_of_none_and_of_zeros():
+    assert curve([0.5], height=2).splitlines() == [" 0.500 │█", " 0.250 │█", "       └─"]
+    assert curve([]) == ""
+    assert "█" not in curve([0.0, 0.0])
+
+
+def test_a_long_curve_is_averaged_into_its_columns():
+    columns = curve([2.0, 0.0] * 500, width=10, height=2).splitlines()
+    assert columns[0] == " 2.000 │" + " " * 10
+    assert columns[1] == " 1.000 │" + "█" * 10
+    assert max(map(len, curve([1.0] * 1000).splitlines())) <= 80
+
+
+@pytest.mark.parametrize("last", [{"step": 9, "regret": 0.25, "new": 1.0}])
+def test_an_overview_sets_the_first_measurement_beside_the_last(last):
+    console = pipe()
+    overview({"step": 0, "regret": 0.5, "time": {"step": 1.0}, "gone": 1.0}, last, console, "a [title]")
+    text = console.file.getvalue()
+    assert "a [title]" in text
+    (row,) = [line for line in text.splitlines() if "regret" in line]
+    assert "0.5000" in row
+    assert "0.2500" in row
+    assert "gone" not in text
+    assert "time" not in text

@@ -32,6 +32,7 @@ RECIPES: Mapping[str, str] = {
     "magnetic": "redqueen.recipes.magnetic",
 }
 TABULAR = "tabular"
+LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,11 @@ class Learner:
     raw_prompt: Annotated[bool | None, unset("{True,False}")] = None
     """plain text instead of the chat template (always so for tiny)"""
 
+    @property
+    def longest_reply(self) -> int:
+        """Tokens of the longest reply (L_max of Dr. GRPO and SPIRAL): 1 where a reply is a choice from a list."""
+        return (self.max_completion_length or LONGEST_REPLY) if self.answer else 1
+
     def build(self, seed: int, table_learning_rate: float = 2.0) -> Policy:
         """The policy; `table_learning_rate` is the recipe's default for a tabular one. Raises RedQueenError
         for a model that cannot be had, a field without effect or a value out of its range."""
@@ -105,7 +111,7 @@ class Learner:
             loaded,
             learning_rate=usual if self.learning_rate is None else self.learning_rate,
             temperature=1.0 if self.temperature is None else self.temperature,
-            max_completion_length=64 if self.max_completion_length is None else self.max_completion_length,
+            max_completion_length=LONGEST_REPLY if self.max_completion_length is None else self.max_completion_length,
             answer=_ANSWERS[self.answer]() if self.answer else None,
             system=self.system_prompt or "",
             raw=bool(self.raw_prompt),

@@ -480,7 +480,7 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("spiral --matches-per-step -4", "--matches-per-step must be at least 1, not -4"),
         ("spiral --matches-per-step 0", "--matches-per-step must be at least 1, not 0"),
         ("spiral --baseline-decay 1.5", "--baseline-decay must be at least 0 and at most 1, not 1.5"),
-        ("spiral --longest-reply 0", "--longest-reply must be at least 1"),
+        ("spiral --max-completion-length 0 --model tiny", "--max-completion-length must be at least 1"),
         ("spiral --learning-rate -1", "--learning-rate must be at least 0 and at most 1e+30, not -1"),
         ("spiral --learning-rate nan", "--learning-rate must be a finite number, not nan"),
         ("spiral --learning-rate inf", "--learning-rate must be a finite number, not inf"),

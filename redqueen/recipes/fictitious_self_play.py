@@ -43,7 +43,6 @@ class Config:
     baseline_decay: Share = 0.95
     snapshot_every: Count = 5  # steps
     pool_size: Count = 25  # snapshots; the oldest leave first
-    longest_reply: Count = 1
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -62,6 +61,6 @@ def train(config: Config, run: Run) -> Policy:
         matches = rotate(game, tasks, learner, opponents, run.rng)
         trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
-        metrics = learner.update(pack(trajectories, advantages, ConstantMean(config.longest_reply)), objective)
+        metrics = learner.update(pack(trajectories, advantages, ConstantMean(config.learner.longest_reply)), objective)
         run.report(trajectories, advantages, metrics)
     return learner

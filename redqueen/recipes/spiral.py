@@ -46,7 +46,6 @@ class Config:
     steps: Count = 400
     matches_per_step: Count = 128
     baseline_decay: Share = 0.95  # alpha in the paper
-    longest_reply: Count = 1  # tokens, L_max in the paper; 1 where a reply is one choice
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -61,6 +60,6 @@ def train(config: Config, run: Run) -> Policy:
         matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
         trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
-        metrics = learner.update(pack(trajectories, advantages, ConstantMean(config.longest_reply)), objective)
+        metrics = learner.update(pack(trajectories, advantages, ConstantMean(config.learner.longest_reply)), objective)
         run.report(trajectories, advantages, metrics)
     return learner

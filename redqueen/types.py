@@ -185,7 +185,6 @@ class Batch:
     constraints: tuple[tuple[Constraint, ...], ...]  # [B] where the row was held to listed replies
     pairs: Tensor | None = None  # [B] int, rows with one number are compared
     reference: Likelihoods | None = None  # the same rows under a frozen policy
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.tokens.shape[0])

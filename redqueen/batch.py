@@ -70,20 +70,22 @@ class _Row:
     """Tokens of one row as they are laid down."""
 
     def __init__(self) -> None:
-        self.tokens: list[int] = []
-        self.spans: list[tuple[int, Turn, float]] = []  # where each turn's own words begin
+        self.pieces: list[np.ndarray] = []
+        self.length = 0
+        self.spans: list[tuple[int, Turn, float, tuple[bool, ...]]] = []  # where each turn's own free words stand
         self.learns = False
 
     def continues_in(self, turn: Turn) -> bool:
         prompt = turn.reply.prompt_tokens
-        return len(prompt) >= len(self.tokens) and prompt[: len(self.tokens)].tolist() == self.tokens
+        return len(prompt) >= self.length and np.array_equal(prompt[: self.length], np.concatenate(self.pieces))
 
     def append(self, turn: Turn, advantage: float) -> None:
         reply = turn.reply
-        self.tokens.extend(reply.prompt_tokens[len(self.tokens) :].tolist())
-        self.spans.append((len(self.tokens), turn, advantage))
-        self.tokens.extend(reply.tokens.tolist())
-        self.learns |= any(free_positions(reply.legal_tokens, tuple(reply.tokens.tolist())))
+        free = free_positions(reply.legal_tokens, tuple(reply.tokens.tolist()))
+        self.spans.append((len(reply.prompt_tokens), turn, advantage, free))
+        self.pieces += [reply.prompt_tokens[self.length :], reply.tokens]
+        self.length = len(reply.prompt_tokens) + len(reply.tokens)
+        self.learns |= any(free)
 
 
 @lru_cache(maxsize=65536)
@@ -98,24 +100,24 @@ def free_positions(legal: tuple[tuple[int, ...], ...], tokens: tuple[int, ...]) 
 
 
 def _stack(rows: Sequence[_Row], weigh: Weigh) -> Batch:
-    count, width = len(rows), max((len(row.tokens) for row in rows), default=0)
+    count, width = len(rows), max((row.length for row in rows), default=0)
     tokens = np.zeros((count, width), dtype=np.int64)
     own = np.zeros((count, width), dtype=bool)
     sampled, advantages = np.zeros((count, width)), np.zeros((count, width))
     versions = np.zeros(count, dtype=np.int64)
     constraints = []
     for number, row in enumerate(rows):
-        tokens[number, : len(row.tokens)] = row.tokens
+        np.concatenate(row.pieces, out=tokens[number, : row.length])
         held = []
-        for start, turn, advantage in row.spans:
+        for start, turn, advantage, free in row.spans:
             reply = turn.reply
-            span = slice(start, start + len(reply.tokens))
-            own[number, span] = free_positions(reply.legal_tokens, tuple(reply.tokens.tolist()))
-            sampled[number, span] = reply.logprobs
-            advantages[number, span] = advantage
+            end = start + len(reply.tokens)
+            own[number, start:end] = free
+            sampled[number, start:end] = reply.logprobs
+            advantages[number, start:end] = advantage
             if reply.legal_tokens:
                 held.append(Constraint(start, reply.legal_tokens))
-        versions[number] = min(turn.reply.version for _, turn, _ in row.spans)
+        versions[number] = min(turn.reply.version for _, turn, _, _ in row.spans)
         constraints.append(tuple(held))
     return Batch(
         tokens=torch.from_numpy(tokens),
@@ -123,7 +125,7 @@ def _stack(rows: Sequence[_Row], weigh: Weigh) -> Batch:
         sampled_logprobs=torch.from_numpy(sampled),
         advantages=torch.from_numpy(advantages),
         versions=torch.from_numpy(versions),
-        lengths=torch.tensor([len(row.tokens) for row in rows], dtype=torch.int64),
+        lengths=torch.tensor([row.length for row in rows], dtype=torch.int64),
         constraints=tuple(constraints),
     )
 
@@ -142,6 +144,40 @@ def take(batch: Batch, rows: torch.Tensor) -> Batch:
         constraints=tuple(batch.constraints[row] for row in rows.tolist()),
         pairs=None if batch.pairs is None else batch.pairs[rows],
         reference=None if reference is None else take_likelihoods(reference, rows),
+    )
+
+
+def opening(batch: Batch) -> int:
+    """How many of the first columns hold no word that is learned from, in any row."""
+    own = (batch.loss_weights != 0).any(dim=0)
+    return int(own.to(torch.int8).argmax()) if bool(own.any()) else 0
+
+
+def without_opening(batch: Batch, columns: int) -> Batch:
+    """The batch as it reads from a column on, in which no row has a word that is learned from before it. What is
+    cut off is not copied, and a loss on what is left is the same."""
+    reference = batch.reference
+    return replace(
+        batch,
+        tokens=batch.tokens[:, columns:],
+        loss_weights=batch.loss_weights[:, columns:],
+        sampled_logprobs=batch.sampled_logprobs[:, columns:],
+        advantages=batch.advantages[:, columns:],
+        lengths=batch.lengths - columns,
+        constraints=tuple(
+            tuple(Constraint(constraint.start - columns, constraint.replies) for constraint in row)
+            for row in batch.constraints
+        ),
+        reference=None if reference is None else _without_columns(reference, columns),
+    )
+
+
+def _without_columns(likelihoods: Likelihoods, columns: int) -> Likelihoods:
+    legal = likelihoods.legal_logprobs
+    return Likelihoods(
+        likelihoods.logprobs[:, columns:],
+        likelihoods.entropies[:, columns:],
+        None if legal is None else legal[:, columns:],
     )
 
 

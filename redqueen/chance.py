@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 _MASK = (1 << 64) - 1
 
@@ -24,13 +25,19 @@ def derive(seed: int, *path: int | str) -> int:
     """The seed at a path below another seed. Strings count by their bytes."""
     value = _mix(seed & _MASK)
     for part in path:
-        value = _below(value, zlib.crc32(part.encode()) | (1 << 40) if isinstance(part, str) else part)
+        value = _below(value, part)
     return value
 
 
-def _below(value: int, number: int) -> int:
+def _below(value: int, part: int | str) -> int:
     """One step down a path. The parent is mixed once more than the child, so that (a, b) is not (b, a)."""
-    return _mix((_mix(value) + _mix(number & _MASK)) & _MASK)
+    return _mix((_mix(value) + _mixed(part)) & _MASK)
+
+
+@lru_cache(maxsize=65536)
+def _mixed(part: int | str) -> int:
+    """Remembered: the parts of paths are a few thousand words and small numbers."""
+    return _mix((zlib.crc32(part.encode()) | (1 << 40) if isinstance(part, str) else part) & _MASK)
 
 
 def uniform(seed: int, counter: int = 0) -> float:

@@ -21,7 +21,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from redqueen.bench import BENCHES, Bench, bench
+from redqueen.bench.run import BENCHES, bench
+from redqueen.bench.sheets import Bench
 from redqueen.chance import derive
 from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.doctor import findings

@@ -6,7 +6,8 @@ import re
 import pytest
 from rich.console import Console
 
-from redqueen.bench import BENCHES, Bench, bench
+from redqueen.bench.run import BENCHES, bench
+from redqueen.bench.sheets import Bench
 
 
 def console():

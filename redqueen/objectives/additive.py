@@ -36,6 +36,12 @@ def log_ratios(likelihoods: Likelihoods, batch: Batch) -> Tensor:
     return torch.where(own_words(batch), likelihoods.logprobs - batch.sampled_logprobs, 0.0)
 
 
+def silent_without_advantage(objective: Objective) -> bool:
+    """Whether rows without an advantage add nothing to this loss and its gradient, so that they need not be
+    computed. An objective says so by an attribute of this name; one that does not is taken to speak everywhere."""
+    return bool(getattr(objective, "silent_without_advantage", False))
+
+
 @dataclass(frozen=True, init=False)
 class Sum:
     """Objectives added up: `Sum(ClippedRatio(), EntropyBonus(0.01))`. Each names its metrics differently."""
@@ -45,6 +51,10 @@ class Sum:
     def __init__(self, *parts: Objective) -> None:
         assert parts, "a sum needs at least one objective"
         object.__setattr__(self, "parts", parts)
+
+    @property
+    def silent_without_advantage(self) -> bool:
+        return all(silent_without_advantage(part) for part in self.parts)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
         loss, metrics = self.parts[0](likelihoods, batch)

@@ -19,6 +19,7 @@ of log writer - log policy; `clip_fraction`, the share of words without gradient
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -46,6 +47,8 @@ def _ratios(likelihoods: Likelihoods, batch: Batch) -> Tensor:
 class Reinforce:
     """-A log policy (Williams, 1992). Right for words the policy has just said."""
 
+    silent_without_advantage: ClassVar[bool] = True
+
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
         return _result(likelihoods, batch, -batch.advantages * likelihoods.logprobs)
 
@@ -57,6 +60,8 @@ class ClippedRatio:
     DAPO's clip-higher is low 0.2, high 0.28. With `dual` (Ye et al. 2020; 3 in verl, 1.4 in MARS) the loss of a
     word with A < 0 is at most -A * dual: a word grown far likelier since it was written cannot outweigh the batch.
     """
+
+    silent_without_advantage: ClassVar[bool] = True
 
     low: float = 0.2
     high: float = 0.2
@@ -103,6 +108,8 @@ class Cispo:
     is REINFORCE under an importance weight truncated at 2.
     """
 
+    silent_without_advantage: ClassVar[bool] = True
+
     above_one: float
     below_one: float | None = None
 
@@ -125,6 +132,8 @@ class Gspo:
     gradient is that of s itself when all words of a row weigh the same: `row_mean`, as published. A row of
     several turns has one ratio.
     """
+
+    silent_without_advantage: ClassVar[bool] = True
 
     low: float = 3e-4
     high: float = 4e-4

@@ -10,35 +10,31 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from redqueen.batch import take
-from redqueen.chance import pick, uniform
+from redqueen.batch import opening, take, without_opening
+from redqueen.filters import rows_with_advantage
+from redqueen.objectives.additive import own_words, silent_without_advantage
 from redqueen.players.chat_format import ChatFormat
+from redqueen.players.saying import Mind, Voice, listed_replies
+from redqueen.players.transformer.forward import Forward
+from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.loading import LoadedModel
-from redqueen.players.transformer.rows import alike, assemble, hand_out, held_query, queries_of, spread
-from redqueen.players.transformer.sampling import Sample, sample
-from redqueen.players.transformer.scoring import Query, rate
-from redqueen.players.transformer.trie import Trie, cut, merge
+from redqueen.players.transformer.optimizer import Optimizer
+from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
+from redqueen.players.transformer.sampling import Manner, Sample, sample
+from redqueen.players.transformer.scoring import Body, Query, Rating, rate
+from redqueen.players.transformer.trie import cut
 from redqueen.protocols import AnswerFormat, Objective, Policy, State
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
+_Key = tuple[bytes, tuple[str, ...]]  # the tokens of a prompt, and the listed replies
 
-@dataclass(frozen=True)
-class _Mind:
-    """What the policy would say to one prompt with K listed replies."""
-
-    prompt: np.ndarray  # [P]
-    replies: tuple[tuple[int, ...], ...]  # [K] token ids, each with the end of the turn
-    logprobs: tuple[np.ndarray, ...]  # [K] arrays [R]; zeros where the token was forced
-    probabilities: tuple[float, ...]  # [K]
+LOGITS = 1 << 24  # held at a time in float32
 
 
 class _Clock:
@@ -51,6 +47,9 @@ class _Clock:
 class TransformerPolicy:
     """See the module. `trainable` names the parameters that learn; the rest of the model is shared
     with every frozen copy.
+
+    `token_budget` is how many distinct tokens one forward and backward pass takes at most: memory grows with
+    it. `cache_gigabytes` is what the keys and values that are remembered between the turns of a step may take.
 
     The optimiser is AdamW with a long memory of squared gradients (`betas[1]`): near an equilibrium
     gradients shrink, and a short memory would keep the steps as long as ever, which feeds the cycles
@@ -72,6 +71,7 @@ class TransformerPolicy:
         weight_decay: float = 0.0,
         max_grad_norm: float = 1.0,
         token_budget: int = 2048,
+        cache_gigabytes: float = 1.0,
         name: str = "learner",
     ) -> None:
         if temperature < 0.0 or (temperature == 0.0 and constrain):
@@ -85,34 +85,36 @@ class TransformerPolicy:
         self._loaded = loaded
         self._answer = answer
         self._constrain = constrain
-        self._limit = max_completion_length
         self._budget = token_budget
-        self._max_grad_norm = max_grad_norm
         instruction = answer.instruction if answer else ""
         self.format = ChatFormat(loaded.tokenizer, system, instruction, raw)
+        stops = frozenset({self.format.end, int(loaded.tokenizer.eos_token_id)})
+        self.manner = Manner(stops, max_completion_length, temperature)
+        self._forward = Forward(loaded.model)
+        # half for what is remembered, half for what growing replies hold beside it
+        self._nodes = max(1, int(cache_gigabytes * 2**29) // self._forward.node_bytes)
+        self._store = KeyValueStore(self._forward, self._nodes)
         self.trainable = {key: value for key, value in loaded.model.named_parameters() if value.requires_grad}
         self._frozen: dict[str, Tensor] | None = None  # the weights of a frozen copy
-        self._optimizer = torch.optim.AdamW(
-            self.trainable.values(), lr=learning_rate, betas=betas, weight_decay=weight_decay
-        )
+        self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm)
         self._clock = _Clock()
         self._thought_at = 0  # when the minds were computed
-        self._minds: dict[tuple[bytes, tuple[str, ...]], _Mind] = {}  # of the present weights
-        self._prompts: dict[Ask, np.ndarray] = {}
+        self._minds: dict[_Key, Mind] = {}  # of the present weights
+        self._keys: dict[Ask, _Key] = {}
 
     # Speaking
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        voice = Voice(self.name, self.version, self.format, self._answer)
         held = [number for number, ask in enumerate(asks) if self._constrain and ask.choices]
         free = [number for number, ask in enumerate(asks) if not (self._constrain and ask.choices)]
         replies: dict[int, Reply] = {}
         for number, mind in zip(held, self._think([asks[number] for number in held]), strict=True):
-            replies[number] = self._choose(asks[number], mind)
-        if free:
-            prompts = [self._prompt(asks[number]) for number in free]
-            samples = self._sample(prompts, [asks[number].seed for number in free])
-            for number, prompt, said in zip(free, prompts, samples, strict=True):
-                replies[number] = self._said(asks[number], prompt, said)
+            replies[number] = voice.choose(asks[number], mind)
+        prompts = [self.format.prompt(asks[number]) for number in free]
+        samples = self._sample(prompts, [asks[number].seed for number in free])
+        for number, prompt, said in zip(free, prompts, samples, strict=True):
+            replies[number] = voice.say(asks[number], prompt, said.tokens, said.logprobs, said.truncated)
         return [replies[number] for number in range(len(asks))]
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
@@ -128,195 +130,156 @@ class TransformerPolicy:
     @property
     def width(self) -> int:
         """H, the size of the model's last hidden state."""
-        return int(self._loaded.model.config.get_text_config().hidden_size)
+        return self._forward.width
 
-    @torch.no_grad()
     def features(self, prompts: Sequence[np.ndarray]) -> Tensor:
         """[n, H] float32 on the CPU: the last hidden state at the end of each prompt ([P] int each), without
         gradient. Equal prompts and beginnings are computed once. Raises RedQueenError for an empty prompt."""
         rows = [tuple(prompt.tolist()) for prompt in prompts]
         if not all(rows):
             raise RedQueenError("a turn has no prompt tokens: only what a language model said can be judged by one")
+        self._recall()
         distinct = list(dict.fromkeys(rows))
         found: dict[tuple[int, ...], Tensor] = {}
-        for part in cut(distinct, self._budget):
-            trie = merge([distinct[number] for number in part])
-            output = self._forward(trie, torch.zeros(1, dtype=torch.int64), output_hidden_states=True)
-            hidden = output.hidden_states[-1][0].float().cpu()  # [nodes, H]
-            for number, path in zip(part, trie.paths, strict=True):
-                found[distinct[number]] = hidden[path[-1]]
-        return torch.stack([found[row] for row in rows]) if rows else torch.zeros(0, self.width)
 
-    def _choose(self, ask: Ask, mind: _Mind) -> Reply:
-        choice = pick(mind.probabilities, uniform(ask.seed))
-        return Reply(
-            text=ask.choices[choice],
-            player=self.name,
-            version=self.version,
-            prompt_tokens=mind.prompt,
-            tokens=np.array(mind.replies[choice], dtype=np.int64),
-            logprobs=mind.logprobs[choice],
-            legal_tokens=mind.replies,
-        )
+        def read() -> None:
+            for part in cut(distinct, self._nodes):
+                states = self._store.read([distinct[n] for n in part], [(len(distinct[n]) - 1,) for n in part])
+                for number, state in zip(part, states.hidden[states.numbers].float().cpu(), strict=True):
+                    found[distinct[number]] = state
 
-    def _said(self, ask: Ask, prompt: np.ndarray, said: Sample) -> Reply:
-        text = self.format.decode(said.tokens)
-        thought, action = self._answer.parse(text, ask.choices) if self._answer else ("", text.strip())
-        if said.truncated and self._answer:
-            thought, action = text, ""  # an answer that ran out of room is no answer
-        return Reply(
-            text=action,
-            player=self.name,
-            version=self.version,
-            prompt_tokens=prompt,
-            tokens=np.array(said.tokens, dtype=np.int64),
-            logprobs=np.array(said.logprobs),
-            thought=thought,
-            truncated=said.truncated,
-            malformed=not action,
-        )
+        with torch.inference_mode():
+            self._forward.wearing(self._frozen, read)
+        features = torch.stack([found[row] for row in rows]) if rows else torch.zeros(0, self.width)
+        return features.clone()  # what inference mode made may not be learned from
 
-    def _prompt(self, ask: Ask) -> np.ndarray:
-        if ask.past:
-            return self.format.prompt(ask)
-        prompt = self._prompts.get(ask)
-        if prompt is None:
-            prompt = self._prompts[ask] = self.format.prompt(ask)
-        return prompt
-
-    def _think(self, asks: Sequence[Ask]) -> list[_Mind]:
-        """The minds for these asks; those not known yet are computed together, equal prompts once.
+    def _recall(self) -> None:
+        """Makes sure that what is remembered is of this step.
 
         A frozen copy too forgets at every update: what is computed in company is rounded in company, and a
         resumed run must not depend on what its opponents were asked before it was killed.
         """
         if self._thought_at != self._clock.now:
             self._forget()
-        keys = []
-        unknown: dict[tuple[bytes, tuple[str, ...]], np.ndarray] = {}
+
+    def _think(self, asks: Sequence[Ask]) -> list[Mind]:
+        """The minds for these asks; those not known yet are computed together, equal prompts once."""
+        self._recall()
+        keys: list[_Key] = []
+        unknown: dict[_Key, np.ndarray] = {}
         for ask in asks:
-            prompt = self._prompt(ask)
-            key = (prompt.tobytes(), ask.choices)
+            key = None if ask.past else self._keys.get(ask)  # with a past, the prompt goes on from its words
+            if key is None:
+                prompt = self.format.prompt(ask)
+                key = (prompt.tobytes(), ask.choices)
+                if not ask.past:
+                    self._keys[ask] = key
+                if key not in self._minds:
+                    unknown[key] = prompt
             keys.append(key)
-            if key not in self._minds:
-                unknown[key] = prompt
         if unknown:
             self._compute(unknown)
         return [self._minds[key] for key in keys]
 
-    def _compute(self, unknown: Mapping[tuple[bytes, tuple[str, ...]], np.ndarray]) -> None:
+    def _compute(self, unknown: Mapping[_Key, np.ndarray]) -> None:
         queries: list[Query] = []
         spans = []
         for (_, choices), prompt in unknown.items():
-            replies = tuple(self.format.reply_tokens(choice) for choice in choices)
-            if len(set(replies)) < len(replies):
-                raise RedQueenError(f"two of the legal replies {choices} are the same tokens for this model")
+            replies = listed_replies(self.format, choices)
             first = len(queries)
             queries += [held_query(tuple(prompt.tolist()), reply, replies) for reply in replies]
             spans.append((replies, range(first, len(queries))))
-        with torch.inference_mode():
-            rated = self._rate_all(queries)
+        rated = self._rate_listed(queries)
         for (key, prompt), (replies, numbers) in zip(unknown.items(), spans, strict=True):
             logprobs = tuple(
                 spread(len(prompt), reply, queries[number], rated[number])
                 for reply, number in zip(replies, numbers, strict=True)
             )
-            chances = np.exp([float(row.sum()) for row in logprobs])
-            self._minds[key] = _Mind(prompt, replies, logprobs, tuple((chances / chances.sum()).tolist()))
+            self._minds[key] = Mind.of(prompt, replies, logprobs)
 
-    def _rate_all(self, queries: Sequence[Query]) -> list[np.ndarray]:
+    def _rate_listed(self, queries: Sequence[Query]) -> list[np.ndarray]:
         """For each query the log-probabilities of its targets."""
         answers: list[np.ndarray] = [np.zeros(0)] * len(queries)
-        for part in cut([query.tokens for query in queries], self._budget):
+        for part in cut([query.needed for query in queries], self._nodes):
             chosen = [queries[number] for number in part]
-            rating = rate(self._logits, chosen, self.temperature).logprobs.double().cpu().numpy()
+            with torch.inference_mode():
+                rating = self._rating(self._store.read, chosen).logprobs.double().cpu().numpy()
             ends = np.cumsum([len(query.targets) for query in chosen])
             for number, values in zip(part, np.split(rating, ends[:-1]), strict=True):
                 answers[number] = values
         return answers
 
     def _sample(self, prompts: Sequence[np.ndarray], seeds: Sequence[int]) -> list[Sample]:
-        return sample(
-            self._run,
-            [tuple(prompt.tolist()) for prompt in prompts],
-            seeds,
-            frozenset({self.format.end, int(self._loaded.tokenizer.eos_token_id)}),
-            self._limit,
-            self.temperature,
-            str(self._device),
-        )
+        if not prompts:
+            return []
+        self._recall()
+        rows = [tuple(prompt.tolist()) for prompt in prompts]
+        return self._forward.wearing(self._frozen, lambda: sample(self._forward, self._store, rows, seeds, self.manner))
 
     # Learning
 
     def likelihoods(self, batch: Batch) -> Likelihoods:
+        width = batch.tokens.shape[1]
         with torch.no_grad():
-            parts = [(rows, self._rate(take(batch, rows))) for rows in alike(batch, self._budget)]
+            parts = [(part.rows, self._rate(part, 0, width)) for part in parts_of(batch, self._budget)]
         return assemble(parts, batch)
 
     def update(self, batch: Batch, objective: Objective) -> Metrics:
+        """Also reports `sampler_mismatch_mean` and `sampler_mismatch_max`, how far the recorded log-probabilities of
+        words said with the present weights lie from those computed here, and, where the objective is silent without
+        an advantage, `rows_without_signal`, the rows that were left out for it; what is a mean over words is then
+        one over the words of the rows that were not."""
         assert self._frozen is None, f"{self.name} is frozen and does not learn"
         self._clock.now += 1
         if not len(batch):
             return {"loss": 0.0, "gradient_norm": 0.0}
-        self._optimizer.zero_grad(set_to_none=True)
+        self._forget()
+        self._optimizer.clear()
+        whole, dropped = batch, {}
+        if silent_without_advantage(objective):
+            batch = take(batch, rows_with_advantage(batch))
+            dropped = {"rows_without_signal": float(len(whole) - len(batch))}
+        share = float(batch.loss_weights.sum() / whole.loss_weights.sum()) if len(batch) < len(whole) else 1.0
         totals: dict[str, float] = {"loss": 0.0}
-        for rows in alike(batch, self._budget):
-            part = take(batch, rows)
-            loss, metrics = objective(self._rate(part), part)
+        mismatch = _Mismatch()
+        parts = parts_of(batch, self._budget)
+        start, width = opening(batch), batch.tokens.shape[1]
+        batch = without_opening(batch, start)  # the arithmetic below runs over all columns that are left
+        for part in parts:
+            rows = take(batch, part.rows) if len(parts) > 1 else batch
+            likelihoods = self._rate(part, start, width)
+            mismatch.observe(likelihoods, rows, self.version)
+            loss, metrics = objective(likelihoods, rows)
             if not torch.isfinite(loss):
-                raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", batch)
+                self._optimizer.clear()
+                raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", whole)
             if loss.requires_grad:  # a part without own words has nothing to learn from
-                loss.backward()  # type: ignore[no-untyped-call]
+                self._forward.wearing(None, loss.backward)
+            self._optimizer.collect()
             totals["loss"] += loss.item()
             for key, value in metrics.items():
-                totals[key] = totals.get(key, 0.0) + value
-        norm = torch.nn.utils.clip_grad_norm_(self.trainable.values(), self._max_grad_norm)
-        if not torch.isfinite(norm):
-            self._optimizer.zero_grad(set_to_none=True)
-            raise NonFiniteLoss(f"a gradient of {self.name} is not finite", batch)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self.learning_rate
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
-        self._forget()
+                totals[key] = totals.get(key, 0.0) + value / (1.0 if key.endswith("loss") else share)
+        norm = self._optimizer.step(self.learning_rate)
+        if not np.isfinite(norm):
+            raise NonFiniteLoss(f"a gradient of {self.name} is not finite", whole)
         self.version += 1
-        return {**totals, "gradient_norm": norm.item()}
+        return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped}
 
-    def _rate(self, batch: Batch) -> Likelihoods:
-        """Distinct rows are rated once and handed out to all their copies."""
-        queries, copies = queries_of(batch)
-        return hand_out(rate(self._logits, queries, self.temperature), queries, copies, batch.tokens.shape[1])
+    def _rate(self, part: Part, start: int, end: int) -> Likelihoods:
+        """The columns from `start` to `end` of some rows; distinct rows are rated once."""
+        return hand_out(self._rating(self._forward.over, part.queries), part, start, end)
 
-    # Running the model
-
-    def _logits(self, trie: Trie, nodes: Tensor) -> Tensor:
-        return self._forward(trie, nodes).logits[0]  # type: ignore[no-any-return]
-
-    def _forward(self, trie: Trie, nodes: Tensor, output_hidden_states: bool = False) -> Any:
-        """The model over the nodes of a trie as one sequence, with logits at the chosen ones."""
-        device = self._device
-        return self._run(
-            input_ids=trie.tokens[None].to(device),
-            position_ids=trie.depths[None].to(device),
-            attention_mask=trie.mask(self._loaded.model.dtype).to(device),
-            logits_to_keep=nodes.to(device),
-            output_hidden_states=output_hidden_states,
-            use_cache=False,
+    def _rating(self, body: Body, queries: Sequence[Query]) -> Rating:
+        chunk = max(16, LOGITS // self._forward.vocabulary)
+        return self._forward.wearing(
+            self._frozen, lambda: rate(body, self._forward.logits, queries, self.temperature, chunk)
         )
-
-    def _run(self, **inputs: Any) -> Any:
-        if self._frozen is None:
-            return self._loaded.model(**inputs)
-        return torch.func.functional_call(self._loaded.model, self._frozen, (), inputs)
-
-    @property
-    def _device(self) -> torch.device:
-        return self._loaded.model.device  # type: ignore[no-any-return]
 
     def _forget(self) -> None:
         self._thought_at = self._clock.now
         self._minds.clear()
-        self._prompts.clear()
+        self._keys.clear()
+        self._store.forget()
 
     # Remembering
 
@@ -325,7 +288,8 @@ class TransformerPolicy:
         copy.__dict__.update(self.__dict__)
         copy.name = f"{self.name.split('@')[0]}@{self.version}"
         copy._frozen = {key: value.detach().clone() for key, value in self._weights().items()}
-        copy._minds, copy._prompts = {}, {}
+        copy._minds, copy._keys = {}, {}
+        copy._store = KeyValueStore(self._forward, self._nodes)
         return copy
 
     def _weights(self) -> Mapping[str, Tensor]:
@@ -333,7 +297,7 @@ class TransformerPolicy:
 
     def state(self) -> State:
         weights = {key: value.detach().clone() for key, value in self._weights().items()}
-        optimizer = deepcopy(self._optimizer.state_dict()) if self._frozen is None else {}
+        optimizer = self._optimizer.state() if self._frozen is None else {}
         return {"name": self.name, "version": self.version, "weights": weights, "optimizer": optimizer}
 
     def restore(self, state: State) -> None:
@@ -342,7 +306,7 @@ class TransformerPolicy:
                 value.copy_(state["weights"][key])
         self.name, self.version = state["name"], state["version"]
         if self._frozen is None:
-            self._optimizer.load_state_dict(deepcopy(state["optimizer"]))  # it would keep the very tensors
+            self._optimizer.restore(state["optimizer"])
         self._forget()
 
     def save(self, folder: Path) -> None:
@@ -352,7 +316,7 @@ class TransformerPolicy:
             self._loaded.model.save_pretrained(folder)
         self._loaded.tokenizer.save_pretrained(folder)
         if self._frozen is None:
-            torch.save(self._optimizer.state_dict(), folder / "optimizer.pt")
+            torch.save(self._optimizer.state(), folder / "optimizer.pt")
         (folder / "policy.json").write_text(json.dumps({"name": self.name, "version": self.version}))
 
     def load(self, folder: Path) -> None:
@@ -367,7 +331,7 @@ class TransformerPolicy:
         facts = json.loads((folder / "policy.json").read_text())
         self.name, self.version = facts["name"], facts["version"]
         if self._frozen is None:
-            self._optimizer.load_state_dict(torch.load(folder / "optimizer.pt", weights_only=True))
+            self._optimizer.restore(torch.load(folder / "optimizer.pt", weights_only=True))
         self._forget()
 
     @contextmanager
@@ -387,6 +351,26 @@ class TransformerPolicy:
     def _put_on(self, weights: Mapping[str, Tensor]) -> None:
         for key, value in self.trainable.items():
             value.copy_(weights[key])
+
+
+class _Mismatch:
+    """How far the sampler's log-probabilities lie from the trainer's, for words said with the present weights."""
+
+    def __init__(self) -> None:
+        self._sum, self._count, self._highest = 0.0, 0, 0.0
+
+    def observe(self, likelihoods: Likelihoods, batch: Batch, version: int) -> None:
+        fresh = own_words(batch) & (batch.versions == version)[:, None]
+        apart = (likelihoods.logprobs.detach() - batch.sampled_logprobs)[fresh].abs()
+        if len(apart):
+            self._sum += float(apart.sum())
+            self._count += len(apart)
+            self._highest = max(self._highest, float(apart.max()))
+
+    def metrics(self) -> Metrics:
+        if not self._count:
+            return {}
+        return {"sampler_mismatch_mean": self._sum / self._count, "sampler_mismatch_max": self._highest}
 
 
 def _saved_name(key: str, saved: Mapping[str, Tensor]) -> str:

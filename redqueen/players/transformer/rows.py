@@ -9,6 +9,7 @@ their tokens are to be rated under which legal ones, and whose the answers are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -17,34 +18,55 @@ from torch import Tensor
 from redqueen.batch import free_positions
 from redqueen.players.transformer.scoring import Query, Rating, Target
 from redqueen.players.transformer.trie import cut
-from redqueen.types import Batch, Likelihoods
+from redqueen.types import Batch, Constraint, Likelihoods
 
 
-def alike(batch: Batch, budget: int) -> list[Tensor]:
-    """Row numbers of micro-batches: equal rows together, at most `budget` distinct tokens each."""
-    places: dict[tuple[int, ...], list[int]] = {}
-    for number, (row, length) in enumerate(zip(batch.tokens.tolist(), batch.lengths.tolist(), strict=True)):
-        places.setdefault(tuple(row[:length]), []).append(number)
-    distinct = list(places)
-    return [
-        torch.tensor([number for member in part for number in places[distinct[member]]])
-        for part in cut(distinct, budget)
-    ]
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a batch and what is asked about them, each distinct question once."""
+
+    rows: Tensor  # [b] int
+    queries: list[Query]
+    copies: Tensor  # [b] int, which query is a row's own
 
 
-def queries_of(batch: Batch) -> tuple[list[Query], Tensor]:
+def parts_of(batch: Batch, budget: int) -> list[Part]:
+    """Micro-batches: equal rows together, rows that begin alike near each other, at most `budget` distinct tokens
+    in each."""
+    queries, copies = _queries(batch)
+    cuts = list(cut([query.needed for query in queries], budget))
+    if len(cuts) == 1:
+        return [Part(torch.arange(len(batch)), queries, torch.from_numpy(copies))]
+    parts = []
+    for numbers in cuts:
+        place = np.full(len(queries), -1)
+        place[numbers] = np.arange(len(numbers))
+        rows = np.flatnonzero(place[copies] >= 0)
+        own = [queries[number] for number in numbers]
+        parts.append(Part(torch.from_numpy(rows), own, torch.from_numpy(place[copies[rows]])))
+    return parts
+
+
+def _queries(batch: Batch) -> tuple[list[Query], np.ndarray]:
     """The distinct queries of a batch, and for each row, [B] int, which of them is its own."""
-    own = batch.loss_weights != 0
-    distinct: dict[Query, int] = {}
-    copies = []
-    rows = zip(batch.tokens.tolist(), batch.lengths.tolist(), own.tolist(), batch.constraints, strict=True)
-    for tokens, length, mine, constraints in rows:
-        held = {}
-        for constraint in constraints:
-            held.update(legal_tokens(tuple(tokens[constraint.start : length]), constraint.replies, constraint.start))
-        targets = tuple(Target(at, held.get(at, ())) for at in range(1, length) if mine[at])
-        copies.append(distinct.setdefault(Query(tuple(tokens[:length]), targets), len(distinct)))
-    return list(distinct), torch.tensor(copies)
+    tokens, own = batch.tokens.numpy(), (batch.loss_weights != 0).numpy()
+    numbers: dict[tuple[bytes, bytes, tuple[Constraint, ...]], int] = {}
+    queries: list[Query] = []
+    copies = np.zeros(len(batch), dtype=np.int64)
+    for row, (length, constraints) in enumerate(zip(batch.lengths.tolist(), batch.constraints, strict=True)):
+        key = (tokens[row, :length].tobytes(), own[row, :length].tobytes(), constraints)  # equal rows are the rule
+        number = numbers.setdefault(key, len(queries))
+        if number == len(queries):
+            queries.append(_query(tuple(tokens[row, :length].tolist()), own[row], constraints))
+        copies[row] = number
+    return queries, copies
+
+
+def _query(tokens: tuple[int, ...], own: np.ndarray, constraints: Sequence[Constraint]) -> Query:
+    held = {}
+    for constraint in constraints:
+        held.update(legal_tokens(tokens[constraint.start :], constraint.replies, constraint.start))
+    return Query(tokens, tuple(Target(at, held.get(at, ())) for at in range(1, len(tokens)) if own[at]))
 
 
 def held_query(prompt: tuple[int, ...], reply: tuple[int, ...], replies: tuple[tuple[int, ...], ...]) -> Query:
@@ -74,20 +96,21 @@ def spread(prompt: int, reply: tuple[int, ...], query: Query, logprobs: np.ndarr
     return spread
 
 
-def hand_out(rating: Rating, queries: Sequence[Query], copies: Tensor, width: int) -> Likelihoods:
-    """From answers [M] to rows [B, width], each row taking those of its query."""
-    rows = torch.tensor([row for row, query in enumerate(queries) for _ in query.targets], dtype=torch.int64)
-    places = torch.tensor([target.at for query in queries for target in query.targets], dtype=torch.int64)
-    at = (rows.to(rating.logprobs.device), places.to(rating.logprobs.device))
-    shape = (len(queries), width)
+def hand_out(rating: Rating, part: Part, start: int, end: int) -> Likelihoods:
+    """From answers [M] to the columns from `start` to `end` of rows [b], each row taking those of its query."""
+    device = rating.logprobs.device
+    rows = torch.tensor([row for row, query in enumerate(part.queries) for _ in query.targets], dtype=torch.int64)
+    places = torch.tensor([target.at - start for query in part.queries for target in query.targets], dtype=torch.int64)
+    at = (rows.to(device), places.to(device))
+    shape = (len(part.queries), end - start)
     logprobs = rating.logprobs.new_zeros(shape).index_put(at, rating.logprobs)
     entropies = rating.entropies.new_zeros(shape).index_put(at, rating.entropies)
-    copies = copies.to(logprobs.device)
+    copies = part.copies.to(device)
     legal = None
     if rating.legal_logprobs.shape[1]:
         empty = rating.legal_logprobs.new_full((*shape, rating.legal_logprobs.shape[1]), -torch.inf)
-        legal = empty.index_put(at, rating.legal_logprobs)[copies].cpu()
-    return Likelihoods(logprobs[copies].cpu(), entropies[copies].cpu(), legal)
+        legal = empty.index_put(at, rating.legal_logprobs).index_select(0, copies).cpu()
+    return Likelihoods(logprobs.index_select(0, copies).cpu(), entropies.index_select(0, copies).cpu(), legal)
 
 
 def assemble(parts: Sequence[tuple[Tensor, Likelihoods]], batch: Batch) -> Likelihoods:

@@ -1,24 +1,33 @@
-"""Free text, sampled token by token on a shared prefill.
+"""Free text, sampled token by token on shared prefixes.
 
-Equal prompts are read once: their keys and values are computed for one row and then repeated for
-every reply that starts from them.
+Prompts are read through a store that remembers (key_values.py), each distinct beginning once. Then
+all replies grow together, a token each a step. A reply looks at its prompt, whose keys and values
+stand once for all replies to it, and at its own words so far:
 
-    prompts   A A A B          prefill   A B          decode   A1 A2 A3 B1
-                                                               A1 A2 .. B1    a finished row leaves
+    prompts      A A A B            prompt keys   A  B                  looked at by   A1 A2 A3 | B1
+    replies      A1 A2 A3 B1        own keys      A1. A2. A3. B1.       each by itself
+                 A1 .. A3 B1        a finished reply leaves, and its keys and values go to the store,
+                 A1    A3 ..        where the seat's next turn finds them
+
+The draw for token t of a reply is number t of its seed, so a reply is the same in any company (up to
+the rounding of the products).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from redqueen.chance import uniform
+from redqueen.players.transformer.forward import Forward
+from redqueen.players.transformer.key_values import KeyValueStore
 
-Run = Callable[..., Any]  # the model's forward, with keyword arguments
+ROOM = 32  # places by which a growing row's keys and values grow
+BIN = 256  # words of the vocabulary that are summed before the draw falls among them
 
 
 @dataclass(frozen=True)
@@ -30,78 +39,280 @@ class Sample:
     truncated: bool
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How replies are sampled."""
+
+    stops: frozenset[int]
+    limit: int  # tokens of the longest reply
+    temperature: float  # 0 takes the likeliest token
+
+
+class Saying:
+    """One reply as it grows."""
+
+    def __init__(self, prompt: tuple[int, ...], seed: int) -> None:
+        self.prompt = prompt
+        self.seed = seed
+        self.tokens: list[int] = []
+        self.logprobs: list[float] = []
+
+    @property
+    def row(self) -> tuple[int, ...]:
+        """All tokens so far."""
+        return (*self.prompt, *self.tokens)
+
+    def finished(self, manner: Manner) -> bool:
+        return len(self.tokens) == manner.limit or (bool(self.tokens) and self.tokens[-1] in manner.stops)
+
+    def sample(self, manner: Manner) -> Sample:
+        return Sample(tuple(self.tokens), tuple(self.logprobs), self.tokens[-1] not in manner.stops)
+
+
 @torch.inference_mode()
 def sample(
-    run: Run,
+    forward: Forward,
+    store: KeyValueStore,
     prompts: Sequence[tuple[int, ...]],
     seeds: Sequence[int],
-    stops: frozenset[int],
-    limit: int,
-    temperature: float,
-    device: str,
+    manner: Manner,
 ) -> list[Sample]:
-    """One reply to each prompt, at most `limit` tokens. The draw for token t of a reply is number t of
-    its seed, so a reply is the same in any company (up to the rounding of the products)."""
-    distinct = {prompt: number for number, prompt in enumerate(dict.fromkeys(prompts))}
-    logits, cache, mask = _prefill(run, list(distinct), device)
-    alive = list(range(len(prompts)))
-    source = torch.tensor([distinct[prompt] for prompt in prompts], device=device)
-    cache.batch_select_indices(source)
-    logits, mask = logits[source], mask[source]
-    tokens: list[list[int]] = [[] for _ in prompts]
-    logprobs: list[list[float]] = [[] for _ in prompts]
-    truncated = [True] * len(prompts)
-    for step in range(limit):
-        draws = torch.tensor([uniform(seeds[row], step) for row in alive], dtype=torch.float64, device=device)
-        chosen, chosen_logprobs = _draw(logits, draws, temperature)
-        staying = []
-        for slot, (row, token, logprob) in enumerate(
-            zip(alive, chosen.tolist(), chosen_logprobs.tolist(), strict=True)
-        ):
-            tokens[row].append(token)
-            logprobs[row].append(logprob)
-            if token in stops:
-                truncated[row] = False
+    """One reply to each prompt."""
+    sayings = [Saying(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+    for wave in _waves(sayings, store.budget, manner.limit):
+        choir = Choir(forward, store, wave, manner)
+        while choir.sayings:
+            choir.step()
+    return [saying.sample(manner) for saying in sayings]
+
+
+def _waves(sayings: Sequence[Saying], budget: int, limit: int) -> Iterator[list[Saying]]:
+    """Sayings in their order, as many at once as the store has room for; at least one."""
+    wave: list[Saying] = []
+    prompts: set[tuple[int, ...]] = set()
+    size = 0
+    for saying in sayings:
+        new = limit + (0 if saying.prompt in prompts else len(saying.prompt))
+        if wave and size + new > budget:
+            yield wave
+            wave, prompts, size, new = [], set(), 0, limit + len(saying.prompt)
+        wave.append(saying)
+        prompts.add(saying.prompt)
+        size += new
+    if wave:
+        yield wave
+
+
+class Choir:
+    """Sayings that grow together, one token each a step."""
+
+    def __init__(self, forward: Forward, store: KeyValueStore, sayings: Sequence[Saying], manner: Manner) -> None:
+        self.sayings: list[Saying] = []
+        self._forward = forward
+        self._store = store
+        self._manner = manner
+        self._gather(list(sayings))
+
+    def join(self, sayings: Sequence[Saying]) -> None:
+        """New sayings beside those that grow already, whose words so far become a part of their prompts."""
+        growing = self.sayings
+        self._leave(range(len(growing)))
+        self._gather([*growing, *sayings])
+
+    def step(self) -> list[Saying]:
+        """Every saying grows by a token; those that are finished by it leave."""
+        tokens = [saying.tokens[-1] for saying in self.sayings]
+        depths = [len(saying.prompt) + len(saying.tokens) - 1 for saying in self.sayings]
+        hidden = self._forward.hidden(tokens, depths, self._looking)
+        return self._draw(self._forward.logits(hidden))
+
+    def _gather(self, sayings: list[Saying]) -> None:
+        """Reads what each saying has so far, and gives it its next token."""
+        rows = list(dict.fromkeys(saying.row for saying in sayings))
+        states = self._store.read(rows, [(len(row) - 1,) for row in rows])
+        numbers = {row: number for number, row in enumerate(rows)}
+        groups = [numbers[saying.row] for saying in sayings]
+        self.sayings = sayings
+        self._looking = Looking(self._store, [self._store.path(row) for row in rows], groups)
+        logits = self._forward.logits(states.hidden)
+        self._draw(logits[[states.numbers[group] for group in groups]])
+
+    def _draw(self, logits: Tensor) -> list[Saying]:
+        draws = [uniform(saying.seed, len(saying.tokens)) for saying in self.sayings]
+        tokens, logprobs = draw(logits, torch.tensor(draws, dtype=torch.float64), self._manner.temperature)
+        for saying, token, logprob in zip(self.sayings, tokens.tolist(), logprobs.tolist(), strict=True):
+            saying.tokens.append(token)
+            saying.logprobs.append(logprob)
+        done = [number for number, saying in enumerate(self.sayings) if saying.finished(self._manner)]
+        left = [self.sayings[number] for number in done]
+        if done:
+            self._leave(done)
+        return left
+
+    def _leave(self, numbers: Sequence[int]) -> None:
+        """The words of these sayings go to the store, all but the last, which was never read."""
+        for number in numbers:
+            self._store.remember(self.sayings[number].row[:-1], *self._looking.own(number))
+        gone = set(numbers)
+        staying = [number for number in range(len(self.sayings)) if number not in gone]
+        self.sayings = [self.sayings[number] for number in staying]
+        if staying:
+            self._looking.keep(staying)
+
+
+class Looking:
+    """Attention of r rows that grow by one node each pass. A row looks at a path in the store and at its own
+    nodes since then; a path that several rows share stands once for all of them."""
+
+    def __init__(self, store: KeyValueStore, paths: Sequence[np.ndarray], groups: Sequence[int]) -> None:
+        device = store.keys[0].device
+        size = max(len(path) for path in paths)
+        nodes = np.zeros((len(paths), size), dtype=np.int64)
+        for number, path in enumerate(paths):
+            nodes[number, : len(path)] = path
+        self._taken = torch.from_numpy(nodes).to(device)
+        self._lengths = torch.tensor([len(path) for path in paths], device=device)  # [G]
+        self._shared = len(paths) < len(groups)
+        self._size = size if self._shared else 0  # P, places of a shared path
+        self._start = 0 if self._shared else size  # own places that were taken from the store
+        self._length = self._start  # own places in use
+        self._keys: list[Tensor] = []  # [layers] of [G, Hkv, P, d], if shared
+        self._values: list[Tensor] = []
+        self._own_keys: list[Tensor] = []  # [layers] of [r, Hkv, room, d]; products over slices would be copied first
+        self._own_values: list[Tensor] = []
+        self._biases: dict[int | None, Tensor] = {}  # of this pass
+        self._sit(torch.tensor(groups, device=device))
+        self._take(store)
+
+    def __call__(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        if layer == 0:
+            self._length += 1
+            self._biases.clear()
+        keys, values = self._write(layer, key, value)  # [r, Hkv, room, d]
+        rows, heads, width = query.shape
+        key_heads = key.shape[1]
+        query = (query * scale).view(rows, key_heads, heads // key_heads, width)
+        scores = query @ keys.transpose(2, 3)  # [r, Hkv, g, room]
+        if self._shared:
+            before = self._apart(self._together(query) @ self._keys[layer].transpose(2, 3))  # [r, Hkv, g, P]
+            scores = torch.cat([before, scores], dim=3)
+        shares = (scores + self._bias(window, scores.dtype)).softmax(dim=3, dtype=torch.float32).to(query.dtype)
+        if not self._shared:
+            return (shares @ values).view(rows, heads, width)
+        answer = self._apart(self._together(shares[..., : self._size]) @ self._values[layer])
+        return (answer + shares[..., self._size :] @ values).reshape(rows, heads, width)
+
+    def own(self, row: int) -> tuple[list[Tensor], list[Tensor]]:
+        """Keys and values, [layers] of [t, Hkv, d], of the nodes that a row has added."""
+        keys = [layer[row, :, self._start : self._length].transpose(0, 1) for layer in self._own_keys]
+        return keys, [layer[row, :, self._start : self._length].transpose(0, 1) for layer in self._own_values]
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """The other rows leave."""
+        kept = torch.tensor(rows, device=self._groups.device)
+        self._own_keys = [layer[kept] for layer in self._own_keys]
+        self._own_values = [layer[kept] for layer in self._own_values]
+        groups = self._groups[kept]
+        used, numbers = torch.unique(groups, return_inverse=True)
+        if not self._shared or len(used) <= 0.75 * len(self._lengths):  # less is not worth the copy
+            self._keys = [layer[used] for layer in self._keys]
+            self._values = [layer[used] for layer in self._values]
+            self._lengths, groups = self._lengths[used], numbers
+        self._sit(groups)
+
+    def _take(self, store: KeyValueStore) -> None:
+        """Copies the paths out of the store: as shared, or as the beginning of each row's own."""
+        for layer in range(len(store.keys)):
+            keys, values = (kept[layer][self._taken].transpose(1, 2) for kept in (store.keys, store.values))
+            if self._shared:
+                self._keys.append(keys.contiguous())
+                self._values.append(values.contiguous())
+                keys, values = keys[self._groups, :, :0], values[self._groups, :, :0]
             else:
-                staying.append(slot)
-        if not staying or step + 1 == limit:
-            break
-        if len(staying) < len(alive):
-            kept = torch.tensor(staying, device=device)
-            alive = [alive[slot] for slot in staying]
-            cache.batch_select_indices(kept)
-            mask, chosen = mask[kept], chosen[kept]
-        mask = torch.cat([mask, mask.new_ones(len(alive), 1)], dim=1)
-        output = run(
-            input_ids=chosen[:, None],
-            attention_mask=mask,
-            position_ids=mask.sum(dim=1, keepdim=True) - 1,
-            past_key_values=cache,
-            use_cache=True,
-        )
-        logits = output.logits[:, -1]
-    return [
-        Sample(tuple(words), tuple(scores), cut) for words, scores, cut in zip(tokens, logprobs, truncated, strict=True)
-    ]
+                keys, values = keys[self._groups], values[self._groups]
+            self._own_keys.append(_roomier(keys, self._start + ROOM))
+            self._own_values.append(_roomier(values, self._start + ROOM))
+
+    def _sit(self, groups: Tensor) -> None:
+        """Gives each row, [r] int, a seat among those that look at the same path."""
+        self._groups = groups
+        count = len(self._lengths)
+        number = (groups[:, None] == groups[None, :]).tril(-1).sum(dim=1)  # of the row in its group
+        self._seats_each = int(number.max()) + 1  # M
+        self._seats = groups * self._seats_each + number
+        filled = torch.arange(count * self._seats_each, device=groups.device)
+        self._in_order = len(groups) == len(filled) and bool((self._seats == filled).all())
+
+    def _together(self, of_rows: Tensor) -> Tensor:
+        """From [r, Hkv, g, x] to [G, Hkv, M * g, x]: the rows of a group side by side."""
+        _, heads, shared, width = of_rows.shape
+        count, each = len(self._lengths), self._seats_each
+        if not self._in_order:
+            seated = of_rows.new_zeros(count * each, heads, shared, width)
+            seated[self._seats] = of_rows
+            of_rows = seated
+        rows = of_rows.reshape(count, each, heads, shared, width).transpose(1, 2)
+        return rows.reshape(count, heads, each * shared, width)
+
+    def _apart(self, of_groups: Tensor) -> Tensor:
+        """Back from [G, Hkv, M * g, x] to [r, Hkv, g, x]."""
+        count, heads, _, width = of_groups.shape
+        each = self._seats_each
+        rows = of_groups.view(count, heads, each, -1, width).transpose(1, 2).reshape(count * each, heads, -1, width)
+        return rows if self._in_order else rows[self._seats]
+
+    def _write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Adds keys and values [r, Hkv, d] of the newest nodes; gives all of the rows' own, [r, Hkv, room, d]."""
+        for kept, new in ((self._own_keys, key), (self._own_values, value)):
+            if kept[layer].shape[2] < self._length:
+                kept[layer] = _roomier(kept[layer], self._length + ROOM)
+            kept[layer][:, :, self._length - 1] = new
+        return self._own_keys[layer], self._own_values[layer]
+
+    def _bias(self, window: int | None, dtype: torch.dtype) -> Tensor:
+        """[r, 1, 1, P + room], 0 where a row looks and minus infinity elsewhere."""
+        if window not in self._biases:
+            device, room = self._lengths.device, self._own_keys[0].shape[2]
+            lengths = self._lengths[self._groups][:, None]  # [r, 1] of the path before the nodes that were added
+            taken = torch.arange(self._size + self._start, device=device).expand(len(lengths), -1)
+            added = lengths + torch.arange(room - self._start, device=device)
+            newest = lengths + self._length - self._start - 1
+            sees = torch.cat([taken < lengths, added <= newest], dim=1)
+            if window is not None:
+                sees &= newest - torch.cat([taken, added], dim=1) < window
+            bias = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill_(~sees, -torch.inf)
+            self._biases[window] = bias[:, None, None]
+        return self._biases[window]
 
 
-def _prefill(run: Run, prompts: Sequence[tuple[int, ...]], device: str) -> tuple[Tensor, Any, Tensor]:
-    """Reads each prompt once, padded on the left: logits after it [b, V], cache, and mask [b, P]."""
-    width = max(len(prompt) for prompt in prompts)
-    tokens = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in prompts], device=device)
-    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device)
-    positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-    output = run(input_ids=tokens, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1)
-    return output.logits[:, -1], output.past_key_values, mask
+def _roomier(old: Tensor, room: int) -> Tensor:
+    """[r, Hkv, room, d] beginning with [r, Hkv, T, d], zero beyond."""
+    new = old.new_zeros(*old.shape[:2], room, old.shape[3])
+    new[:, :, : old.shape[2]] = old
+    return new
 
 
-def _draw(logits: Tensor, draws: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """Inverse transform sampling: the token where the cumulated probability passes the draw, [b], and
-    its log-probability, [b]. Temperature 0 takes the most likely token, with log-probability 0."""
+def draw(logits: Tensor, draws: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Inverse transform sampling from logits [r, V] with draws [r] between 0 and 1: the token where the cumulated
+    probability passes the draw, [r], and its log-probability, [r]. Temperature 0 takes the likeliest token, with
+    log-probability 0. The vocabulary is read once: the draw falls into a bin first, then onto a token of it."""
+    rows, size = logits.shape
+    draws = draws.to(logits.device)
     if temperature == 0.0:
-        best = logits.argmax(dim=1)
-        return best, torch.zeros_like(draws)
-    scores = (logits.float() / temperature).log_softmax(dim=1)
-    heap = scores.double().exp().cumsum(dim=1)
-    at = torch.searchsorted(heap, (draws * heap[:, -1])[:, None], right=True)[:, 0].clamp(max=logits.shape[1] - 1)
-    return at, scores.gather(1, at[:, None])[:, 0].double()
+        return logits.argmax(dim=1), torch.zeros_like(draws)
+    scores = logits / temperature if logits.dtype == torch.float32 else logits.float().div_(temperature)
+    mass = scores.sub_(scores.amax(dim=1, keepdim=True)).exp_()
+    if size % BIN:
+        mass = torch.nn.functional.pad(mass, (0, BIN - size % BIN))
+    bins = mass.view(rows, -1, BIN)
+    heap = bins.sum(dim=2).double().cumsum(dim=1)
+    goal = (draws * heap[:, -1])[:, None]
+    which = torch.searchsorted(heap, goal, right=True).clamp(max=heap.shape[1] - 1)
+    below = torch.where(which > 0, heap.gather(1, (which - 1).clamp(min=0)), 0.0)
+    inner = bins[torch.arange(rows, device=logits.device), which[:, 0]].double()
+    last = ((inner > 0) * torch.arange(BIN, device=logits.device)).amax(dim=1, keepdim=True)  # sums are rounded
+    place = torch.searchsorted(below + inner.cumsum(dim=1), goal, right=True).minimum(last)
+    tokens = which * BIN + place
+    return tokens[:, 0], (mass.gather(1, tokens).double() / heap[:, -1:]).log()[:, 0]

@@ -2,20 +2,32 @@
 
 One function serves sampling from listed replies, training and exact measures, so all three see the
 same distribution: the model's at the sampling temperature, renormalised over the legal next tokens
-where the replies were listed. Logits are made only at the nodes before a wanted token.
+where the replies were listed. What comes after the last place asked for is not computed, and logits
+are made only at the nodes before such a place, a chunk at a time:
+
+    rows                          asked for     nodes computed        logits after
+    the card is J  bet  <end>     bet           the card is J         J
+    the card is J  pass <end>     pass          (the same)            (the same)
+
+Where gradients are wanted, a chunk's logits are made again on the way back: never are the logits of
+a whole batch held at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
-from redqueen.players.transformer.trie import Trie, merge
+from redqueen.players.transformer.forward import States
 
-Forward = Callable[[Trie, Tensor], Tensor]  # a trie and the nodes whose logits are wanted, [n] -> [n, V]
+Body = Callable[[Sequence[tuple[int, ...]], Sequence[Sequence[int]]], States]  # rows, and the places wanted of each
+Head = Callable[[Tensor], Tensor]  # [n, H] -> [n, V]
 
 
 @dataclass(frozen=True)
@@ -28,10 +40,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Query:
-    """One row and the places in it that matter."""
+    """One row and the places in it that matter, in order."""
 
     tokens: tuple[int, ...]
     targets: tuple[Target, ...]
+
+    @property
+    def needed(self) -> tuple[int, ...]:
+        """The tokens that must be read to rate the last target."""
+        return self.tokens[: self.targets[-1].at] if self.targets else ()
 
 
 @dataclass(frozen=True)
@@ -43,64 +60,114 @@ class Rating:
     legal_logprobs: Tensor  # [M, K] float32 in the order of `Target.legal`, -inf beyond; K = 0 if all were free
 
 
-def rate(forward: Forward, queries: Sequence[Query], temperature: float, chunk: int = 64) -> Rating:
-    """Rates every target in one forward pass over the trie of the rows. Softmaxes run over `chunk`
-    places at a time in float32, so the whole `[M, V]` is never held in that width."""
-    trie = merge([query.tokens for query in queries])
-    nodes: dict[int, int] = {}  # node before a target -> its number among the logits
-    places = []  # (number among the logits, token, legal)
-    for query, path in zip(queries, trie.paths, strict=True):
-        for target in query.targets:
-            before = path[target.at - 1]
-            places.append((nodes.setdefault(before, len(nodes)), query.tokens[target.at], target.legal))
+def rate(body: Body, head: Head, queries: Sequence[Query], temperature: float, chunk: int = 64) -> Rating:
+    """Rates every target from one pass over the rows, with the logits of `chunk` nodes at a time in float32."""
+    places = [(query.tokens[target.at], target.legal) for query in queries for target in query.targets]
     if not places:
         return Rating(torch.zeros(0), torch.zeros(0), torch.zeros(0, 0))
-    logits = forward(trie, torch.tensor(list(nodes), dtype=torch.int64))  # [n, V]
-    free = sorted({number for number, _, legal in places if not legal})
-    held = [place for place in places if place[2]]
-    width = max((len(legal) for _, _, legal in held), default=0)
-
-    whole = {number: row for row, number in enumerate(free)}
-    parts = []
-    for start in range(0, len(free), chunk):
-        rows = torch.tensor(free[start : start + chunk], device=logits.device)
-        parts.append(_Softmax.of(logits[rows].float() / temperature))
-    normalizer = torch.cat([part.normalizer for part in parts]) if parts else logits.new_zeros(0, dtype=torch.float32)
-    entropy = torch.cat([part.entropy for part in parts]) if parts else normalizer
-
-    rows = torch.tensor([number for number, _, _ in places], device=logits.device)
-    tokens = torch.tensor([token for _, token, _ in places], device=logits.device)
-    raw = logits[rows, tokens].float() / temperature  # [M]
-    is_held = torch.tensor([bool(legal) for _, _, legal in places], device=logits.device)
-    slots = torch.tensor([whole.get(number, 0) for number, _, _ in places], device=logits.device)
+    rows = [query.needed for query in queries]
+    states = body(rows, [[target.at - 1 for target in query.targets] for query in queries])
+    device = states.hidden.device
+    width = max(len(legal) for _, legal in places)
+    wanted = np.zeros((len(places), 1 + width), dtype=np.int64)  # the token, then the legal ones
+    counts = np.zeros(len(places), dtype=np.int64)
+    for number, (token, legal) in enumerate(places):
+        wanted[number, : 1 + len(legal)] = (token, *legal)
+        counts[number] = len(legal)
+    order = np.argsort(states.numbers, kind="stable")  # by the node whose logits are read
+    normalizers, entropies, scores = _summaries(
+        head,
+        states.hidden,
+        np.asarray(states.numbers)[order],
+        torch.from_numpy(wanted[order]).to(device),
+        counts[order] == 0,
+        temperature,
+        chunk,
+    )
+    back = torch.from_numpy(np.argsort(order, kind="stable")).to(device)
+    free = torch.from_numpy(counts == 0).to(device)
+    scores = scores[back]  # [M, 1 + K]
+    logprobs, entropies = scores[:, 0] - normalizers[back], entropies[back]
     if width == 0:
-        return Rating(raw - normalizer[slots], entropy[slots], raw.new_zeros(len(places), 0))
-
-    padded = torch.tensor(
-        [list(legal) + [0] * (width - len(legal)) for _, _, legal in places], device=logits.device
-    )  # [M, K]
-    count = torch.tensor([len(legal) for _, _, legal in places], device=logits.device)
-    absent = torch.arange(width, device=logits.device) >= count[:, None]
-    scores = logits[rows[:, None], padded].float() / temperature
-    safe = scores.masked_fill(absent & is_held[:, None], -torch.inf)
-    legal_logprobs = safe.log_softmax(dim=1)
+        return Rating(logprobs, entropies, scores.new_zeros(len(places), 0))
+    absent = torch.arange(width, device=device) >= torch.from_numpy(counts).to(device)[:, None]
+    held = scores[:, 1:].masked_fill(absent & ~free[:, None], -torch.inf)
+    legal_logprobs = held.log_softmax(dim=1)
     surprise = torch.where(absent, 0.0, legal_logprobs)
-    held_entropy = -(surprise.exp() * surprise).masked_fill(absent, 0.0).sum(dim=1)
-    held_logprobs = raw - safe.logsumexp(dim=1)
-    if free:
-        held_logprobs = torch.where(is_held, held_logprobs, raw - normalizer[slots])
-        held_entropy = torch.where(is_held, held_entropy, entropy[slots])
-    return Rating(held_logprobs, held_entropy, legal_logprobs.masked_fill(absent, -torch.inf))
+    held_entropies = -(surprise.exp() * surprise).masked_fill(absent, 0.0).sum(dim=1)
+    return Rating(
+        torch.where(free, logprobs, scores[:, 0] - held.logsumexp(dim=1)),
+        torch.where(free, entropies, held_entropies),
+        legal_logprobs.masked_fill(absent, -torch.inf),
+    )
 
 
-@dataclass(frozen=True)
-class _Softmax:
-    normalizer: Tensor  # [m]
-    entropy: Tensor  # [m]
+def _summaries(
+    head: Head, hidden: Tensor, numbers: np.ndarray, wanted: Tensor, free: np.ndarray, temperature: float, chunk: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """For places sorted by the number of their hidden state: log-normaliser and entropy over the vocabulary, [M]
+    each (zero in chunks where no place is free), and the scores of the wanted tokens, [M, 1 + K]."""
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    for start in range(0, len(hidden), chunk):
+        end = start + chunk
+        first, last = np.searchsorted(numbers, [start, end])
+        of = torch.from_numpy(numbers[first:last] - start).to(hidden.device)
+        part = (head, hidden[start:end], of, wanted[first:last], bool(free[first:last].any()), temperature)
+        if torch.is_grad_enabled() and end < len(hidden):
+            found.append(checkpoint(_summary, *part, use_reentrant=False, preserve_rng_state=False))
+        else:  # the way back begins here: these logits may as well stay
+            found.append(_summary(*part))
+    normalizers, entropies, scores = zip(*found, strict=True)
+    return torch.cat(normalizers), torch.cat(entropies), torch.cat(scores)
+
+
+def _summary(
+    head: Head, hidden: Tensor, of: Tensor, wanted: Tensor, any_free: bool, temperature: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of one chunk; `of` says which of its hidden states each place belongs to."""
+    scores = head(hidden).float()
+    if temperature != 1.0:
+        scores = scores / temperature
+    if not any_free:
+        nothing = scores.new_zeros(len(of))
+        return nothing, nothing, scores[of[:, None], wanted]
+    normalizer, entropy, chosen = _Summary.apply(scores, of, wanted)  # type: ignore[no-untyped-call]
+    return normalizer[of], entropy[of], chosen
+
+
+class _Summary(torch.autograd.Function):
+    """Of scores z [n, V]: N = log sum exp z and H = N - sum p z, [n] each, and some of the scores themselves,
+    z[of, wanted] [m, k], with one pass over the vocabulary on the way back:
+
+    dN/dz = p,    dH/dz = -p (z - N + H)
+    """
 
     @staticmethod
-    def of(logits: Tensor) -> _Softmax:
-        """Of logits [m, V]: H = log Z - sum_v p_v z_v."""
-        normalizer = logits.logsumexp(dim=1)
-        entropy = normalizer - ((logits - normalizer[:, None]).exp() * logits).sum(dim=1)
-        return _Softmax(normalizer, entropy)
+    def forward(ctx: Any, scores: Tensor, of: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        highest = scores.amax(dim=1, keepdim=True)
+        chances = (scores - highest).exp_()
+        total = chances.sum(dim=1, keepdim=True)
+        chances /= total
+        normalizer = (highest + total.log())[:, 0]
+        entropy = normalizer - torch.einsum("nv,nv->n", chances, scores)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(scores, chances, normalizer - entropy, of, wanted)
+        return normalizer, entropy, scores[of[:, None], wanted]
+
+    @staticmethod
+    def backward(
+        ctx: Any, of_normalizer: Tensor | None, of_entropy: Tensor | None, of_chosen: Tensor | None
+    ) -> tuple[Tensor, None, None]:
+        scores, chances, mean, of, wanted = ctx.saved_tensors
+        if of_entropy is not None:
+            slope = (scores - mean[:, None]).mul_(-of_entropy[:, None])
+            if of_normalizer is not None:
+                slope += of_normalizer[:, None]
+            slope *= chances
+        elif of_normalizer is not None:
+            slope = chances * of_normalizer[:, None]
+        else:
+            slope = torch.zeros_like(scores)
+        if of_chosen is not None:
+            slope.index_put_((of[:, None], wanted), of_chosen, accumulate=True)
+        return slope, None, None

@@ -10,62 +10,68 @@ parent, and may look at its ancestors only:
                             3 J:3   4 bet:4   5 pass:4
                             6 Q:3   7 bet:4
 
-A forward pass over the nodes as one sequence, with these positions and this mask, gives at every
-node the hidden state that a plain forward pass over the row would give there.
+A forward pass over the nodes as one sequence, with these positions and everyone looking at its
+ancestors, gives at every node the hidden state that a plain forward pass over the row would give there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import torch
-from torch import Tensor
+import numpy as np
 
 
 @dataclass(frozen=True)
+class Run:
+    """Nodes of one row that stand in no earlier row: its places from `start` up to `end`."""
+
+    path: np.ndarray  # [end] int, the nodes of the row from its first token on
+    start: int
+    end: int
+
+
+@dataclass
 class Trie:
-    """A trie of `n` nodes in an order in which every node comes after its parent."""
+    """A trie that grows by rows; a node comes after its parent."""
 
-    tokens: Tensor  # [n] int
-    depths: Tensor  # [n] int
-    parents: tuple[int, ...]  # [n], -1 at the first token of a row
-    paths: tuple[tuple[int, ...], ...]  # for each row the node of each of its tokens
+    tokens: list[int] = field(default_factory=list)  # [n]
+    depths: list[int] = field(default_factory=list)  # [n]
+    _children: dict[tuple[int, int], int] = field(default_factory=dict)  # (parent or -1, token) -> node
 
-    def mask(self, dtype: torch.dtype) -> Tensor:
-        """[1, 1, n, n] added to attention scores: 0 where the column is an ancestor or the node itself,
-        the lowest number elsewhere."""
-        count = len(self.parents)
-        sees = torch.zeros(count, count, dtype=torch.bool)
-        for node, parent in enumerate(self.parents):
-            if parent >= 0:
-                sees[node, : parent + 1] = sees[parent, : parent + 1]
-            sees[node, node] = True
-        hidden = torch.full((count, count), torch.finfo(dtype).min, dtype=dtype)
-        return hidden.masked_fill(sees, 0.0)[None, None]
+    def __len__(self) -> int:
+        return len(self.tokens)
 
-
-def merge(rows: Sequence[Sequence[int]]) -> Trie:
-    """The trie of the rows' tokens."""
-    children: dict[tuple[int, int], int] = {}
-    tokens: list[int] = []
-    depths: list[int] = []
-    parents: list[int] = []
-    paths = []
-    for row in rows:
+    def known(self, row: Sequence[int]) -> int:
+        """How many of the row's tokens are there."""
         node = -1
-        path = []
+        for depth, token in enumerate(row):
+            child = self._children.get((node, token))
+            if child is None:
+                return depth
+            node = child
+        return len(row)
+
+    def add(self, row: Sequence[int]) -> Run:
+        """The path of a row, and which part of it is new."""
+        children, path, node = self._children, [], -1
+        start = len(row)
         for depth, token in enumerate(row):
             child = children.get((node, token))
             if child is None:
-                child = children[(node, token)] = len(tokens)
-                tokens.append(token)
-                depths.append(depth)
-                parents.append(node)
+                child = children[node, token] = len(self.tokens)
+                self.tokens.append(token)
+                self.depths.append(depth)
+                start = min(start, depth)
             node = child
             path.append(node)
-        paths.append(tuple(path))
-    return Trie(torch.tensor(tokens), torch.tensor(depths), tuple(parents), tuple(paths))
+        return Run(np.array(path, dtype=np.int64), start, len(row))
+
+
+def merge(rows: Sequence[Sequence[int]]) -> tuple[Trie, list[Run]]:
+    """The trie of the rows, and for each row its path and what it added."""
+    trie = Trie()
+    return trie, [trie.add(row) for row in rows]
 
 
 def cut(rows: Sequence[Sequence[int]], budget: int) -> Iterator[list[int]]:

@@ -1,4 +1,4 @@
-"""Two-layer models of four families with random weights, made from a config."""
+"""Two-layer models with random weights, made from a config, and a count of what they are asked to read."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ SIZES = {
 
 
 def _config(family):
-    from transformers import GPT2Config, LlamaConfig, Qwen2Config, Qwen3Config
+    from transformers import GPT2Config, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
 
     if family == "gpt2":
         end = TOKENIZER.eos_token_id
@@ -34,6 +34,8 @@ def _config(family):
             bos_token_id=None,
             eos_token_id=end,
         )
+    if family == "mistral":
+        return MistralConfig(**SIZES, sliding_window=8)
     if family == "qwen3":
         return Qwen3Config(**SIZES, head_dim=8)
     return {"llama": LlamaConfig, "qwen2": Qwen2Config}[family](**SIZES)
@@ -70,3 +72,21 @@ def made():
 def any_model(request, made):
     family, *adapter = request.param.split(" with ")
     return made(family, rank=4 if adapter else 0)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """A function that gives the list to which every pass of a `Forward` will add its number of tokens."""
+
+    def count(forward):
+        sizes = []
+        hidden = forward.hidden
+
+        def counting(tokens, depths, attend):
+            sizes.append(len(tokens))
+            return hidden(tokens, depths, attend)
+
+        monkeypatch.setattr(forward, "hidden", counting)
+        return sizes
+
+    return count

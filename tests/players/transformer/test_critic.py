@@ -58,19 +58,12 @@ def test_features_are_the_last_hidden_states_of_a_plain_pass(any_model):
         torch.testing.assert_close(row, plain_features(any_model.model, prompt), atol=2e-5, rtol=1e-4)
 
 
-def test_equal_prompts_and_equal_beginnings_are_computed_once(made, monkeypatch):
+def test_equal_prompts_and_equal_beginnings_are_computed_once(made, counted):
     policy = TransformerPolicy(made())
-    sizes = []
-    run = policy._run
-
-    def counting(**inputs):
-        sizes.append(inputs["input_ids"].numel())
-        return run(**inputs)
-
-    monkeypatch.setattr(policy, "_run", counting)
     conversation = prompts_of([talked(policy)])
-    sizes.clear()
-    rows = policy.features(conversation * 50)
+    reader = TransformerPolicy(made())  # who has read none of it yet
+    sizes = counted(reader._forward)
+    rows = reader.features(conversation * 50)
     assert sizes == [len(conversation[-1])]
     assert torch.equal(rows[:3], rows[-3:])
 

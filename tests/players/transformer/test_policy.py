@@ -8,11 +8,10 @@ from redqueen.batch import ConstantMean, pack, take, token_mean
 from redqueen.chance import derive
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.objectives.regularizers import EntropyBonus
+from redqueen.objectives.regularizers import EntropyBonus, KLPenalty, k2
 from redqueen.players.answers import Bracketed
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.players.transformer.rows import alike
-from redqueen.players.transformer.sampling import Sample
+from redqueen.players.transformer.rows import parts_of
 from redqueen.types import (
     Ask,
     Episode,
@@ -85,6 +84,11 @@ def weights(policy):
 def equal(one, other):
     assert one.keys() == other.keys()
     return all(torch.equal(one[key], other[key]) for key in one)
+
+
+def moment(policy, value):
+    """The first moment of a weight: after one step, a tenth of the clipped gradient."""
+    return policy._optimizer._adamw.state[value]["exp_avg"]
 
 
 def plain_logprobs(model, tokens, temperature=1.0):
@@ -170,70 +174,117 @@ def test_a_reply_depends_on_its_seed_and_not_on_its_company(made):
             )
 
 
-def test_the_action_is_taken_from_the_stated_format(made):
-    policy = TransformerPolicy(made(), answer=Bracketed(), constrain=False)
-    end = policy.format.end
-    said = [
-        ("I think so. [bet]", True, "bet", "I think so.", False),
-        ("no brackets here", True, "", "no brackets here", True),
-        ("I think so. [bet]", False, "", "I think so. [bet]", True),  # cut before its end
-    ]
-    for text, closed, action, thought, malformed in said:
-        words = tuple(policy.format.tokenizer.encode(text)) + ((end,) if closed else ())
-        ask = question(choices=("bet", "pass"))
-        reply = policy._said(ask, policy.format.prompt(ask), Sample(words, (0.0,) * len(words), not closed))
-        assert (reply.text, reply.thought, reply.malformed) == (action, thought, malformed)
+def prefixes(rows):
+    return {tuple(row[:end]) for row in rows for end in range(1, len(row) + 1)}
 
 
-def counted(policy, monkeypatch):
-    """The number of tokens of every pass of the model."""
-    sizes = []
-    run = policy._run
-
-    def counting(**inputs):
-        sizes.append(inputs["input_ids"].numel())
-        return run(**inputs)
-
-    monkeypatch.setattr(policy, "_run", counting)
-    return sizes
+def needed(batch):
+    """The tokens that must be read to rate the words of each row: all before its last own word."""
+    rows = []
+    for tokens, weighs in zip(batch.tokens.tolist(), (batch.loss_weights != 0).tolist(), strict=True):
+        rows.append(tokens[: max(at for at, own in enumerate(weighs) if own)])
+    return rows
 
 
-def test_equal_prompts_are_computed_once(made, monkeypatch):
+def test_equal_prompts_are_computed_once(made, counted):
     policy = TransformerPolicy(made())
-    sizes = counted(policy, monkeypatch)
+    sizes = counted(policy._forward)
     ask = question("Only one.", ("bet", "pass"))
     policy.reply([replace(ask, seed=n) for n in range(500)])
     prompt, replies = policy.format.prompt(ask), [policy.format.reply_tokens(choice) for choice in ask.choices]
-    assert len(sizes) == 1
-    assert sizes[0] <= len(prompt) + sum(len(reply) for reply in replies)
+    assert replies[0][0] != replies[1][0]  # so all is said once a reply has begun
+    assert sizes == [len(prompt)]
     policy.probabilities([ask])
     policy.reply([ask])
     assert len(sizes) == 1  # still known
 
     trajectories = single(policy, [replace(ask, seed=n) for n in range(500)])
     policy.update(batch_of(trajectories), Reinforce())
-    assert len(sizes) == 2
-    assert sizes[1] <= sizes[0]
+    assert sizes == [len(prompt)] * 2
     policy.reply([ask])
-    assert len(sizes) == 3  # the weights have changed
+    assert sizes == [len(prompt)] * 3  # the weights have changed
 
 
-def test_equal_prompts_of_free_text_are_read_once(made, monkeypatch):
+def test_equal_prompts_of_free_text_are_read_once(made, counted):
     policy = TransformerPolicy(made(), constrain=False, max_completion_length=1)
-    sizes = counted(policy, monkeypatch)
+    sizes = counted(policy._forward)
     ask = question("Only one.")
     policy.reply([replace(ask, seed=n) for n in range(50)])
     assert sizes == [len(policy.format.prompt(ask))]
 
 
-def test_a_forced_reply_asks_the_model_nothing(made, monkeypatch):
+def test_a_forced_reply_asks_the_model_nothing(made, counted):
     policy = TransformerPolicy(made())
-    sizes = counted(policy, monkeypatch)
+    sizes = counted(policy._forward)
     (reply,) = policy.reply([question(choices=("fold",))])
     assert (reply.text, sizes) == ("fold", [])
     assert not reply.logprobs.any()
     assert policy.probabilities([question(choices=("fold",))])[0].tolist() == [1.0]
     assert len(batch_of([gathered((Turn(question(choices=("fold",)), reply),))])) == 0
+
+
+def conversing(speakers, exchanges=4, texts=("king", "queen", "jack"), choices=CHOICES):
+    """For each speaker its trajectories: conversations that go on side by side, all asked for their next words at
+    once."""
+    turns = [[() for _ in texts] for _ in speakers]
+    for exchange in range(exchanges):
+        for speaker, mine in zip(speakers, turns, strict=True):
+            asks = []
+            for number, (text, past) in enumerate(zip(texts, mine, strict=True)):
+                messages = (*past[-1].ask.messages, Message("first", past[-1].reply.text)) if past else ()
+                messages += (Message("game", f"The {text} is yours, round {exchange}."),)
+                asks.append(Ask(SEAT, messages, choices, past, derive(11, number, exchange)))
+            for number, (ask, reply) in enumerate(zip(asks, speaker.reply(asks), strict=True)):
+                mine[number] += (Turn(ask, reply),)
+    return [[gathered(past) for past in mine] for mine in turns]
+
+
+def rows_of(trajectories):
+    """The tokens of each conversation, where each prompt goes on where the words before it ended."""
+    for each in trajectories:
+        for before, after in zip(each.turns, each.turns[1:], strict=False):
+            words = [*before.reply.prompt_tokens.tolist(), *before.reply.tokens.tolist()]
+            assert after.reply.prompt_tokens[: len(words)].tolist() == words
+    ends = [each.turns[-1].reply for each in trajectories]
+    return [[*end.prompt_tokens.tolist(), *end.tokens.tolist()] for end in ends]
+
+
+def test_each_word_of_a_conversation_is_read_once(made, counted):
+    policy = TransformerPolicy(made(), constrain=False, max_completion_length=9)
+    sizes = counted(policy._forward)
+    (trajectories,) = conversing([policy])
+    rows = rows_of(trajectories)
+    assert sum(sizes) == len(prefixes([row[:-1] for row in rows]))  # the last word of all has not been read
+    assert len(rows[0]) > 60
+
+
+def test_each_word_of_a_conversation_in_listed_replies_is_read_once(made, counted):
+    policy = TransformerPolicy(made())
+    sizes = counted(policy._forward)
+    (trajectories,) = conversing([policy], choices=("bet", "pass"))
+    rows_of(trajectories)
+    assert sum(sizes) == len(prefixes([each.turns[-1].reply.prompt_tokens.tolist() for each in trajectories]))
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+@pytest.mark.parametrize("held", [True, False])
+def test_a_learner_and_a_frozen_copy_remember_each_for_itself(made, counted, rank, held):
+    policy = TransformerPolicy(
+        made(rank=rank), learning_rate=3e-2, constrain=held, max_completion_length=6, cache_gigabytes=0.1
+    )
+    copy = policy.freeze()
+    policy.update(batch_of(single(policy, questions())), Reinforce())
+    for speaker, trajectories in zip((policy, copy), conversing([policy, copy]), strict=True):
+        batch = batch_of(trajectories)
+        own = batch.loss_weights != 0
+        rated = speaker.likelihoods(batch)
+        torch.testing.assert_close(rated.logprobs[own].double(), batch.sampled_logprobs[own], atol=2e-5, rtol=1e-5)
+    sizes = counted(policy._forward)
+    asks = questions(texts=("Something new.",), count=1)
+    for speaker in (policy, copy):
+        sizes.clear()
+        speaker.reply(asks)
+        assert sum(sizes) >= len(policy.format.prompt(asks[0]))  # the other's reading is of no use
 
 
 def plain_loss(policy, model, batch):
@@ -272,8 +323,7 @@ def test_an_update_is_the_plain_padded_step(any_model, held):
     assert norm > 0.1  # so the gradient was clipped
     # the first moment of the first step is (1 - 0.9) times the clipped gradient
     for key, value in policy.trainable.items():
-        moment = policy._optimizer.state[value]["exp_avg"]
-        torch.testing.assert_close(moment, 0.1 * gradient[key] * (0.1 / norm), atol=1e-6, rtol=1e-4)
+        torch.testing.assert_close(moment(policy, value), 0.1 * gradient[key] * (0.1 / norm), atol=1e-6, rtol=1e-4)
         # and AdamW's first step moves every weight by its sign, besides the decay
         certain = gradient[key].abs() * (0.1 / norm) > 1e-5
         step = -1e-2 * gradient[key].sign() - 1e-2 * 0.1 * before[key]
@@ -284,7 +334,7 @@ def test_micro_batches_do_not_change_the_gradient(made):
     objective = Sum(Reinforce(), EntropyBonus(0.1))
     policies = [TransformerPolicy(made(), token_budget=budget) for budget in (100_000, 70, 1)]
     batch = batch_of([*single(policies[0], questions()), *talked(policies[0])], ConstantMean(3))
-    parts = [alike(batch, policy._budget) for policy in policies]
+    parts = [[part.rows for part in parts_of(batch, policy._budget)] for policy in policies]
     assert len(parts[0]) == 1 < len(parts[1]) < len(parts[2])
     for each in parts:
         assert sorted(torch.cat(each).tolist()) == list(range(len(batch)))
@@ -292,8 +342,8 @@ def test_micro_batches_do_not_change_the_gradient(made):
     for policy, figures in zip(policies[1:], metrics[1:], strict=True):
         assert figures == pytest.approx(metrics[0], rel=1e-4, abs=1e-5)
         for key, value in policy.trainable.items():
-            one, other = policy._optimizer.state[value], policies[0]._optimizer.state[policies[0].trainable[key]]
-            torch.testing.assert_close(one["exp_avg"], other["exp_avg"], atol=1e-6, rtol=1e-4)
+            other = moment(policies[0], policies[0].trainable[key])
+            torch.testing.assert_close(moment(policy, value), other, atol=1e-6, rtol=1e-4)
 
 
 def test_likelihoods_do_not_depend_on_the_budget_or_the_company(made):
@@ -475,16 +525,169 @@ def test_a_loss_that_is_not_finite_leaves_the_weights_as_they_were(made, gradien
     assert all(torch.isfinite(value).all() for value in policy.trainable.values())
 
 
-def test_what_is_computed_in_one_step_does_not_depend_on_earlier_steps(made, monkeypatch):
-    policy = TransformerPolicy(made())
-    copy = policy.freeze()
-    sizes = counted(copy, monkeypatch)
-    copy.reply(questions())
-    copy.reply(questions())
-    first = len(sizes)
-    policy.update(batch_of(single(policy, questions())), Reinforce())
-    copy.reply(questions())
-    assert len(sizes) == 2 * first
+def test_what_is_computed_in_one_step_does_not_depend_on_earlier_steps(made, counted):
+    for held in (True, False):
+        policy = TransformerPolicy(made(), constrain=held, max_completion_length=1)
+        copy = policy.freeze()
+        sizes = counted(policy._forward)
+        copy.reply(questions())
+        first = list(sizes)
+        policy.update(batch_of(single(policy, questions())), Reinforce())
+        sizes.clear()
+        copy.reply(questions())
+        assert sizes == first
+
+
+def plainly(likelihoods, batch):
+    """Reinforce, which here does not say that it is silent where there is no advantage."""
+    return Reinforce()(likelihoods, batch)
+
+
+def some_without_advantage(policy):
+    """Rows of which every other one has no advantage, and which of them have one."""
+    trajectories = [*conversing([policy], exchanges=2)[0], *single(policy, questions())]
+    advantages = credit(trajectories)
+    for number, row in enumerate(advantages):
+        if number % 2:
+            row[:] = 0.0
+    batch = pack(trajectories, advantages)
+    assert len(batch) == len(trajectories)
+    return batch, torch.arange(0, len(batch), 2)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_rows_without_advantage_are_left_out_and_change_nothing(made, counted, held):
+    one, other = (
+        TransformerPolicy(made(), constrain=held, max_completion_length=5, learning_rate=1e-2) for _ in range(2)
+    )
+    batch, speaking = some_without_advantage(one)
+    before = weights(one)
+    rated = one.likelihoods(batch)
+    sizes, all_sizes = counted(one._forward), counted(other._forward)
+    fewer, whole = one.update(batch, Reinforce()), other.update(batch, plainly)
+
+    assert sum(sizes) == len(prefixes(needed(take(batch, speaking))))
+    assert sum(all_sizes) == len(prefixes(needed(batch)))
+    assert sum(sizes) < sum(all_sizes)
+    assert fewer["rows_without_signal"] == len(batch) - len(speaking)
+    assert "rows_without_signal" not in whole
+    for key in ("loss", "policy_loss", "gradient_norm"):
+        assert fewer[key] == pytest.approx(whole[key], rel=1e-4, abs=1e-6)
+    for key, value in one.trainable.items():
+        gradient = moment(one, value)
+        torch.testing.assert_close(gradient, moment(other, other.trainable[key]), atol=1e-6, rtol=1e-4)
+        certain = gradient.abs() > 1e-6  # a first step goes by the sign alone
+        torch.testing.assert_close(value[certain], other.trainable[key][certain], atol=1e-4, rtol=1e-4)
+    assert not equal(weights(one), before)
+
+    # what is a mean over words is one over the words that were computed
+    shares = batch.loss_weights[speaking] / batch.loss_weights[speaking].sum()
+    assert fewer["entropy"] == pytest.approx(float((shares * rated.entropies[speaking]).sum()), abs=1e-5)
+    assert whole["entropy"] == pytest.approx(float((batch.loss_weights * rated.entropies).sum()), abs=1e-5)
+
+
+def test_nothing_is_left_out_where_an_objective_speaks_without_advantage(made, counted):
+    policy = TransformerPolicy(made(), learning_rate=1e-2)
+    batch, _ = some_without_advantage(policy)
+    reference = policy.likelihoods(batch)
+    sizes = counted(policy._forward)
+    metrics = policy.update(replace(batch, reference=reference), Sum(Reinforce(), KLPenalty(0.1, k2)))
+    assert "rows_without_signal" not in metrics
+    assert sum(sizes) == len(prefixes(needed(batch)))
+
+
+def test_a_batch_without_any_advantage_is_not_computed(made, counted):
+    policy = TransformerPolicy(made(), learning_rate=1e-2)
+    batch = batch_of(single(policy, questions()))
+    before = weights(policy)
+    sizes = counted(policy._forward)
+    metrics = policy.update(replace(batch, advantages=torch.zeros_like(batch.advantages)), Reinforce())
+    assert metrics == {"loss": 0.0, "gradient_norm": 0.0, "rows_without_signal": 12.0}
+    assert sizes == []
+    assert policy.version == 1
+    assert equal(weights(policy), before)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_the_sampler_and_the_trainer_agree_on_fresh_words(any_model, held):
+    policy = TransformerPolicy(any_model, constrain=held, max_completion_length=6, temperature=0.9, learning_rate=1e-3)
+    metrics = policy.update(batch_of([*talked(policy), *single(policy, questions())]), plainly)
+    assert 0.0 <= metrics["sampler_mismatch_mean"] <= metrics["sampler_mismatch_max"] < 1e-5
+
+
+def test_the_mismatch_is_that_of_words_said_with_the_present_weights(made):
+    policy = TransformerPolicy(made(), learning_rate=1e-3)
+    batch = batch_of(single(policy, questions()))
+    own = batch.loss_weights != 0
+    off = torch.where(own, 0.125, 0.0)
+    off[0] *= -3.0
+    said = replace(batch, sampled_logprobs=policy.likelihoods(batch).logprobs.double() + off)
+    metrics = policy.update(said, plainly)
+    first, rest = int(own[0].sum()), int(own[1:].sum())
+    assert metrics["sampler_mismatch_max"] == pytest.approx(0.375, abs=1e-5)
+    assert metrics["sampler_mismatch_mean"] == pytest.approx(0.125 * (3 * first + rest) / (first + rest), abs=1e-5)
+    stale = policy.update(said, plainly)  # words of an older policy may differ as they like
+    assert not {"sampler_mismatch_mean", "sampler_mismatch_max"} & stale.keys()
+    fresh = batch_of(single(policy, questions()))
+    policy.version -= 1
+    assert "sampler_mismatch_max" not in policy.update(fresh, plainly)
+
+
+def halved(made, rank=0):
+    loaded = made(rank=rank)
+    loaded.model.to(torch.bfloat16)
+    return loaded
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+@pytest.mark.parametrize("held", [True, False])
+def test_a_policy_in_bfloat16_learns_and_tells_its_mismatch(made, rank, held):
+    policy = TransformerPolicy(halved(made, rank), constrain=held, max_completion_length=6, learning_rate=1e-3)
+    before = weights(policy)
+    assert {value.dtype for value in before.values()} == {torch.bfloat16}
+    metrics = policy.update(batch_of([*talked(policy), *single(policy, questions())]), plainly)
+    assert 0.0 < metrics["sampler_mismatch_mean"] <= metrics["sampler_mismatch_max"] < 0.1
+    assert not equal(weights(policy), before)
+    assert all(torch.isfinite(value).all() for value in policy.trainable.values())
+    assert {value.dtype for value in policy.trainable.values()} == {torch.bfloat16}
+
+
+def test_practice_makes_likely_in_bfloat16_too(made):
+    policy = TransformerPolicy(halved(made), learning_rate=1e-3)
+    ask = question(choices=("bet", "pass"))
+    (before,) = policy.probabilities([ask])
+    for update in range(20):
+        trajectories = single(policy, [replace(ask, seed=derive(update, n)) for n in range(16)])
+        won = [np.array([1.0 if each.turns[0].reply.text == "pass" else -1.0]) for each in trajectories]
+        policy.update(pack(trajectories, won), Reinforce())
+    assert policy.probabilities([ask])[0][1] > max(0.9, before[1])
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_a_policy_in_bfloat16_goes_on_bit_for_bit(made, tmp_path, rank):
+    policy = TransformerPolicy(halved(made, rank), learning_rate=1e-4)
+    batch = batch_of(single(policy, questions()))
+    for _ in range(2):
+        policy.update(batch, Reinforce())
+    state = policy.state()
+    policy.save(tmp_path / "learner")
+    restored, loaded = (TransformerPolicy(halved(made, rank), learning_rate=1e-4) for _ in range(2))
+    restored.restore(state)
+    loaded.load(tmp_path / "learner")
+    assert equal(weights(loaded), weights(policy))
+
+    def onward(learner):
+        metrics = [learner.update(batch, Reinforce()) for _ in range(3)]
+        return metrics, weights(learner), learner.state()["optimizer"]["masters"]
+
+    metrics, after, masters = onward(policy)
+    for twin in (restored, loaded, restored):
+        if twin.version == 5:
+            twin.restore(state)
+        again, same, kept = onward(twin)
+        assert again == metrics
+        assert equal(same, after)
+        assert equal(kept, masters)
 
 
 def test_free_text_has_no_exact_probabilities(made):

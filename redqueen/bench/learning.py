@@ -1,26 +1,17 @@
-"""The comparisons behind the figures in the README and `docs/benchmarks.md`, each run by one command.
-
-    redqueen bench                      the quick ones (constants, head_to_head, kuhn): about six minutes
-    redqueen bench leduc tic_tac_toe    ten minutes each
-
-Every comparison of methods runs them on the same seeds and gives the 95 % bootstrap interval of the mean.
-"""
+"""What the methods reach, with paired seeds: uniform play, Kuhn, Leduc, tic-tac-toe."""
 
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
 from rich.console import Console
-from rich.table import Table
 
-from redqueen.config import Count, Learner, Within, unset
+from redqueen.bench.sheets import Bench, Result, Rows
+from redqueen.config import Learner
 from redqueen.evaluation.exploitability import GameTree
 from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
 from redqueen.evaluation.known_equilibria import honest_kuhn, kuhn_equilibrium
@@ -32,58 +23,6 @@ from redqueen.players.scripted import Uniform
 from redqueen.protocols import Policy
 from redqueen.recipes import fictitious_self_play, magnetic, spiral
 from redqueen.run import Line, Run, Schedule, read_final, read_metrics
-from redqueen.versions import versions
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """One table of results, and how it was made."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    seconds: float
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Bench:
-    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME...")] = (
-        "constants",
-        "head_to_head",
-        "kuhn",
-    )
-    """constants, head_to_head, kuhn, leduc, tic_tac_toe"""
-    seeds: Count = 5
-    """each method is trained with every one of them"""
-    steps: Annotated[int | None, Within(1), unset("INT")] = None
-    """updates of each training; each comparison has its own default"""
-    write: Annotated[Path | None, unset("PATH")] = None
-    """a Markdown file that receives the tables of this call, such as docs/benchmarks.md"""
-
-
-def bench(options: Bench, console: Console) -> None:
-    """Runs the named comparisons, prints their tables and writes them if asked."""
-    sheets = []
-    for name in options.names:
-        console.print(f"[bold]{name}[/bold] ...")
-        began = time.perf_counter()
-        title, headings, rows, note = BENCHES[name](options, console)
-        sheets.append(Sheet(title, headings, tuple(rows), time.perf_counter() - began, note))
-        table = Table(title=title, caption=f"{note} {sheets[-1].seconds:.0f} s".strip())
-        for heading in headings:
-            table.add_column(heading)
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-    if options.write is not None:
-        options.write.parent.mkdir(parents=True, exist_ok=True)
-        options.write.write_text(_markdown(sheets, options))
-        console.print(f"written to {options.write}")
-
-
-Rows = list[tuple[str, ...]]
-Result = tuple[str, tuple[str, ...], Rows, str]
 
 
 def constants(options: Bench, console: Console) -> Result:
@@ -124,7 +63,7 @@ def kuhn(options: Bench, console: Console) -> Result:
     rows: Rows = []
     lasts = {}
     for name, (train, config) in recipes.items():
-        runs = [_run(train, config, seed) for seed in range(options.seeds)]
+        runs = [train_once(train, config, seed) for seed in range(options.seeds)]
         for seed, (lines, final) in enumerate(runs):
             console.print(f"  {name} seed {seed}: {figures({**lines[-1], **final})}", highlight=False)
         late = [[line["exploitability"] for line in lines[steps // 2 :]] for lines, _ in runs]
@@ -170,7 +109,7 @@ def leduc(options: Bench, console: Console) -> Result:
         last_pull=0.2,
         magnet_every=0,
     )
-    lines, final = _run(magnetic.train, config, 0, evaluate_every=25)
+    lines, final = train_once(magnetic.train, config, 0, evaluate_every=25)
     measured = [line for line in lines if "nash_conv" in line]
     shown = [measured[len(measured) * n // 6] for n in range(6)]
     rows: Rows = [
@@ -194,23 +133,14 @@ def tic_tac_toe(options: Bench, console: Console) -> Result:
         last_pull=0.02,
         magnet_every=0,
     )
-    lines, final = _run(magnetic.train, config, 0, evaluate_every=100)
+    lines, final = train_once(magnetic.train, config, 0, evaluate_every=100)
     names = ("minimax_regret_mean", "payoff/uniform", "losses/uniform", "forfeits/uniform")
     measured = [*(line for line in lines if "minimax_regret_mean" in line), final]
     rows: Rows = [(str(line["step"]), *(f"{line[name]:.3f}" for name in names)) for line in measured]
     return "Tic-tac-toe, tiny transformer from scratch", ("update", *names), rows, "128 games, both seats."
 
 
-BENCHES: Mapping[str, Callable[[Bench, Console], Result]] = {
-    "constants": constants,
-    "head_to_head": head_to_head,
-    "kuhn": kuhn,
-    "leduc": leduc,
-    "tic_tac_toe": tic_tac_toe,
-}
-
-
-def _run(
+def train_once(
     train: Callable[[Any, Run], Policy], config: Any, seed: int, evaluate_every: int = 1
 ) -> tuple[list[Line], Line]:
     """One training in a temporary folder: its metrics and its last measurement."""
@@ -223,25 +153,3 @@ def _run(
 
 def _mean(values: Sequence[float]) -> str:
     return str(bootstrap_interval(values, seed=0))
-
-
-def _markdown(sheets: Sequence[Sheet], options: Bench) -> str:
-    made = versions()
-    lines = [
-        "# Benchmarks",
-        "",
-        f"Made by `redqueen bench {' '.join(options.names)} --seeds {options.seeds}` with redqueen {made['redqueen']}, "
-        f"torch {made['torch']}, transformers {made['transformers']}, Python {made['python']}, {made['cores']} cores, "
-        f"{made['platform']}. Intervals are 95 % bootstrap intervals of the mean over seeds.",
-    ]
-    for sheet in sheets:
-        lines += [
-            "",
-            f"## {sheet.title}",
-            "",
-            "| " + " | ".join(sheet.headings) + " |",
-            "|" + "---|" * len(sheet.headings),
-        ]
-        lines += ["| " + " | ".join(row) + " |" for row in sheet.rows]
-        lines += ["", f"{sheet.note} {sheet.seconds:.0f} s.".strip()]
-    return "\n".join(lines) + "\n"

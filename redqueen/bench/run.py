@@ -1,0 +1,46 @@
+"""`redqueen bench`: runs comparisons by name, prints their tables and keeps them.
+
+    redqueen bench                      the quick ones (constants, head_to_head, kuhn): some three minutes
+    redqueen bench leduc tic_tac_toe    four to ten minutes each
+    redqueen bench update sampling many_games long_games step     speed: twenty minutes on a quiet machine
+
+Comparisons of methods run on the same seeds and give the 95 % bootstrap interval of the mean. Speeds are ratios
+of medians, measured in turns in one run.
+"""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+
+from redqueen.bench import learning, speed
+from redqueen.bench.sheets import Bench, Benches, Sheet, write
+
+BENCHES: Benches = {
+    "constants": learning.constants,
+    "head_to_head": learning.head_to_head,
+    "kuhn": learning.kuhn,
+    "leduc": learning.leduc,
+    "tic_tac_toe": learning.tic_tac_toe,
+    "update": speed.update,
+    "sampling": speed.sampling,
+    "many_games": speed.many_games,
+    "long_games": speed.long_games,
+    "step": speed.step,
+}
+
+
+def bench(options: Bench, console: Console) -> None:
+    """Runs the named comparisons, prints their tables and writes them if asked."""
+    sheets = []
+    for name in options.names:
+        console.print(f"[bold]{name}[/bold] ...")
+        began = time.perf_counter()
+        title, headings, rows, note = BENCHES[name](options, console)
+        sheets.append(Sheet(name, title, headings, tuple(rows), note, time.perf_counter() - began))
+        console.print(sheets[-1].screen())
+        if options.write is not None:  # at once: a later one may be interrupted
+            write(sheets[-1:], options, options.write)
+    if options.write is not None:
+        console.print(f"written to {options.write}")

@@ -1,0 +1,103 @@
+"""Tables of results, and the page that keeps them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from redqueen.config import Count, Within, unset
+from redqueen.versions import versions
+
+Rows = list[tuple[str, ...]]
+Result = tuple[str, tuple[str, ...], Rows, str]  # title, headings, rows, note
+
+
+@dataclass(frozen=True)
+class Bench:
+    names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="NAME...")] = (
+        "constants",
+        "head_to_head",
+        "kuhn",
+    )
+    """constants, head_to_head, kuhn, leduc, tic_tac_toe; speed: update, sampling, many_games, long_games, step"""
+    seeds: Count = 5
+    """each method is trained with every one of them"""
+    steps: Annotated[int | None, Within(1), unset("INT")] = None
+    """updates of each training; each comparison has its own default"""
+    repeats: Count = 3
+    """of each measurement of speed; the median counts"""
+    write: Annotated[Path | None, unset("PATH")] = None
+    """a Markdown file, such as docs/benchmarks.md, whose tables of the same titles are replaced"""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table of results, and how it was made."""
+
+    name: str
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str
+    seconds: float
+
+    def screen(self) -> Table:
+        table = Table(title=self.title, caption=f"{self.note} {self.seconds:.0f} s".strip())
+        for heading in self.headings:
+            table.add_column(heading)
+        for row in self.rows:
+            table.add_row(*row)
+        return table
+
+    def markdown(self, options: Bench) -> str:
+        lines = [
+            f"## {self.title}",
+            "",
+            "| " + " | ".join(self.headings) + " |",
+            "|" + "---|" * len(self.headings),
+            *("| " + " | ".join(row) + " |" for row in self.rows),
+            "",
+            f"{self.note} {self.seconds:.0f} s.".strip(),
+            f"Made by `redqueen bench {self.name}{_flags(options)}` with {_with()}.",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+Benches = Mapping[str, Callable[[Bench, Console], Result]]
+
+
+def write(sheets: list[Sheet], options: Bench, path: Path) -> None:
+    """Puts the tables into a page: in the place of those with the same titles, or at its end."""
+    page = path.read_text() if path.exists() else "# Benchmarks\n"
+    sections = re.split(r"(?m)^(?=## )", page)
+    for sheet in sheets:
+        text = sheet.markdown(options)
+        old = [number for number, section in enumerate(sections) if section.startswith(f"## {sheet.title}\n")]
+        if old:
+            sections[old[0]] = text
+        else:
+            sections.append(text)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(section.rstrip("\n") + "\n" for section in sections))
+
+
+def _flags(options: Bench) -> str:
+    usual = Bench()
+    given = {"seeds": options.seeds, "repeats": options.repeats, "steps": options.steps}
+    default = {"seeds": usual.seeds, "repeats": usual.repeats, "steps": usual.steps}
+    return "".join(f" --{name} {value}" for name, value in given.items() if value != default[name])
+
+
+def _with() -> str:
+    made = versions()
+    return (
+        f"redqueen {made['redqueen']}, torch {made['torch']}, transformers {made['transformers']}, "
+        f"Python {made['python']}, {made['cores']} cores, {made['platform']}"
+    )

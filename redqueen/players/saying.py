@@ -1,0 +1,92 @@
+"""Replies made of sampled tokens: what was thought, what was done, and what the words were held to.
+
+Pure arithmetic on token ids and log-probabilities, so every player that samples tokens says the same
+with them, whichever engine rated them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from redqueen.chance import pick, uniform
+from redqueen.players.chat_format import ChatFormat
+from redqueen.protocols import AnswerFormat
+from redqueen.types import Ask, RedQueenError, Reply
+
+
+@dataclass(frozen=True)
+class Mind:
+    """What a player would say to one prompt with K listed replies."""
+
+    prompt: np.ndarray  # [P]
+    replies: tuple[tuple[int, ...], ...]  # [K] token ids, each with the end of the turn
+    logprobs: tuple[np.ndarray, ...]  # [K] arrays [R]; zeros where the token was forced
+    probabilities: tuple[float, ...]  # [K]
+    _said: dict[tuple[str, str, int], Reply] = field(default_factory=dict, repr=False)  # what was said already
+
+    @staticmethod
+    def of(prompt: np.ndarray, replies: tuple[tuple[int, ...], ...], logprobs: tuple[np.ndarray, ...]) -> Mind:
+        chances = np.exp([float(row.sum()) for row in logprobs])
+        return Mind(prompt, replies, logprobs, tuple((chances / chances.sum()).tolist()))
+
+    def reply(self, choice: int, text: str, player: str, version: int) -> Reply:
+        """The reply that takes this choice; thousands of games share one."""
+        key = (text, player, version)
+        said = self._said.get(key)
+        if said is None:
+            said = self._said[key] = Reply(
+                text=text,
+                player=player,
+                version=version,
+                prompt_tokens=self.prompt,
+                tokens=np.array(self.replies[choice], dtype=np.int64),
+                logprobs=self.logprobs[choice],
+                legal_tokens=self.replies,
+            )
+        return said
+
+
+@dataclass(frozen=True)
+class Voice:
+    """Who speaks, and how its words are read."""
+
+    name: str
+    version: int
+    chat: ChatFormat
+    answer: AnswerFormat | None = None  # None takes the whole text as the action
+
+    def choose(self, ask: Ask, mind: Mind) -> Reply:
+        """One of the listed replies, drawn with the ask's seed."""
+        choice = pick(mind.probabilities, uniform(ask.seed))
+        return mind.reply(choice, ask.choices[choice], self.name, self.version)
+
+    def say(
+        self, ask: Ask, prompt: np.ndarray, tokens: Sequence[int], logprobs: Sequence[float], truncated: bool
+    ) -> Reply:
+        """Free text, [R] tokens with the closing one, searched for the action."""
+        text = self.chat.decode(tokens)
+        thought, action = self.answer.parse(text, ask.choices) if self.answer else ("", text.strip())
+        if truncated and self.answer:
+            thought, action = text, ""  # an answer that ran out of room is no answer
+        return Reply(
+            text=action,
+            player=self.name,
+            version=self.version,
+            prompt_tokens=prompt,
+            tokens=np.array(tokens, dtype=np.int64),
+            logprobs=np.array(logprobs, dtype=np.float64),
+            thought=thought,
+            truncated=truncated,
+            malformed=not action,
+        )
+
+
+def listed_replies(chat: ChatFormat, choices: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """[K] the tokens of each legal reply. Raises RedQueenError where two of them are the same tokens."""
+    replies = tuple(chat.reply_tokens(choice) for choice in choices)
+    if len(set(replies)) < len(replies):
+        raise RedQueenError(f"two of the legal replies {tuple(choices)} are the same tokens for this model")
+    return replies

@@ -1,0 +1,264 @@
+"""Who looks at whom: attention over the nodes of a trie, through transformers' attention interface.
+
+The nodes to be computed are cut into blocks of neighbours, and each block looks only at the paths
+that lead to it. A prompt of 6 tokens with three replies of 2, in blocks of at most 4:
+
+    nodes    p p p p | p p a a | b b c c          blocks    queries      keys
+              0 1 2 3   4 5 6 7   8 9 .. 11                 0 1 2 3      0 1 2 3
+                                                            4 5 6 7      0 1 2 3 4 5 6 7
+                                                            8 9 10 11    0 1 2 3 4 5 8 9 10 11
+
+So a group of replies costs its prompt's length for each reply, not the square of everything, and
+no block is larger than it must be. Keys are taken by number, from the nodes themselves (training)
+or from a store that remembers earlier passes (sampling). Query heads that share a key head lie
+side by side as more queries of it, so keys and values are never copied for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from redqueen.players.transformer.trie import Run
+from redqueen.types import RedQueenError
+
+NAME = "redqueen"
+BLOCK = 64  # queries: below it the products are too small for the machine, above it replies look at one another in vain
+KINDS = {"full_attention", "sliding_attention", "attention"}  # of layers, as transformers calls them
+
+
+class Attend(Protocol):
+    """What stands where a model attends: queries [n, Hq, d] and the keys and values [n, Hkv, d] of the
+    same nodes -> [n, Hq, d]."""
+
+    def __call__(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
+    ) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """b blocks of at most m queries that look at w keys or fewer."""
+
+    queries: Tensor  # [b, m] int, which of the n queries; where a block is shorter, any
+    keys: Tensor  # [b, w] int
+    distances: Tensor  # [b, m, w] int, how far back the key lies on the query's path; -1 where it is not on it
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Who looks at whom among n queries."""
+
+    blocks: tuple[Blocks, ...]
+    places: Tensor  # [n] int, where the answer to each query stands among those of all blocks
+    _biases: dict[tuple[int, int | None, torch.dtype], list[Tensor]] = field(
+        default_factory=dict
+    )  # equal in all layers
+
+    def attend(self, query: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None) -> Tensor:
+        """[n, Hq, d] from queries [n, Hq, d] and all keys and values [N, Hkv, d] there are."""
+        heads, key_heads, width = query.shape[1], keys.shape[1], query.shape[2]
+        shared = heads // key_heads
+        biases = self._biases.get((shared, window, query.dtype))
+        if biases is None:
+            biases = [_bias(part.distances, shared, window, query.dtype) for part in self.blocks]
+            self._biases[shared, window, query.dtype] = biases
+        answers = []
+        for part, bias in zip(self.blocks, biases, strict=True):
+            count, size = part.queries.shape
+            asked = _take(query, part.queries).view(count, size, key_heads, shared, width)
+            asked = asked.permute(0, 2, 3, 1, 4).reshape(count, key_heads, shared * size, width)
+            answer = scaled_dot_product_attention(
+                asked,
+                _take(keys, part.keys).transpose(1, 2),
+                _take(values, part.keys).transpose(1, 2),
+                attn_mask=bias,
+                scale=scale,
+            )
+            answer = answer.view(count, key_heads, shared, size, width).permute(0, 3, 1, 2, 4)
+            answers.append(answer.reshape(count * size, heads, width))
+        return _take(torch.cat(answers), self.places)
+
+
+def _take(rows: Tensor, numbers: Tensor) -> Tensor:
+    """rows[numbers], whose gradient `index_select` adds up some twenty times as fast as indexing on a CPU."""
+    return rows.index_select(0, numbers.flatten()).view(*numbers.shape, *rows.shape[1:])
+
+
+def _bias(distances: Tensor, shared: int, window: int | None, dtype: torch.dtype) -> Tensor:
+    """[b, 1, shared * m, w], 0 where a query sees a key and the lowest number elsewhere."""
+    count, size, width = distances.shape
+    sees = distances >= 0
+    if window is not None:
+        sees &= distances < window
+    bias = torch.zeros(count, 1, size, width, dtype=dtype, device=distances.device)
+    bias.masked_fill_(~sees[:, None], torch.finfo(dtype).min)
+    return bias.expand(count, shared, size, width).reshape(count, 1, shared * size, width)
+
+
+def pattern(runs: Sequence[Run], device: torch.device) -> Pattern:
+    """Who looks at whom where the queries are the new nodes of the runs, one run after the other."""
+    first = 0
+    pieces = []
+    for run in runs:
+        for start in range(run.start, run.end, BLOCK):
+            end = min(start + BLOCK, run.end)
+            pieces.append(_Piece(first, run.path[:end], start))
+            first += end - start
+    blocks = _grouped(pieces)
+    parts, places = [], np.zeros(first, dtype=np.int64)
+    done = 0
+    for bucket in _alike(blocks):
+        size, width = max(block.size for block in bucket), max(len(block.keys) for block in bucket)
+        queries = np.zeros((len(bucket), size), dtype=np.int64)
+        keys = np.zeros((len(bucket), width), dtype=np.int64)
+        distances = np.full((len(bucket), size, width), -1, dtype=np.int64)
+        distances[:, :, 0] = 0  # a query that pads looks at something, lest its softmax be empty
+        for number, block in enumerate(bucket):
+            keys[number, : len(block.keys)] = block.keys
+            queries[number, : block.size] = block.queries
+            distances[number, : block.size, : len(block.keys)] = block.distances()
+            distances[number, : block.size, len(block.keys) :] = -1
+            places[block.queries] = done + number * size + np.arange(block.size)
+        done += len(bucket) * size
+        parts.append(Blocks(_on(queries, device), _on(keys, device), _on(distances, device)))
+    return Pattern(tuple(parts), _on(places, device))
+
+
+def _on(array: np.ndarray, device: torch.device) -> Tensor:
+    return torch.from_numpy(array).to(device)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """At most BLOCK neighbours on one path, numbered from `first` among the queries."""
+
+    first: int
+    path: np.ndarray  # [end] int
+    start: int
+
+    @property
+    def size(self) -> int:
+        return len(self.path) - self.start
+
+
+@dataclass(frozen=True)
+class _Block:
+    pieces: tuple[_Piece, ...]
+    keys: np.ndarray  # sorted
+
+    @property
+    def size(self) -> int:
+        return sum(piece.size for piece in self.pieces)
+
+    @property
+    def queries(self) -> np.ndarray:
+        return np.concatenate([np.arange(piece.first, piece.first + piece.size) for piece in self.pieces])
+
+    def distances(self) -> np.ndarray:
+        """[size, keys]"""
+        rows = []
+        for piece in self.pieces:
+            depths = np.full(len(self.keys), len(piece.path) + 1)
+            depths[np.searchsorted(self.keys, piece.path)] = np.arange(len(piece.path))
+            rows.append(np.arange(piece.start, len(piece.path))[:, None] - depths)
+        distances: np.ndarray = np.maximum(np.concatenate(rows), -1)
+        return distances
+
+
+def _grouped(pieces: Sequence[_Piece]) -> list[_Block]:
+    """Neighbouring pieces together where they fit and look at nearly the same keys."""
+    blocks: list[_Block] = []
+    for piece in pieces:
+        keys = np.sort(piece.path)
+        if blocks and blocks[-1].size + piece.size <= BLOCK:
+            union = np.union1d(blocks[-1].keys, keys)
+            if len(union) <= BLOCK // 2 + 1.25 * max(len(blocks[-1].keys), len(keys)):
+                blocks[-1] = _Block((*blocks[-1].pieces, piece), union)
+                continue
+        blocks.append(_Block((piece,), keys))
+    return blocks
+
+
+def _alike(blocks: Sequence[_Block]) -> list[list[_Block]]:
+    """Blocks of nearly one size together, so that little is padded."""
+    buckets: list[list[_Block]] = []
+    for block in sorted(blocks, key=lambda block: (len(block.keys), block.size)):
+        if buckets and len(block.keys) <= BLOCK + 1.25 * len(buckets[-1][0].keys):
+            buckets[-1].append(block)
+        else:
+            buckets.append([block])
+    return buckets
+
+
+@dataclass(frozen=True)
+class Within:
+    """Attention of a pass over a whole trie: keys and values are those of the pass itself."""
+
+    pattern: Pattern
+
+    def __call__(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        return self.pattern.attend(query, key, value, scale, window)
+
+
+def install(model: Any) -> None:
+    """Makes a transformers model attend through `Attend` where one is passed, and as usual elsewhere.
+    Raises RedQueenError for a model that does not use the attention interface, or not in every layer."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    AttentionInterface.register(NAME, _attention)
+    AttentionMaskInterface.register(NAME, sdpa_mask)
+    if not model._can_set_attn_implementation():  # transformers would only warn
+        raise RedQueenError(
+            f"the model {type(model).__name__} does not let its attention be chosen: use one that does, "
+            "such as Llama, Qwen, Mistral, Gemma 3, Phi or GPT-2"
+        )
+    kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or ()) - KINDS
+    if kinds:  # a state that passes from token to token would take one reply for the beginning of the next
+        raise RedQueenError(
+            f"the model {type(model).__name__} has layers of the kind {', '.join(sorted(kinds))}: use one in which "
+            "every layer attends to all tokens before it, or to a window of them"
+        )
+    model.set_attn_implementation(NAME)
+
+
+def _attention(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    attend: Attend | None = None,
+    **rest: Any,
+) -> tuple[Tensor, None]:
+    """The function that transformers calls in every layer, with [1, H, n, d] and back [1, n, H, d]."""
+    if attend is None:
+        from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **rest
+        )
+    for name in ("softcap", "s_aux", "position_bias"):
+        if rest.get(name) is not None:
+            raise RedQueenError(f"the attention of {type(module).__name__} has a {name}, which is not supported here")
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    answer = attend(
+        module.layer_idx,
+        query[0].transpose(0, 1),
+        key[0].transpose(0, 1),
+        value[0].transpose(0, 1),
+        scale,
+        rest.get("sliding_window"),
+    )
+    return answer[None], None

@@ -1,0 +1,173 @@
+"""Running a causal language model over chosen tokens: hidden states at nodes, and logits from them.
+
+Body and head are run apart, so that logits are made only where they are wanted. Everything goes
+through the model's own modules; only where to look (`Attend`) comes from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from redqueen.players.transformer.attention import Attend, Within, install, pattern
+from redqueen.players.transformer.trie import merge
+from redqueen.types import RedQueenError
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class States:
+    """Last hidden states at the wanted places of some rows; places with the same tokens before them share one."""
+
+    hidden: Tensor  # [n, H]
+    numbers: list[int]  # for each wanted place, row by row, which of the n is its own
+
+
+class Forward:
+    """A causal model of transformers, under LoRA or not, as two functions over n nodes."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        causal = model.get_base_model() if _under_adapter(model) else model
+        install(causal)
+        config = causal.config.get_text_config()
+        self.vocabulary = int(config.vocab_size)
+        self.width = int(config.hidden_size)
+        self.node_bytes = _node_bytes(config, causal.dtype)
+        self._decoder = causal.get_decoder()
+        self._head = causal.get_output_embeddings()
+        self._softcap = _number(config, "final_logit_softcapping")
+        self._factor = (_number(config, "logit_scale") or 1.0) / (_number(config, "logits_scaling") or 1.0)
+        self._wearer = _Wearer(model)
+        self._check(causal)
+
+    @property
+    def device(self) -> torch.device:
+        return self._model.device  # type: ignore[no-any-return]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._model.dtype  # type: ignore[no-any-return]
+
+    def hidden(self, tokens: Sequence[int] | Tensor, depths: Sequence[int] | Tensor, attend: Attend) -> Tensor:
+        """[n, H] after the last layer."""
+        device = self.device
+        output = self._decoder(
+            input_ids=torch.as_tensor(tokens, device=device)[None],
+            position_ids=torch.as_tensor(depths, device=device)[None],
+            # of four axes, so transformers makes none of its own; `attend` knows who looks at whom
+            attention_mask=torch.zeros(1, 1, 1, 1, dtype=self.dtype, device=device),
+            use_cache=False,
+            attend=attend,
+        )
+        return output.last_hidden_state[0]  # type: ignore[no-any-return]
+
+    def over(self, rows: Sequence[tuple[int, ...]], wanted: Sequence[Sequence[int]]) -> States:
+        """The states after the wanted places of each row, from one pass over the trie of the rows."""
+        trie, runs = merge(rows)
+        nodes = np.concatenate([run.path[list(places)] for run, places in zip(runs, wanted, strict=True)])
+        distinct, numbers = np.unique(nodes, return_inverse=True)
+        hidden = self.hidden(trie.tokens, trie.depths, Within(pattern(runs, self.device)))
+        return States(hidden[torch.from_numpy(distinct).to(self.device)], numbers.tolist())
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[n, V] from hidden states [n, H]."""
+        logits: Tensor = self._head(hidden)
+        if self._factor != 1.0:
+            logits = logits * self._factor
+        if self._softcap:
+            logits = self._softcap * torch.tanh(logits / self._softcap)
+        return logits
+
+    def wearing(self, weights: Mapping[str, Tensor] | None, run: Callable[[], Found]) -> Found:
+        """What `run` gives with these weights in the place of the model's own."""
+        with _fastest_products():
+            if weights is None:
+                return run()
+            worn = {f"model.{name}": value for name, value in weights.items()}
+            return torch.func.functional_call(self._wearer, worn, (run,))  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def _check(self, causal: Any) -> None:
+        """That head and body together are the whole model, and that rows which part do not see each other."""
+        rows = [(1, 2, 3), (1, 4, 3)]
+        states = self.over(rows, [(0, 1, 2)] * len(rows))
+        ours = self.logits(states.hidden[states.numbers])
+        theirs = causal(input_ids=torch.tensor(rows, device=self.device), use_cache=False).logits.flatten(0, 1)
+        scale = float(theirs.abs().max()) + 1e-6
+        if float((ours - theirs).abs().max()) > 0.05 * scale:
+            raise RedQueenError(
+                f"{type(causal).__name__} computes its logits in a way that is not known here: use a model whose "
+                "logits are a linear layer on the last hidden state, at most scaled and soft-capped, and whose tokens "
+                "meet in its attention only"
+            )
+
+
+class _Wearer(nn.Module):
+    """Runs a function while `functional_call` has put other weights on the model."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, run: Callable[[], Found]) -> Found:
+        return run()
+
+
+@contextmanager
+def _fastest_products() -> Iterator[None]:
+    """On a CPU torch can take float32 products from two libraries. oneDNN, which on some processors is twice as
+    fast, is only used where lower precision is allowed; it is allowed here if oneDNN then does not lower it."""
+    if not _onednn_keeps_float32():
+        yield
+        return
+    matmul = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+    before = matmul.fp32_precision
+    matmul.fp32_precision = "bf16"
+    try:
+        yield
+    finally:
+        matmul.fp32_precision = before
+
+
+@cache
+def _onednn_keeps_float32() -> bool:
+    """Tried out: products of 512 terms come out near 1e-5 in float32 and near 1e-1 in bfloat16."""
+    backend = getattr(torch.backends.mkldnn, "matmul", None)  # since torch 2.9
+    if backend is None or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return False
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randn(64, 512, generator=generator) for _ in range(2))
+    before = backend.fp32_precision
+    backend.fp32_precision = "bf16"
+    try:
+        error = (left @ right.t()).double() - left.double() @ right.double().t()
+    finally:
+        backend.fp32_precision = before
+    return float(error.abs().max()) < 1e-3
+
+
+def _under_adapter(model: Any) -> bool:
+    from peft import PeftModel
+
+    return isinstance(model, PeftModel)
+
+
+def _node_bytes(config: Any, dtype: torch.dtype) -> int:
+    """What the keys and values of one token take."""
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return int(2 * config.num_hidden_layers * heads * width * dtype.itemsize)
+
+
+def _number(config: Any, name: str) -> float | None:
+    value = getattr(config, name, None)
+    return None if value is None else float(value)

@@ -1,0 +1,180 @@
+"""Keys and values that are remembered, so that what was read once is not read again.
+
+A store holds the keys and values of every node of a growing trie. A prompt that begins as an
+earlier one did, or goes on where a seat's last turn ended, is read only from where it is new:
+
+    turn 1     rules . hand . | raise                    reads 4 nodes, says 1
+    turn 2     rules . hand . raise . they call . |      reads 5 nodes: the rest is in the store
+    another    rules . hand' . |                         reads 2 nodes
+
+The store has a budget of nodes. When it is full, it forgets the rows that were used least recently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from redqueen.players.transformer.attention import Pattern, pattern
+from redqueen.players.transformer.forward import Forward, States
+from redqueen.players.transformer.trie import Run, Trie, merge
+
+PASS = 2048  # nodes read at once: enough to keep the machine busy
+
+
+class KeyValueStore:
+    """Keys and values by node, for one set of weights. `budget` is the most nodes it holds, unless the
+    rows of one call are more."""
+
+    def __init__(self, forward: Forward, budget: int) -> None:
+        self.budget = budget
+        self.keys: list[Tensor] = []  # [layers] of [capacity, Hkv, d]
+        self.values: list[Tensor] = []
+        self._forward = forward
+        self._trie = Trie()
+        self._rows: dict[int, tuple[int, ...]] = {}  # last node -> its row, the least recently used first
+
+    def __len__(self) -> int:
+        return len(self._trie)
+
+    def forget(self) -> None:
+        """All of it, and the memory that it took."""
+        self._trie, self._rows = Trie(), {}
+        self.keys, self.values = [], []
+
+    def read(self, rows: Sequence[tuple[int, ...]], wanted: Sequence[Sequence[int]]) -> States:
+        """The states after the wanted places of each row. What the store does not hold is computed and remembered."""
+        self._make_room(rows)
+        runs = [self._add(row) for row in rows]
+        asked = [run.path[list(places)].tolist() for run, places in zip(runs, wanted, strict=True)]
+        distinct = {node for nodes in asked for node in nodes}
+        numbers: dict[int, int] = {}  # wanted node -> which of the states
+        states = []
+        for part in _passes(list(_queries(runs, wanted))):
+            nodes = np.concatenate([run.path[run.start : run.end] for run in part])
+            hidden = self._forward.hidden(
+                [self._trie.tokens[node] for node in nodes],
+                [self._trie.depths[node] for node in nodes],
+                _Reading(self, self._on_device(nodes), pattern(part, self._forward.device)),
+            )
+            kept = [place for place, node in enumerate(nodes.tolist()) if node in distinct]
+            numbers.update({int(nodes[place]): len(numbers) + number for number, place in enumerate(kept)})
+            states.append(hidden[kept])
+        hidden = torch.cat(states) if states else torch.zeros(0, 0)
+        return States(hidden, [numbers[node] for nodes in asked for node in nodes])
+
+    def path(self, row: tuple[int, ...]) -> np.ndarray:
+        """[length] int, the nodes of a row that was read."""
+        return self._trie.add(row).path
+
+    def remember(self, row: tuple[int, ...], keys: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+        """Adds the end of a row whose keys and values, [layers] of [m, Hkv, d], were computed elsewhere; nothing
+        where there is no room."""
+        if not keys or len(self) + len(keys[0]) > self.budget:
+            return
+        run = self._add(row)
+        new = run.end - run.start
+        if new:
+            slots = self._on_device(run.path[run.start :])
+            for layer, (key, value) in enumerate(zip(keys, values, strict=True)):
+                self.write(layer, slots, key[-new:], value[-new:])
+
+    def write(self, layer: int, nodes: Tensor, key: Tensor, value: Tensor) -> None:
+        """Keys and values [n, Hkv, d] of nodes, [n] int."""
+        if layer == len(self.keys):
+            self.keys.append(key.new_empty(0, *key.shape[1:]))
+            self.values.append(value.new_empty(0, *value.shape[1:]))
+        for kept, new in ((self.keys, key), (self.values, value)):
+            if len(kept[layer]) < len(self):
+                room = kept[layer].new_empty(max(len(self), 2 * len(kept[layer])), *new.shape[1:])
+                room[: len(kept[layer])] = kept[layer]
+                kept[layer] = room
+            kept[layer][nodes] = new
+
+    def _on_device(self, nodes: np.ndarray) -> Tensor:
+        return torch.from_numpy(nodes).to(self._forward.device)
+
+    def _add(self, row: tuple[int, ...]) -> Run:
+        run = self._trie.add(row)
+        if row:
+            last = int(run.path[-1])
+            self._rows.pop(last, None)
+            self._rows[last] = row
+        return run
+
+    def _make_room(self, rows: Sequence[tuple[int, ...]]) -> None:
+        """Where the rows would not fit: keeps what they begin with, and of the rest the rows used last, up to
+        half the budget and not beyond what the rows leave of it."""
+        known = [self._trie.known(row) for row in rows]
+        if len(self) + sum(map(len, rows)) - sum(known) <= self.budget:  # new tokens that rows share count twice
+            return
+        held = [row[:length] for row, length in zip(rows, known, strict=True)]
+        kept, _ = merge(held)
+        new = len(merge(rows)[0]) - len(kept)
+        if len(self) + new <= self.budget:
+            return
+        room = min(self.budget // 2, self.budget - new)
+        for row in reversed(self._rows.values()):
+            if len(kept) + len(row) - kept.known(row) > room:
+                break
+            kept.add(row)
+            held.append(row)
+        nodes = np.zeros(len(kept), dtype=np.int64)  # new node -> old node
+        for row in held:
+            nodes[kept.add(row).path] = self._trie.add(row).path
+        slots = self._on_device(nodes)
+        self.keys = [layer[slots] for layer in self.keys]
+        self.values = [layer[slots] for layer in self.values]
+        self._trie = kept
+        self._rows = {int(kept.add(row).path[-1]): row for row in reversed(held) if row}
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Attention of a pass that adds nodes to a store and looks at all that is there."""
+
+    store: KeyValueStore
+    nodes: Tensor  # [n] int
+    pattern: Pattern
+
+    def __call__(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        self.store.write(layer, self.nodes, key, value)
+        return self.pattern.attend(query, self.store.keys[layer], self.store.values[layer], scale, window)
+
+
+def _queries(runs: Sequence[Run], wanted: Sequence[Sequence[int]]) -> Iterator[Run]:
+    """What must be computed: wanted places that are in the store already, one by one, and all that is new."""
+    seen: set[int] = set()
+    for run, places in zip(runs, wanted, strict=True):
+        for place in places:
+            node = int(run.path[place])
+            if place < run.start and node not in seen:
+                seen.add(node)
+                yield Run(run.path[: place + 1], place, place + 1)
+        if run.start < run.end:
+            seen.update(run.path[run.start : run.end].tolist())
+            yield run
+
+
+def _passes(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """Runs in their order, at most PASS nodes at a time."""
+    part: list[Run] = []
+    room = PASS
+    for run in runs:
+        start = run.start
+        while start < run.end:
+            end = min(run.end, start + room)
+            part.append(Run(run.path[:end], start, end))
+            room -= end - start
+            start = end
+            if not room:
+                yield part
+                part, room = [], PASS
+    if part:
+        yield part

@@ -1,0 +1,80 @@
+"""AdamW over weights of any precision: where they are kept in fewer bits, float32 masters take the steps.
+
+A step of size 1e-4 on a weight near 1 is lost in bfloat16, whose numbers are 1/128 apart there, and so
+are small gradients beside a large sum. Gradients of micro-batches are added up in float32, the masters
+move, and the weights are the masters rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+
+import torch
+from torch import Tensor
+
+from redqueen.protocols import State
+
+
+class Optimizer:
+    """AdamW (Loshchilov and Hutter, 2019) with clipping of the whole gradient's norm."""
+
+    def __init__(
+        self, weights: Mapping[str, Tensor], betas: tuple[float, float], weight_decay: float, max_grad_norm: float
+    ) -> None:
+        self._weights = weights
+        self._max_grad_norm = max_grad_norm
+        self._masters = {
+            key: value.detach().float().requires_grad_()
+            for key, value in weights.items()
+            if value.dtype != torch.float32
+        }
+        moving = [self._masters.get(key, value) for key, value in weights.items()]
+        self._adamw = torch.optim.AdamW(moving, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
+
+    def collect(self) -> None:
+        """Adds the gradients of a micro-batch to those before."""
+        for key, master in self._masters.items():
+            weight = self._weights[key]
+            if weight.grad is not None:
+                gradient = weight.grad.float()
+                master.grad = gradient if master.grad is None else master.grad.add_(gradient)
+                weight.grad = None
+
+    def step(self, learning_rate: float) -> float:
+        """Moves the weights by what was collected, forgets it, and returns its norm before clipping. Where the norm
+        is not finite, nothing moves."""
+        (group,) = self._adamw.param_groups
+        for weight in group["params"]:
+            if weight.grad is None:  # nothing spoke for it: the moments still fade and the step they ask for is taken
+                weight.grad = torch.zeros_like(weight)
+        norm = torch.nn.utils.clip_grad_norm_(group["params"], self._max_grad_norm)
+        if torch.isfinite(norm):
+            group["lr"] = learning_rate
+            self._adamw.step()
+            self._round()
+        self.clear()
+        return float(norm)
+
+    def clear(self) -> None:
+        """Forgets the gradients."""
+        self._adamw.zero_grad(set_to_none=True)
+        for weight in self._weights.values():
+            weight.grad = None
+
+    def state(self) -> State:
+        masters = {key: value.detach().clone() for key, value in self._masters.items()}
+        return {"adamw": deepcopy(self._adamw.state_dict()), "masters": masters}
+
+    def restore(self, state: State) -> None:
+        """Takes back the moments and the masters; the weights follow the masters."""
+        self._adamw.load_state_dict(deepcopy(dict(state["adamw"])))  # it would keep the very tensors
+        with torch.no_grad():
+            for key, master in self._masters.items():
+                master.copy_(state["masters"][key])
+        self._round()
+
+    @torch.no_grad()
+    def _round(self) -> None:
+        for key, master in self._masters.items():
+            self._weights[key].copy_(master)

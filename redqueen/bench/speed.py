@@ -110,7 +110,7 @@ def sampling(options: Bench, console: Console) -> Result:
 
 
 def _say(policy: TransformerPolicy, asks: list[Ask]) -> None:
-    policy._forget()
+    policy.forget()
     policy.reply(asks)
 
 
@@ -138,17 +138,17 @@ def _decoding(
     ours: list[float] = []
 
     def grow() -> None:
-        policy._forget()
+        policy.forget()
         sayings = [Saying(tuple(policy.format.prompt(asked).tolist()), asked.seed) for asked in asks]
         with torch.inference_mode():
-            choir = Choir(policy._forward, policy._store, sayings, policy.manner)
+            choir = Choir(policy.forward, policy.store, sayings, policy.manner)
             began = time.perf_counter()
             while choir.sayings:
                 choir.step()
         ours.append((time.perf_counter() - began) / (REPLY - 1))
 
     for _ in range(repeats):
-        policy._forward.wearing(None, grow)
+        policy.forward.wearing(None, grow)
     one, all_of_it = in_turns(repeats, partial(_generate, model, inputs, 1), partial(_generate, model, inputs, REPLY))
     return median(ours), (all_of_it - one) / (REPLY - 1)
 
@@ -202,9 +202,9 @@ def _written(policy: TransformerPolicy, asks: list[Ask]) -> Batch:
 
 def _backward(policy: TransformerPolicy, batch: Batch) -> None:
     for part in parts_of(batch, 1024):
-        likelihoods = policy._rate(part, 0, batch.tokens.shape[1])
+        likelihoods = policy.rate(part, 0, batch.tokens.shape[1])
         weights = batch.loss_weights[part.rows] * batch.advantages[part.rows]
-        policy._forward.wearing(None, (-(weights * likelihoods.logprobs).sum()).backward)
+        policy.forward.wearing(None, (-(weights * likelihoods.logprobs).sum()).backward)
     for value in policy.trainable.values():
         value.grad = None
 
@@ -240,7 +240,7 @@ def _product_rate(policy: TransformerPolicy, dtype: torch.dtype) -> float:
         for _ in range(20):
             torch.nn.functional.linear(left, right)
 
-    (seconds,) = in_turns(5, lambda: policy._forward.wearing(None, product))
+    (seconds,) = in_turns(5, lambda: policy.forward.wearing(None, product))
     return 20 * 2 * 1744 * 576 * 1536 / seconds
 
 
@@ -290,7 +290,7 @@ def long_games(options: Bench, console: Console) -> Result:
     policy = speaker("bfloat16")
 
     def talk(turns: int) -> None:
-        policy._forget()
+        policy.forget()
         game = Dialogue(turns)
         play([Match(game, task, {"writer": policy}, seed=0) for task in game.tasks()], Random(0))
 

@@ -90,10 +90,10 @@ class TransformerPolicy:
         self.format = ChatFormat(loaded.tokenizer, system, instruction, raw)
         stops = frozenset({self.format.end, int(loaded.tokenizer.eos_token_id)})
         self.manner = Manner(stops, max_completion_length, temperature)
-        self._forward = Forward(loaded.model)
+        self.forward = Forward(loaded.model)
         # half for what is remembered, half for what growing replies hold beside it
-        self._nodes = max(1, int(cache_gigabytes * 2**29) // self._forward.node_bytes)
-        self._store = KeyValueStore(self._forward, self._nodes)
+        self._nodes = max(1, int(cache_gigabytes * 2**29) // self.forward.node_bytes)
+        self.store = KeyValueStore(self.forward, self._nodes)
         self.trainable = {key: value for key, value in loaded.model.named_parameters() if value.requires_grad}
         self._frozen: dict[str, Tensor] | None = None  # the weights of a frozen copy
         self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm)
@@ -130,7 +130,7 @@ class TransformerPolicy:
     @property
     def width(self) -> int:
         """H, the size of the model's last hidden state."""
-        return self._forward.width
+        return self.forward.width
 
     def features(self, prompts: Sequence[np.ndarray]) -> Tensor:
         """[n, H] float32 on the CPU: the last hidden state at the end of each prompt ([P] int each), without
@@ -144,12 +144,12 @@ class TransformerPolicy:
 
         def read() -> None:
             for part in cut(distinct, self._nodes):
-                states = self._store.read([distinct[n] for n in part], [(len(distinct[n]) - 1,) for n in part])
+                states = self.store.read([distinct[n] for n in part], [(len(distinct[n]) - 1,) for n in part])
                 for number, state in zip(part, states.hidden[states.numbers].float().cpu(), strict=True):
                     found[distinct[number]] = state
 
         with torch.inference_mode():
-            self._forward.wearing(self._frozen, read)
+            self.forward.wearing(self._frozen, read)
         features = torch.stack([found[row] for row in rows]) if rows else torch.zeros(0, self.width)
         return features.clone()  # what inference mode made may not be learned from
 
@@ -160,7 +160,7 @@ class TransformerPolicy:
         resumed run must not depend on what its opponents were asked before it was killed.
         """
         if self._thought_at != self._clock.now:
-            self._forget()
+            self.forget()
 
     def _think(self, asks: Sequence[Ask]) -> list[Mind]:
         """The minds for these asks; those not known yet are computed together, equal prompts once."""
@@ -203,7 +203,7 @@ class TransformerPolicy:
         for part in cut([query.needed for query in queries], self._nodes):
             chosen = [queries[number] for number in part]
             with torch.inference_mode():
-                rating = self._rating(self._store.read, chosen).logprobs.double().cpu().numpy()
+                rating = self._rating(self.store.read, chosen).logprobs.double().cpu().numpy()
             ends = np.cumsum([len(query.targets) for query in chosen])
             for number, values in zip(part, np.split(rating, ends[:-1]), strict=True):
                 answers[number] = values
@@ -214,14 +214,14 @@ class TransformerPolicy:
             return []
         self._recall()
         rows = [tuple(prompt.tolist()) for prompt in prompts]
-        return self._forward.wearing(self._frozen, lambda: sample(self._forward, self._store, rows, seeds, self.manner))
+        return self.forward.wearing(self._frozen, lambda: sample(self.forward, self.store, rows, seeds, self.manner))
 
     # Learning
 
     def likelihoods(self, batch: Batch) -> Likelihoods:
         width = batch.tokens.shape[1]
         with torch.no_grad():
-            parts = [(part.rows, self._rate(part, 0, width)) for part in parts_of(batch, self._budget)]
+            parts = [(part.rows, self.rate(part, 0, width)) for part in parts_of(batch, self._budget)]
         return assemble(parts, batch)
 
     def update(self, batch: Batch, objective: Objective) -> Metrics:
@@ -233,7 +233,7 @@ class TransformerPolicy:
         self._clock.now += 1
         if not len(batch):
             return {"loss": 0.0, "gradient_norm": 0.0}
-        self._forget()
+        self.forget()
         self._optimizer.clear()
         whole, dropped = batch, {}
         if silent_without_advantage(objective):
@@ -247,14 +247,14 @@ class TransformerPolicy:
         batch = without_opening(batch, start)  # the arithmetic below runs over all columns that are left
         for part in parts:
             rows = take(batch, part.rows) if len(parts) > 1 else batch
-            likelihoods = self._rate(part, start, width)
+            likelihoods = self.rate(part, start, width)
             mismatch.observe(likelihoods, rows, self.version)
             loss, metrics = objective(likelihoods, rows)
             if not torch.isfinite(loss):
                 self._optimizer.clear()
                 raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", whole)
             if loss.requires_grad:  # a part without own words has nothing to learn from
-                self._forward.wearing(None, loss.backward)
+                self.forward.wearing(None, loss.backward)
             self._optimizer.collect()
             totals["loss"] += loss.item()
             for key, value in metrics.items():
@@ -265,21 +265,21 @@ class TransformerPolicy:
         self.version += 1
         return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped}
 
-    def _rate(self, part: Part, start: int, end: int) -> Likelihoods:
+    def rate(self, part: Part, start: int, end: int) -> Likelihoods:
         """The columns from `start` to `end` of some rows; distinct rows are rated once."""
-        return hand_out(self._rating(self._forward.over, part.queries), part, start, end)
+        return hand_out(self._rating(self.forward.over, part.queries), part, start, end)
 
     def _rating(self, body: Body, queries: Sequence[Query]) -> Rating:
-        chunk = max(16, LOGITS // self._forward.vocabulary)
-        return self._forward.wearing(
-            self._frozen, lambda: rate(body, self._forward.logits, queries, self.temperature, chunk)
+        chunk = max(16, LOGITS // self.forward.vocabulary)
+        return self.forward.wearing(
+            self._frozen, lambda: rate(body, self.forward.logits, queries, self.temperature, chunk)
         )
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         self._thought_at = self._clock.now
         self._minds.clear()
         self._keys.clear()
-        self._store.forget()
+        self.store.forget()
 
     # Remembering
 
@@ -289,7 +289,7 @@ class TransformerPolicy:
         copy.name = f"{self.name.split('@')[0]}@{self.version}"
         copy._frozen = {key: value.detach().clone() for key, value in self._weights().items()}
         copy._minds, copy._keys = {}, {}
-        copy._store = KeyValueStore(self._forward, self._nodes)
+        copy.store = KeyValueStore(self.forward, self._nodes)
         return copy
 
     def _weights(self) -> Mapping[str, Tensor]:
@@ -307,7 +307,7 @@ class TransformerPolicy:
         self.name, self.version = state["name"], state["version"]
         if self._frozen is None:
             self._optimizer.restore(state["optimizer"])
-        self._forget()
+        self.forget()
 
     def save(self, folder: Path) -> None:
         """Weights as `save_pretrained` writes them (a LoRA adapter, or the whole model), the tokenizer,
@@ -332,7 +332,7 @@ class TransformerPolicy:
         self.name, self.version = facts["name"], facts["version"]
         if self._frozen is None:
             self._optimizer.restore(torch.load(folder / "optimizer.pt", weights_only=True))
-        self._forget()
+        self.forget()
 
     @contextmanager
     def _worn(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ a whole batch held at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,50 +124,63 @@ def _summaries(
 def _summary(
     head: Head, hidden: Tensor, of: Tensor, wanted: Tensor, any_free: bool, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Of one chunk; `of` says which of its hidden states each place belongs to."""
-    scores = head(hidden).float()
-    if temperature != 1.0:
-        scores = scores / temperature
+    """Of one chunk; `of` says which of its hidden states each place belongs to, in order."""
+    logits = head(hidden)
     if not any_free:
-        nothing = scores.new_zeros(len(of))
-        return nothing, nothing, scores[of[:, None], wanted]
-    normalizer, entropy, chosen = _Summary.apply(scores, of, wanted)  # type: ignore[no-untyped-call]
+        nothing = torch.zeros(len(of), device=logits.device)
+        return nothing, nothing, logits[of[:, None], wanted].float() / temperature
+    normalizer, entropy, chosen = _Summary.apply(logits, of, wanted, temperature)  # type: ignore[no-untyped-call]
     return normalizer[of], entropy[of], chosen
 
 
 class _Summary(torch.autograd.Function):
-    """Of scores z [n, V]: N = log sum exp z and H = N - sum p z, [n] each, and some of the scores themselves,
-    z[of, wanted] [m, k], with one pass over the vocabulary on the way back:
+    """Of scores z = logits / temperature, [n, V]: N = log sum exp z and H = N - sum p z, [n] each, and some of the
+    scores themselves, z[of, wanted] [m, k]. In float32, a few rows at a time, so that they stay near the processor:
 
     dN/dz = p,    dH/dz = -p (z - N + H)
     """
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, of: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        highest = scores.amax(dim=1, keepdim=True)
-        chances = (scores - highest).exp_()
-        total = chances.sum(dim=1, keepdim=True)
-        chances /= total
-        normalizer = (highest + total.log())[:, 0]
-        entropy = normalizer - torch.einsum("nv,nv->n", chances, scores)
+    def forward(
+        ctx: Any, logits: Tensor, of: Tensor, wanted: Tensor, temperature: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        normalizer, entropy = (torch.empty(len(logits), device=logits.device) for _ in range(2))
+        for rows in _few(len(logits)):
+            scores = logits[rows].float() / temperature
+            highest = scores.amax(dim=1, keepdim=True)
+            chances = (scores - highest).exp_()
+            total = chances.sum(dim=1)
+            normalizer[rows] = highest[:, 0] + total.log()
+            entropy[rows] = normalizer[rows] - torch.einsum("nv,nv->n", chances, scores) / total
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(scores, chances, normalizer - entropy, of, wanted)
-        return normalizer, entropy, scores[of[:, None], wanted]
+        ctx.temperature = temperature
+        ctx.save_for_backward(logits, normalizer, entropy, of, wanted)
+        return normalizer, entropy, logits[of[:, None], wanted].float() / temperature
 
     @staticmethod
     def backward(
         ctx: Any, of_normalizer: Tensor | None, of_entropy: Tensor | None, of_chosen: Tensor | None
-    ) -> tuple[Tensor, None, None]:
-        scores, chances, mean, of, wanted = ctx.saved_tensors
-        if of_entropy is not None:
-            slope = (scores - mean[:, None]).mul_(-of_entropy[:, None])
-            if of_normalizer is not None:
-                slope += of_normalizer[:, None]
-            slope *= chances
-        elif of_normalizer is not None:
-            slope = chances * of_normalizer[:, None]
-        else:
-            slope = torch.zeros_like(scores)
-        if of_chosen is not None:
-            slope.index_put_((of[:, None], wanted), of_chosen, accumulate=True)
-        return slope, None, None
+    ) -> tuple[Tensor, None, None, None]:
+        logits, normalizer, entropy, of, wanted = ctx.saved_tensors
+        slope = torch.empty_like(logits)
+        for rows in _few(len(logits)):
+            scores = logits[rows].float() / ctx.temperature
+            part = (scores - normalizer[rows, None]).exp_()
+            if of_entropy is not None:
+                surprise = scores.sub_((normalizer - entropy)[rows, None]).mul_(-of_entropy[rows, None])
+                part *= surprise if of_normalizer is None else surprise.add_(of_normalizer[rows, None])
+            elif of_normalizer is not None:
+                part *= of_normalizer[rows, None]
+            else:
+                part.zero_()
+            if of_chosen is not None:
+                first, last = torch.searchsorted(of, torch.tensor([rows.start, rows.stop], device=of.device)).tolist()
+                places = (of[first:last, None] - rows.start, wanted[first:last])
+                part.index_put_(places, of_chosen[first:last], accumulate=True)
+            slope[rows] = part.div_(ctx.temperature)
+        return slope, None, None, None
+
+
+def _few(count: int) -> Iterator[slice]:
+    """64 rows at a time."""
+    return (slice(start, min(start + 64, count)) for start in range(0, count, 64))

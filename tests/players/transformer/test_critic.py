@@ -62,7 +62,7 @@ def test_equal_prompts_and_equal_beginnings_are_computed_once(made, counted):
     policy = TransformerPolicy(made())
     conversation = prompts_of([talked(policy)])
     reader = TransformerPolicy(made())  # who has read none of it yet
-    sizes = counted(reader._forward)
+    sizes = counted(reader.forward)
     rows = reader.features(conversation * 50)
     assert sizes == [len(conversation[-1])]
     assert torch.equal(rows[:3], rows[-3:])

@@ -188,7 +188,7 @@ def needed(batch):
 
 def test_equal_prompts_are_computed_once(made, counted):
     policy = TransformerPolicy(made())
-    sizes = counted(policy._forward)
+    sizes = counted(policy.forward)
     ask = question("Only one.", ("bet", "pass"))
     policy.reply([replace(ask, seed=n) for n in range(500)])
     prompt, replies = policy.format.prompt(ask), [policy.format.reply_tokens(choice) for choice in ask.choices]
@@ -207,7 +207,7 @@ def test_equal_prompts_are_computed_once(made, counted):
 
 def test_equal_prompts_of_free_text_are_read_once(made, counted):
     policy = TransformerPolicy(made(), constrain=False, max_completion_length=1)
-    sizes = counted(policy._forward)
+    sizes = counted(policy.forward)
     ask = question("Only one.")
     policy.reply([replace(ask, seed=n) for n in range(50)])
     assert sizes == [len(policy.format.prompt(ask))]
@@ -215,7 +215,7 @@ def test_equal_prompts_of_free_text_are_read_once(made, counted):
 
 def test_a_forced_reply_asks_the_model_nothing(made, counted):
     policy = TransformerPolicy(made())
-    sizes = counted(policy._forward)
+    sizes = counted(policy.forward)
     (reply,) = policy.reply([question(choices=("fold",))])
     assert (reply.text, sizes) == ("fold", [])
     assert not reply.logprobs.any()
@@ -251,7 +251,7 @@ def rows_of(trajectories):
 
 def test_each_word_of_a_conversation_is_read_once(made, counted):
     policy = TransformerPolicy(made(), constrain=False, max_completion_length=9)
-    sizes = counted(policy._forward)
+    sizes = counted(policy.forward)
     (trajectories,) = conversing([policy])
     rows = rows_of(trajectories)
     assert sum(sizes) == len(prefixes([row[:-1] for row in rows]))  # the last word of all has not been read
@@ -260,7 +260,7 @@ def test_each_word_of_a_conversation_is_read_once(made, counted):
 
 def test_each_word_of_a_conversation_in_listed_replies_is_read_once(made, counted):
     policy = TransformerPolicy(made())
-    sizes = counted(policy._forward)
+    sizes = counted(policy.forward)
     (trajectories,) = conversing([policy], choices=("bet", "pass"))
     rows_of(trajectories)
     assert sum(sizes) == len(prefixes([each.turns[-1].reply.prompt_tokens.tolist() for each in trajectories]))
@@ -279,7 +279,7 @@ def test_a_learner_and_a_frozen_copy_remember_each_for_itself(made, counted, ran
         own = batch.loss_weights != 0
         rated = speaker.likelihoods(batch)
         torch.testing.assert_close(rated.logprobs[own].double(), batch.sampled_logprobs[own], atol=2e-5, rtol=1e-5)
-    sizes = counted(policy._forward)
+    sizes = counted(policy.forward)
     asks = questions(texts=("Something new.",), count=1)
     for speaker in (policy, copy):
         sizes.clear()
@@ -529,7 +529,7 @@ def test_what_is_computed_in_one_step_does_not_depend_on_earlier_steps(made, cou
     for held in (True, False):
         policy = TransformerPolicy(made(), constrain=held, max_completion_length=1)
         copy = policy.freeze()
-        sizes = counted(policy._forward)
+        sizes = counted(policy.forward)
         copy.reply(questions())
         first = list(sizes)
         policy.update(batch_of(single(policy, questions())), Reinforce())
@@ -563,7 +563,7 @@ def test_rows_without_advantage_are_left_out_and_change_nothing(made, counted, h
     batch, speaking = some_without_advantage(one)
     before = weights(one)
     rated = one.likelihoods(batch)
-    sizes, all_sizes = counted(one._forward), counted(other._forward)
+    sizes, all_sizes = counted(one.forward), counted(other.forward)
     fewer, whole = one.update(batch, Reinforce()), other.update(batch, plainly)
 
     assert sum(sizes) == len(prefixes(needed(take(batch, speaking))))
@@ -590,7 +590,7 @@ def test_nothing_is_left_out_where_an_objective_speaks_without_advantage(made, c
     policy = TransformerPolicy(made(), learning_rate=1e-2)
     batch, _ = some_without_advantage(policy)
     reference = policy.likelihoods(batch)
-    sizes = counted(policy._forward)
+    sizes = counted(policy.forward)
     metrics = policy.update(replace(batch, reference=reference), Sum(Reinforce(), KLPenalty(0.1, k2)))
     assert "rows_without_signal" not in metrics
     assert sum(sizes) == len(prefixes(needed(batch)))
@@ -600,7 +600,7 @@ def test_a_batch_without_any_advantage_is_not_computed(made, counted):
     policy = TransformerPolicy(made(), learning_rate=1e-2)
     batch = batch_of(single(policy, questions()))
     before = weights(policy)
-    sizes = counted(policy._forward)
+    sizes = counted(policy.forward)
     metrics = policy.update(replace(batch, advantages=torch.zeros_like(batch.advantages)), Reinforce())
     assert metrics == {"loss": 0.0, "gradient_norm": 0.0, "rows_without_signal": 12.0}
     assert sizes == []

@@ -23,6 +23,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 bench: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/redqueen bench --write docs/benchmarks.md
 
 $(READY): pyproject.toml

@@ -83,6 +83,8 @@ class Learner:
     """think, then act in this format; left out, replies are held to the legal ones wherever these are listed"""
     max_completion_length: Annotated[int | None, Within(1), unset("INT")] = None
     """tokens of one free-text reply, 64 by default"""
+    cache_gigabytes: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
+    """memory for the keys and values that later turns of a step go on from, 1 by default"""
     system_prompt: Annotated[str | None, unset("STR")] = None
     """said to the model before the game speaks; nothing by default"""
     raw_prompt: Annotated[bool | None, unset("{True,False}")] = None
@@ -116,7 +118,8 @@ class Learner:
             system=self.system_prompt or "",
             raw=bool(self.raw_prompt),
             constrain=self.answer is None,
-            token_budget=512 if self.model == TINY else 2048,  # where attention costs more than the layers
+            cache_gigabytes=1.0 if self.cache_gigabytes is None else self.cache_gigabytes,
+            token_budget=8192 if loaded.model.device.type == "cuda" else 1024,  # what keeps the machine busy
         )
 
     def _refuse_unused(self) -> None:

@@ -17,6 +17,8 @@ EXTRAS = {
     "pyspiel": ("games", "OpenSpiel games"),
     "textarena": ("games", "TextArena games"),
     "httpx": ("server", "players behind an OpenAI-compatible endpoint"),
+    "vllm": ("vllm", "sampling on CUDA with vLLM"),
+    "trl": ("bench", "the peer of `redqueen bench step`"),
 }
 
 

@@ -60,6 +60,26 @@ class Player(Protocol):
     def reply(self, asks: Sequence[Ask]) -> list[Reply]: ...
 
 
+class Stream(Protocol):
+    """Replies that come as they are finished."""
+
+    def put(self, asks: Sequence[Ask]) -> list[int]:
+        """The numbers under which the replies will come."""
+        ...
+
+    def get(self) -> list[tuple[int, Reply]]:
+        """The next replies, each with its number; none only if nothing is asked."""
+        ...
+
+
+class StreamingPlayer(Player, Protocol):
+    """A player that can answer some asks while others are still being answered."""
+
+    def stream(self, rows: int) -> Stream:
+        """With at most so many replies growing at a time. It holds until the player's next update."""
+        ...
+
+
 class OpenPlayer(Player, Protocol):
     """A player whose mind can be read: exact probabilities wherever the legal replies are listed."""
 

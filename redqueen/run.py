@@ -14,6 +14,7 @@ The folder: `config.json`, `metrics.jsonl` (a line a step), `episodes/step_N.jso
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -104,6 +105,8 @@ class Run:
         if count < 1:
             raise RedQueenError(f"a run needs at least one step, not {count}")
         remembering = [*memories, *measures]
+        gc.collect()
+        gc.freeze()  # what is loaded stays: the collector need not walk it each time a round has made many objects
         start = self._resume(policies, remembering)
         for watcher in self.watchers:
             watcher.begin(self, start, count)

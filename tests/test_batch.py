@@ -1,11 +1,23 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.batch import ConstantMean, beside, free_positions, pack, row_mean, take, token_mean
-from redqueen.types import Ask, Constraint, Episode, Likelihoods, Outcome, Reply, Seat, Task, Trajectory, Turn
+from redqueen.batch import (
+    ConstantMean,
+    beside,
+    free_positions,
+    opening,
+    pack,
+    row_mean,
+    take,
+    token_mean,
+    without_opening,
+)
+from redqueen.types import Ask, Batch, Constraint, Episode, Likelihoods, Outcome, Reply, Seat, Task, Trajectory, Turn
 
 SEAT = Seat("first")
 BET, PASS = (5, 9), (6, 9)  # two replies of one word, each closed by 9
@@ -152,3 +164,35 @@ def test_part_of_a_batch_keeps_the_weights_of_the_whole():
     assert part.reference.logprobs.tolist() == [[6.0, 7.0, 8.0], [0.0, 1.0, 2.0]]
     assert torch.equal(part.reference.legal_logprobs, legal[[2, 0]])
     assert part.pairs is None
+
+
+def test_the_opening_is_what_no_row_learns_from():
+    batch = three_rows()
+    assert opening(batch) == 2
+    rest = without_opening(batch, 2)
+    assert rest.tokens.tolist() == [row[2:] for row in batch.tokens.tolist()]
+    assert rest.lengths.tolist() == [length - 2 for length in batch.lengths.tolist()]
+    assert [[held.start for held in row] for row in rest.constraints] == [[0], [1], []]
+    assert rest.loss_weights.sum() == batch.loss_weights.sum()
+    assert rest.reference is not None
+    assert batch.reference is not None
+    assert rest.reference.logprobs.tolist() == batch.reference.logprobs[:, 2:].tolist()
+    assert opening(take(batch, torch.tensor([1]))) == 3
+    nothing = replace(batch, loss_weights=torch.zeros_like(batch.loss_weights))
+    assert opening(nothing) == 0
+
+
+def three_rows():
+    """Own words from column 2 and 3 on."""
+    weights = torch.tensor([[0, 0, 0.25, 0.25], [0, 0, 0, 0.25], [0, 0, 0.25, 0]], dtype=torch.float64)
+    held = ((1, 4), (2, 4))
+    return Batch(
+        tokens=torch.arange(12).reshape(3, 4),
+        loss_weights=weights,
+        sampled_logprobs=torch.zeros(3, 4),
+        advantages=torch.ones(3, 4),
+        versions=torch.zeros(3),
+        lengths=torch.tensor([4, 4, 3]),
+        constraints=((Constraint(2, held),), (Constraint(3, held),), ()),
+        reference=Likelihoods(torch.arange(12.0).reshape(3, 4), torch.zeros(3, 4)),
+    )

@@ -1,8 +1,9 @@
 """`redqueen bench`: runs comparisons by name, prints their tables and keeps them.
 
-    redqueen bench                      the quick ones (constants, head_to_head, kuhn): some three minutes
-    redqueen bench leduc tic_tac_toe    four to ten minutes each
-    redqueen bench update sampling many_games long_games step     speed: twenty minutes on a quiet machine
+    redqueen bench                               all but the next two: half an hour, most of it the peers of speed
+    redqueen bench leduc tic_tac_toe             four to ten minutes each
+    redqueen bench constants head_to_head kuhn   what the methods reach in poker: three minutes
+    redqueen bench update sampling many_games long_games step    speed
 
 Comparisons of methods run on the same seeds and give the 95 % bootstrap interval of the mean. Speeds are ratios
 of medians, measured in turns in one run.

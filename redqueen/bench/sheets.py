@@ -25,6 +25,11 @@ class Bench:
         "constants",
         "head_to_head",
         "kuhn",
+        "update",
+        "sampling",
+        "many_games",
+        "long_games",
+        "step",
     )
     """constants, head_to_head, kuhn, leduc, tic_tac_toe; speed: update, sampling, many_games, long_games, step"""
     seeds: Count = 5

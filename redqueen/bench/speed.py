@@ -100,12 +100,15 @@ def sampling(options: Bench, console: Console) -> Result:
         for name, asks in (("32 different prompts", different), ("4 prompts, 8 replies each", groups)):
             asks = [replace(asked, seed=number) for number, asked in enumerate(asks)]
             inputs = _padded(policy, asks)
-            works = (partial(_say, policy, asks), partial(_generate, model, inputs, REPLY))
-            ours, theirs = in_turns(options.repeats, *works)
+            reading, whole = partial(_generate, model, inputs, 1), partial(_generate, model, inputs, REPLY)
+            ours, theirs, read = in_turns(options.repeats, partial(_say, policy, asks), whole, reading)
             rows.append(_row(f"{name}, {dtype}", theirs, ours, f"{len(asks) * REPLY / ours:.0f} tokens/s"))
-            ours, theirs = _decoding(options.repeats, policy, model, asks, inputs)
+            theirs, ours = (theirs - read) / (REPLY - 1), _growing(options.repeats, policy, asks)
             rows.append(_row(f"{name}, {dtype}, without the prompts", theirs, ours, f"{len(asks) / ours:.0f} tokens/s"))
-    note = f"Prompts of {PROMPT} tokens, replies of {REPLY}. Without the prompts: seconds of one step of 32 tokens."
+    note = (
+        f"Prompts of {PROMPT} tokens, replies of {REPLY}. Without the prompts: one step of 32 tokens; in transformers "
+        f"the time of {REPLY} steps less that of the first."
+    )
     return "Sampling, beside transformers", _HEADINGS, rows, note
 
 
@@ -130,12 +133,9 @@ def _generate(model: Any, inputs: dict[str, torch.Tensor], count: int) -> None:
     )
 
 
-def _decoding(
-    repeats: int, policy: TransformerPolicy, model: Any, asks: list[Ask], inputs: dict[str, torch.Tensor]
-) -> tuple[float, float]:
-    """Median seconds of a step of all rows after the prompts were read: here, and in `generate`, where it is the time
-    of REPLY tokens less that of one."""
-    ours: list[float] = []
+def _growing(repeats: int, policy: TransformerPolicy, asks: list[Ask]) -> float:
+    """Median seconds of a step of all rows after the prompts were read."""
+    seconds: list[float] = []
 
     def grow() -> None:
         policy.forget()
@@ -145,12 +145,11 @@ def _decoding(
             began = time.perf_counter()
             while choir.sayings:
                 choir.step()
-        ours.append((time.perf_counter() - began) / (REPLY - 1))
+        seconds.append((time.perf_counter() - began) / (REPLY - 1))
 
     for _ in range(repeats):
         policy.forward.wearing(None, grow)
-    one, all_of_it = in_turns(repeats, partial(_generate, model, inputs, 1), partial(_generate, model, inputs, REPLY))
-    return median(ours), (all_of_it - one) / (REPLY - 1)
+    return median(seconds)
 
 
 # --- training --------------------------------------------------------------------------------

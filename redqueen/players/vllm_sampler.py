@@ -32,7 +32,7 @@ from redqueen.chance import derive
 from redqueen.players.chat_format import ChatFormat
 from redqueen.players.saying import Mind, Voice, listed_replies
 from redqueen.players.transformer.rows import legal_tokens
-from redqueen.protocols import AnswerFormat, Policy
+from redqueen.protocols import AnswerFormat
 from redqueen.types import Ask, RedQueenError, Reply
 
 Tokens = tuple[int, ...]
@@ -118,6 +118,14 @@ def by_full_load(engine: Engine, folder: Path, number: int) -> Any:
     if (folder / "adapter_config.json").exists():
         raise RedQueenError("the policy trains a LoRA adapter: synchronize it with by_adapter")
     engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder.resolve())})
+
+
+class Learner(Protocol):
+    """What is followed: a `TransformerPolicy`."""
+
+    @property
+    def version(self) -> int: ...
+    def save_weights(self, folder: Path) -> None: ...
 
 
 class VllmSampler:
@@ -295,13 +303,13 @@ class VllmSampler:
 
     # Following a learner
 
-    def synchronize(self, policy: Policy) -> None:
+    def synchronize(self, policy: Learner) -> None:
         """Speaks with the policy's present weights, and under its version, from now on."""
         number = next(_NUMBERS)
         folder = self._folder / f"weights-{number}"
         shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed
         folder.mkdir(parents=True)
-        policy.save(folder)
+        policy.save_weights(folder)
         self._adapter = self._deliver(self._engine, folder, number)
         if not self._engine.reset_prefix_cache():
             raise RedQueenError("vLLM did not forget what it computed with earlier weights: it is still answering")

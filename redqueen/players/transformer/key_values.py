@@ -47,7 +47,15 @@ class KeyValueStore:
         self.keys, self.values = [], []
 
     def read(self, rows: Sequence[tuple[int, ...]], wanted: Sequence[Sequence[int]]) -> States:
-        """The states after the wanted places of each row. What the store does not hold is computed and remembered."""
+        """The states after the wanted places of each row. What the store does not hold is computed and remembered;
+        a pass that fails leaves the store empty."""
+        try:
+            return self._read(rows, wanted)
+        except BaseException:  # some nodes are without keys: nothing may go on from them
+            self.forget()
+            raise
+
+    def _read(self, rows: Sequence[tuple[int, ...]], wanted: Sequence[Sequence[int]]) -> States:
         self._make_room(rows)
         runs = [self._add(row) for row in rows]
         asked = [run.path[list(places)].tolist() for run, places in zip(runs, wanted, strict=True)]
@@ -90,9 +98,10 @@ class KeyValueStore:
             self.values.append(value.new_empty(0, *value.shape[1:]))
         for kept, new in ((self.keys, key), (self.values, value)):
             if len(kept[layer]) < len(self):
-                room = kept[layer].new_empty(max(len(self), 2 * len(kept[layer])), *new.shape[1:])
-                room[: len(kept[layer])] = kept[layer]
-                kept[layer] = room
+                room = max(len(self), min(2 * len(kept[layer]), self.budget))
+                wider = kept[layer].new_empty(room, *new.shape[1:])
+                wider[: len(kept[layer])] = kept[layer]
+                kept[layer] = wider
             kept[layer][nodes] = new
 
     def _on_device(self, nodes: np.ndarray) -> Tensor:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -28,8 +29,9 @@ from redqueen.players.transformer.optimizer import Optimizer
 from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
 from redqueen.players.transformer.sampling import Manner, Sample, sample
 from redqueen.players.transformer.scoring import Body, Query, Rating, rate
+from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
-from redqueen.protocols import AnswerFormat, Objective, Policy, State
+from redqueen.protocols import AnswerFormat, Objective, Policy, State, Stream
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 _Key = tuple[bytes, tuple[str, ...]]  # the tokens of a prompt, and the listed replies
@@ -42,6 +44,13 @@ class _Clock:
 
     def __init__(self) -> None:
         self.now = 0
+        self.stores: WeakSet[KeyValueStore] = WeakSet()  # its own and those of the copies
+
+    def tick(self) -> None:
+        """An update: nobody's keys and values outlive it, also not those of a copy that is never asked again."""
+        self.now += 1
+        for store in self.stores:
+            store.forget()
 
 
 class TransformerPolicy:
@@ -98,6 +107,7 @@ class TransformerPolicy:
         self._frozen: dict[str, Tensor] | None = None  # the weights of a frozen copy
         self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm)
         self._clock = _Clock()
+        self._clock.stores.add(self.store)
         self._thought_at = 0  # when the minds were computed
         self._minds: dict[_Key, Mind] = {}  # of the present weights
         self._keys: dict[Ask, _Key] = {}
@@ -116,6 +126,21 @@ class TransformerPolicy:
         for number, prompt, said in zip(free, prompts, samples, strict=True):
             replies[number] = voice.say(asks[number], prompt, said.tokens, said.logprobs, said.truncated)
         return [replies[number] for number in range(len(asks))]
+
+    def stream(self, rows: int) -> Stream:
+        """Free text grows in the stream; where the policy is held to listed replies, they come all at once."""
+        self._recall()
+        voice, opened = Voice(self.name, self.version, self.format, self._answer), self._clock.now
+        return TransformerStream(
+            self.forward,
+            self.store,
+            self._frozen,
+            self.manner,
+            voice,
+            lambda: self._clock.now == opened and self._thought_at == opened,
+            rows,
+            self.reply if self._constrain else None,
+        )
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
         """Raises RedQueenError for an ask without listed replies, or for a policy that answers freely."""
@@ -230,7 +255,7 @@ class TransformerPolicy:
         an advantage, `rows_without_signal`, the rows that were left out for it; what is a mean over words is then
         one over the words of the rows that were not."""
         assert self._frozen is None, f"{self.name} is frozen and does not learn"
-        self._clock.now += 1
+        self._clock.tick()
         if not len(batch):
             return {"loss": 0.0, "gradient_norm": 0.0}
         self.forget()
@@ -270,6 +295,8 @@ class TransformerPolicy:
         return hand_out(self._rating(self.forward.over, part.queries), part, start, end)
 
     def _rating(self, body: Body, queries: Sequence[Query]) -> Rating:
+        if self.temperature == 0.0:
+            raise RedQueenError(f"{self.name} always takes the likeliest word: it has no probabilities to learn from")
         chunk = max(16, LOGITS // self.forward.vocabulary)
         return self.forward.wearing(
             self._frozen, lambda: rate(body, self.forward.logits, queries, self.temperature, chunk)
@@ -290,6 +317,7 @@ class TransformerPolicy:
         copy._frozen = {key: value.detach().clone() for key, value in self._weights().items()}
         copy._minds, copy._keys = {}, {}
         copy.store = KeyValueStore(self.forward, self._nodes)
+        self._clock.stores.add(copy.store)
         return copy
 
     def _weights(self) -> Mapping[str, Tensor]:
@@ -310,14 +338,17 @@ class TransformerPolicy:
         self.forget()
 
     def save(self, folder: Path) -> None:
-        """Weights as `save_pretrained` writes them (a LoRA adapter, or the whole model), the tokenizer,
-        and `optimizer.pt` and `policy.json` beside them."""
-        with self._worn():
-            self._loaded.model.save_pretrained(folder)
-        self._loaded.tokenizer.save_pretrained(folder)
+        """What `save_weights` writes, and `optimizer.pt` and `policy.json` beside it."""
+        self.save_weights(folder)
         if self._frozen is None:
             torch.save(self._optimizer.state(), folder / "optimizer.pt")
         (folder / "policy.json").write_text(json.dumps({"name": self.name, "version": self.version}))
+
+    def save_weights(self, folder: Path) -> None:
+        """Weights as `save_pretrained` writes them (a LoRA adapter, or the whole model), and the tokenizer."""
+        with self._worn():
+            self._loaded.model.save_pretrained(folder)
+        self._loaded.tokenizer.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:
         from safetensors.torch import load_file

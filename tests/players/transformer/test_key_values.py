@@ -238,3 +238,21 @@ def test_a_store_that_forgot_reads_everything_again(made, counted):
     sizes = counted(forward)
     check(store, model, [((1, 2, 3), [0, 2])])
     assert sizes == [3]
+
+
+def test_a_pass_that_fails_leaves_nothing_half_known(made):
+    forward = Forward(made().model)
+    store = KeyValueStore(forward, 100)
+    store.read([(1, 2, 3)], [(2,)])
+    whole = forward.hidden
+
+    def broken(*inputs):
+        raise MemoryError("out of memory")
+
+    forward.hidden = broken
+    with pytest.raises(MemoryError):
+        store.read([(1, 2, 3, 4, 5)], [(4,)])
+    assert len(store) == 0
+    forward.hidden = whole
+    again = store.read([(1, 2, 3, 4, 5)], [(4,)]).hidden
+    torch.testing.assert_close(again, forward.over([(1, 2, 3, 4, 5)], [(4,)]).hidden, atol=1e-5, rtol=1e-5)

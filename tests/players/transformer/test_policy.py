@@ -715,3 +715,18 @@ def test_words_of_a_player_without_tokens_are_rendered(made):
     ask = Ask(SEAT, (*first.messages, Message("first", "bet"), Message("game", "And now?")), ("bet", "pass"), past)
     (reply,) = policy.reply([ask])
     assert policy.format.decode(reply.prompt_tokens) == "Your move?\nbet\nAnd now?\n"
+
+
+def test_what_an_idle_copy_remembered_goes_with_the_next_update(made):
+    policy = TransformerPolicy(made(), constrain=False, max_completion_length=4)
+    copy = policy.freeze()
+    copy.reply([question(choices=())])
+    assert len(copy.store) > 0
+    policy.update(batch_of(single(policy, [question(choices=())])), Reinforce())
+    assert len(copy.store) == len(policy.store) == 0
+
+
+def test_the_likeliest_word_alone_cannot_be_learned_from(made):
+    policy = TransformerPolicy(made(), constrain=False, max_completion_length=4, temperature=0.0)
+    with pytest.raises(RedQueenError, match="learner always takes the likeliest word"):
+        policy.likelihoods(batch_of(single(policy, [question(choices=())])))

@@ -9,6 +9,8 @@ from rich.console import Console
 from redqueen.bench.run import BENCHES, bench
 from redqueen.bench.sheets import Bench
 
+LEARNING = ("constants", "head_to_head", "kuhn", "leduc", "tic_tac_toe")  # speed has tests of its own
+
 
 def console():
     return Console(file=io.StringIO(), width=120, force_terminal=False)
@@ -35,7 +37,7 @@ def test_an_honest_player_ties_an_equilibrium_player_and_is_exploitable_by_half_
     assert float(rows["uniform"][0]) < 0.0
 
 
-@pytest.mark.parametrize("name", BENCHES)
+@pytest.mark.parametrize("name", LEARNING)
 def test_a_comparison_of_few_steps_has_a_value_under_every_heading(name):
     _, headings, rows, _ = result(name, steps=2, seeds=2)
     assert rows
@@ -51,12 +53,29 @@ def test_the_comparison_of_methods_names_each_and_its_seeds():
 
 def test_tables_are_printed_and_written_as_markdown_with_the_command_that_made_them(tmp_path):
     screen, path = console(), tmp_path / "deep" / "benchmarks.md"
-    bench(Bench(("constants", "head_to_head"), write=path), screen)
+    bench(Bench(("constants", "head_to_head"), seeds=3, write=path), screen)
     lines = path.read_text().splitlines()
     assert lines[0] == "# Benchmarks"
-    assert "`redqueen bench constants head_to_head --seeds 5`" in lines[2]
     assert "## Uniform play" in lines
     assert "| game | information states | NashConv | known |" in lines
     assert "| kuhn_poker | 12 | 0.9167 | 0.9167 |" in lines
+    assert any(line.startswith("Made by `redqueen bench head_to_head --seeds 3` with redqueen") for line in lines)
     assert "kuhn_poker" in screen.file.getvalue()
     assert f"written to {path}" in screen.file.getvalue().replace("\n", "")
+
+
+def test_a_page_keeps_what_was_not_measured_again(tmp_path):
+    path = tmp_path / "benchmarks.md"
+    path.write_text("# Benchmarks\n\nBy hand.\n\n## Uniform play\n\nold\n\n## Another\n\nstays\n")
+    bench(Bench(("constants",), write=path), console())
+    text = path.read_text()
+    assert "By hand." in text
+    assert "old" not in text
+    assert text.index("## Uniform play") < text.index("| leduc_poker | 288 |") < text.index("## Another\n\nstays")
+    bench(Bench(("constants",), write=path), console())
+    assert path.read_text().count("## ") == 2
+
+
+def test_every_name_of_the_help_is_a_comparison():
+    assert set(LEARNING) < set(BENCHES)
+    assert set(Bench().names) <= set(BENCHES)

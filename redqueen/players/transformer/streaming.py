@@ -1,0 +1,107 @@
+"""Replies that come as they are finished, while new asks join those that are still being answered.
+
+Where replies differ in length, a round waits for its longest while the machine works on ever fewer rows. A stream
+keeps them many: when a quarter of its rows are free, those that wait join, and what the others have said so far
+becomes a part of their prompts.
+
+    a round      1  ##########           a stream     1  ##########
+                 2  ####                              2  ####  5 #######
+                 3  ######                            3  ######  6 ####
+                 4  ###                               4  ###  7 ########
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from redqueen.players.saying import Voice
+from redqueen.players.transformer.forward import Forward
+from redqueen.players.transformer.key_values import KeyValueStore
+from redqueen.players.transformer.sampling import Choir, Manner, Saying
+from redqueen.types import Ask, RedQueenError, Reply
+
+
+@dataclass(frozen=True)
+class _Question:
+    number: int
+    ask: Ask
+    prompt: np.ndarray  # [P]
+    saying: Saying
+
+
+class TransformerStream:
+    """The answers of one set of weights, which must stay as they are until all is answered."""
+
+    def __init__(
+        self,
+        forward: Forward,
+        store: KeyValueStore,
+        weights: Mapping[str, Tensor] | None,
+        manner: Manner,
+        voice: Voice,
+        unchanged: Callable[[], bool],
+        rows: int,
+        reply_listed: Callable[[Sequence[Ask]], list[Reply]] | None = None,
+    ) -> None:
+        if rows < 1:
+            raise RedQueenError(f"a stream needs at least one row, not {rows}")
+        self._forward, self._store, self._weights = forward, store, weights
+        self._manner, self._voice, self._unchanged = manner, voice, unchanged
+        self._rows = rows
+        self._reply_listed = reply_listed  # to asks with choices; none where all is free text
+        self._listed: list[tuple[int, Ask]] = []
+        self._put = 0
+        self._waiting: list[_Question] = []
+        self._growing: list[_Question] = []
+        self._choir: Choir | None = None
+
+    def put(self, asks: Sequence[Ask]) -> list[int]:
+        """The numbers under which the replies will come."""
+        for ask in asks:
+            if ask.choices and self._reply_listed is not None:
+                self._listed.append((self._put, ask))
+            else:
+                prompt = self._voice.chat.prompt(ask)
+                self._waiting.append(_Question(self._put, ask, prompt, Saying(tuple(prompt.tolist()), ask.seed)))
+            self._put += 1
+        return list(range(self._put - len(asks), self._put))
+
+    def get(self) -> list[tuple[int, Reply]]:
+        """The next replies to be finished, at least one unless nothing is asked, each with its number."""
+        if not self._unchanged():
+            raise RedQueenError(f"{self._voice.name} was updated while a stream of its replies was open")
+        if self._listed and self._reply_listed is not None:
+            listed, self._listed = self._listed, []
+            replies = self._reply_listed([ask for _, ask in listed])
+            return [(number, reply) for (number, _), reply in zip(listed, replies, strict=True)]
+        finished: list[_Question] = []
+        with torch.inference_mode():
+            while not finished and (self._growing or self._waiting):
+                self._forward.wearing(self._weights, self._step)
+                finished = [each for each in self._growing if each.saying.finished(self._manner)]
+                self._growing = [each for each in self._growing if not each.saying.finished(self._manner)]
+        return [(each.number, self._reply(each)) for each in finished]
+
+    def _step(self) -> None:
+        """One token more for all that grow; first those that wait may join, which gives everyone one."""
+        free = self._rows - len(self._growing)
+        if self._waiting and (not self._growing or free >= max(1, self._rows // 4)):
+            joining, self._waiting = self._waiting[:free], self._waiting[free:]
+            self._growing += joining
+            sayings = [each.saying for each in joining]
+            if self._choir is None:
+                self._choir = Choir(self._forward, self._store, sayings, self._manner)
+            else:
+                self._choir.join(sayings)
+        else:
+            assert self._choir is not None
+            self._choir.step()
+
+    def _reply(self, question: _Question) -> Reply:
+        said = question.saying.sample(self._manner)
+        return self._voice.say(question.ask, question.prompt, said.tokens, said.logprobs, said.truncated)

@@ -79,17 +79,22 @@ class KeyValueStore:
         """[length] int, the nodes of a row that was read."""
         return self._trie.add(row).path
 
-    def remember(self, row: tuple[int, ...], keys: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-        """Adds the end of a row whose keys and values, [layers] of [m, Hkv, d], were computed elsewhere; nothing
-        where there is no room."""
-        if not keys or len(self) + len(keys[0]) > self.budget:
+    def remember(self, rows: Sequence[tuple[int, ...]], keys: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+        """Adds the ends of rows, whose keys and values, [layers] of [rows, m, Hkv, d], were computed elsewhere; not
+        of a row for which there is no room, or whose beginning is not held any more."""
+        if not keys:
             return
-        run = self._add(row)
-        new = run.end - run.start
-        if new:
-            slots = self._on_device(run.path[run.start :])
+        size = keys[0].shape[1]
+        slots, sources = [], []
+        for number, row in enumerate(rows):
+            new = len(row) - self._trie.known(row)
+            if 0 < new <= size and len(self) + new <= self.budget:
+                slots.append(self._add(row).path[-new:])
+                sources.append(np.arange((number + 1) * size - new, (number + 1) * size))
+        if slots:
+            nodes, taken = self._on_device(np.concatenate(slots)), self._on_device(np.concatenate(sources))
             for layer, (key, value) in enumerate(zip(keys, values, strict=True)):
-                self.write(layer, slots, key[-new:], value[-new:])
+                self.write(layer, nodes, key.flatten(0, 1)[taken], value.flatten(0, 1)[taken])
 
     def write(self, layer: int, nodes: Tensor, key: Tensor, value: Tensor) -> None:
         """Keys and values [n, Hkv, d] of nodes, [n] int."""

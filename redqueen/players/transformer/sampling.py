@@ -116,7 +116,8 @@ class Choir:
     def join(self, sayings: Sequence[Saying]) -> None:
         """New sayings beside those that grow already, whose words so far become a part of their prompts."""
         growing = self.sayings
-        self._leave(range(len(growing)))
+        if growing:
+            self._leave(range(len(growing)))
         self._gather([*growing, *sayings])
 
     def step(self) -> list[Saying]:
@@ -151,8 +152,7 @@ class Choir:
 
     def _leave(self, numbers: Sequence[int]) -> None:
         """The words of these sayings go to the store, all but the last, which was never read."""
-        for number in numbers:
-            self._store.remember(self.sayings[number].row[:-1], *self._looking.own(number))
+        self._store.remember([self.sayings[number].row[:-1] for number in numbers], *self._looking.own(numbers))
         gone = set(numbers)
         staying = [number for number in range(len(self.sayings)) if number not in gone]
         self.sayings = [self.sayings[number] for number in staying]
@@ -204,10 +204,11 @@ class Looking:
         answer = self._apart(self._together(shares[..., : self._size]) @ self._values[layer])
         return (answer + shares[..., self._size :] @ values).reshape(rows, heads, width)
 
-    def own(self, row: int) -> tuple[list[Tensor], list[Tensor]]:
-        """Keys and values, [layers] of [t, Hkv, d], of the nodes that a row has added."""
-        keys = [layer[row, :, self._start : self._length].transpose(0, 1) for layer in self._own_keys]
-        return keys, [layer[row, :, self._start : self._length].transpose(0, 1) for layer in self._own_values]
+    def own(self, rows: Sequence[int]) -> tuple[list[Tensor], list[Tensor]]:
+        """Keys and values, [layers] of [rows, t, Hkv, d], of the nodes that some rows have added."""
+        wanted, added = torch.tensor(list(rows), device=self._groups.device), slice(self._start, self._length)
+        keys = [layer[wanted, :, added].transpose(1, 2) for layer in self._own_keys]
+        return keys, [layer[wanted, :, added].transpose(1, 2) for layer in self._own_values]
 
     def keep(self, rows: Sequence[int]) -> None:
         """The other rows leave."""

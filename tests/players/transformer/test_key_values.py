@@ -184,10 +184,10 @@ def test_the_room_that_is_left_bounds_what_is_kept(made):
 
 
 def computed_elsewhere(model, row, start):
-    """Keys and values, [layers] of [m, Hkv, d], of the end of a row."""
+    """Keys and values, [layers] of [1, m, Hkv, d], of the end of a row."""
     other = KeyValueStore(Forward(model), PLENTY)
     other.read([row], [[]])
-    nodes = other.path(row)[start:].tolist()
+    nodes = [other.path(row)[start:].tolist()]
     return [layer[nodes] for layer in other.keys], [layer[nodes] for layer in other.values]
 
 
@@ -199,14 +199,14 @@ def test_what_is_remembered_is_not_read_again(any_model, counted):
     prompt, said, after = (1, 2, 3), (4, 5), (6, 7)
     store.read([prompt], [[2]])
     row = prompt + said
-    store.remember(row, *computed_elsewhere(model, row, 3))
+    store.remember([row], *computed_elsewhere(model, row, 3))
     sizes = counted(forward)
     check(store, model, [(row + after, [6])])
     assert sizes == [2]
-    store.remember(row, *computed_elsewhere(model, row, 3))  # known already
+    store.remember([row], *computed_elsewhere(model, row, 3))  # known already
     assert len(store) == 7
     # a row of which a part is known already
-    store.remember((*row, 9), *computed_elsewhere(model, (*row, 9), 3))
+    store.remember([(*row, 9)], *computed_elsewhere(model, (*row, 9), 3))
     sizes.clear()
     check(store, model, [((*row, 9, 8), [6])])
     assert sizes == [1]
@@ -217,11 +217,24 @@ def test_nothing_is_remembered_where_there_is_no_room(made):
     model = made().model
     store = KeyValueStore(Forward(model), 4)
     store.read([(1, 2, 3)], [[2]])
-    store.remember((1, 2, 3, 4, 5), *computed_elsewhere(model, (1, 2, 3, 4, 5), 3))
+    store.remember([(1, 2, 3, 4, 5)], *computed_elsewhere(model, (1, 2, 3, 4, 5), 3))
     assert len(store) == 3
-    store.remember((1, 2, 3, 4), *computed_elsewhere(model, (1, 2, 3, 4), 3))
+    store.remember([(1, 2, 3, 4)], *computed_elsewhere(model, (1, 2, 3, 4), 3))
     assert len(store) == 4
     check(store, model, [((1, 2, 3, 4, 5), [4])])
+
+
+@torch.no_grad()
+def test_rows_that_end_together_are_remembered_together(made):
+    model = made().model
+    store = KeyValueStore(Forward(model), PLENTY)
+    rows = [(1, 2, 3, 4), (1, 2, 3, 5), (1, 2, 3, 4), (9, 2, 3, 4)]
+    store.read([(1, 2)], [[1]])
+    apart = [computed_elsewhere(model, row, 2) for row in rows]
+    keys, values = ([torch.cat(layers) for layers in zip(*each, strict=True)] for each in zip(*apart, strict=True))
+    store.remember(rows, keys, values)
+    assert len(store) == 5  # 3, its two followers; the last row's beginning is not there to go on from
+    check(store, model, [((*row, 6), [4]) for row in rows])
 
 
 @torch.no_grad()

@@ -279,8 +279,8 @@ def test_growing_rows_look_as_in_plain_passes(made, monkeypatch, family):
             for row, state in zip(rows, hidden, strict=True):
                 plain = model(input_ids=torch.tensor([row]), output_hidden_states=True).hidden_states[-1][0, -1]
                 torch.testing.assert_close(state, plain, atol=2e-5, rtol=1e-4)
-            keys, values = looking.own(len(rows) - 1)
-            assert {part.shape[0] for part in (*keys, *values)} == {step + 1}
+            keys, values = looking.own([len(rows) - 1, 0])
+            assert {tuple(part.shape[:2]) for part in (*keys, *values)} == {(2, step + 1)}
             if len(staying) < len(rows):
                 looking.keep(staying)
                 rows = [rows[number] for number in staying]

@@ -187,7 +187,7 @@ def computed_elsewhere(model, row, start):
     """Keys and values, [layers] of [1, m, Hkv, d], of the end of a row."""
     other = KeyValueStore(Forward(model), PLENTY)
     other.read([row], [[]])
-    nodes = [other.path(row)[start:].tolist()]
+    nodes = torch.from_numpy(other.path(row)[start:])[None]
     return [layer[nodes] for layer in other.keys], [layer[nodes] for layer in other.values]
 
 

@@ -6,7 +6,7 @@ with them, whichever engine rated them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,6 +49,42 @@ class Mind:
         return said
 
 
+Question = tuple[bytes, tuple[str, ...]]  # the tokens of a prompt, and the listed replies
+
+
+class Minds:
+    """The minds of one set of weights, each computed once, those not known yet together."""
+
+    def __init__(
+        self, chat: ChatFormat, compute: Callable[[Mapping[Question, np.ndarray]], Mapping[Question, Mind]]
+    ) -> None:
+        self._chat = chat
+        self._compute = compute  # from questions and their prompts, [P] each
+        self._known: dict[Question, Mind] = {}
+        self._questions: dict[Ask, Question] = {}
+
+    def of(self, asks: Sequence[Ask]) -> list[Mind]:
+        questions: list[Question] = []
+        unknown: dict[Question, np.ndarray] = {}
+        for ask in asks:
+            question = None if ask.past else self._questions.get(ask)  # with a past, the prompt goes on from its words
+            if question is None:
+                prompt = self._chat.prompt(ask)
+                question = (prompt.tobytes(), ask.choices)
+                if not ask.past:
+                    self._questions[ask] = question
+                if question not in self._known:
+                    unknown[question] = prompt
+            questions.append(question)
+        if unknown:
+            self._known.update(self._compute(unknown))
+        return [self._known[question] for question in questions]
+
+    def forget(self) -> None:
+        self._known.clear()
+        self._questions.clear()
+
+
 @dataclass(frozen=True)
 class Voice:
     """Who speaks, and how its words are read."""
@@ -82,6 +118,21 @@ class Voice:
             truncated=truncated,
             malformed=not action,
         )
+
+
+def answered(
+    asks: Sequence[Ask],
+    is_listed: Callable[[Ask], bool],
+    choose: Callable[[list[Ask]], list[Reply]],
+    write: Callable[[list[Ask]], list[Reply]],
+) -> list[Reply]:
+    """The replies to the asks, in their order: those held to a list chosen together, the others written together."""
+    replies: dict[int, Reply] = {}
+    for wanted, answer in ((True, choose), (False, write)):
+        numbers = [number for number, ask in enumerate(asks) if is_listed(ask) == wanted]
+        if numbers:
+            replies.update(zip(numbers, answer([asks[number] for number in numbers]), strict=True))
+    return [replies[number] for number in range(len(asks))]
 
 
 def listed_replies(chat: ChatFormat, choices: Sequence[str]) -> tuple[tuple[int, ...], ...]:

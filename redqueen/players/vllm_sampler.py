@@ -30,7 +30,7 @@ import torch
 from redqueen.batch import free_positions
 from redqueen.chance import derive
 from redqueen.players.chat_format import ChatFormat
-from redqueen.players.saying import Mind, Voice, listed_replies
+from redqueen.players.saying import Mind, Minds, Question, Voice, answered, listed_replies
 from redqueen.players.transformer.rows import legal_tokens
 from redqueen.protocols import AnswerFormat
 from redqueen.types import Ask, RedQueenError, Reply
@@ -173,25 +173,30 @@ class VllmSampler:
         self._stops = sorted({self.format.end, int(tokenizer.eos_token_id)})
         self._adapter: Any = None  # the LoRARequest of the present weights
         self._present: Path | None = None  # where they lie
-        self._minds: dict[tuple[bytes, tuple[str, ...]], Mind] = {}  # of the present weights
+        self._minds = Minds(self.format, self._compute)
 
     # Speaking
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         """Raises RedQueenError where the engine refuses a request or does not answer what it was asked."""
-        voice = Voice(self.name, self.version, self.format, self._answer)
-        held = [number for number, ask in enumerate(asks) if self._constrain and ask.choices]
-        free = [number for number, ask in enumerate(asks) if not (self._constrain and ask.choices)]
-        replies: dict[int, Reply] = {}
-        for number, mind in zip(held, self._think([asks[number] for number in held]), strict=True):
-            replies[number] = voice.choose(asks[number], mind)
-        prompts = [self.format.prompt(asks[number]) for number in free]
-        settings = [self._sampling(asks[number].seed) for number in free]
+        return answered(asks, lambda ask: self._constrain and bool(ask.choices), self._choose, self._write)
+
+    def _choose(self, asks: Sequence[Ask]) -> list[Reply]:
+        voice = self._voice()
+        return [voice.choose(ask, mind) for ask, mind in zip(asks, self._minds.of(asks), strict=True)]
+
+    def _write(self, asks: Sequence[Ask]) -> list[Reply]:
+        voice, replies = self._voice(), []
+        prompts = [self.format.prompt(ask) for ask in asks]
+        settings = [self._sampling(ask.seed) for ask in asks]
         outputs = self._generate([tuple(prompt.tolist()) for prompt in prompts], settings)
-        for number, prompt, output in zip(free, prompts, outputs, strict=True):
+        for ask, prompt, output in zip(asks, prompts, outputs, strict=True):
             tokens, logprobs = self._sampled(output)
-            replies[number] = voice.say(asks[number], prompt, tokens, logprobs, tokens[-1] not in self._stops)
-        return [replies[number] for number in range(len(asks))]
+            replies.append(voice.say(ask, prompt, tokens, logprobs, tokens[-1] not in self._stops))
+        return replies
+
+    def _voice(self) -> Voice:
+        return Voice(self.name, self.version, self.format, self._answer)
 
     def _sampling(self, seed: int) -> Any:
         from vllm import SamplingParams
@@ -222,20 +227,7 @@ class VllmSampler:
         # the likeliest word is taken for certain, where vLLM reports its probability at temperature 1
         return tokens, found if self._temperature else [0.0] * len(tokens)
 
-    def _think(self, asks: Sequence[Ask]) -> list[Mind]:
-        """The minds for these asks; those not known yet are computed together, equal prompts once."""
-        keys = []
-        unknown: dict[tuple[bytes, tuple[str, ...]], np.ndarray] = {}
-        for ask in asks:
-            prompt = self.format.prompt(ask)
-            keys.append((prompt.tobytes(), ask.choices))
-            if keys[-1] not in self._minds:
-                unknown[keys[-1]] = prompt
-        if unknown:
-            self._compute(unknown)
-        return [self._minds[key] for key in keys]
-
-    def _compute(self, unknown: Mapping[tuple[bytes, tuple[str, ...]], np.ndarray]) -> None:
+    def _compute(self, unknown: Mapping[Question, np.ndarray]) -> dict[Question, Mind]:
         rows: list[tuple[Tokens, Tokens]] = []
         spans = []
         for (_, choices), prompt in unknown.items():
@@ -245,6 +237,7 @@ class VllmSampler:
             rows += [(words, scored) for reply in replies if (scored := _to_last_free(reply, replies))]
             spans.append((replies, range(first, len(rows))))
         rated = self._score(rows)
+        minds = {}
         for (key, prompt), (replies, numbers) in zip(unknown.items(), spans, strict=True):
             scores: dict[Tokens, float] = {}  # of the last token of each beginning of a legal reply
             for number in numbers:
@@ -252,7 +245,8 @@ class VllmSampler:
                 for at, score in enumerate(rated[number]):
                     scores.setdefault(said[: at + 1], score)
             logprobs = tuple(_renormalised(reply, replies, scores, self._temperature) for reply in replies)
-            self._minds[key] = Mind.of(prompt, replies, logprobs)
+            minds[key] = Mind.of(prompt, replies, logprobs)
+        return minds
 
     def _score(self, rows: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
         """For each prompt and the words after it, the log-probability of each of the words at temperature 1."""
@@ -314,7 +308,7 @@ class VllmSampler:
         if not self._engine.reset_prefix_cache():
             raise RedQueenError("vLLM did not forget what it computed with earlier weights: it is still answering")
         self.version = policy.version
-        self._minds.clear()
+        self._minds.forget()
         if self._present is not None:
             shutil.rmtree(self._present)
         self._present = folder

@@ -21,20 +21,18 @@ from redqueen.batch import opening, take, without_opening
 from redqueen.filters import rows_with_advantage
 from redqueen.objectives.additive import own_words, silent_without_advantage
 from redqueen.players.chat_format import ChatFormat
-from redqueen.players.saying import Mind, Voice, listed_replies
+from redqueen.players.saying import Mind, Minds, Question, Voice, answered, listed_replies
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.loading import LoadedModel
 from redqueen.players.transformer.optimizer import Optimizer
 from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
-from redqueen.players.transformer.sampling import Manner, Sample, sample
+from redqueen.players.transformer.sampling import Manner, sample
 from redqueen.players.transformer.scoring import Body, Query, Rating, rate
 from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
 from redqueen.protocols import AnswerFormat, Objective, Policy, State, Stream
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
-
-_Key = tuple[bytes, tuple[str, ...]]  # the tokens of a prompt, and the listed replies
 
 LOGITS = 1 << 24  # held at a time in float32
 
@@ -109,34 +107,44 @@ class TransformerPolicy:
         self._clock = _Clock()
         self._clock.stores.add(self.store)
         self._thought_at = 0  # when the minds were computed
-        self._minds: dict[_Key, Mind] = {}  # of the present weights
-        self._keys: dict[Ask, _Key] = {}
+        self._minds = Minds(self.format, self._compute)
 
     # Speaking
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        voice = Voice(self.name, self.version, self.format, self._answer)
-        held = [number for number, ask in enumerate(asks) if self._constrain and ask.choices]
-        free = [number for number, ask in enumerate(asks) if not (self._constrain and ask.choices)]
-        replies: dict[int, Reply] = {}
-        for number, mind in zip(held, self._think([asks[number] for number in held]), strict=True):
-            replies[number] = voice.choose(asks[number], mind)
-        prompts = [self.format.prompt(asks[number]) for number in free]
-        samples = self._sample(prompts, [asks[number].seed for number in free])
-        for number, prompt, said in zip(free, prompts, samples, strict=True):
-            replies[number] = voice.say(asks[number], prompt, said.tokens, said.logprobs, said.truncated)
-        return [replies[number] for number in range(len(asks))]
+        return answered(asks, self._is_listed, self._choose, self._write)
+
+    def _is_listed(self, ask: Ask) -> bool:
+        return self._constrain and bool(ask.choices)
+
+    def _choose(self, asks: Sequence[Ask]) -> list[Reply]:
+        voice = self._voice()
+        return [voice.choose(ask, mind) for ask, mind in zip(asks, self._think(asks), strict=True)]
+
+    def _write(self, asks: Sequence[Ask]) -> list[Reply]:
+        self._recall()
+        voice = self._voice()
+        prompts = [self.format.prompt(ask) for ask in asks]
+        rows, seeds = [tuple(prompt.tolist()) for prompt in prompts], [ask.seed for ask in asks]
+        samples = self.forward.wearing(self._frozen, lambda: sample(self.forward, self.store, rows, seeds, self.manner))
+        return [
+            voice.say(ask, prompt, said.tokens, said.logprobs, said.truncated)
+            for ask, prompt, said in zip(asks, prompts, samples, strict=True)
+        ]
+
+    def _voice(self) -> Voice:
+        return Voice(self.name, self.version, self.format, self._answer)
 
     def stream(self, rows: int) -> Stream:
         """Free text grows in the stream; where the policy is held to listed replies, they come all at once."""
         self._recall()
-        voice, opened = Voice(self.name, self.version, self.format, self._answer), self._clock.now
+        opened = self._clock.now
         return TransformerStream(
             self.forward,
             self.store,
             self._frozen,
             self.manner,
-            voice,
+            self._voice(),
             lambda: self._clock.now == opened and self._thought_at == opened,
             rows,
             self.reply if self._constrain else None,
@@ -190,23 +198,9 @@ class TransformerPolicy:
     def _think(self, asks: Sequence[Ask]) -> list[Mind]:
         """The minds for these asks; those not known yet are computed together, equal prompts once."""
         self._recall()
-        keys: list[_Key] = []
-        unknown: dict[_Key, np.ndarray] = {}
-        for ask in asks:
-            key = None if ask.past else self._keys.get(ask)  # with a past, the prompt goes on from its words
-            if key is None:
-                prompt = self.format.prompt(ask)
-                key = (prompt.tobytes(), ask.choices)
-                if not ask.past:
-                    self._keys[ask] = key
-                if key not in self._minds:
-                    unknown[key] = prompt
-            keys.append(key)
-        if unknown:
-            self._compute(unknown)
-        return [self._minds[key] for key in keys]
+        return self._minds.of(asks)
 
-    def _compute(self, unknown: Mapping[_Key, np.ndarray]) -> None:
+    def _compute(self, unknown: Mapping[Question, np.ndarray]) -> dict[Question, Mind]:
         queries: list[Query] = []
         spans = []
         for (_, choices), prompt in unknown.items():
@@ -215,12 +209,14 @@ class TransformerPolicy:
             queries += [held_query(tuple(prompt.tolist()), reply, replies) for reply in replies]
             spans.append((replies, range(first, len(queries))))
         rated = self._rate_listed(queries)
+        minds = {}
         for (key, prompt), (replies, numbers) in zip(unknown.items(), spans, strict=True):
             logprobs = tuple(
                 spread(len(prompt), reply, queries[number], rated[number])
                 for reply, number in zip(replies, numbers, strict=True)
             )
-            self._minds[key] = Mind.of(prompt, replies, logprobs)
+            minds[key] = Mind.of(prompt, replies, logprobs)
+        return minds
 
     def _rate_listed(self, queries: Sequence[Query]) -> list[np.ndarray]:
         """For each query the log-probabilities of its targets."""
@@ -233,13 +229,6 @@ class TransformerPolicy:
             for number, values in zip(part, np.split(rating, ends[:-1]), strict=True):
                 answers[number] = values
         return answers
-
-    def _sample(self, prompts: Sequence[np.ndarray], seeds: Sequence[int]) -> list[Sample]:
-        if not prompts:
-            return []
-        self._recall()
-        rows = [tuple(prompt.tolist()) for prompt in prompts]
-        return self.forward.wearing(self._frozen, lambda: sample(self.forward, self.store, rows, seeds, self.manner))
 
     # Learning
 
@@ -304,8 +293,7 @@ class TransformerPolicy:
 
     def forget(self) -> None:
         self._thought_at = self._clock.now
-        self._minds.clear()
-        self._keys.clear()
+        self._minds.forget()
         self.store.forget()
 
     # Remembering
@@ -315,7 +303,7 @@ class TransformerPolicy:
         copy.__dict__.update(self.__dict__)
         copy.name = f"{self.name.split('@')[0]}@{self.version}"
         copy._frozen = {key: value.detach().clone() for key, value in self._weights().items()}
-        copy._minds, copy._keys = {}, {}
+        copy._minds = Minds(copy.format, copy._compute)
         copy.store = KeyValueStore(self.forward, self._nodes)
         self._clock.stores.add(copy.store)
         return copy

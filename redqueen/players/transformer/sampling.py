@@ -225,16 +225,13 @@ class Looking:
 
     def _take(self, store: KeyValueStore) -> None:
         """Copies the paths out of the store: as shared, or as the beginning of each row's own."""
+        each = self._taken[self._groups, : self._start]  # [r, own places]
         for layer in range(len(store.keys)):
-            keys, values = (kept[layer][self._taken].transpose(1, 2) for kept in (store.keys, store.values))
             if self._shared:
-                self._keys.append(keys.contiguous())
-                self._values.append(values.contiguous())
-                keys, values = keys[self._groups, :, :0], values[self._groups, :, :0]
-            else:
-                keys, values = keys[self._groups], values[self._groups]
-            self._own_keys.append(_roomier(keys, self._start + ROOM))
-            self._own_values.append(_roomier(values, self._start + ROOM))
+                self._keys.append(store.keys[layer][self._taken].transpose(1, 2).contiguous())
+                self._values.append(store.values[layer][self._taken].transpose(1, 2).contiguous())
+            self._own_keys.append(_roomier(store.keys[layer][each].transpose(1, 2), self._start + ROOM))
+            self._own_values.append(_roomier(store.values[layer][each].transpose(1, 2), self._start + ROOM))
 
     def _sit(self, groups: Tensor) -> None:
         """Gives each row, [r] int, a seat among those that look at the same path."""

@@ -1,4 +1,4 @@
-# make demo: a real language model gets better at poker by playing itself, in about ten minutes on two cores
+# make demo: a real language model gets better at poker by playing itself, in about four minutes on two cores
 # make test: everything that must hold
 # Both build .venv from nothing; PYTHON names another interpreter (3.11 or newer).
 

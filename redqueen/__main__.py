@@ -10,8 +10,8 @@ def main() -> int:
 
     Its waiting threads spin for some microseconds and then sleep. By default they spin for longer, and two processes
     that share the cores then slow each other many times over; without spinning, a step of sampling, which is
-    thousands of small products, takes nearly twice as long. Its memory comes in huge pages where the system has them:
-    a training step takes and gives back gigabytes, and in small pages that costs it a tenth to a quarter of its time.
+    thousands of small products, takes 1.7 times as long. Its memory comes in huge pages where the system has them: a
+    training step takes and gives back gigabytes, and in small pages that costs it a tenth of its time or more.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")

@@ -20,6 +20,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -105,25 +106,24 @@ class Run:
         if count < 1:
             raise RedQueenError(f"a run needs at least one step, not {count}")
         remembering = [*memories, *measures]
-        gc.collect()
-        gc.freeze()  # what is loaded stays: the collector need not walk it each time a round has made many objects
         start = self._resume(policies, remembering)
         for watcher in self.watchers:
             watcher.begin(self, start, count)
-        for step in range(start, count):
-            self.step = step
-            self.rng = Random(derive(self.seed, "step", step))
-            began = time.perf_counter()
-            self._line = {"step": step}
-            if step % self.schedule.evaluate_every == 0:
-                self._measure(measures)
-            measured = time.perf_counter()
-            yield step
-            ended = time.perf_counter()
-            self._line["time"] = {"step": ended - began, "measure": measured - began, "at": time.time()}
-            self._write(self._line)
-            if (step + 1) % self.schedule.checkpoint_every == 0 or step + 1 == count:
-                self._save(step + 1, policies, remembering)
+        with _loaded_things_set_aside():
+            for step in range(start, count):
+                self.step = step
+                self.rng = Random(derive(self.seed, "step", step))
+                began = time.perf_counter()
+                self._line = {"step": step}
+                if step % self.schedule.evaluate_every == 0:
+                    self._measure(measures)
+                measured = time.perf_counter()
+                yield step
+                ended = time.perf_counter()
+                self._line["time"] = {"step": ended - began, "measure": measured - began, "at": time.time()}
+                self._write(self._line)
+                if (step + 1) % self.schedule.checkpoint_every == 0 or step + 1 == count:
+                    self._save(step + 1, policies, remembering)
         self._finish(count, measures)
 
     def report(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], metrics: Metrics) -> None:
@@ -228,6 +228,18 @@ class Run:
         for path in (self.folder / "episodes").glob("step_*.jsonl"):
             if int(path.stem.removeprefix("step_")) >= step:
                 path.unlink()
+
+
+@contextmanager
+def _loaded_things_set_aside() -> Iterator[None]:
+    """The collector need not walk what was loaded each time a round has made many objects. Afterwards it may again:
+    a policy that nobody holds any more must not stay."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def guarded(train: Callable[[], Policy], run: Run) -> Policy:

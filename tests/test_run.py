@@ -458,3 +458,16 @@ def test_the_random_generator_of_a_run_is_its_own(tmp_path):
     before = random.getstate()
     train(run, 2, tabular())
     assert random.getstate() == before
+
+
+def test_what_a_run_set_aside_is_collected_after_it(tmp_path):
+    import gc
+
+    before = gc.get_freeze_count()
+    run = Run(tmp_path / "run", seed=0)
+    policy = TabularPolicy(1.0)
+    steps = run.steps(2, [policy])
+    next(steps)
+    assert gc.get_freeze_count() > before
+    steps.close()  # as when a training is broken off
+    assert gc.get_freeze_count() == 0

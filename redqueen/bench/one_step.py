@@ -20,6 +20,7 @@ from redqueen.batch import pack
 from redqueen.bench.speed import GROUP, PROMPTS, REPLY, prompts, speaker
 from redqueen.games.talk import ask
 from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.players.chat_format import ChatFormat
 from redqueen.players.transformer.loading import embedded_folder
 from redqueen.protocols import Play
 from redqueen.rewards import payoff, score
@@ -46,7 +47,9 @@ class Writing:
 def ours(dtype: str, repeats: int) -> list[float]:
     """Seconds of each step."""
     policy = speaker(dtype)
-    tasks = [Task(str(n), facts={"messages": asked.messages}) for n, asked in enumerate(prompts(PROMPTS, policy))]
+    tasks = [
+        Task(str(n), facts={"messages": asked.messages}) for n, asked in enumerate(prompts(PROMPTS, policy.format))
+    ]
     estimate, objective, rng = GroupRelative(by_task_and_role), ClippedRatio(), Random(0)
     seconds = []
     for _ in range(repeats + 1):
@@ -65,7 +68,9 @@ def trl(dtype: str, recompute: bool, repeats: int) -> list[float]:
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
-    asked = [[{"role": "user", "content": each.messages[0].text}] for each in prompts(PROMPTS, speaker("bfloat16"))]
+    tokenizer = AutoTokenizer.from_pretrained(embedded_folder())
+    asks = prompts(PROMPTS, ChatFormat(tokenizer))
+    asked = [[{"role": "user", "content": each.messages[0].text}] for each in asks]
     seconds: list[float] = []
     began = 0.0
 
@@ -98,7 +103,7 @@ def trl(dtype: str, recompute: bool, repeats: int) -> list[float]:
         )
         GRPOTrainer(
             model=AutoModelForCausalLM.from_pretrained(embedded_folder(), dtype=torch.float32),
-            processing_class=AutoTokenizer.from_pretrained(embedded_folder()),
+            processing_class=tokenizer,
             reward_funcs=reward,
             args=settings,
             train_dataset=Dataset.from_list([{"prompt": each} for each in asked] * (repeats + 1)),

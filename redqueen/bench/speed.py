@@ -3,12 +3,11 @@
 The model is SmolLM2-135M-Instruct with all weights trained. A prompt has about 180 tokens and a reply
 exactly 32. `step` compares whole GRPO steps with TRL's, each in a process of its own, which also gives
 the memory; the others run beside plain transformers in this process. Peers get the settings of the
-process that the command line makes (huge pages, sleeping threads) like everything else here.
+process that the command line makes (huge pages, threads that spin briefly) like everything else here.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from redqueen.bench.learning import train_once
 from redqueen.bench.sheets import Bench, Result, Rows
 from redqueen.config import Learner
 from redqueen.games.talk import ask, told
+from redqueen.players.chat_format import ChatFormat
 from redqueen.players.transformer.loading import EMBEDDED, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.rows import parts_of
@@ -40,7 +40,7 @@ PROMPT, REPLY, GROUP, PROMPTS = 180, 32, 8, 4
 WORDS = "river stone market silver garden window teacher engine yellow forest summer letter bridge music island"
 
 
-def prompts(count: int, policy: TransformerPolicy) -> list[Ask]:
+def prompts(count: int, chat: ChatFormat) -> list[Ask]:
     """Asks whose prompts have PROMPT tokens or one or two more, all different."""
     rng = Random(0)
     asks = []
@@ -49,17 +49,17 @@ def prompts(count: int, policy: TransformerPolicy) -> list[Ask]:
         while True:
             words.append(rng.choice(WORDS.split()))
             asked = Ask(Seat("writer"), (Message("game", " ".join(words)),))
-            if len(policy.format.prompt(asked)) >= PROMPT:
+            if len(chat.prompt(asked)) >= PROMPT:
                 asks.append(asked)
                 break
     return asks
 
 
-def speaker(dtype: str, **settings: Any) -> TransformerPolicy:
+def speaker(dtype: str) -> TransformerPolicy:
     """A policy that says REPLY tokens, neither more nor fewer."""
     loaded = load_model(EMBEDDED, getattr(torch, dtype), "cpu")
     policy = TransformerPolicy(
-        loaded, learning_rate=1e-6, max_completion_length=REPLY, constrain=False, token_budget=1024, **settings
+        loaded, learning_rate=1e-6, max_completion_length=REPLY, constrain=False, token_budget=1024
     )
     policy.manner = replace(policy.manner, stops=frozenset())
     return policy
@@ -95,7 +95,7 @@ def sampling(options: Bench, console: Console) -> Result:
     rows: Rows = []
     for dtype in ("bfloat16", "float32"):
         policy, model = speaker(dtype), peer(dtype)
-        different = prompts(PROMPTS * GROUP, policy)
+        different = prompts(PROMPTS * GROUP, policy.format)
         groups = [asked for asked in different[:PROMPTS] for _ in range(GROUP)]
         for name, asks in (("32 different prompts", different), ("4 prompts, 8 replies each", groups)):
             asks = [replace(asked, seed=number) for number, asked in enumerate(asks)]
@@ -162,7 +162,7 @@ def update(options: Bench, console: Console) -> Result:
     notes = []
     for dtype in ("bfloat16", "float32"):
         policy, model = speaker(dtype), peer(dtype)
-        asks = [asked for asked in prompts(PROMPTS, policy) for _ in range(GROUP)]
+        asks = [asked for asked in prompts(PROMPTS, policy.format) for _ in range(GROUP)]
         batch = _written(policy, asks)
         works = (partial(_backward, policy, batch), partial(_plain_backward, model, batch))
         ours, theirs = in_turns(options.repeats, *works)
@@ -256,7 +256,6 @@ def many_games(options: Bench, console: Console) -> Result:
         )
         lines, _ = train_once(magnetic.train, config, 0, evaluate_every=10**6)
         seconds[count] = median(line["time"]["step"] for line in lines[3:])
-        gc.unfreeze()
     few, many = seconds[128], seconds[4096]
     rows.append(("4,096 games", "128 games", f"{few:.2f}", f"{many:.2f}", f"{many / few:.2f}"))
     headings = ("update with", "against", "seconds of 128", "seconds of 4,096", "times as long")

@@ -34,7 +34,7 @@ def small(monkeypatch):
 
 def test_prompts_have_the_stated_length_and_differ(small):
     policy = tiny_speaker("float32")
-    asks = speed.prompts(6, policy)
+    asks = speed.prompts(6, policy.format)
     lengths = [len(policy.format.prompt(asked)) for asked in asks]
     assert all(speed.PROMPT <= length <= speed.PROMPT + 8 for length in lengths)
     assert len(set(asks)) == 6
@@ -42,7 +42,7 @@ def test_prompts_have_the_stated_length_and_differ(small):
 
 def test_both_sides_of_the_update_have_the_same_gradient(small):
     policy = tiny_speaker("float32")
-    batch = speed._written(policy, [asked for asked in speed.prompts(2, policy) for _ in range(4)])
+    batch = speed._written(policy, [asked for asked in speed.prompts(2, policy.format) for _ in range(4)])
     model = tiny_model().model.eval()
     kept = {}
 
@@ -60,7 +60,7 @@ def test_both_sides_of_the_update_have_the_same_gradient(small):
 
 def test_distinct_tokens_are_counted_once(small):
     policy = tiny_speaker("float32")
-    (asked,) = speed.prompts(1, policy)
+    (asked,) = speed.prompts(1, policy.format)
     batch = speed._written(policy, [asked] * 4)
     prompt = int(batch.lengths[0]) - speed.REPLY
     assert prompt < speed._distinct(batch) <= prompt + 4 * (speed.REPLY - 1)

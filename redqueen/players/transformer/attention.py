@@ -57,9 +57,8 @@ class Pattern:
 
     blocks: tuple[Blocks, ...]
     places: Tensor  # [n] int, where the answer to each query stands among those of all blocks
-    _biases: dict[tuple[int, int | None, torch.dtype], list[Tensor]] = field(
-        default_factory=dict
-    )  # equal in all layers
+    # equal in all layers: by query heads a key head, window and precision
+    _biases: dict[tuple[int, int | None, torch.dtype], list[Tensor]] = field(default_factory=dict)
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None) -> Tensor:
         """[n, Hq, d] from queries [n, Hq, d] and all keys and values [N, Hkv, d] there are."""

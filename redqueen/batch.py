@@ -51,19 +51,51 @@ def pack(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], w
 
     Refuses (AssertionError) the words of more than one player, and advantages that do not fit.
     """
+    assert len(trajectories) == len(advantages), "one array of advantages for each trajectory"
+    laid = _laid(trajectories, advantages)
+    return _stack([row for rows in laid for row in rows], weigh)
+
+
+def pack_pairs(chosen: Sequence[Trajectory], rejected: Sequence[Trajectory]) -> Batch:
+    """One batch of pairs for a preference objective: `chosen[n]` and `rejected[n]` answer the same prompt, and their
+    rows have the pair number n. The words of the chosen one carry an advantage of 1, those of the rejected one of -1.
+
+    Every pair weighs the same, half of it on each side, spread evenly over the words there; the weights sum to one.
+    Refuses (AssertionError) what `pack` refuses, and a pair that is not one chosen and one rejected reply to one
+    prompt, each with a word that was free.
+    """
+    assert len(chosen) == len(rejected), f"a pair is one of each, not {len(chosen)} chosen, {len(rejected)} rejected"
+    for one, other in zip(chosen, rejected, strict=True):
+        first, second = (trajectory.turns[0].reply.prompt_tokens for trajectory in (one, other))
+        assert np.array_equal(first, second), f"a pair answers one prompt: not so for task {one.episode.task.id!r}"
+    trajectories = [trajectory for pair in zip(chosen, rejected, strict=True) for trajectory in pair]
+    credit = [np.full(len(each.turns), -1.0 if side % 2 else 1.0) for side, each in enumerate(trajectories)]
+    laid = _laid(trajectories, credit)
+    assert all(laid), "both sides of a pair need a word that was free"
+    sides = np.array([side for side, rows in enumerate(laid) for _ in rows], dtype=np.int64)  # [B]
+
+    def weigh(own: np.ndarray) -> np.ndarray:
+        words = np.bincount(sides, own.sum(axis=1), minlength=len(laid))
+        return np.asarray(own / words[sides][:, None] / len(laid))
+
+    batch = _stack([row for rows in laid for row in rows], weigh)
+    return replace(batch, pairs=torch.from_numpy(sides // 2))
+
+
+def _laid(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[list[_Row]]:
+    """For each trajectory its rows in which something was free."""
     writers = {turn.reply.player for trajectory in trajectories for turn in trajectory.turns}
     assert len(writers) <= 1, f"one batch holds the words of one player, not of {sorted(writers)}"
-    assert len(trajectories) == len(advantages), "one array of advantages for each trajectory"
-    rows: list[_Row] = []
+    laid = []
     for trajectory, credit in zip(trajectories, advantages, strict=True):
         assert len(credit) == len(trajectory.turns), "one advantage for each turn"
-        row: _Row | None = None
+        rows: list[_Row] = []
         for turn, advantage in zip(trajectory.turns, credit, strict=True):
-            if row is None or not row.continues_in(turn):
-                row = _Row()
-                rows.append(row)
-            row.append(turn, float(advantage))
-    return _stack([row for row in rows if row.learns], weigh)
+            if not rows or not rows[-1].continues_in(turn):
+                rows.append(_Row())
+            rows[-1].append(turn, float(advantage))
+        laid.append([row for row in rows if row.learns])
+    return laid
 
 
 class _Row:

@@ -6,8 +6,8 @@ import importlib
 import importlib.metadata
 import importlib.util
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
@@ -17,10 +17,11 @@ import torch
 import tyro
 
 from redqueen.players.answers import Boxed, Bracketed, Plain
+from redqueen.players.server import Server
 from redqueen.players.tabular import TabularPolicy
-from redqueen.players.transformer.loading import TINY, add_lora, load_model
+from redqueen.players.transformer.loading import add_lora, is_tiny, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.protocols import AnswerFormat, Policy
+from redqueen.protocols import AnswerFormat, Player, Policy
 from redqueen.types import RedQueenError
 from redqueen.user_code import module_from_file
 
@@ -30,6 +31,10 @@ RECIPES: Mapping[str, str] = {
     "mars": "redqueen.recipes.mars",
     "fictitious_self_play": "redqueen.recipes.fictitious_self_play",
     "magnetic": "redqueen.recipes.magnetic",
+    "cold_start": "redqueen.recipes.cold_start",
+    "absolute_zero": "redqueen.recipes.absolute_zero",
+    "r_zero": "redqueen.recipes.r_zero",
+    "multi_agent_evolve": "redqueen.recipes.multi_agent_evolve",
 }
 TABULAR = "tabular"
 LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise
@@ -68,7 +73,7 @@ class Learner:
     that would have no effect is refused."""
 
     model: str = TABULAR
-    """tabular, tiny, smollm2-135m, a folder, or a name on the Hugging Face hub"""
+    """tabular, tiny (tiny:hidden=96,layers=3), smollm2-135m, a folder, or a name on the Hugging Face hub"""
     learning_rate: Annotated[float | None, Within(0.0, 1e30), unset("FLOAT")] = None
     """tabular 2.0 or the recipe's own (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW)"""
     lora_rank: Annotated[int | None, Within(0), unset("INT")] = None
@@ -102,13 +107,20 @@ class Learner:
         if self.model == TABULAR:
             self._refuse_unused()
             return TabularPolicy(table_learning_rate if self.learning_rate is None else self.learning_rate)
+        return self.build_model(seed)
+
+    def build_model(self, seed: int, name: str = "learner") -> TransformerPolicy:
+        """The same for recipes of free text, in which a table has nothing to choose from."""
+        check_settings(self)
+        if self.model == TABULAR:
+            raise RedQueenError("a tabular policy cannot write: choose a --model such as tiny or smollm2-135m")
         if self.temperature is not None and self.temperature <= 0:
             raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
         loaded = load_model(self.model, getattr(torch, self.dtype or "float32"), _checked_device(self.device), seed)
-        rank = self.lora_rank if self.lora_rank is not None else 0 if self.model == TINY else 16
+        rank = self.lora_rank if self.lora_rank is not None else 0 if is_tiny(self.model) else 16
         if rank:
             loaded = add_lora(loaded, rank, seed)
-        usual = 1e-4 if rank else 1e-3 if self.model == TINY else 1e-5
+        usual = 1e-4 if rank else 1e-3 if is_tiny(self.model) else 1e-5
         return TransformerPolicy(
             loaded,
             learning_rate=usual if self.learning_rate is None else self.learning_rate,
@@ -120,6 +132,7 @@ class Learner:
             constrain=self.answer is None,
             cache_gigabytes=1.0 if self.cache_gigabytes is None else self.cache_gigabytes,
             token_budget=8192 if loaded.model.device.type == "cuda" else 1024,  # what keeps the machine busy
+            name=name,
         )
 
     def _refuse_unused(self) -> None:
@@ -128,6 +141,38 @@ class Learner:
             if name not in used and value is not None:
                 flag = "--" + name.replace("_", "-")
                 raise RedQueenError(f"{flag} has no effect on a tabular policy: leave it out, or choose a --model")
+
+
+SHARED, ADAPTER, SEPARATE, FROZEN = "shared", "adapter", "separate", "frozen"
+
+
+def bind(role: str, binding: str, config: Learner, learner: TransformerPolicy, seed: int) -> Player:
+    """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
+    learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
+    now, for ever), `http://HOST/v1#MODEL` (an endpoint, which does not learn), or a model folder or name (frozen).
+
+    What learns under a name of its own is called as its role. Raises RedQueenError for what cannot be had.
+    """
+    if binding == SHARED:
+        return learner
+    if binding == ADAPTER:
+        return learner.sibling(role)
+    if binding == SEPARATE:
+        return config.build_model(seed, role)
+    if binding == FROZEN:
+        return learner.freeze()
+    if binding.startswith(("http://", "https://")):
+        url, _, model = binding.partition("#")
+        if not model:
+            raise RedQueenError(f"name the model of the endpoint after a #: {binding}#MODEL")
+        return Server(model, url, answer=_ANSWERS[config.answer]() if config.answer else Plain(), label=role)
+    return replace(config, model=binding).build_model(seed, role).freeze()
+
+
+def learning(players: Sequence[Player]) -> list[TransformerPolicy]:
+    """Those of the players that learn, each once, in their order."""
+    distinct = {id(player): player for player in players}.values()
+    return [player for player in distinct if isinstance(player, TransformerPolicy) and player.learns]
 
 
 def _checked_device(name: str | None) -> str:

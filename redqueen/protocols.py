@@ -15,10 +15,12 @@ import numpy as np
 from redqueen.types import (
     Ask,
     Batch,
+    Demonstration,
     Episode,
     Likelihoods,
     Metrics,
     Outcome,
+    Refusal,
     Reply,
     Seat,
     Task,
@@ -148,6 +150,56 @@ class AnswerFormat(Protocol):
 
 class Verifier(Protocol):
     def __call__(self, task: Task, answer: str) -> bool: ...
+
+
+class Domain(Protocol):
+    """A field of questions that a model may ask and answer: how a question is asked for, read, posed and checked.
+
+    Everything goes by lists, so that checks which run elsewhere (a sandbox, a prover) run together.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What a proposer may be asked for; the kind of every task that it writes."""
+        ...
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The groups in which problems are dealt, from easy to hard where there is an order."""
+        ...
+
+    def seeds(self) -> list[Task]:
+        """The tasks from which proposing starts, at least one of each kind."""
+        ...
+
+    def sources(self, kind: str) -> tuple[str, ...]:
+        """The kinds of tasks that may be shown to whoever proposes one of this kind."""
+        ...
+
+    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
+        """What a proposer of such a task is shown. The references are tasks from which its own is to differ, or on
+        which it is to build; the number makes the id of the invitation its own."""
+        ...
+
+    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
+        """The tasks that a proposer wrote, checked and with their answers as far as the domain knows them."""
+        ...
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
+        """Which answers are right; an answer that cannot be read is not."""
+        ...
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        """Tasks with answers that no proposer wrote: for tests that are held out, and for training with labels."""
+        ...
+
+
+class Demonstrator(Protocol):
+    """Shows how the roles of a domain are played, well or badly: what a model is warmed up on before self-play."""
+
+    def demonstrations(self, count: int, rng: Random) -> list[Demonstration]: ...
 
 
 class Reward(Protocol):

@@ -18,13 +18,14 @@ def ask_to_json(ask: Ask) -> Json:
         "seat": [ask.seat.role, ask.seat.number],
         "messages": [[message.speaker, message.text] for message in ask.messages],
         "choices": list(ask.choices),
+        "stops": list(ask.stops),
     }
 
 
 def ask_from_json(data: Json) -> Ask:
     role, number = data["seat"]
     messages = tuple(Message(speaker, text) for speaker, text in data["messages"])
-    return Ask(Seat(role, number), messages, tuple(data["choices"]))
+    return Ask(Seat(role, number), messages, tuple(data["choices"]), stops=tuple(data.get("stops", ())))
 
 
 def reply_to_json(reply: Reply) -> Json:

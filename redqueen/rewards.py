@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 
 import numpy as np
 
 from redqueen.protocols import Player, Reward
-from redqueen.types import Episode, RedQueenError, Seat, Trajectory, Turn
+from redqueen.types import Episode, Outcome, RedQueenError, Seat, Trajectory, Turn
 
 
 def score(episodes: Sequence[Episode], *rewards: Reward) -> list[Trajectory]:
@@ -64,6 +65,22 @@ def spoken_turns(episode: Episode) -> dict[Seat, tuple[Turn, ...]]:
             raise RedQueenError(f"game {episode.game!r} let the seat {turn.ask.seat} speak but gave it no score")
         turns[turn.ask.seat].append(turn)
     return {seat: tuple(spoken) for seat, spoken in turns.items()}
+
+
+def marked(
+    episodes: Sequence[Episode], marks: Sequence[float], notes: Sequence[Mapping[str, object]] = ()
+) -> list[Episode]:
+    """The episodes of one seat each with these scores, and these facts beside their own: what a reply was worth
+    where that is known only later, when an answer has been checked or a proposed task has been tried. Where the
+    mark is NaN nobody can tell, and the episode is left out."""
+    found = []
+    for number, (episode, mark) in enumerate(zip(episodes, marks, strict=True)):
+        if isnan(mark):
+            continue
+        (seat,) = episode.seats
+        facts = {**episode.outcome.facts, **(notes[number] if notes else {})}
+        found.append(replace(episode, outcome=Outcome({seat: float(mark)}, facts)))
+    return found
 
 
 # --- results of the game ---------------------------------------------------------------------
@@ -152,6 +169,28 @@ def _at_the_end(episode: Episode, finals: dict[Seat, float]) -> dict[Seat, np.nd
     for seat, final in finals.items():
         rewards[seat][-1:] = final  # a seat that never spoke has no last turn
     return rewards
+
+
+@dataclass(frozen=True)
+class Correctness:
+    """What an answer earns on a seat's last own turn, by the score that its check gave it (1 is right) and its format.
+
+    The defaults are Absolute Zero's (2505.03335, eq. 6): a wrong answer that can be read is better than none.
+    """
+
+    right: float = 1.0
+    wrong: float = -0.5
+    malformed: float = -1.0
+
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        turns = spoken_turns(episode)
+        earned = {seat: self._earned(episode, seat, turns[seat]) for seat in episode.seats}
+        return _at_the_end(episode, earned)
+
+    def _earned(self, episode: Episode, seat: Seat, turns: Sequence[Turn]) -> float:
+        if episode.outcome.scores[seat] >= 1.0:
+            return self.right
+        return self.malformed if turns and turns[-1].reply.malformed else self.wrong
 
 
 # --- how it was said -------------------------------------------------------------------------

@@ -126,10 +126,18 @@ class Run:
                     self._save(step + 1, policies, remembering)
         self._finish(count, measures)
 
-    def report(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], metrics: Metrics) -> None:
-        """What one update was made of and what it did. Several reports of one step are joined."""
-        self._line |= summary(trajectories) | metrics
+    def report(
+        self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], metrics: Metrics, learner: str = ""
+    ) -> None:
+        """What one update was made of and what it did. Several reports of one step are joined; where several learners
+        report, each does so under its name."""
+        found = summary(trajectories) | metrics
+        self._line |= {f"{learner}/{key}": value for key, value in found.items()} if learner else found
         self._record(trajectories, advantages)
+
+    def note(self, metrics: Metrics) -> None:
+        """Further figures of this step."""
+        self._line |= metrics
 
     def _measure(self, measures: Sequence[Measure]) -> None:
         for measure in measures:

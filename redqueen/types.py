@@ -51,7 +51,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Message:
-    """One utterance in front of a seat. The speaker is "game", "system" or the `str` of a seat."""
+    """One utterance in front of a seat. The speaker is "game", "system", "tool" or the `str` of a seat."""
 
     speaker: str
     text: str
@@ -61,7 +61,7 @@ class Message:
 class Ask:
     """What a seat is shown when it must speak, and nothing it may not see.
 
-    The game fills `seat`, `messages` and `choices`; the table adds `past` and `seed`, which do not
+    The game fills `seat`, `messages`, `choices` and `stops`; the table adds `past` and `seed`, which do not
     count when two asks are compared.
     """
 
@@ -70,6 +70,7 @@ class Ask:
     choices: tuple[str, ...] = ()  # the legal replies, where they can be listed
     past: tuple[Turn, ...] = field(default=(), compare=False, repr=False)  # this seat's earlier turns
     seed: int = field(default=0, compare=False, repr=False)  # all chance of the reply comes from it
+    stops: tuple[str, ...] = ()  # free text ends with the token that completes one of these; such a reply is whole
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,22 @@ class Episode:
     turns: tuple[Turn, ...]  # in the order spoken
     outcome: Outcome
     seats: tuple[Seat, ...]  # everyone who sat at the table, also who never spoke
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What somebody in a role might say to a task."""
+
+    role: str
+    task: Task
+    text: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a proposal became no task: one or two words that can be counted ("malformed", "duplicate", "timeout")."""
+
+    reason: str
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from redqueen.batch import (
     free_positions,
     opening,
     pack,
+    pack_pairs,
     row_mean,
     take,
     token_mean,
@@ -196,3 +197,47 @@ def three_rows():
         constraints=((Constraint(2, held),), (Constraint(3, held),), ()),
         reference=Likelihoods(torch.arange(12.0).reshape(3, 4), torch.zeros(3, 4)),
     )
+
+
+def test_a_pair_is_two_rows_of_one_number_and_equal_weight():
+    chosen = [trajectory(turn([1], [2, 3, 4])), trajectory(turn([5], [6]))]
+    rejected = [trajectory(turn([1], [7])), trajectory(turn([5], [8, 9]))]
+    batch = pack_pairs(chosen, rejected)
+    assert batch.tokens.tolist() == [[1, 2, 3, 4], [1, 7, 0, 0], [5, 6, 0, 0], [5, 8, 9, 0]]
+    assert batch.pairs is not None
+    assert batch.pairs.tolist() == [0, 0, 1, 1]
+    assert batch.advantages.tolist() == [[0, 1, 1, 1], [0, -1, 0, 0], [0, 1, 0, 0], [0, -1, -1, 0]]
+    twelfth = 1 / 12  # a quarter of the loss is each side's, a third of it each word's
+    expected = [[0, twelfth, twelfth, twelfth], [0, 0.25, 0, 0], [0, 0.25, 0, 0], [0, 0.125, 0.125, 0]]
+    assert torch.allclose(batch.loss_weights, torch.tensor(expected, dtype=torch.float64))
+    part = take(batch, torch.tensor([2, 3]))
+    assert part.pairs is not None
+    assert part.pairs.tolist() == [1, 1]
+
+
+def test_a_side_of_several_rows_is_one_side():
+    long = trajectory(turn([1], [2]), turn([8], [3, 4]))
+    batch = pack_pairs([long], [trajectory(turn([1], [5]))])
+    assert batch.pairs is not None
+    assert batch.pairs.tolist() == [0, 0, 0]
+    assert batch.advantages.sum(dim=1).tolist() == [1.0, 2.0, -1.0]
+    assert batch.loss_weights.sum(dim=1).tolist() == pytest.approx([1 / 6, 1 / 3, 1 / 2])
+
+
+def test_what_is_no_pair_is_refused():
+    one, other = trajectory(turn([1], [2])), trajectory(turn([1], [3]))
+    with pytest.raises(AssertionError, match="not 2 chosen, 1 rejected"):
+        pack_pairs([one, other], [other])
+    with pytest.raises(AssertionError, match="one prompt"):
+        pack_pairs([one], [trajectory(turn([9], [3]))])
+    with pytest.raises(AssertionError, match="a word that was free"):
+        pack_pairs([one], [trajectory(turn([1], BET, [0.0, 0.0], legal=(BET,)))])
+    with pytest.raises(AssertionError, match="one player"):
+        pack_pairs([one], [trajectory(turn([1], [3], player="learner@3"))])
+
+
+def test_no_pairs_are_an_empty_batch():
+    batch = pack_pairs([], [])
+    assert len(batch) == 0
+    assert batch.pairs is not None
+    assert batch.pairs.shape == (0,)

@@ -16,8 +16,10 @@ from redqueen.config import (
     Share,
     Within,
     anneal,
+    bind,
     check_settings,
     find_recipe,
+    learning,
 )
 from redqueen.players.tabular import TabularPolicy
 from redqueen.types import Ask, Message, RedQueenError, Seat
@@ -267,3 +269,49 @@ def test_no_factor_leads_to_or_from_zero(start, end):
 def test_recipes_are_files_of_the_package():
     folder = Path(find_recipe("spiral").__file__).parent
     assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(RECIPES)
+
+
+def test_a_role_is_bound_by_one_word(saved):
+    settings = Learner(model=saved, lora_rank=2)
+    learner = settings.build_model(0)
+    shared, adapter, separate, frozen, other, far = (
+        bind("proposer", word, settings, learner, 1)
+        for word in ("shared", "adapter", "separate", "frozen", saved, "http://localhost:1/v1#big")
+    )
+    assert shared is learner
+    assert [player.name for player in (adapter, separate, frozen, other, far)] == [
+        "proposer",
+        "proposer",
+        "learner@0",
+        "proposer@0",
+        "proposer",
+    ]
+    assert adapter.forward is learner.forward and separate.forward is not learner.forward
+    assert learning([learner, shared, adapter, separate, frozen, other, far]) == [learner, adapter, separate]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("http://localhost:1/v1", "name the model of the endpoint"),
+        ("adapter", "set --lora-rank"),
+        ("./nowhere", "there is no model folder ./nowhere"),
+    ],
+)
+def test_a_role_that_cannot_be_bound_gets_one_clear_line(word, expected):
+    settings = Learner(model="tiny")
+    with pytest.raises(RedQueenError, match=expected):
+        bind("proposer", word, settings, settings.build_model(0), 0)
+
+
+def test_a_table_cannot_write():
+    with pytest.raises(RedQueenError, match="a tabular policy cannot write: choose a --model"):
+        Learner().build_model(0)
+
+
+def test_a_tiny_model_has_the_size_that_its_name_says():
+    policy = Learner(model="tiny:hidden=32,layers=1").build_model(0)
+    assert policy.width == 32
+    for wrong in ("tiny:depth=3", "tiny:hidden=ten", "tiny:hidden=30"):
+        with pytest.raises(RedQueenError, match="tiny"):
+            Learner(model=wrong).build_model(0)

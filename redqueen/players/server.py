@@ -105,6 +105,9 @@ class Server:
             body["max_tokens"] = self.max_tokens
         response = self._post(client, stop, {**body, **self.extra}, ask.seed)
         text, truncated = self._content(response)
+        ends = [at + len(stop) for stop in ask.stops if (at := text.find(stop)) >= 0]
+        if ends:  # endpoints differ in whether they give back a stop they were sent: what stands after it is cut here
+            return Reply(text[: min(ends)].strip(), self.name)
         thought, action = self.answer.parse(text, ask.choices)
         return Reply(action, self.name, thought=thought, truncated=truncated, malformed=not action)
 

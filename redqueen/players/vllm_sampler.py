@@ -188,19 +188,22 @@ class VllmSampler:
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
         voice, replies = self._voice(), []
         prompts = [self.format.prompt(ask) for ask in asks]
-        settings = [self._sampling(ask.seed) for ask in asks]
+        settings = [self._sampling(ask.seed, ask.stops) for ask in asks]
         outputs = self._generate([tuple(prompt.tolist()) for prompt in prompts], settings)
         for ask, prompt, output in zip(asks, prompts, outputs, strict=True):
             tokens, logprobs = self._sampled(output)
-            replies.append(voice.say(ask, prompt, tokens, logprobs, tokens[-1] not in self._stops))
+            truncated = tokens[-1] not in self._stops and not self.format.completes(tokens, ask.stops)
+            replies.append(voice.say(ask, prompt, tokens, logprobs, truncated))
         return replies
 
     def _voice(self) -> Voice:
         return Voice(self.name, self.version, self.format, self._answer)
 
-    def _sampling(self, seed: int) -> Any:
+    def _sampling(self, seed: int, stops: Sequence[str] = ()) -> Any:
         from vllm import SamplingParams
 
+        # vLLM must read the words to find a stop in them; it then keeps the token that completed the stop
+        words = {"stop": list(stops), "include_stop_str_in_output": True} if stops else {}
         return SamplingParams(
             temperature=self._temperature,
             top_p=1.0,
@@ -210,7 +213,8 @@ class VllmSampler:
             stop_token_ids=self._stops,
             ignore_eos=True,  # else the model's generation_config adds tokens that end a reply
             logprobs=0,  # of the sampled token alone
-            detokenize=False,
+            detokenize=bool(stops),
+            **words,
         )
 
     def _sampled(self, output: Any) -> tuple[list[int], list[float]]:

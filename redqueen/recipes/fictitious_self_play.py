@@ -22,7 +22,7 @@ import tyro
 from redqueen.advantages import MovingBaseline, by_game_and_role
 from redqueen.batch import ConstantMean, pack
 from redqueen.config import Count, Learner, Share
-from redqueen.curricula import Sampled
+from redqueen.curricula.dealt import Sampled
 from redqueen.evaluation.measures import usual_measures
 from redqueen.games.catalogue import find_game
 from redqueen.objectives.policy_gradient import Reinforce

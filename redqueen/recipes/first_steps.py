@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from redqueen.advantages import MovingBaseline, by_information_state
 from redqueen.batch import pack
 from redqueen.config import Amount, Count
-from redqueen.curricula import Sampled
+from redqueen.curricula.dealt import Sampled
 from redqueen.evaluation.measures import usual_measures
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.objectives.policy_gradient import Reinforce

@@ -29,7 +29,7 @@ import tyro
 from redqueen.advantages import MovingBaseline, by_information_state
 from redqueen.batch import beside, pack
 from redqueen.config import Count, Learner, Positive, Share, Within, anneal
-from redqueen.curricula import Enumerated
+from redqueen.curricula.dealt import Enumerated
 from redqueen.evaluation.measures import usual_measures
 from redqueen.games.catalogue import find_game
 from redqueen.objectives.additive import Sum

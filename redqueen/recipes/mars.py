@@ -28,7 +28,7 @@ import tyro
 from redqueen.advantages import by_game, by_game_and_role, centred_turns
 from redqueen.batch import beside, pack, row_mean
 from redqueen.config import Amount, Count, Learner, Within
-from redqueen.curricula import Sampled
+from redqueen.curricula.dealt import Sampled
 from redqueen.evaluation.measures import Named, usual_measures
 from redqueen.games.catalogue import find_game
 from redqueen.objectives.additive import Sum

@@ -1,4 +1,4 @@
-"""Who sits where: matches in which the learner takes every role in turn."""
+"""Who sits where: matches in which the learner takes every role in turn, and matches of one seat."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from redqueen.types import Match, RedQueenError, Task
 def mirror(game: Game, tasks: Sequence[Task], learner: Player) -> list[Match]:
     """One match a task, the learner in every role."""
     return [Match(game, task, dict.fromkeys(game.roles, learner)) for task in tasks]
+
+
+def alone(game: Game, tasks: Sequence[Task], player: Player, times: int = 1) -> list[Match]:
+    """`times` matches for each task, one after the other, of a game for one seat."""
+    (role,) = game.roles
+    return [Match(game, task, {role: player}) for task in tasks for _ in range(times)]
 
 
 def rotate(

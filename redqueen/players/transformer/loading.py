@@ -30,20 +30,38 @@ class LoadedModel:
 
 
 def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> LoadedModel:
-    """Loads `smollm2-135m`, `tiny`, a local folder, or a name on the Hugging Face hub."""
+    """Loads `smollm2-135m`, `tiny` (or `tiny:hidden=96,layers=3,heads=4`), a local folder, or a name on the Hugging
+    Face hub."""
     from transformers.utils.logging import disable_progress_bar
 
     # loading and saving would draw theirs into the run's own display
     disable_progress_bar()  # type: ignore[no-untyped-call]
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise RedQueenError(f"device {device!r} is not available here: use --device cpu")
-    if name == TINY:
-        loaded = tiny_model(seed)
+    if is_tiny(name):
+        loaded = tiny_model(seed, **_sizes(name))
     else:
         folder = embedded_folder() if name == EMBEDDED else _checked(name)
         loaded = _pretrained(name, folder, dtype)
     loaded.model.to(device=device, dtype=dtype).eval()
     return loaded
+
+
+def is_tiny(name: str) -> bool:
+    return name.partition(":")[0] == TINY
+
+
+def _sizes(name: str) -> dict[str, int]:
+    """What stands after the colon of "tiny:hidden=96,layers=3"."""
+    sizes = {}
+    for part in filter(None, name.partition(":")[2].split(",")):
+        key, _, value = part.partition("=")
+        if key not in ("hidden", "layers", "heads") or not value.isdecimal() or int(value) < 1:
+            raise RedQueenError(f"the model {name!r} is not known: write tiny, or tiny:hidden=64,layers=2,heads=4")
+        sizes[key] = int(value)
+    if sizes.get("hidden", 64) % (2 * sizes.get("heads", 4)):
+        raise RedQueenError(f"the hidden size of {name!r} must be a multiple of twice its heads (4 unless given)")
+    return sizes
 
 
 def _checked(name: str) -> str:

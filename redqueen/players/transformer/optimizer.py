@@ -23,7 +23,7 @@ class Optimizer:
         self, weights: Mapping[str, Tensor], betas: tuple[float, float], weight_decay: float, max_grad_norm: float
     ) -> None:
         self._weights = weights
-        self._max_grad_norm = max_grad_norm
+        self._betas, self._weight_decay, self._max_grad_norm = betas, weight_decay, max_grad_norm
         self._masters = {
             key: value.detach().float().requires_grad_()
             for key, value in weights.items()
@@ -31,6 +31,10 @@ class Optimizer:
         }
         moving = [self._masters.get(key, value) for key, value in weights.items()]
         self._adamw = torch.optim.AdamW(moving, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
+
+    def over(self, weights: Mapping[str, Tensor]) -> Optimizer:
+        """A fresh one of the same kind for other weights."""
+        return Optimizer(weights, self._betas, self._weight_decay, self._max_grad_norm)
 
     def collect(self) -> None:
         """Adds the gradients of a micro-batch to those before."""

@@ -102,7 +102,8 @@ class TransformerPolicy:
         self._nodes = max(1, int(cache_gigabytes * 2**29) // self.forward.node_bytes)
         self.store = KeyValueStore(self.forward, self._nodes)
         self.trainable = {key: value for key, value in loaded.model.named_parameters() if value.requires_grad}
-        self._frozen: dict[str, Tensor] | None = None  # the weights of a frozen copy
+        self._own: dict[str, Tensor] | None = None  # weights worn in the place of the model's, of a copy or a sibling
+        self._learns = True
         self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm)
         self._clock = _Clock()
         self._clock.stores.add(self.store)
@@ -126,7 +127,10 @@ class TransformerPolicy:
         voice = self._voice()
         prompts = [self.format.prompt(ask) for ask in asks]
         rows, seeds = [tuple(prompt.tolist()) for prompt in prompts], [ask.seed for ask in asks]
-        samples = self.forward.wearing(self._frozen, lambda: sample(self.forward, self.store, rows, seeds, self.manner))
+        ends = [voice.completes(ask) for ask in asks]
+        samples = self.forward.wearing(
+            self._own, lambda: sample(self.forward, self.store, rows, seeds, self.manner, ends)
+        )
         return [
             voice.say(ask, prompt, said.tokens, said.logprobs, said.truncated)
             for ask, prompt, said in zip(asks, prompts, samples, strict=True)
@@ -142,7 +146,7 @@ class TransformerPolicy:
         return TransformerStream(
             self.forward,
             self.store,
-            self._frozen,
+            self._own,
             self.manner,
             self._voice(),
             lambda: self._clock.now == opened and self._thought_at == opened,
@@ -159,6 +163,11 @@ class TransformerPolicy:
     @property
     def open(self) -> bool:
         return self._constrain
+
+    @property
+    def learns(self) -> bool:
+        """Whether it may be updated: a frozen copy may not."""
+        return self._learns
 
     @property
     def width(self) -> int:
@@ -182,7 +191,7 @@ class TransformerPolicy:
                     found[distinct[number]] = state
 
         with torch.inference_mode():
-            self.forward.wearing(self._frozen, read)
+            self.forward.wearing(self._own, read)
         features = torch.stack([found[row] for row in rows]) if rows else torch.zeros(0, self.width)
         return features.clone()  # what inference mode made may not be learned from
 
@@ -243,7 +252,7 @@ class TransformerPolicy:
         words said with the present weights lie from those computed here, and, where the objective is silent without
         an advantage, `rows_without_signal`, the rows that were left out for it; what is a mean over words is then
         one over the words of the rows that were not."""
-        assert self._frozen is None, f"{self.name} is frozen and does not learn"
+        assert self._learns, f"{self.name} is frozen and does not learn"
         self._clock.tick()
         if not len(batch):
             return {"loss": 0.0, "gradient_norm": 0.0}
@@ -268,7 +277,7 @@ class TransformerPolicy:
                 self._optimizer.clear()
                 raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", whole)
             if loss.requires_grad:  # a part without own words has nothing to learn from
-                self.forward.wearing(None, loss.backward)
+                self.forward.wearing(self._own, loss.backward)
             self._optimizer.collect()
             totals["loss"] += loss.item()
             for key, value in metrics.items():
@@ -288,7 +297,7 @@ class TransformerPolicy:
             raise RedQueenError(f"{self.name} always takes the likeliest word: it has no probabilities to learn from")
         chunk = max(16, LOGITS // self.forward.vocabulary)
         return self.forward.wearing(
-            self._frozen, lambda: rate(body, self.forward.logits, queries, self.temperature, chunk)
+            self._own, lambda: rate(body, self.forward.logits, queries, self.temperature, chunk)
         )
 
     def forget(self) -> None:
@@ -302,18 +311,45 @@ class TransformerPolicy:
         copy: TransformerPolicy = object.__new__(TransformerPolicy)
         copy.__dict__.update(self.__dict__)
         copy.name = f"{self.name.split('@')[0]}@{self.version}"
-        copy._frozen = {key: value.detach().clone() for key, value in self._weights().items()}
+        copy._own = {key: value.detach().clone() for key, value in self._weights().items()}
+        copy._learns = False
         copy._minds = Minds(copy.format, copy._compute)
         copy.store = KeyValueStore(self.forward, self._nodes)
         self._clock.stores.add(copy.store)
         return copy
 
+    def sibling(self, name: str) -> TransformerPolicy:
+        """Another learner on the same model, with an adapter of its own that starts as this one's is now. Raises
+        RedQueenError where all weights are trained, of which there is one set."""
+        if not any("lora_" in key for key in self.trainable):
+            raise RedQueenError(
+                f"{name} cannot have an adapter of its own on a model without adapters: set --lora-rank"
+            )
+        twin: TransformerPolicy = object.__new__(TransformerPolicy)
+        twin.__dict__.update(self.__dict__)
+        twin.name, twin.version, twin._learns = name, 0, True
+        twin._own = {key: value.detach().clone().requires_grad_() for key, value in self._weights().items()}
+        twin._optimizer = self._optimizer.over(twin._own)
+        twin._clock = _Clock()
+        twin._minds = Minds(twin.format, twin._compute)
+        twin.store = KeyValueStore(self.forward, self._nodes)
+        twin._clock.stores.add(twin.store)
+        twin._thought_at = 0
+        return twin
+
+    def recite(self, ask: Ask, text: str) -> Reply:
+        """The reply as if this policy had written the text, for objectives that imitate: its tokens carry no
+        log-probabilities (zeros) and an age of -1, since nobody sampled them."""
+        tokens = self.format.reply_tokens(text, ask.stops)
+        voice = Voice(self.name, -1, self.format, self._answer)
+        return voice.say(ask, self.format.prompt(ask), tokens, [0.0] * len(tokens), truncated=False)
+
     def _weights(self) -> Mapping[str, Tensor]:
-        return self.trainable if self._frozen is None else self._frozen
+        return self.trainable if self._own is None else self._own
 
     def state(self) -> State:
         weights = {key: value.detach().clone() for key, value in self._weights().items()}
-        optimizer = self._optimizer.state() if self._frozen is None else {}
+        optimizer = self._optimizer.state() if self._learns else {}
         return {"name": self.name, "version": self.version, "weights": weights, "optimizer": optimizer}
 
     def restore(self, state: State) -> None:
@@ -321,14 +357,14 @@ class TransformerPolicy:
             for key, value in self._weights().items():
                 value.copy_(state["weights"][key])
         self.name, self.version = state["name"], state["version"]
-        if self._frozen is None:
+        if self._learns:
             self._optimizer.restore(state["optimizer"])
         self.forget()
 
     def save(self, folder: Path) -> None:
         """What `save_weights` writes, and `optimizer.pt` and `policy.json` beside it."""
         self.save_weights(folder)
-        if self._frozen is None:
+        if self._learns:
             torch.save(self._optimizer.state(), folder / "optimizer.pt")
         (folder / "policy.json").write_text(json.dumps({"name": self.name, "version": self.version}))
 
@@ -349,19 +385,19 @@ class TransformerPolicy:
                 value.copy_(weights[_saved_name(key, weights)])
         facts = json.loads((folder / "policy.json").read_text())
         self.name, self.version = facts["name"], facts["version"]
-        if self._frozen is None:
+        if self._learns:
             self._optimizer.restore(torch.load(folder / "optimizer.pt", weights_only=True))
         self.forget()
 
     @contextmanager
     def _worn(self) -> Iterator[None]:
-        """The shared model with this policy's weights on, where it is a frozen copy."""
-        if self._frozen is None:
+        """The shared model with this policy's weights on, where it has its own."""
+        if self._own is None:
             yield
             return
         learners = {key: value.detach().clone() for key, value in self.trainable.items()}
         try:
-            self._put_on(self._frozen)
+            self._put_on(self._own)
             yield
         finally:
             self._put_on(learners)

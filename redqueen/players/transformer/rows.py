@@ -8,6 +8,7 @@ their tokens are to be rated under which legal ones, and whose the answers are.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from redqueen.batch import free_positions
 from redqueen.players.transformer.scoring import Query, Rating, Target
-from redqueen.players.transformer.trie import cut
+from redqueen.players.transformer.trie import Trie, cut, merge
 from redqueen.types import Batch, Constraint, Likelihoods
 
 
@@ -32,11 +33,13 @@ class Part:
 
 def parts_of(batch: Batch, budget: int) -> list[Part]:
     """Micro-batches: equal rows together, rows that begin alike near each other, at most `budget` distinct tokens
-    in each."""
+    in each. The rows of a pair are in one part: a pair that is longer is a part of its own."""
     queries, copies = _queries(batch)
     cuts = list(cut([query.needed for query in queries], budget))
     if len(cuts) == 1:
         return [Part(torch.arange(len(batch)), queries, torch.from_numpy(copies))]
+    if batch.pairs is not None:
+        return _whole_pairs(batch.pairs, queries, copies, budget)
     parts = []
     for numbers in cuts:
         place = np.full(len(queries), -1)
@@ -44,6 +47,28 @@ def parts_of(batch: Batch, budget: int) -> list[Part]:
         rows = np.flatnonzero(place[copies] >= 0)
         own = [queries[number] for number in numbers]
         parts.append(Part(torch.from_numpy(rows), own, torch.from_numpy(place[copies[rows]])))
+    return parts
+
+
+def _whole_pairs(pairs: Tensor, queries: Sequence[Query], copies: np.ndarray, budget: int) -> list[Part]:
+    """Parts that hold all rows of a pair, given the pair of each row, [B] int."""
+    members: dict[int, list[int]] = defaultdict(list)
+    for row, pair in enumerate(pairs.tolist()):
+        members[pair].append(row)
+    needed = [queries[copy].needed for copy in copies]
+    groups: list[list[int]] = []
+    trie = Trie()
+    for rows in sorted(members.values(), key=lambda rows: min(needed[row] for row in rows)):
+        for row in rows:
+            trie.add(needed[row])
+        if not groups or len(trie) > budget:
+            groups.append([])
+            trie, _ = merge([needed[row] for row in rows])
+        groups[-1] += rows
+    parts = []
+    for rows in map(sorted, groups):
+        numbers, places = np.unique(copies[rows], return_inverse=True)
+        parts.append(Part(torch.tensor(rows), [queries[number] for number in numbers], torch.from_numpy(places)))
     return parts
 
 

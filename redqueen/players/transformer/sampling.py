@@ -15,7 +15,7 @@ the rounding of the products).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,9 +34,12 @@ BIN = 256  # words of the vocabulary that are summed before the draw falls among
 class Sample:
     """What was sampled for one prompt."""
 
-    tokens: tuple[int, ...]  # [R] with the closing token, unless truncated
+    tokens: tuple[int, ...]  # [R] with the token that ended it, unless truncated
     logprobs: tuple[float, ...]  # [R] at the sampling temperature
     truncated: bool
+
+
+Complete = Callable[[Sequence[int]], bool]  # whether the last of a reply's tokens, [R], completes it
 
 
 @dataclass(frozen=True)
@@ -51,22 +54,32 @@ class Manner:
 class Saying:
     """One reply as it grows."""
 
-    def __init__(self, prompt: tuple[int, ...], seed: int) -> None:
+    def __init__(self, prompt: tuple[int, ...], seed: int, complete: Complete | None = None) -> None:
         self.prompt = prompt
         self.seed = seed
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
+        self._complete = complete  # None where only a stop token ends the reply
+        self._completed = False
 
     @property
     def row(self) -> tuple[int, ...]:
         """All tokens so far."""
         return (*self.prompt, *self.tokens)
 
+    def grow(self, token: int, logprob: float) -> None:
+        self.tokens.append(token)
+        self.logprobs.append(logprob)
+        self._completed = self._complete is not None and self._complete(self.tokens)
+
+    def ended(self, manner: Manner) -> bool:
+        return self._completed or (bool(self.tokens) and self.tokens[-1] in manner.stops)
+
     def finished(self, manner: Manner) -> bool:
-        return len(self.tokens) == manner.limit or (bool(self.tokens) and self.tokens[-1] in manner.stops)
+        return len(self.tokens) == manner.limit or self.ended(manner)
 
     def sample(self, manner: Manner) -> Sample:
-        return Sample(tuple(self.tokens), tuple(self.logprobs), self.tokens[-1] not in manner.stops)
+        return Sample(tuple(self.tokens), tuple(self.logprobs), not self.ended(manner))
 
 
 @torch.inference_mode()
@@ -76,9 +89,11 @@ def sample(
     prompts: Sequence[tuple[int, ...]],
     seeds: Sequence[int],
     manner: Manner,
+    completes: Sequence[Complete | None] = (),
 ) -> list[Sample]:
-    """One reply to each prompt."""
-    sayings = [Saying(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+    """One reply to each prompt. Where `completes` are given, one for each, they too say when a reply is whole."""
+    ends = completes or [None] * len(prompts)
+    sayings = [Saying(*each) for each in zip(prompts, seeds, ends, strict=True)]
     for wave in _waves(sayings, store.budget, manner.limit):
         choir = Choir(forward, store, wave, manner)
         while choir.sayings:
@@ -142,8 +157,7 @@ class Choir:
         draws = [uniform(saying.seed, len(saying.tokens)) for saying in self.sayings]
         tokens, logprobs = draw(logits, torch.tensor(draws, dtype=torch.float64), self._manner.temperature)
         for saying, token, logprob in zip(self.sayings, tokens.tolist(), logprobs.tolist(), strict=True):
-            saying.tokens.append(token)
-            saying.logprobs.append(logprob)
+            saying.grow(token, logprob)
         done = [number for number, saying in enumerate(self.sayings) if saying.finished(self._manner)]
         left = [self.sayings[number] for number in done]
         if done:

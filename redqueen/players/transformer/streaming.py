@@ -67,7 +67,8 @@ class TransformerStream:
                 self._listed.append((self._put, ask))
             else:
                 prompt = self._voice.chat.prompt(ask)
-                self._waiting.append(_Question(self._put, ask, prompt, Saying(tuple(prompt.tolist()), ask.seed)))
+                saying = Saying(tuple(prompt.tolist()), ask.seed, self._voice.completes(ask))
+                self._waiting.append(_Question(self._put, ask, prompt, saying))
             self._put += 1
         return list(range(self._put - len(asks), self._put))
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,3 +66,28 @@ def test_answers_go_to_the_columns_of_their_rows():
     assert found.logprobs.tolist() == [[0.0, -1.0, -2.0], [0.0, -3.0, 0.0], [0.0, -1.0, -2.0]]
     assert torch.allclose(found.entropies, torch.tensor([[0.0, 0.1, 0.2], [0.0, 0.3, 0.0], [0.0, 0.1, 0.2]]))
     assert found.legal_logprobs is None
+
+
+@settings(deadline=None)
+@given(ROWS, st.integers(1, 30), st.data())
+def test_parts_keep_the_rows_of_a_pair_together(rows, budget, data):
+    pairs = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+    batch = replace(batch_of(rows, [(len(row) - 1,) for row in rows]), pairs=torch.tensor(pairs))
+    parts = parts_of(batch, budget)
+    assert sorted(number for part in parts for number in part.rows.tolist()) == list(range(len(rows)))
+    of_parts = [{pairs[number] for number in part.rows.tolist()} for part in parts]
+    assert sum(map(len, of_parts)) == len(set(pairs)), "a pair is in one part"
+    for part, within in zip(parts, of_parts, strict=True):
+        for number, copy in zip(part.rows.tolist(), part.copies.tolist(), strict=True):
+            assert part.queries[copy].tokens == rows[number]
+        nodes = {query.needed[:end] for query in part.queries for end in range(1, len(query.needed) + 1)}
+        assert len(nodes) <= budget or len(within) == 1 or len(part.queries) == 1
+
+
+def test_the_parts_of_pairs_by_hand():
+    rows = [(1, 1, 1, 9), (2, 2, 2, 9), (1, 1, 1, 8), (2, 2, 2, 8)]
+    batch = replace(batch_of(rows, [(3,)] * 4), pairs=torch.tensor([5, 4, 5, 4]))
+    assert [part.rows.tolist() for part in parts_of(batch, 3)] == [[0, 2], [1, 3]]  # three prompt tokens each
+    apart = replace(batch, pairs=torch.tensor([5, 5, 4, 4]))
+    assert [part.rows.tolist() for part in parts_of(apart, 3)] == [[0, 1], [2, 3]]
+    assert [part.rows.tolist() for part in parts_of(apart, 6)] == [[0, 1, 2, 3]]

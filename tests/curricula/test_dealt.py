@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from redqueen.curricula import Enumerated, Sampled
+from redqueen.curricula.dealt import Enumerated, Sampled
 from redqueen.types import RedQueenError, Task
 
 EQUAL = [Task(name) for name in "abcdef"]

@@ -1,0 +1,73 @@
+"""Search Self-Play in a closed world: whether the reader keeps wrong questions out, and what its questions teach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+from rich.console import Console
+
+from redqueen.bench.self_play import difference, table, trained, warmed
+from redqueen.bench.sheets import Bench, Result
+from redqueen.bench.tool_start import ToolStart, warm_with_tools
+from redqueen.config import Learner
+from redqueen.domains.knowledge import Knowledge
+from redqueen.games.tools import Limits, ToolReply
+from redqueen.recipes import search_self_play
+from redqueen.types import Demonstration
+
+START = ToolStart(
+    "knowledge",
+    Learner(model="tiny:hidden=96,layers=3", learning_rate=1.5e-3),
+    steps=1600,
+    demonstrations=32,
+    rest=400,
+)
+WORLDS = 100  # other than the one that is searched in training, so that nothing of it is known
+
+
+@cache
+def _world(seed: int) -> Knowledge:
+    return Knowledge(seed=seed)
+
+
+def rehearsal(count: int, rng: Random) -> Sequence[tuple[ToolReply, Demonstration]]:
+    """Questions asked and answered in other worlds, with searches in their documents."""
+    shown = []
+    for _ in range(count // 8):
+        world = _world(rng.randint(1, WORLDS))
+        for each in world.demonstrations(8, rng):
+            shown.append((ToolReply(each.role, (world.search,), Limits(4, 5, 1000)), each))
+    return shown
+
+
+def search_play(options: Bench, console: Console) -> Result:
+    """Self-play, the same without its gate, and reinforcement on the questions of the first step."""
+    plain = search_self_play.Config(
+        learner=warmed(warm_with_tools(START, rehearsal), max_completion_length=64),
+        steps=options.steps or 100,
+    )
+    variants = {
+        "Search Self-Play": plain,
+        "without the gate": replace(plain, gate=False),
+        "the first step's questions": replace(plain, fixed=True),
+        "invalid -0.1": replace(plain, invalid=-0.1),
+    }
+    trials = trained("search_self_play", variants, options.seeds, console)
+    figures = (
+        "first accuracy/2_hops",
+        "accuracy/1_hops",
+        "accuracy/2_hops",
+        "first accepted/hops",
+        "late accepted/hops",
+        "late accepted",
+        "late accepted/right",
+        "late asked/wrong",
+    )
+    note = (
+        f"{options.seeds} paired seeds, {plain.steps} steps. "
+        f"{difference(trials, 'Search Self-Play', str(list(variants)[2]), 'accuracy/2_hops')}."
+    )
+    return "Search Self-Play in a world of 500 facts", ("variant", *figures), table(trials, figures), note

@@ -1,0 +1,119 @@
+"""Methods beside their ablations: the same warm start, the same seeds, one process a core.
+
+A method is a recipe's module and a config; each variant is trained on every seed, and what is compared is the last
+measurement. Tiny models run fastest on one thread, so the trainings of a comparison run side by side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from redqueen.bench.sheets import Rows
+from redqueen.config import Learner
+from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
+from redqueen.players.transformer.loading import cache_folder
+from redqueen.recipes import cold_start
+from redqueen.run import Line, Run, Schedule, checkpoints, read_final, read_metrics
+
+VERSION = 1  # of what warm starts are made of; a new one makes them anew
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One finished training: its lines, and its last measurement with the figures of its last steps in it."""
+
+    lines: tuple[Line, ...]
+    final: Line
+
+    def late(self, name: str, share: float = 0.2) -> float:
+        """The mean of a figure over the last steps that have it."""
+        values = [line[name] for line in self.lines if name in line]
+        values = values[-max(1, int(share * len(values))) :]
+        return float(sum(values) / len(values)) if values else float("nan")
+
+    def first(self, name: str) -> float:
+        return float(next((line[name] for line in self.lines if name in line), float("nan")))
+
+
+def warm(config: cold_start.Config, seed: int = 0) -> str:
+    """The folder of a model warmed up on a domain's demonstrations; made once and kept in the cache."""
+    facts = json.dumps([VERSION, asdict(config), seed], sort_keys=True)
+    place = cache_folder() / "warm" / hashlib.sha1(facts.encode()).hexdigest()[:16]
+    if not (place / "final.json").exists():
+        with _one_thread():
+            cold_start.train(config, Run(place, seed, Schedule(250, checkpoint_every=config.steps, record_episodes=0)))
+    return str(checkpoints(place)[-1] / "learner")
+
+
+def warmed(folder: str, **changes: Any) -> Learner:
+    """A learner that starts from a warm model, all its weights in training."""
+    return Learner(**{"model": folder, "lora_rank": 0, "learning_rate": 1e-4, "max_completion_length": 16, **changes})
+
+
+def trained(
+    recipe: str, variants: Mapping[str, Any], seeds: int, console: Console, evaluate_every: int = 10**9
+) -> dict[str, list[Trial]]:
+    """For each variant's config of a recipe (`redqueen.recipes.NAME`) one trial a seed, in their order."""
+    jobs = [(recipe, config, seed, evaluate_every) for config in variants.values() for seed in range(seeds)]
+    workers = min(len(jobs), os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        done = []
+        for number, trial in enumerate(pool.map(_train, *zip(*jobs, strict=True))):
+            console.print(f"  {recipe}: {number + 1} of {len(jobs)} trained", highlight=False)
+            done.append(trial)
+    return {name: done[n * seeds : (n + 1) * seeds] for n, name in enumerate(variants)}
+
+
+def table(trials: Mapping[str, Sequence[Trial]], figures: Sequence[str]) -> Rows:
+    """A row for each variant: the mean of each figure over the seeds, with its 95 % interval. A figure is one of the
+    last measurement, "late NAME" the mean over the last fifth of the steps, "first NAME" the first one."""
+    return [
+        (name, *(str(bootstrap_interval([figure(trial, key) for trial in group], seed=0)) for key in figures))
+        for name, group in trials.items()
+    ]
+
+
+def difference(trials: Mapping[str, Sequence[Trial]], one: str, other: str, key: str) -> str:
+    """How much higher a figure is for one variant than for the other, seed by seed."""
+    first, second = ([figure(trial, key) for trial in trials[name]] for name in (one, other))
+    return f"{key}, {one} minus {other}: {paired_difference(first, second, seed=0)}"
+
+
+def figure(trial: Trial, key: str) -> float:
+    """See `table`."""
+    if key.startswith("late "):
+        return trial.late(key.removeprefix("late "))
+    if key.startswith("first "):
+        return trial.first(key.removeprefix("first "))
+    return float(trial.final[key])
+
+
+def _train(recipe: str, config: Any, seed: int, evaluate_every: int) -> Trial:
+    """In a process of its own."""
+    module = import_module(f"redqueen.recipes.{recipe}")
+    with _one_thread(), tempfile.TemporaryDirectory() as folder:
+        run = Run(Path(folder), seed, Schedule(evaluate_every, checkpoint_every=10**9, record_episodes=0))
+        module.train(config, run)
+        return Trial(tuple(read_metrics(run.folder)), read_final(run.folder))
+
+
+class _one_thread:
+    def __enter__(self) -> None:
+        self._before = torch.get_num_threads()
+        torch.set_num_threads(1)
+
+    def __exit__(self, *error: object) -> None:
+        torch.set_num_threads(self._before)

@@ -1,0 +1,175 @@
+"""Finding a thing by its name: one that is shipped, one of the user's own in a file or module, or an entry point."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, get_type_hints
+
+from redqueen.types import RedQueenError
+from redqueen.user_code import module_from_file
+
+READERS: Mapping[type, Callable[[str], Any]] = MappingProxyType(
+    {
+        int: int,
+        float: float,
+        str: str,
+        bool: lambda word: {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[
+            word.lower()
+        ],
+    }
+)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The names of one kind of thing ("game"), each with its place, "module:Name". `adapters` are found but not
+    listed among the names; `group` is that of the entry points."""
+
+    noun: str
+    shipped: Mapping[str, str]
+    group: str
+    adapters: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, spec: str) -> Any:
+        """What a specification names: "name", "name:4,drop=true", "path/to/file.py:MyThing", "some.module:MyThing",
+        or an entry point; each may be followed by a colon and parameters. Raises RedQueenError with one line that
+        says what is wrong."""
+        place, _, rest = spec.strip().partition(":")
+        known = {**self.shipped, **self.adapters}
+        if place in known:
+            made, parameters = self._imported(known[place], spec), rest
+        elif place.endswith(".py") or "/" in place:
+            name, _, parameters = rest.partition(":")
+            made = self._from_file(Path(place), name)
+        elif (found := self._entry_point(place, spec)) is not None:
+            made, parameters = found, rest
+        elif rest:
+            name, _, parameters = rest.partition(":")
+            made = self._imported(f"{place}:{name}", spec)
+        else:
+            raise RedQueenError(self.unknown(place))
+        return self._built(made, parameters, spec)
+
+    def unknown(self, name: str) -> str:
+        """What is said of a name that nothing answers to, with the names nearest to it."""
+        names = [*self.shipped, *(point.name for point in entry_points(group=self.group))]
+        close = get_close_matches(name, names, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"the {self.noun}s are {', '.join(names)}"
+        return f"there is no {self.noun} {name!r}; {hint}"
+
+    def _entry_point(self, name: str, spec: str) -> Any:
+        for point in entry_points(group=self.group):
+            if point.name == name:
+                try:
+                    return point.load()
+                except Exception as error:
+                    raise RedQueenError(f"the {self.noun} {spec!r} cannot be imported: {one_line(error)}") from error
+        return None
+
+    def _imported(self, target: str, spec: str) -> Any:
+        """What "module:Name" names."""
+        place, _, name = target.partition(":")
+        try:
+            module = importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            if error.name is not None and (place == error.name or place.startswith(f"{error.name}.")):
+                raise RedQueenError(self.unknown(place)) from None
+            raise RedQueenError(f"the {self.noun} {spec!r} cannot be imported: {one_line(error)}") from error
+        except Exception as error:
+            raise RedQueenError(f"the {self.noun} {spec!r} cannot be imported: {one_line(error)}") from error
+        return _member(module, name, place)
+
+    def _from_file(self, path: Path, name: str) -> Any:
+        if not name:
+            raise RedQueenError(f"say which class of {path} is the {self.noun}: {path}:MyName")
+        return _member(module_from_file(path), name, str(path))
+
+    def _built(self, made: Any, parameters: str, spec: str) -> Any:
+        """The thing itself: a class or function is called with the parameters, an object is taken as it is."""
+        if not callable(made):
+            if parameters:
+                raise RedQueenError(f"{spec!r} names a finished {self.noun}, which takes no parameters")
+            return made
+        signature = inspect.signature(made)
+        hints = _hints(made)
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for part in _parts(parameters):
+            match = re.match(r"(\w+)=(.*)", part, re.DOTALL)
+            if match is None and len(positional) >= len(signature.parameters):
+                raise RedQueenError(f"{spec!r} has more parameters than {_takes(signature)}")
+            key = match[1] if match else list(signature.parameters)[len(positional)]
+            if key not in signature.parameters:
+                raise RedQueenError(f"the {self.noun} {spec!r} has no parameter {key!r}; it takes {_takes(signature)}")
+            value = self._read(match[2] if match else part, hints.get(key, str), key, spec)
+            if match:
+                named[key] = value
+            else:
+                positional.append(value)
+        try:
+            signature.bind(*positional, **named)
+        except TypeError as error:
+            raise RedQueenError(
+                f"the {self.noun} {spec!r} cannot be made: {error}; it takes {_takes(signature)}"
+            ) from None
+        try:
+            return made(*positional, **named)
+        except RedQueenError:
+            raise
+        except Exception as error:
+            raise RedQueenError(f"the {self.noun} {spec!r} cannot be made: {one_line(error)}") from error
+
+    def _read(self, word: str, kind: Any, key: str, spec: str) -> Any:
+        try:
+            return READERS[kind](word)
+        except (KeyError, TypeError, ValueError):
+            wanted = getattr(kind, "__name__", str(kind))
+            raise RedQueenError(f"{key} of the {self.noun} {spec!r} must be of type {wanted}, not {word!r}") from None
+
+
+def _member(module: Any, name: str, place: str) -> Any:
+    found = getattr(module, name, None) if name else None
+    if found is None:
+        own = [
+            key for key, value in vars(module).items() if inspect.isclass(value) and value.__module__ == module.__name__
+        ]
+        close = get_close_matches(name, own, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"its classes are {', '.join(own) or 'none'}"
+        raise RedQueenError(f"{place} has no {name!r}; {hint}")
+    return found
+
+
+def _hints(made: Any) -> dict[str, Any]:
+    """The types of the parameters, as far as their names can be found."""
+    try:
+        return get_type_hints(made.__init__ if inspect.isclass(made) else made)
+    except NameError:
+        return {}
+
+
+def _parts(parameters: str) -> list[str]:
+    """The parameters apart at their commas, but not at those inside brackets."""
+    parts, depth, start = [], 0, 0
+    for place, letter in enumerate(parameters):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append(parameters[start:place])
+            start = place + 1
+    return [part.strip() for part in [*parts, parameters[start:]]] if parameters else []
+
+
+def _takes(signature: inspect.Signature) -> str:
+    return ", ".join(signature.parameters) or "no parameters"
+
+
+def one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,0 +1,268 @@
+"""Screens: what keeps a task out of a store because it is there already, or belongs to an evaluation.
+
+A screen knows the tasks that are held, and says of another why it may not join them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from hashlib import blake2b
+from math import ceil, floor
+from typing import Protocol
+
+import numpy as np
+
+from redqueen.curricula.texts import Gram, Wording, grams, tokens
+from redqueen.types import RedQueenError, Task
+
+Embed = Callable[[list[str]], np.ndarray]
+"""[n, d] float: a vector for each of n texts, depending on that text alone."""
+
+
+class Screen(Protocol):
+    @property
+    def refusal(self) -> str:
+        """The word under which its refusals are counted."""
+        ...
+
+    def prepare(self, tasks: Sequence[Task]) -> None:
+        """Tells which tasks will be asked about next, so that slow work can be done for all at once."""
+        ...
+
+    def reason(self, task: Task) -> str:
+        """Why the task may not be added, or the empty string."""
+        ...
+
+    def hold(self, tasks: Sequence[Task]) -> None: ...
+    def release(self, tasks: Sequence[Task]) -> None: ...
+
+
+class SameKey:
+    """Refuses a task whose key is that of a task held."""
+
+    refusal = "duplicate"
+
+    def __init__(self, key: Callable[[Task], Hashable]) -> None:
+        self.key = key
+        self._holder: dict[Hashable, str] = {}  # key -> id
+        self._keys: dict[str, Hashable] = {}  # id -> key: keys may be dear, and are made once
+        self._asked: tuple[Task, Hashable] | None = None  # the last task asked about
+
+    def prepare(self, tasks: Sequence[Task]) -> None:
+        pass
+
+    def reason(self, task: Task) -> str:
+        key = self.key(task)
+        self._asked = (task, key)
+        holder = self._holder.get(key)
+        return "" if holder is None else f"duplicate of {holder}"
+
+    def hold(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            key = self._asked[1] if self._asked and self._asked[0] is task else self.key(task)
+            self._keys[task.id] = key
+            self._holder.setdefault(key, task.id)
+
+    def release(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            key = self._keys.pop(task.id)
+            if self._holder.get(key) == task.id:
+                del self._holder[key]
+
+
+class NearDuplicates:
+    """Refuses a task whose runs of words are nearly those of a task of its kind: |A ∩ B| / |A ∪ B| >= threshold
+    (Jaccard), A and B the sets of `length` successive words of the prompts.
+
+    Exact, and fast without comparing all with all. Sets of sizes a and b that similar share at least
+    c = t (a + b) / (1 + t) runs, so B holds one of any a - c + 1 runs of A. Only tasks under A's rarest
+    so many runs are compared: the words of a common template are not among them.
+    """
+
+    refusal = "duplicate"
+
+    def __init__(self, threshold: float = 0.8, length: int = 3, wording: Wording = Wording()) -> None:
+        if not 0.0 < threshold <= 1.0 or length < 1:
+            raise RedQueenError(
+                f"near duplicates need a threshold above 0 and up to 1 and a length of at least 1, "
+                f"not {threshold} and {length}"
+            )
+        self.threshold = threshold
+        self.length = length
+        self.wording = wording
+        self._runs: dict[str, set[int]] = {}  # id -> numbers of its runs
+        self._frequency: Counter[int] = Counter()  # run -> how many tasks hold it
+        self._having: dict[tuple[int, int], list[str]] = {}  # (run, runs of the task) -> ids
+        self._asked: tuple[Task, set[int]] | None = None  # the last task whose runs were numbered
+
+    def prepare(self, tasks: Sequence[Task]) -> None:
+        pass
+
+    def reason(self, task: Task) -> str:
+        found = self.nearest(task)
+        return "" if found is None else f"near duplicate of {found[0]} ({found[1]:.2f})"
+
+    def nearest(self, task: Task) -> tuple[str, float] | None:
+        """The most similar task held and its similarity, if that reaches the threshold; of equals the one
+        whose id is first in the alphabet."""
+        mine = self._numbered(task)
+        rarest = sorted(mine, key=self._frequency.__getitem__)
+        found: dict[str, float] = {}
+        for size in range(ceil(self.threshold * len(mine) - 1e-9), floor(len(mine) / self.threshold + 1e-9) + 1):
+            shared = ceil(self.threshold * (len(mine) + size) / (1.0 + self.threshold) - 1e-9)
+            for run in rarest[: len(mine) - shared + 1]:
+                for other in self._having.get((run, size), ()):
+                    if other not in found:
+                        both = len(mine & self._runs[other])
+                        found[other] = both / (len(mine) + size - both)
+        best = min(found, key=lambda other: (-found[other], other), default=None)
+        return None if best is None or found[best] < self.threshold else (best, found[best])
+
+    def hold(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            mine = self._runs[task.id] = self._numbered(task)
+            for run in mine:
+                self._frequency[run] += 1
+                self._having.setdefault((run, len(mine)), []).append(task.id)
+
+    def release(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            mine = self._runs.pop(task.id)
+            for run in mine:
+                self._frequency[run] -= 1
+                if not self._frequency[run]:
+                    del self._frequency[run]
+                holders = self._having[run, len(mine)]
+                holders.remove(task.id)
+                if not holders:
+                    del self._having[run, len(mine)]
+
+    def _numbered(self, task: Task) -> set[int]:
+        """The runs of a task and its kind as numbers of 64 bits, which take less room than words."""
+        if self._asked and self._asked[0] is task:
+            return self._asked[1]
+        runs = grams(tokens(self.wording(task.prompt)), self.length)
+        texts = ("\0".join((task.kind, *run)).encode() for run in runs)
+        self._asked = (task, {int.from_bytes(blake2b(text, digest_size=8).digest(), "big") for text in texts})
+        return self._asked[1]
+
+
+class SimilarMeaning:
+    """Refuses a task whose prompt's vector has a cosine of at least `threshold` with that of a task held.
+
+    Every task held is compared, in one product of [S, d] with [d]. After a checkpoint the vectors are made again:
+    `embed` must give a text the same vector in any company, or a resumed run may decide otherwise.
+    """
+
+    refusal = "duplicate"
+
+    def __init__(self, embed: Embed, threshold: float = 0.9) -> None:
+        if not -1.0 <= threshold <= 1.0:
+            raise RedQueenError(f"a cosine lies between -1 and 1: the threshold cannot be {threshold}")
+        self.embed = embed
+        self.threshold = threshold
+        self._ids: list[str] = []
+        self._places: dict[str, int] = {}
+        self._vectors = np.zeros((0, 0))  # [at least S, d], unit length
+        self._ahead: dict[str, np.ndarray] = {}  # prompt -> [d], of the tasks prepared
+
+    def prepare(self, tasks: Sequence[Task]) -> None:
+        self._ahead = dict(zip([task.prompt for task in tasks], self._units(tasks), strict=True)) if tasks else {}
+
+    def reason(self, task: Task) -> str:
+        if not self._ids:
+            return ""
+        vector = self._ahead[task.prompt] if task.prompt in self._ahead else self._units([task])[0]
+        cosines = self._vectors[: len(self._ids)] @ vector
+        nearest = int(np.argmax(cosines))
+        if cosines[nearest] < self.threshold:
+            return ""
+        return f"means the same as {self._ids[nearest]} ({cosines[nearest]:.2f})"
+
+    def hold(self, tasks: Sequence[Task]) -> None:
+        if any(task.prompt not in self._ahead for task in tasks):
+            self.prepare(tasks)
+        for task in tasks:
+            vector = self._ahead[task.prompt]
+            if len(self._ids) == len(self._vectors):
+                grown = np.zeros((max(64, 2 * len(self._vectors)), len(vector)))
+                grown[: len(self._ids)] = self._vectors.reshape(-1, len(vector))
+                self._vectors = grown
+            self._places[task.id] = len(self._ids)
+            self._vectors[len(self._ids)] = vector
+            self._ids.append(task.id)
+
+    def release(self, tasks: Sequence[Task]) -> None:
+        for task in tasks:  # the last takes the place of the one that leaves
+            place, last = self._places.pop(task.id), self._ids.pop()
+            if last != task.id:
+                self._ids[place] = last
+                self._places[last] = place
+                self._vectors[place] = self._vectors[len(self._ids)]
+
+    def _units(self, tasks: Sequence[Task]) -> np.ndarray:
+        vectors = np.asarray(self.embed([task.prompt for task in tasks]), dtype=np.float64)
+        if vectors.ndim != 2 or len(vectors) != len(tasks) or not np.isfinite(vectors).all():
+            raise RedQueenError(f"embed must return finite vectors of shape [{len(tasks)}, d], not {vectors.shape}")
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0.0, lengths, 1.0))
+
+
+class Overlap:
+    """Refuses what belongs to an evaluation: a prompt that is the same (as far as the wording counts), or holds at
+    least the share `containment` of the runs of `length` words of an evaluation task's prompt.
+
+    An evaluation task shorter than that is compared as a whole. With Wording(numbers=False) a task of the evaluation
+    whose numbers were changed is found too, which exact comparison misses.
+    """
+
+    refusal = "overlap"
+
+    def __init__(
+        self,
+        evaluation: Sequence[Task],
+        containment: float = 0.5,
+        length: int = 8,
+        wording: Wording = Wording(punctuation=False),
+    ) -> None:
+        if not 0.0 < containment <= 1.0 or length < 1:
+            raise RedQueenError(
+                f"overlap needs a containment above 0 and up to 1 and a length of at least 1, "
+                f"not {containment} and {length}"
+            )
+        self.containment = containment
+        self.length = length
+        self.wording = wording
+        self._ids = [task.id for task in evaluation]
+        self._same: dict[str, int] = {}  # text -> place in the evaluation
+        self._sizes: list[int] = []  # runs of each evaluation task
+        self._having: dict[Gram, list[int]] = defaultdict(list)
+        for place, task in enumerate(evaluation):
+            text = wording(task.prompt)
+            if not text:
+                raise RedQueenError(f"the evaluation task {task.id!r} has no prompt to compare with")
+            self._same.setdefault(text, place)
+            mine = grams(tokens(text), length)
+            self._sizes.append(len(mine))
+            for gram in mine:
+                self._having[gram].append(place)
+
+    def prepare(self, tasks: Sequence[Task]) -> None:
+        pass
+
+    def reason(self, task: Task) -> str:
+        text = self.wording(task.prompt)
+        if text in self._same:
+            return f"is the evaluation task {self._ids[self._same[text]]}"
+        shared = Counter(place for gram in grams(tokens(text), self.length) for place in self._having.get(gram, ()))
+        place = max(shared, key=lambda at: (shared[at] / self._sizes[at], -at), default=None)
+        if place is None or shared[place] < self.containment * self._sizes[place]:
+            return ""
+        return f"overlaps the evaluation task {self._ids[place]} ({shared[place] / self._sizes[place]:.2f})"
+
+    def hold(self, tasks: Sequence[Task]) -> None:
+        pass
+
+    def release(self, tasks: Sequence[Task]) -> None:
+        pass

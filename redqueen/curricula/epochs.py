@@ -1,0 +1,50 @@
+"""A data set gone through again and again: every task once in each epoch, in a new order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from redqueen.chance import derive
+from redqueen.protocols import State
+from redqueen.types import Episode, RedQueenError, Task
+
+
+class Epochs:
+    """The order of an epoch comes from the seed and the number of the epoch, not from the generator of a draw."""
+
+    def __init__(self, tasks: Sequence[Task], seed: int = 0) -> None:
+        if not tasks:
+            raise RedQueenError("a data set needs at least one task")
+        self.tasks = tuple(tasks)
+        self.seed = seed
+        self._drawn = 0  # ever
+
+    @property
+    def ended(self) -> int:
+        """How many epochs were drawn to their end."""
+        return self._drawn // len(self.tasks)
+
+    def draw(self, count: int, rng: Random) -> list[Task]:
+        """The next tasks. A draw goes on into the next epoch where this one has fewer left."""
+        drawn = [self._at(self._drawn + place) for place in range(count)]
+        self._drawn += count
+        return drawn
+
+    def _at(self, place: int) -> Task:
+        epoch, within = divmod(place, len(self.tasks))
+        return self._order(epoch)[within]
+
+    def _order(self, epoch: int) -> list[Task]:
+        shuffled = list(self.tasks)
+        Random(derive(self.seed, "epoch", epoch)).shuffle(shuffled)
+        return shuffled
+
+    def observe(self, episodes: Sequence[Episode]) -> None:
+        """Nothing: what is dealt does not depend on what became of it."""
+
+    def state(self) -> State:
+        return {"drawn": self._drawn}
+
+    def restore(self, state: State) -> None:
+        self._drawn = state["drawn"]

@@ -1,0 +1,58 @@
+"""When two tasks are the same: keys that are equal for tasks of one text, or of one behaviour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from redqueen.curricula.texts import Wording
+from redqueen.records import plain
+from redqueen.types import RedQueenError, Task
+
+
+def by_text(wording: Wording = Wording()) -> Callable[[Task], Hashable]:
+    """A key: kind and prompt, as far as the wording counts. Where the prompt is empty the facts stand for it.
+
+    Tasks with one prompt and different facts have one key: where the facts are part of the question (a history of
+    attempts, as in ExIt), use a key of your own."""
+
+    def key(task: Task) -> Hashable:
+        return (task.kind, wording(task.prompt)) if task.prompt else (task.kind, canonical(plain(task.facts)))
+
+    return key
+
+
+def by_behaviour(
+    run: Callable[[Task], tuple[Any, ...]], fallback: Callable[[Task], Hashable] | None = None
+) -> Callable[[Task], Hashable]:
+    """A key: kind, and what the task's program returns on probe inputs, told apart by type (1 is not True).
+
+    `run(task)` gives a literal for each probe, and None for one that the program could not take. A program that
+    could take none is known by the `fallback` key (its text, where None). What `run` raises is not caught.
+    Programs that agree on the probes count as one: choose probes on which different programs differ."""
+    by_words = fallback or by_text(Wording(case=True, space=True))
+
+    def key(task: Task) -> Hashable:
+        seen = run(task)
+        if all(value is None for value in seen):
+            return by_words(task)
+        return (task.kind, canonical(seen))
+
+    return key
+
+
+def canonical(value: Any) -> Hashable:
+    """A literal as something that is equal exactly where the literals are the same: type by type, NaN like NaN,
+    -0.0 unlike 0.0, sets and mappings in any order."""
+    kind = type(value).__name__
+    if isinstance(value, float):
+        return (kind, value.hex())
+    if value is None or isinstance(value, bool | int | str | bytes | complex):
+        return (kind, repr(value))
+    if isinstance(value, Mapping):
+        return (kind, frozenset((canonical(key), canonical(item)) for key, item in value.items()))
+    if isinstance(value, set | frozenset):
+        return (kind, frozenset(canonical(item) for item in value))
+    if isinstance(value, list | tuple):
+        return (kind, tuple(canonical(item) for item in value))
+    raise RedQueenError(f"a {kind} is not a literal: return numbers, strings, None, lists, tuples, sets or mappings")

@@ -1,0 +1,41 @@
+"""The levels of a domain as curricula, one each: the arms of a bandit, or the sets of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from redqueen.protocols import Domain
+from redqueen.types import Episode, RedQueenError, Task
+
+LEVEL = "level"  # the fact that says which level a task was dealt from
+
+
+@dataclass(frozen=True)
+class Level:
+    """New problems of one level at every draw, each marked with its level."""
+
+    domain: Domain
+    name: str
+
+    def draw(self, count: int, rng: Random) -> list[Task]:
+        return [
+            replace(task, facts={**task.facts, LEVEL: self.name})
+            for task in self.domain.problems(self.name, count, rng)
+        ]
+
+    def observe(self, episodes: Sequence[Episode]) -> None:
+        """Nothing: what is dealt does not depend on what became of it."""
+
+
+def levels_of(domain: Domain) -> dict[str, Level]:
+    """A curriculum for every level, in the domain's order."""
+    return {name: Level(domain, name) for name in domain.levels}
+
+
+def level_of(task: Task) -> str:
+    """The level that a task was dealt from. Raises RedQueenError for one that no `Level` dealt."""
+    if LEVEL not in task.facts:
+        raise RedQueenError(f"task {task.id!r} was dealt from no level: draw it from levels_of(domain)")
+    return str(task.facts[LEVEL])

@@ -1,0 +1,135 @@
+"""What training fails to learn, and how many new tasks to make of which category.
+
+SwS, self-aware weakness-driven synthesis (Liang et al., 2025, arXiv:2506.08989): record the accuracy of every task
+in every epoch of a first training; a task is weak if it never reached one half and was getting worse:
+
+    weak  iff  max accuracy < 0.5  and  least-squares slope over the epochs < 0
+
+A task that stays where it is, at 0 say, has a slope of 0 and by this rule is not weak; of noisy flat curves half are.
+`below` sets the slope under which a curve counts as not rising; a small positive one takes flat curves in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, isfinite
+from statistics import fmean
+
+from redqueen.curricula.store import Result, score_of
+from redqueen.protocols import State
+from redqueen.types import Episode, RedQueenError, Task
+
+
+@dataclass(frozen=True)
+class LearningCurve:
+    """The accuracy of one task over the epochs in which it was tried."""
+
+    task_id: str
+    category: str
+    epochs: tuple[int, ...] = ()  # [E], rising
+    accuracy: tuple[float, ...] = ()  # [E], in [0, 1]
+
+
+class LearningCurves:
+    """A memory of how every task was solved, epoch by epoch. Accuracy is the mean result of an epoch."""
+
+    def __init__(self, category: Callable[[Task], str] | None = None, result: Result | None = None) -> None:
+        self.category = category or (lambda task: task.kind)
+        self.result = result or score_of("solver")
+        self.epoch = 0
+        self._curves: dict[str, LearningCurve] = {}  # by task, in the order first seen
+        self._results: dict[str, list[float]] = {}  # of the epoch that goes on
+
+    def observe(self, episodes: Sequence[Episode]) -> None:
+        """Notes the results of an epoch's episodes; those that say nothing (None) are passed over."""
+        for episode in episodes:
+            result = self.result(episode)
+            if result is None:
+                continue
+            if not 0.0 <= result <= 1.0:
+                raise RedQueenError(f"the result of task {episode.task.id!r} is {result}: an accuracy is from 0 to 1")
+            self._results.setdefault(episode.task.id, []).append(float(result))
+            if episode.task.id not in self._curves:
+                self._curves[episode.task.id] = LearningCurve(episode.task.id, self.category(episode.task))
+
+    def end_epoch(self) -> None:
+        """Writes down the accuracy of every task that was tried since the last call."""
+        for task_id, results in self._results.items():
+            curve = self._curves[task_id]
+            self._curves[task_id] = LearningCurve(
+                task_id, curve.category, (*curve.epochs, self.epoch), (*curve.accuracy, fmean(results))
+            )
+        self._results = {}
+        self.epoch += 1
+
+    def curves(self) -> list[LearningCurve]:
+        """Of every task, up to the last epoch that has ended."""
+        return list(self._curves.values())
+
+    def state(self) -> State:
+        curves = [[c.task_id, c.category, list(c.epochs), list(c.accuracy)] for c in self._curves.values()]
+        results = {task_id: list(values) for task_id, values in self._results.items()}
+        return {"epoch": self.epoch, "curves": curves, "results": results}
+
+    def restore(self, state: State) -> None:
+        self.epoch = state["epoch"]
+        self._curves = {
+            task_id: LearningCurve(task_id, category, tuple(epochs), tuple(accuracy))
+            for task_id, category, epochs, accuracy in state["curves"]
+        }
+        self._results = {task_id: list(values) for task_id, values in state["results"].items()}
+
+
+def slope(curve: LearningCurve) -> float:
+    """The least-squares change of accuracy an epoch. Raises RedQueenError for fewer than two epochs."""
+    if len(curve.epochs) < 2:
+        raise RedQueenError(f"the curve of task {curve.task_id!r} has {len(curve.epochs)} epochs: a slope needs two")
+    middle, level = fmean(curve.epochs), fmean(curve.accuracy)
+    along = sum((epoch - middle) ** 2 for epoch in curve.epochs)
+    return sum((e - middle) * (a - level) for e, a in zip(curve.epochs, curve.accuracy, strict=True)) / along
+
+
+def is_weak(curve: LearningCurve, ceiling: float = 0.5, below: float = 0.0, least_epochs: int = 2) -> bool:
+    """Whether the task never reached `ceiling` and its slope is under `below`; with fewer epochs, not yet."""
+    if len(curve.epochs) < max(2, least_epochs):
+        return False
+    return max(curve.accuracy) < ceiling and slope(curve) < below
+
+
+def weak_counts(curves: Sequence[LearningCurve], weak: Callable[[LearningCurve], bool] = is_weak) -> dict[str, int]:
+    """How many tasks of each category are weak, in the order the categories appear."""
+    counts = dict.fromkeys((curve.category for curve in curves), 0)
+    for curve in curves:
+        counts[curve.category] += weak(curve)
+    return counts
+
+
+def weak_rates(curves: Sequence[LearningCurve], weak: Callable[[LearningCurve], bool] = is_weak) -> dict[str, float]:
+    """The share of each category's tasks that is weak."""
+    sizes = dict.fromkeys((curve.category for curve in curves), 0)
+    for curve in curves:
+        sizes[curve.category] += 1
+    return {category: count / sizes[category] for category, count in weak_counts(curves, weak).items()}
+
+
+def budgets(failures: Mapping[str, float], total: int) -> dict[str, int]:
+    """`total` new tasks shared out in proportion to failures (counts or rates, at least 0), summing to it.
+
+    Each category gets the whole part of its share; what is left goes to the largest remainders, of equals to the
+    first. Nine tasks over failures 1, 2 and 3 (shares 1.5, 3, 4.5) are 2, 3 and 4.
+    Raises RedQueenError where nothing fails."""
+    for category, failure in failures.items():
+        if not (isfinite(failure) and failure >= 0.0):
+            raise RedQueenError(f"the failures of {category!r} must be a finite number of at least 0, not {failure}")
+    if total < 0:
+        raise RedQueenError(f"a budget must be at least 0 tasks, not {total}")
+    everything = sum(failures.values())
+    if everything <= 0.0:
+        raise RedQueenError("no category fails: there is nothing to share out a budget by")
+    shares = {category: total * failure / everything for category, failure in failures.items()}
+    given = {category: floor(share + 1e-9) for category, share in shares.items()}
+    by_remainder = sorted(shares, key=lambda category: given[category] - shares[category])
+    for category in by_remainder[: total - sum(given.values())]:
+        given[category] += 1
+    return given

@@ -1,0 +1,40 @@
+"""Finding a domain by its name: those shipped, and the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import cast
+
+from redqueen.catalogue import Catalogue
+from redqueen.protocols import Demonstrator, Domain
+from redqueen.types import RedQueenError
+
+DOMAINS: Mapping[str, str] = MappingProxyType(
+    {
+        "sums": "redqueen.domains.sums:Sums",
+        "judged": "redqueen.domains.judging:judged",
+        "programs": "redqueen.domains.programs:programs",
+        "expressions": "redqueen.domains.expressions:expressions",
+    }
+)
+_CATALOGUE = Catalogue("domain", DOMAINS, "redqueen.domains")
+_PARTS = ("name", "kinds", "levels", "seeds", "sources", "invite", "read", "right", "problems")
+
+
+def find_domain(spec: str) -> Domain:
+    """The domain that a specification names: "sums", "sums:digits=3", "path/to/file.py:MyDomain",
+    "some.module:MyDomain", or an entry point of the group `redqueen.domains`. Raises RedQueenError with one line
+    that says what is wrong."""
+    domain = _CATALOGUE.find(spec)
+    missing = [part for part in _PARTS if getattr(domain, part, None) is None]
+    if missing:
+        raise RedQueenError(f"{spec!r} is not a domain: {type(domain).__name__} has no {' and no '.join(missing)}")
+    return cast(Domain, domain)
+
+
+def demonstrator(domain: Domain) -> Demonstrator:
+    """The domain as one that shows how its roles are played. Raises RedQueenError where it does not."""
+    if getattr(domain, "demonstrations", None) is None:
+        raise RedQueenError(f"the domain {domain.name} has no demonstrations(count, rng) to imitate")
+    return cast(Demonstrator, domain)

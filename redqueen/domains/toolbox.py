@@ -1,0 +1,40 @@
+"""Tools made of what checks answers: a corpus that is searched, Python in the sandbox, a calculator."""
+
+from __future__ import annotations
+
+from redqueen.games.tools import Calculator, Running, Searching, Tool, ToolError
+from redqueen.types import RedQueenError
+from redqueen.verifiers.python_code.runner import PythonRunner
+from redqueen.verifiers.python_code.verdicts import Kind, Program
+from redqueen.verifiers.retrieval import Corpus
+
+TOOLS = ("calculator", "python", "none")
+
+
+def search_tool(corpus: Corpus, count: int = 3) -> Searching:
+    """A search that shows the texts of up to so many documents, the best first."""
+    return Searching(lambda query: [document.text for document in corpus.search(query, count)])
+
+
+def python_tool(runner: PythonRunner) -> Running:
+    """Scripts in the sandbox: what they print is the output; how one failed is shown to whoever wrote it."""
+
+    def run(source: str) -> str:
+        (verdict,) = runner.run([Program(source)])
+        if verdict.kind is Kind.VALUE:
+            return verdict.printed
+        said = f"{verdict.detail}: {verdict.message}".strip(": ")
+        raise ToolError(said if verdict.kind is Kind.EXCEPTION else f"{verdict.kind} {said}".strip())
+
+    return Running(run)
+
+
+def find_tools(name: str) -> tuple[Tool, ...]:
+    """The tools of a name: "calculator", "python" or "none"."""
+    if name == "calculator":
+        return (Calculator(),)
+    if name == "python":
+        return (python_tool(PythonRunner()),)
+    if name == "none":
+        return ()
+    raise RedQueenError(f"there is no tool {name!r}: the tools are {', '.join(TOOLS)}")

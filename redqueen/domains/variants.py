@@ -1,0 +1,175 @@
+"""Problems that can be told anew without changing their answer: the world of variational problem synthesis.
+
+A story tells what somebody has, gains and loses, and asks what is left. It can be worked on in the order told, or
+back from its end, by a solver who knows no number below nought: where a running total falls below it, that way is
+stuck. "2 loses 5 gains 6" is stuck on the way on (2 - 5), and comes to 3 on the way back (6 - 5 + 2). A reply names
+the way and where it led: "back 3", or "on stuck".
+
+    plain     a story that can be worked on, whether or not it can be worked back too
+    turned    one that can be worked back only
+
+Both have the same answers, so that a plain story has turned variants. (A word grammar for the line of SvS in
+`systems.tsv`, after the world of mixed strategies in `papers/proposer_solver.md`, section d3.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from random import Random
+from typing import Protocol, cast
+
+from redqueen.protocols import Domain
+from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+
+VARIANT = "variant"
+ON, BACK, STUCK = "on", "back", "stuck"
+PLAIN, TURNED = "plain", "turned"
+GAINS, LOSES = "gains", "loses"
+_STORY = re.compile(rf"([1-9][0-9]?)((?: (?:{GAINS}|{LOSES}) [1-9][0-9]?)+)")
+_CHANGE = re.compile(rf" ({GAINS}|{LOSES}) ([0-9]+)")
+
+
+class Varying(Domain, Protocol):
+    """A domain whose problems can be told anew: `read` gives a variant the answer that was asked for, whatever the
+    text says, and `right` grades by the answer of the task alone."""
+
+    def vary(self, response: str, answer: str, number: int) -> Task:
+        """What a synthesiser is shown: the response to a problem, never the problem. The number makes the id of the
+        invitation its own."""
+        ...
+
+    def true_answer(self, task: Task) -> str:
+        """The answer by the text of the task, "" where it has none: for audits, which training must not see."""
+        ...
+
+
+def varying(domain: Domain) -> Varying:
+    """The domain as one with variants. Raises RedQueenError where it has none."""
+    missing = [part for part in ("vary", "true_answer") if getattr(domain, part, None) is None]
+    if missing:
+        raise RedQueenError(f"the domain {domain.name} has no {' and no '.join(missing)}: try --domain variants")
+    return cast(Varying, domain)
+
+
+@dataclass(frozen=True)
+class Variants:
+    """See the module. `works_on`, `turned` and `faithful` are for demonstrations only: how often a story is worked on
+    rather than back, whatever it needs; how often it is a turned one; and how often a variant keeps the answer."""
+
+    changes: int = 2  # of the number that one has, at most
+    largest: int = 12  # number in a story
+    works_on: float = 0.6
+    turned: float = 0.3
+    faithful: float = 0.8
+    name: str = field(default="variants", repr=False)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ("story",)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return (PLAIN, TURNED)
+
+    def seeds(self) -> list[Task]:
+        return [_task((2, 3))]
+
+    def sources(self, kind: str) -> tuple[str, ...]:
+        return self.kinds
+
+    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
+        """A variant is asked for by the answer of the reference, as if that were the whole response to it."""
+        return self.vary(references[0].answer, references[0].answer, number)
+
+    def vary(self, response: str, answer: str, number: int) -> Task:
+        return Task(f"{VARIANT} {number}", "story", f"Tell a story for: {response}", answer)
+
+    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
+        return [self._read(task, reply.strip()) for task, reply in zip(invitations, replies, strict=True)]
+
+    def _read(self, invitation: Task, text: str) -> Task | Refusal:
+        found = _STORY.fullmatch(text)
+        if found is None:
+            return Refusal("malformed")
+        told = [int(size) * (1 if way == GAINS else -1) for way, size in _CHANGE.findall(found[2])]
+        if len(told) > self.changes or max(map(abs, (int(found[1]), *told))) > self.largest:
+            return Refusal("too large")
+        return _task((int(found[1]), *told), invitation.answer)
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
+        return [_claim(answer) == task.answer != "" for task, answer in zip(tasks, answers, strict=True)]
+
+    def true_answer(self, task: Task) -> str:
+        total = sum(task.facts["steps"])
+        return str(total) if total >= 0 else ""
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        if level not in self.levels:
+            raise RedQueenError(f"there is no level {level!r}: the levels are {', '.join(self.levels)}")
+        return [_task(self._steps(level, rng)) for _ in range(count)]
+
+    def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
+        """One third variants, two thirds solutions."""
+        return [self._demonstration(number, rng) for number in range(count)]
+
+    def _demonstration(self, number: int, rng: Random) -> Demonstration:
+        steps = self._any_steps(rng)
+        way = ON if rng.random() < self.works_on else BACK
+        if number % 3:
+            return Demonstration("solver", _task(steps), worked(steps, way))
+        response = next(
+            reply for reply in (worked(steps, way), worked(steps, ON), worked(steps, BACK)) if "stuck" not in reply
+        )
+        told = self._any_steps(rng)
+        keeps = rng.random() < self.faithful
+        while keeps and sum(told) != sum(steps):
+            told = self._any_steps(rng)
+        return Demonstration("proposer", self.vary(response, str(sum(steps)), number), story(told))
+
+    def _any_steps(self, rng: Random) -> tuple[int, ...]:
+        return self._steps(TURNED if rng.random() < self.turned else PLAIN, rng)
+
+    def _steps(self, level: str, rng: Random) -> tuple[int, ...]:
+        while True:
+            first, *others = (rng.randint(1, self.largest) for _ in range(1 + self.changes))
+            steps = (first, *(other * rng.choice((1, -1)) for other in others))
+            if level_of(steps) == level:
+                return steps
+
+
+def level_of(steps: Sequence[int]) -> str:
+    """Plain, turned, or "" where neither way leads to the end."""
+    if not stuck(steps, ON):
+        return PLAIN
+    return "" if stuck(steps, BACK) else TURNED
+
+
+def stuck(steps: Sequence[int], way: str) -> bool:
+    """Whether a running total falls below nought on this way."""
+    return min(accumulate(steps if way == ON else reversed(steps))) < 0
+
+
+def worked(steps: Sequence[int], way: str) -> str:
+    """What a solver says who goes this way: "on 5", "back stuck"."""
+    return f"{way} {STUCK if stuck(steps, way) else sum(steps)}"
+
+
+def story(steps: Sequence[int]) -> str:
+    """(2, -5, 6) as "2 loses 5 gains 6"."""
+    return str(steps[0]) + "".join(f" {GAINS if step > 0 else LOSES} {abs(step)}" for step in steps[1:])
+
+
+def _task(steps: Sequence[int], answer: str | None = None, name: str = "") -> Task:
+    told = story(steps)
+    facts = {"steps": list(steps), "level": level_of(steps)}
+    prompt = f"What has one who has {told}?"
+    return Task(name or told, "story", prompt, str(sum(steps)) if answer is None else answer, facts)
+
+
+def _claim(reply: str) -> str:
+    """The number that a reply ends in, after the way to it."""
+    words = reply.split()
+    return words[1] if len(words) == 2 and words[0] in (ON, BACK) and words[1].isdecimal() else ""

@@ -1,0 +1,39 @@
+"""One seat, one task, one reply: a question answered, a task proposed, an answer judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from redqueen.games.talk import ask, told
+from redqueen.protocols import Play
+from redqueen.types import Outcome, Seat, Task
+
+
+@dataclass(frozen=True)
+class SingleReply:
+    """The seat of this role is shown the task's prompt and answers once.
+
+    What the reply is worth is decided later, by whoever can check it (`rewards.marked`): until then its
+    score is 0. `facts["reply"]` is what was said, "" where no reply in the stated format was found.
+    """
+
+    role: str = "solver"
+    dealt: tuple[Task, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"single_reply({self.role})"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (self.role,)
+
+    def tasks(self) -> Sequence[Task]:
+        return self.dealt or (Task("empty", prompt="Say something."),)
+
+    def play(self, task: Task, rng: Random) -> Play:
+        seat = Seat(self.role)
+        text = yield from ask(seat, told(task.prompt), task.facts.get("choices", ()))
+        return Outcome({seat: 0.0}, {"reply": text})

@@ -1,0 +1,262 @@
+"""Tools that a seat calls within its turn: the call in its own words, the output as a message it is shown.
+
+    seat    I add them. <calculate>12+7</calculate>      the reply ends with the call; it is run
+    tool    <information>19</information>                 shown, as part of the next prompt
+    seat    19                                            no call: this is the answer
+
+What a tool says is never the seat's own word, so it carries no loss weight. Only a call that ends a reply is a call:
+an output block that a seat writes itself is text like any other and counts for nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from operator import add, floordiv, mod, mul, neg, pos, sub, truediv
+from random import Random
+from typing import Protocol
+
+from redqueen.games.talk import told
+from redqueen.protocols import Play
+from redqueen.types import Ask, Message, Outcome, RedQueenError, Reply, Seat, Task
+
+TOOL = "tool"  # who speaks an output
+NONE_LEFT = "No calls are left. Answer now."
+
+
+class Tool(Protocol):
+    @property
+    def name(self) -> str:
+        """The tag of a call: <name>...</name>."""
+        ...
+
+    @property
+    def usage(self) -> str:
+        """One line that shows a call and what it gives."""
+        ...
+
+    def __call__(self, text: str) -> str:
+        """The output for what stands in the tag. Raises ToolError where the call is at fault, which the seat is shown;
+        anything else that it raises is a failure of the tool and ends the run."""
+        ...
+
+
+class ToolError(Exception):
+    """What is wrong with a call, in words for whoever made it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a seat may use in one episode."""
+
+    calls: int = 4  # that are run; the seat is told when none is left
+    turns: int = 5  # times it is asked: a call in the last one is not run, and there is no answer
+    characters: int = 4000  # of output, over all calls; the rest is cut
+
+    def __post_init__(self) -> None:
+        if self.calls < 0 or self.turns < 1 or self.characters < 0:
+            raise RedQueenError(
+                f"a talk with tools needs calls and characters of at least 0 and a turn, not {self.calls}, "
+                f"{self.characters} and {self.turns}"
+            )
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call that was run."""
+
+    tool: str
+    text: str  # stripped
+    output: str  # as it was shown, without the tags
+    failed: bool = False  # the output says what was wrong with the call
+
+
+@dataclass(frozen=True)
+class ToolTalk:
+    """What a seat said in the end, and the calls that were run on the way."""
+
+    reply: str  # "" where the limits ended it before there was an answer
+    calls: tuple[Call, ...]
+    words: tuple[str, ...]  # the seat's own, turn by turn
+    answered: bool
+
+    @property
+    def repeated(self) -> int:
+        """How many calls were made before, word for word."""
+        return len(self.calls) - len({(call.tool, call.text) for call in self.calls})
+
+
+def closings(tools: Sequence[Tool]) -> tuple[str, ...]:
+    """The strings with which a call ends: where a reply stops (`Ask.stops`)."""
+    return tuple(f"</{tool.name}>" for tool in tools)
+
+
+def find_call(text: str, tools: Sequence[Tool]) -> tuple[Tool, str] | None:
+    """The call that ends a text, and what stands in it. After it there may be white space and punctuation, since the
+    token that closes a tag may hold more than the tag."""
+    ends = [(text.rfind(closing), tool) for tool, closing in zip(tools, closings(tools), strict=True)]
+    end, tool = max(ends, key=lambda each: each[0], default=(-1, None))
+    if tool is None or end < 0:
+        return None
+    opening = f"<{tool.name}>"
+    start, after = text.rfind(opening, 0, end), text[end + len(opening) + 1 :]
+    if start < 0 or any(sign.isalnum() for sign in after):
+        return None
+    return tool, text[start + len(opening) : end].strip()
+
+
+def answer_with_tools(
+    seat: Seat, messages: tuple[Message, ...], tools: Sequence[Tool], limits: Limits = Limits()
+) -> Generator[list[Ask], list[Reply], ToolTalk]:
+    """Asks the seat until it answers or its turns are used up, and runs the calls with which its replies end."""
+    conversation, calls, words = messages, list[Call](), list[str]()
+    left = limits.characters
+    for _ in range(limits.turns):
+        (reply,) = yield [Ask(seat, conversation, stops=closings(tools))]
+        words.append(reply.text.strip())
+        asked = None if reply.truncated else find_call(reply.text, tools)
+        if asked is None:
+            return ToolTalk(words[-1], tuple(calls), tuple(words), answered=True)
+        if len(calls) < limits.calls:
+            calls.append(_run(*asked, left))
+            left -= len(calls[-1].output)
+            shown = f"<information>{calls[-1].output}</information>"
+        else:
+            shown = NONE_LEFT
+        conversation = (*conversation, Message(str(seat), reply.text), Message(TOOL, shown))
+    return ToolTalk("", tuple(calls), tuple(words), answered=False)
+
+
+def _run(tool: Tool, text: str, room: int) -> Call:
+    try:
+        output, failed = tool(text), False
+    except ToolError as error:
+        output, failed = f"Error: {error}", True
+    return Call(tool.name, text, output[:room], failed)
+
+
+@dataclass(frozen=True)
+class ToolReply:
+    """The seat of this role is shown how its tools are called and the task's prompt, and answers in the end.
+
+    Its score is 0 until somebody checks the answer (`rewards.marked`). Facts: `reply`, "" where there is none;
+    `calls`, a (tool, text) for each that was run; `outputs`; `failed`, how many calls were at fault; `repeated`, how
+    many had been made before; `words`, all that the seat said, turn by turn.
+    """
+
+    role: str = "solver"
+    tools: tuple[Tool, ...] = field(default=(), repr=False)
+    limits: Limits = Limits()
+    dealt: tuple[Task, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"tool_reply({self.role})"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (self.role,)
+
+    def tasks(self) -> Sequence[Task]:
+        return self.dealt or (Task("empty", prompt="Say something."),)
+
+    def prompt(self, task: Task) -> str:
+        """What the seat is shown first."""
+        return "\n".join([*(tool.usage for tool in self.tools), task.prompt])
+
+    def play(self, task: Task, rng: Random) -> Play:
+        seat = Seat(self.role)
+        talk = yield from answer_with_tools(seat, told(self.prompt(task)), self.tools, self.limits)
+        return Outcome(
+            {seat: 0.0},
+            {
+                "reply": talk.reply,
+                "calls": tuple((call.tool, call.text) for call in talk.calls),
+                "outputs": tuple(call.output for call in talk.calls),
+                "failed": sum(call.failed for call in talk.calls),
+                "repeated": talk.repeated,
+                "words": talk.words,
+            },
+        )
+
+
+# Tools
+
+
+@dataclass(frozen=True)
+class Searching:
+    """Documents found by words: `find` gives their texts, the best first."""
+
+    find: Callable[[str], Sequence[str]]
+    name: str = "search"
+    usage: str = "<search>words</search> finds documents."
+
+    def __call__(self, text: str) -> str:
+        if not text:
+            raise ToolError("a search needs words")
+        return "\n".join(self.find(text)) or "Nothing was found."
+
+
+@dataclass(frozen=True)
+class Running:
+    """Python run elsewhere: `run` gives what a program printed and raises ToolError for one that fails."""
+
+    run: Callable[[str], str]
+    name: str = "python"
+    usage: str = "<python>print(2+3)</python> runs a program."
+
+    def __call__(self, text: str) -> str:
+        return self.run(text).rstrip("\n") or "The program printed nothing."
+
+
+@dataclass(frozen=True)
+class Calculator:
+    """Arithmetic with + - * / // % and brackets on plain numbers, exact for whole ones. Nothing is evaluated but
+    these."""
+
+    name: str = "calculate"
+    usage: str = "<calculate>2+3</calculate> gives 5."
+    longest: int = 200  # characters of what is to be worked out
+    largest: float = 1e30
+
+    def __call__(self, text: str) -> str:
+        if not text or len(text) > self.longest:
+            raise ToolError(f"1 to {self.longest} characters can be worked out, not {len(text)}")
+        if not _ARITHMETIC.fullmatch(text):
+            raise ToolError(f"{text[:40]!r} is not arithmetic")
+        try:
+            return str(self._value(ast.parse(text.strip(), mode="eval").body))
+        except (SyntaxError, RecursionError, MemoryError):
+            raise ToolError(f"{text[:40]!r} is not arithmetic") from None
+        except ZeroDivisionError:
+            raise ToolError("division by zero") from None
+
+    def _value(self, node: ast.expr) -> float:
+        match node:
+            case ast.Constant(value=int(value) | float(value)):
+                return self._bounded(value)
+            case ast.UnaryOp(sign, operand) if type(sign) in _SIGNS:
+                return _SIGNS[type(sign)](self._value(operand))
+            case ast.BinOp(left, operation, right) if type(operation) in _OPERATIONS:
+                return self._bounded(_OPERATIONS[type(operation)](self._value(left), self._value(right)))
+        raise ToolError(f"{ast.unparse(node)[:40]!r} is not a number, + - * / // % or brackets")
+
+    def _bounded(self, value: float) -> float:
+        if abs(value) > self.largest or not isfinite(value):
+            raise ToolError(f"a number is larger than {self.largest:g}")
+        return value
+
+
+_ARITHMETIC = re.compile(r"[0-9+\-*/%(). ]*")  # no letter: nothing that could be a name or a text
+_SIGNS: Mapping[type[ast.unaryop], Callable[[float], float]] = {ast.UAdd: pos, ast.USub: neg}
+_OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: add,
+    ast.Sub: sub,
+    ast.Mult: mul,
+    ast.Div: truediv,
+    ast.FloorDiv: floordiv,
+    ast.Mod: mod,
+}

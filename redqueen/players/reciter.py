@@ -1,0 +1,32 @@
+"""A player that says what is written, in the learner's own tokens: demonstrations to imitate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from redqueen.types import Ask, Reply
+
+
+class Reader(Protocol):
+    """A player that can be made to have said something."""
+
+    @property
+    def name(self) -> str: ...
+    def recite(self, ask: Ask, text: str) -> Reply: ...
+
+
+@dataclass(frozen=True)
+class Reciter:
+    """Always this text, as if the learner had said it: its words are the learner's to learn."""
+
+    learner: Reader
+    text: str
+
+    @property
+    def name(self) -> str:
+        return self.learner.name
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [self.learner.recite(ask, self.text) for ask in asks]

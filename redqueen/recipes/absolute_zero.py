@@ -1,0 +1,121 @@
+"""Absolute Zero: a model invents the tasks it learns to solve, from one seed (Zhao et al. 2025, arXiv:2505.03335).
+
+A task is a triplet of a program, an input and its output; given two, the third is asked (deduction, abduction,
+induction). A proposer, shown a few tasks from the buffer of its kind, writes a new one, which the sandbox runs more
+than once. Valid ones are tried n = 8 times by the solver; the mean success r of these tries is all the proposer
+is paid for (equation 4), the solver is paid for its answer (equation 6), and both update the same weights:
+
+    proposer   R = 1 - r if 0 < r < 1, else 0;   -1 if there is no valid task
+    solver     R = 1 if right, -0.5 if wrong, -1 if malformed
+    TRR++      A = (R - mean) / deviation, over the batch's samples of the same kind of task and the same role
+
+and the clipped ratio's loss over all tokens of the batch alike. The tries are not trained on; the solver trains on
+tasks drawn from the buffers, the newest first.
+
+Differences: the solver meets the tasks of this step, as in the paper's algorithm (the code: those of the step before).
+Means and deviations are over samples (the code: over tokens), and there is one update where the code takes three.
+Buffers begin with the seeds alone and forget the oldest task when full (the code: never, so that a full buffer
+learns nothing new). `at_the_ends` is what r of 0 or 1 pays: 0 in the paper, -0.5 in the code. `novelty` is not in
+the paper: it pays for tasks unlike those before, without which a proposer narrows (0 turns it off).
+
+Controls, since a solver gains from almost any tasks: `--proposer frozen`, `--random-reward`, `--dealt 1` (the solver
+trains on problems of the domain, all levels alike), and `--pay-unsolved` (1 - r without the zero at r = 0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from redqueen.advantages import GroupRelative, by_kind_and_role
+from redqueen.batch import pack
+from redqueen.config import SHARED, Amount, Count, Learner, Share, Within, bind, learning
+from redqueen.curricula.sampling import NewestFirst, Uniform
+from redqueen.curricula.store import TaskStore
+from redqueen.domains.catalogue import find_domain
+from redqueen.evaluation.benchmarks import HeldOut, held_out
+from redqueen.health import ProposerHealth
+from redqueen.learnability import FailureShare, HardButSolved
+from redqueen.novelty import CountNovelty
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.protocols import Policy
+from redqueen.rewards import Correctness, marked, payoff, score, spoken_by
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import (
+    PROPOSE,
+    SOLVE,
+    beside_refusals,
+    by_task,
+    evenly,
+    graded,
+    invited,
+    proposed,
+    read,
+    tasks_among,
+)
+from redqueen.run import Run
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    proposer: str = SHARED
+    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
+    domain: str = "expressions"
+    steps: Count = 200
+    proposals: Count = 16  # a step, of each kind (64 in the paper)
+    tries: Annotated[int, Within(2)] = 8  # n, of each valid proposal
+    attempts: Count = 16  # a step, of each kind, to train on (64 in the paper)
+    references: Count = 2  # K, shown to the proposer (6 in the paper)
+    capacity: Count = 16384
+    at_the_ends: float = 0.0  # what a task pays that no try, or every try, solves
+    pay_unsolved: bool = False
+    random_reward: bool = False
+    novelty: Amount = 0.0
+    dealt: Share = 0.0  # of the attempts, on the domain's own problems
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    solver = config.learner.build_model(run.derived("learner"))
+    proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
+    learners = learning([solver, proposer])
+    store = TaskStore(config.capacity, NewestFirst(Uniform(), age=0))
+    pays = FailureShare(pay_unsolved=True) if config.pay_unsolved else HardButSolved(config.at_the_ends)
+    novelty, health = CountNovelty(config.novelty), ProposerHealth()
+    estimate, objective = GroupRelative(by_kind_and_role), ClippedRatio()
+    measures = [HeldOut(domain, solver, held_out(domain, config.problems))]
+
+    for step in run.steps(config.steps, learners, [store, novelty, health], measures):
+        if step == 0:
+            store.add(domain.seeds(), origin="seed")
+        invitations = invited(domain, store, config.proposals, config.references, run.rng)
+        proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
+        written = read(domain, proposals)
+        tasks = tasks_among(written)
+        tries = by_task(graded(domain, play(alone(SOLVE, tasks, solver, config.tries), run.rng)), config.tries)
+
+        texts = [task.prompt for task in tasks]
+        paid = [run.rng.random() if config.random_reward else pays(scores) for scores in tries]
+        proposals = marked(proposals, beside_refusals(written, novelty(texts) + paid, -1.0))
+        novelty.observe(texts)
+        store.add(tasks, origin=proposer.name, step=step)
+
+        dealt = round(config.dealt * config.attempts)
+        drawn = [task for kind in domain.kinds for task in store.draw(config.attempts - dealt, run.rng, [kind])]
+        drawn += evenly(domain, dealt * len(domain.kinds), run.rng)
+        attempts = graded(domain, play(alone(SOLVE, drawn, solver), run.rng))
+        store.observe(attempts)
+
+        trajectories = score(proposals, payoff) + score(attempts, Correctness())
+        for policy in learners:
+            own = spoken_by(policy, trajectories)
+            advantages = estimate(own)
+            metrics = policy.update(pack(own, advantages), objective)
+            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+        run.note(store.metrics() | health.check(proposed(written, tries)))
+    return solver

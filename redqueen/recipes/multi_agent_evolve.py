@@ -1,0 +1,129 @@
+"""Multi-Agent Evolve: one model proposes, solves and judges, and nobody knows the answers (2025, arXiv:2510.23595).
+
+A proposer writes questions, half of the time with one from the store before it. A judge scores each question and each
+of several answers to it from 1 to 10, a few times; s becomes (s - 1) / 9, and the mean counts:
+
+    proposer   R = (q + d + f) / 3,   q the question's score, d = 1 - the mean score of its answers, f its format;
+               where q < 0.7 there is no d, and the question is not kept; no question, R = 0
+    solver     R = (score of the answer + format) / 2, on questions drawn from the store
+    judge      R = 1 if its score can be read, else 0, on pairs of question and answer of this step
+    TRR++      A = (R - mean) / deviation for each role by itself, one update of the shared weights
+
+Nothing anchors the judge, who is paid for form alone: so its agreement with the domain's oracle is measured every step
+(`judge_*`, of which no reward learns), and it can be bound elsewhere: `--judge frozen`.
+
+Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, those
+of the prompt among them). Questions start from the domain's seeds, not from a thousand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from redqueen.advantages import GroupRelative, by_role
+from redqueen.batch import pack
+from redqueen.config import SHARED, Count, Learner, Share, bind, learning
+from redqueen.curricula.sampling import Independent, Uniform
+from redqueen.curricula.store import TaskStore
+from redqueen.domains.catalogue import find_domain
+from redqueen.domains.judging import about_question
+from redqueen.evaluation.benchmarks import HeldOut, held_out
+from redqueen.health import ProposerHealth
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.protocols import Policy
+from redqueen.rewards import marked, payoff, score, spoken_by
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import (
+    JUDGE,
+    PROPOSE,
+    SOLVE,
+    beside_refusals,
+    by_task,
+    graded,
+    in_form,
+    invited,
+    judged_answers,
+    mean_known,
+    opinions,
+    proposed,
+    read,
+    readable,
+    tasks_among,
+)
+from redqueen.run import Run
+from redqueen.verifiers.judge import Agreement, mae_proposer, mae_solver
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    proposer: str = SHARED
+    judge: str = SHARED  # or adapter, separate, frozen, a model folder, http://HOST/v1#MODEL
+    domain: str = "judged:sums"
+    steps: Count = 250
+    proposals: Count = 32  # a step (128 in the paper)
+    attempts: Count = 32  # a step, on stored questions (128 in the paper)
+    tries: Count = 4  # answers to each new question (5 in the paper)
+    repeats: Count = 2  # of every judgement (5 in the paper)
+    with_reference: Share = 0.5  # of the invitations
+    quality: Share = 0.7  # below it a question is not kept
+    difficulty: bool = True  # whether d is paid: without it any clear question does
+    capacity: Count = 4096
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    solver = config.learner.build_model(run.derived("learner"))
+    proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
+    judge = bind("judge", config.judge, config.learner, solver, run.derived("judge"))
+    learners = learning([solver, proposer, judge])
+    store = TaskStore(config.capacity, Independent(Uniform()))
+    agreement, health = Agreement(), ProposerHealth()
+    estimate, objective = GroupRelative(by_role), ClippedRatio()
+    measures = [HeldOut(domain, solver, held_out(domain, config.problems))]
+
+    for step in run.steps(config.steps, learners, [store, agreement, health], measures):
+        if step == 0:
+            store.add(domain.seeds(), origin="seed")
+        varied = round(config.with_reference * config.proposals)
+        invitations = invited(domain, store, varied, 1, run.rng)
+        invitations += invited(domain, store, config.proposals - varied, 0, run.rng)
+        proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
+        written = read(domain, proposals)
+        tasks = tasks_among(written)
+        tries = play(alone(SOLVE, tasks, solver, config.tries), run.rng)
+        drawn = store.draw(config.attempts, run.rng)
+        attempts = play(alone(SOLVE, drawn, solver), run.rng)
+        asked = [about_question(task) for task in tasks] + judged_answers([*tries, *attempts])
+        judgements = play(alone(JUDGE, asked, judge, config.repeats), run.rng)
+        parts = [len(tasks), len(tasks) + len(tries)]
+        of_questions, of_tries, of_attempts = np.split(opinions(judgements, config.repeats), parts)
+        of_tries = of_tries.reshape(len(tasks), config.tries)
+        paid = [
+            mae_proposer(quality, mean_known(answers) if config.difficulty else 1.0, 1.0, config.quality)
+            for quality, answers in zip(of_questions, of_tries, strict=True)
+        ]
+        clear = [task for task, each in zip(tasks, paid, strict=True) if each.stored]
+        store.add(clear, origin=proposer.name, gates=("quality",), step=step)
+        right = graded(domain, attempts)  # for audits alone: no reward below looks at it
+        store.observe(right)
+        scores = [None if np.isnan(each) else float(each) for each in of_attempts]
+        agreement.observe(scores, [bool(episode.outcome.facts["right"]) for episode in right])
+        proposals = marked(proposals, beside_refusals(written, [each.reward for each in paid], 0.0))
+        solved = [mae_solver(each, form) for each, form in zip(of_attempts, in_form(attempts), strict=True)]
+        chosen = run.rng.sample(judgements, min(len(judgements), config.attempts))
+        trajectories = score([*proposals, *marked(attempts, solved), *marked(chosen, readable(chosen))], payoff)
+        for policy in learners:
+            own = spoken_by(policy, trajectories)
+            advantages = estimate(own)
+            metrics = policy.update(pack(own, advantages), objective)
+            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+        tried = by_task(graded(domain, tries), config.tries)
+        run.note(store.metrics() | agreement.metrics() | health.check(proposed(written, tried, of_tries)))
+    return solver

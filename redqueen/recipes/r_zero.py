@@ -1,0 +1,128 @@
+"""R-Zero: a challenger and a solver from one base, labels by majority, no data (Huang et al. 2025, arXiv:2508.05004).
+
+Two copies of one model alternate. While the challenger learns, the solver answers each question m times; the share p
+of the most common answer says how uncertain it is:
+
+    challenger   R = max(0, 1 - 2 |p - 1/2| - |C| / B),   C the question's cluster among the B of the batch by BLEU;
+                 0 if there is no question
+
+Then the challenger stands still and writes a set of questions. Those are kept whose p lies in [0.3, 0.8], with the
+majority's answer as their label, and the solver learns from them:
+
+    solver       R = 0.9 * (the answer is the label) + 0.1 * (the answer is in form)
+
+Both by GRPO: A = (R - mean) / deviation of the group of answers to one prompt. The domain's oracle is asked for one
+figure, `label_accuracy`, on which everything hangs: below about 0.6 the solver gets worse.
+
+`--as-coded` gives the code's min(p, 1 - p) less the cluster's share, unclipped, and -1 less it where there is no
+question. As in the code all m answers count in p when rewarding, those given when filtering. No KL penalty here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from redqueen.advantages import GroupRelative, by_task_and_role
+from redqueen.batch import pack
+from redqueen.config import SEPARATE, Count, Learner, Share, Within, bind, learning
+from redqueen.curricula.sampling import Distinct, Uniform
+from redqueen.curricula.store import TaskStore
+from redqueen.domains.catalogue import find_domain
+from redqueen.evaluation.benchmarks import HeldOut, held_out
+from redqueen.health import ProposerHealth
+from redqueen.learnability import Tent
+from redqueen.novelty import Repetition
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.protocols import Policy
+from redqueen.rewards import marked, payoff, score
+from redqueen.rollout.labels import agreed, label_accuracy, labelled, majorities
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import (
+    PROPOSE,
+    SOLVE,
+    beside_refusals,
+    in_form,
+    proposed,
+    read,
+    tasks_among,
+)
+from redqueen.run import Run
+from redqueen.types import RedQueenError, Refusal, Task
+from redqueen.verifiers.votes import Vote
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    challenger: str = SEPARATE  # or adapter, frozen, a model folder, http://HOST/v1#MODEL
+    domain: str = "sums"
+    steps: Count = 200
+    challenger_steps: Count = 5  # of each round, as in the paper
+    solver_steps: Count = 20  # of each round (15 in the paper)
+    proposals: Count = 32  # questions that are rewarded in a step (512 x 4 in the paper)
+    questions: Count = 256  # written for a solver's phase (8000 in the paper)
+    votes: Annotated[int, Within(2)] = 10  # m
+    attempts: Count = 16  # questions of a solver's step (512 in the paper)
+    group: Annotated[int, Within(2)] = 5  # answers to each
+    band: tuple[Share, Share] = (0.3, 0.8)
+    as_coded: bool = False
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    solver = config.learner.build_model(run.derived("learner"))
+    challenger = bind("challenger", config.challenger, config.learner, solver, run.derived("challenger"))
+    learners = learning([solver, challenger])
+    if challenger is solver:
+        raise RedQueenError("R-Zero needs a challenger of its own: separate, adapter, frozen or a model")
+    challenging = config.challenger_steps if len(learners) == 2 else 0
+    invitations = [domain.invite(kind, (), 0) for kind in domain.kinds]
+    store, health = TaskStore(sampling=Distinct(Uniform())), ProposerHealth()
+    estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
+    measures = [HeldOut(domain, solver, held_out(domain, config.problems))]
+
+    for step in run.steps(config.steps, learners, [store, health], measures):
+        turn = step % (challenging + config.solver_steps)
+        if turn < challenging:
+            learner = learners[1]
+            proposals = play(alone(PROPOSE, invitations, challenger, config.proposals), run.rng)
+            written = read(domain, proposals)
+            tasks = tasks_among(written)
+            votes = majorities(play(alone(SOLVE, tasks, solver, config.votes), run.rng), config.votes)
+            episodes = marked(proposals, challenge(written, votes, config.as_coded))
+            run.note(health.check(proposed(written, np.array([[vote.share] for vote in votes]).reshape(-1, 1))))
+        else:
+            learner = solver
+            if turn == challenging:
+                proposals = play(alone(PROPOSE, invitations, challenger, config.questions), run.rng)
+                tasks = tasks_among(read(domain, proposals))
+                votes = majorities(play(alone(SOLVE, tasks, solver, config.votes), run.rng), config.votes, False)
+                kept = labelled(tasks, votes, config.band)
+                store.prune(lambda history: True)
+                store.add(kept, origin=challenger.name, step=step)
+                run.note(label_accuracy(domain, tasks, kept))
+            drawn = store.draw(config.attempts, run.rng) if len(store) else []
+            attempts = play(alone(SOLVE, drawn, solver, config.group), run.rng)
+            marks = [0.9 * same + 0.1 * form for same, form in zip(agreed(attempts), in_form(attempts), strict=True)]
+            episodes = marked(attempts, marks)
+        trajectories = score(episodes, payoff)
+        advantages = estimate(trajectories)
+        metrics = learner.update(pack(trajectories, advantages), objective)
+        run.report(trajectories, advantages, metrics, learner=learner.name)
+    return solver
+
+
+def challenge(written: Sequence[Task | Refusal], votes: Sequence[Vote], as_coded: bool) -> list[float]:
+    """What the challenger earns for each question, from the votes on those that can be read."""
+    uncertain = Tent(0.5 if as_coded else 1.0)
+    paid = beside_refusals(written, [uncertain.at(vote.share) for vote in votes], -1.0 if as_coded else 0.0)
+    texts = [each.prompt if isinstance(each, Task) else None for each in written]
+    rewards = np.array(paid) - Repetition()(texts)
+    return list(rewards if as_coded else np.maximum(rewards, 0.0))

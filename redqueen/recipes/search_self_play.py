@@ -1,0 +1,124 @@
+"""Search Self-Play: a model searches for questions that it must search to answer (2025, arXiv:2510.18821).
+
+A proposer is given an answer a, searches, and writes a question to which a is the answer. Rules of form are checked;
+then a reader, who sees what the proposer found amid 4 documents that others found, must come to a. A valid question
+is answered G = 5 times by the solver, who has the same search but not what the proposer found. Both are the model:
+
+    proposer   R = 1 - mean success of the tries, and 0 if the question is invalid
+    solver     R = 1 if right, else 0;   GRPO among the tries of a question
+
+Questions that fail are replaced by earlier valid ones, from a pool that is cleared every 10 steps. The proposer's
+update comes first, then the solver's, with its old log-probabilities computed anew. Outputs of the search carry no
+loss. There is no zero at a mean success of 0: only the reader keeps impossible questions away, so it fails closed.
+
+Differences: the proposer is compared with the batch's other proposals (the code's group of one has no baseline), no
+hop count or examples are shown, there is no KL term (0.01 in the paper), and nothing stands in for a question where the
+pool is empty (the code trains on dummies). `invalid` below 0 is the paper's warning: valid questions died out at -0.1.
+`fixed` goes on with the questions of the first step, `no-gate` lets the rules alone decide: controls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from redqueen.advantages import GroupRelative
+from redqueen.batch import pack
+from redqueen.config import SHARED, Count, Learner, Within, bind, learning
+from redqueen.curricula.store import TaskStore
+from redqueen.domains.knowledge import Knowledge
+from redqueen.evaluation.benchmarks import HeldOut, held_out
+from redqueen.games.tools import Limits, ToolReply
+from redqueen.health import ProposerHealth
+from redqueen.learnability import FailureShare
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.protocols import Policy
+from redqueen.rewards import marked, payoff, score, spoken_by
+from redqueen.rollout.evidence import Grounds
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.polling import by_kind_or_task
+from redqueen.rollout.questions import beside_refusals, by_task, graded, proposed, tasks_among
+from redqueen.rollout.rehearsal import Equipped
+from redqueen.run import Run
+from redqueen.types import Batch
+
+POOL_STEPS = 10
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m", max_completion_length=96)
+    proposer: str = SHARED
+    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
+    reader: str = ""
+    """whose answer from the evidence counts: the toy world's own, or named as the proposer is (frozen is usual)"""
+    corpus: str = ""
+    """documents of your own, {"id": ..., "text": ...} in each line; without them a world of 500 facts"""
+    answers: str = ""
+    """what to ask for in them, one in each line"""
+    questions: str = ""
+    """held-out ones about them, {"question": ..., "answer": ...} in each line"""
+    steps: Count = 200
+    proposals: Count = 32  # a step (256 in the paper)
+    attempts: Annotated[int, Within(2)] = 5  # G
+    searches: Count = 4  # of one seat in an episode (10 turns in the paper)
+    noise: Annotated[int, Within(0)] = 4  # documents of others among the evidence
+    gate: bool = True
+    invalid: Annotated[float, Within(-1.0, 0.0)] = 0.0  # what an invalid question pays
+    fixed: bool = False
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = Knowledge(corpus=config.corpus, answers=config.answers, questions=config.questions)
+    solver = config.learner.build_model(run.derived("learner"))
+    proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
+    reader = bind("reader", config.reader, config.learner, solver, run.derived("reader")) if config.reader else None
+    grounds = Grounds(domain, reader, noise=config.noise, gate=config.gate)
+    limits = Limits(config.searches, config.searches + 1)
+    propose, solve = (ToolReply(role, (domain.search,), limits) for role in ("proposer", "solver"))
+    learners, pool, health = learning([solver, proposer]), TaskStore(name="pool"), ProposerHealth()
+    pays, estimate, objective = (
+        FailureShare(pay_unsolved=True),
+        GroupRelative(by_kind_or_task),
+        ClippedRatio(0.2, 0.285),
+    )
+    tests = held_out(domain, config.problems)
+    measures = [HeldOut(domain, Equipped(solver, solve), tests)] if tests else []
+
+    for step in run.steps(config.steps, learners, [pool, health], measures):
+        if False:
+            pool.prune(lambda history: True)
+        count = 0 if config.fixed and step else config.proposals
+        wanted = run.rng.choices(range(len(domain.wanted)), k=count)
+        proposals = play(alone(propose, [domain.invite("question", (), n) for n in wanted], proposer), run.rng)
+        written = grounds.checked(proposals, run.rng)
+        tasks = tasks_among(written)
+        reused = pool.draw(config.proposals - len(tasks), run.rng) if len(pool) else []
+        attempts = graded(domain, play(alone(solve, tasks + reused, solver, config.attempts), run.rng))
+        pool.add(tasks, origin=proposer.name)
+
+        tries = by_task(attempts, config.attempts)[: len(tasks)]
+        paid = [float(np.nan_to_num(pays(scores))) for scores in tries]
+        proposals = marked(proposals, beside_refusals(written, paid, config.invalid))
+        for trajectories in (score(proposals, payoff), score(attempts, payoff)):
+            for learner in learners:
+                own = spoken_by(learner, trajectories)
+                if own:
+                    advantages = estimate(own)
+                    metrics = learner.update(refreshed(learner, pack(own, advantages)), objective)
+                    run.report(own, advantages, metrics, learner=learner.name if len(learners) > 1 else "")
+        run.note(pool.metrics() | grounds.audited(proposals, written) | health.check(proposed(written, tries)))
+    return solver
+
+
+def refreshed(learner: TransformerPolicy, batch: Batch) -> Batch:
+    """The batch as the learner rates it now, where it was updated since it spoke."""
+    if not len(batch) or int(batch.versions.min()) == learner.version:
+        return batch
+    return replace(batch, sampled_logprobs=learner.likelihoods(batch).logprobs.to(batch.sampled_logprobs))

@@ -1,0 +1,104 @@
+"""Whether proposed questions stand on what their proposers found: SSP's rules of form, and its check by a reader.
+
+A reader is shown what the proposer's searches gave, amid documents that other proposers found, and must come to the
+proposer's answer. Whatever goes wrong on the way rejects the question, and what breaks is an error: nothing passes
+because it could not be checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import fmean
+
+from redqueen.domains.knowledge import RULES, Knowledge
+from redqueen.games.single_reply import SingleReply
+from redqueen.protocols import Player
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import said
+from redqueen.types import Episode, Metrics, RedQueenError, Refusal, Task
+from redqueen.verifiers.retrieval import Document, Rules, evidence, reading_faults
+
+READ = SingleReply("reader")
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """How questions are checked. Without a reader of its own the world's is asked, which takes documents at their
+    word."""
+
+    domain: Knowledge
+    reader: Player | None = None
+    rules: Rules = RULES
+    noise: int = 4
+    gate: bool = True  # off: the rules alone decide
+
+    def __post_init__(self) -> None:
+        if self.domain.corpus and self.gate and self.reader is None:
+            raise RedQueenError("a corpus of your own needs somebody who reads it: name a --reader, or set --no-gate")
+
+    def found(self, proposal: Episode) -> list[Document]:
+        """All that the proposer's searches gave, in order: they are made again."""
+        documents, count = self.domain.documents, self.domain.shown
+        return [document for query in _queries(proposal) if query for document in documents.search(query, count)]
+
+    def checked(self, proposals: Sequence[Episode], rng: Random) -> list[Task | Refusal]:
+        """The questions that pass as tasks, and the first fault of each of the others as a refusal."""
+        read = self.domain.read([proposal.task for proposal in proposals], said(proposals))
+        found = [self.found(proposal) for proposal in proposals]
+        written = [self._form(*each) for each in zip(proposals, read, found, strict=True)]
+        if not self.gate:
+            return written
+        posed = [(number, each) for number, each in enumerate(written) if isinstance(each, Task)]
+        shown = [evidence(found[number], _elsewhere(found, number), rng, self.noise) for number, _ in posed]
+        replies = self._readings([task for _, task in posed], shown, rng)
+        for (number, task), reply in zip(posed, replies, strict=True):
+            faults = reading_faults(task, found[number], reply, self._agrees)
+            written[number] = Refusal(str(faults[0])) if faults else task
+        return written
+
+    def _agrees(self, task: Task, answer: str) -> bool:
+        return self.domain.right([task], [answer])[0]
+
+    def _form(self, proposal: Episode, read: Task | Refusal, found: Sequence[Document]) -> Task | Refusal:
+        faults = self.rules.faults(said([proposal])[0], proposal.task.answer, _queries(proposal), found)
+        return Refusal(str(faults[0])) if faults else read
+
+    def _readings(self, tasks: Sequence[Task], shown: Sequence[Sequence[Document]], rng: Random) -> list[str]:
+        if self.reader is None:
+            return [self.domain.reader(task.prompt, each) for task, each in zip(tasks, shown, strict=True)]
+        asked = [
+            Task(f"reading {number}", "reading", "\n".join([*(document.text for document in each), task.prompt]))
+            for number, (task, each) in enumerate(zip(tasks, shown, strict=True))
+        ]
+        return said(play(alone(READ, asked, self.reader), rng))
+
+    def audited(self, proposals: Sequence[Episode], written: Sequence[Task | Refusal]) -> Metrics:
+        """`accepted`, the share that passed; and where the world knows, `accepted/right`, the share of those that are
+        right, `accepted/hops`, their mean hops, and `asked/wrong`, the wrong ones among all questions proposed.
+        `asked/entropy` estimates the proposer's entropy in nats a word, which rises before valid questions die out."""
+        tasks = [each for each in written if isinstance(each, Task)]
+        read = self.domain.read([proposal.task for proposal in proposals], said(proposals))
+        asked = [self.domain.oracle(each) for each in read if isinstance(each, Task)]
+        right = [self.domain.oracle(task) for task in tasks]
+        found = {"accepted": len(tasks) / len(proposals)} if proposals else {}
+        logprobs = [float(each) for proposal in proposals for turn in proposal.turns for each in turn.reply.logprobs]
+        if logprobs:
+            found["asked/entropy"] = -fmean(logprobs)
+        if tasks and None not in right:
+            found["accepted/right"] = fmean(bool(each) for each in right)
+            found["accepted/hops"] = fmean(task.facts["hops"] for task in tasks)
+        if asked and None not in asked:
+            found["asked/wrong"] = fmean(not each for each in asked)
+        return found
+
+
+def _queries(proposal: Episode) -> list[str]:
+    return [text for _, text in proposal.outcome.facts["calls"]]
+
+
+def _elsewhere(found: Sequence[Sequence[Document]], number: int) -> list[Document]:
+    """What all others found."""
+    return [document for other, documents in enumerate(found) if other != number for document in documents]

@@ -1,0 +1,111 @@
+"""Questions that need their text, and answers that a verifier compares with the questioner's (SPELL, arXiv:2509.23863).
+
+written     = grounded(domain, read(domain, proposals), responder, rule, rng)     # "closed book" where it needs no text
+attempts    = play(alone(SOLVE, tasks_among(written), responder, 8), rng)
+judgements  = play(alone(JUDGE, comparisons(domain, attempts), verifier, 8), rng)   # each different answer once
+values, worths = worth(domain, attempts, judgements, rule)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+
+from redqueen.curricula.clusters import ClusterMemory
+from redqueen.domains.documents import Documented
+from redqueen.learnability import Bell
+from redqueen.protocols import Key, Player, Verifier
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import SOLVE, said, tasks_among
+from redqueen.types import Episode, Refusal, Task, Trajectory
+from redqueen.verifiers.judge import Label, rule_or_majority, vote_rewards
+
+CLOSED_BOOK = "closed book"
+
+
+def asked_about(domain: Documented, memory: ClusterMemory, count: int, rng: Random) -> list[Task]:
+    """An invitation of each kind for each of so many clusters drawn at random, at its stage and with its memory."""
+    clusters = memory.draw(count, rng)
+    return [
+        domain.invite_about(cluster, memory.stage(cluster), kind, memory.before(cluster), number)
+        for kind in domain.kinds
+        for number, cluster in enumerate(clusters)
+    ]
+
+
+def grounded(
+    domain: Documented, written: Sequence[Task | Refusal], responder: Player, rule: Verifier, rng: Random
+) -> list[Task | Refusal]:
+    """The proposals, refused as "closed book" where one attempt that is not shown the text is right by the rule."""
+    tasks = tasks_among(written)
+    answers = said(play(alone(SOLVE, [domain.closed_book(task) for task in tasks], responder), rng))
+    known = iter([rule(task, answer) for task, answer in zip(tasks, answers, strict=True)])
+    return [Refusal(CLOSED_BOOK) if isinstance(each, Task) and next(known) else each for each in written]
+
+
+def comparisons(domain: Documented, attempts: Sequence[Episode]) -> list[Task]:
+    """What a verifier is asked: each different answer to each task once. Where nothing was said nothing is compared."""
+    answers = zip(attempts, said(attempts), strict=True)
+    asked = [domain.compared(episode.task, answer.strip()) for episode, answer in answers if answer.strip()]
+    return list({task.id: task for task in asked}.values())
+
+
+def verdicts(judgements: Sequence[Episode]) -> dict[str, list[bool | None]]:
+    """For each thing compared what its judgements say: YES, NO, or None where that cannot be read."""
+    found: dict[str, list[bool | None]] = {}
+    for episode, text in zip(judgements, said(judgements), strict=True):
+        label = Label().read(text)
+        found.setdefault(episode.task.id, []).append(None if label is None else label == "YES")
+    return found
+
+
+def worth(
+    domain: Documented, attempts: Sequence[Episode], judgements: Sequence[Episode], rule: Verifier
+) -> tuple[list[float], list[float]]:
+    """For each attempt 1 where the rule or the majority of the verdicts finds it right, else 0. And for each judgement
+    1 with the majority, 0 against it, -1 where it cannot be read; NaN where the verdicts on one answer teach nothing:
+    all agree, too few agree, or the majority is not what the rule says."""
+    votes, names = verdicts(judgements), _names(domain, attempts)
+    ruled = [rule(episode.task, text) for episode, text in zip(attempts, said(attempts), strict=True)]
+    right = dict(zip(names, ruled, strict=True))
+    paid = {name: iter(vote_rewards(given, right[name]) or [np.nan] * len(given)) for name, given in votes.items()}
+    answers = [rule_or_majority(votes.get(name, ()), each) for name, each in zip(names, ruled, strict=True)]
+    return answers, [next(paid[episode.task.id]) for episode in judgements]
+
+
+def agreed(
+    domain: Documented, attempts: Sequence[Episode], judgements: Sequence[Episode]
+) -> tuple[list[float | None], list[bool]]:
+    """For each different answer the share of its verdicts that say YES, None where none can be read, and whether the
+    domain finds that the answer means the same: what `Agreement.observe` takes."""
+    same = domain.right([episode.task for episode in attempts], said(attempts))
+    truths = dict(zip(_names(domain, attempts), same, strict=True))
+    votes = {name: [each for each in given if each is not None] for name, given in verdicts(judgements).items()}
+    return [sum(each) / len(each) if each else None for each in votes.values()], [truths[name] for name in votes]
+
+
+def _names(domain: Documented, attempts: Sequence[Episode]) -> list[str]:
+    """The id of the comparison of each attempt's answer."""
+    return [domain.compared(each.task, text.strip()).id for each, text in zip(attempts, said(attempts), strict=True)]
+
+
+def questions_worth(written: Sequence[Task | Refusal], scores: np.ndarray) -> list[float]:
+    """What each proposal earns, from the scores of the attempts at those that became tasks, [tasks, G]: a bell around
+    one half, -0.5 where no text is needed, -1 for any other refusal; NaN where too few attempts were finished."""
+    shape, rows = Bell(), iter(scores)
+    refused = {CLOSED_BOOK: -0.5}
+    return [shape(next(rows)) if isinstance(each, Task) else refused.get(each.reason, -1.0) for each in written]
+
+
+def some_groups(trajectories: Sequence[Trajectory], key: Key, most: int, rng: Random) -> list[Trajectory]:
+    """Whole groups of one key, drawn at random, as long as they come to at most so many trajectories."""
+    groups: dict[object, list[Trajectory]] = {}
+    for trajectory in trajectories:
+        groups.setdefault(key(trajectory, 0), []).append(trajectory)
+    drawn: list[Trajectory] = []
+    for group in rng.sample(list(groups.values()), len(groups)):
+        drawn += group if len(drawn) + len(group) <= most else []
+    return drawn

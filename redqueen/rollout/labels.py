@@ -1,0 +1,43 @@
+"""Labels where nobody knows the answer: what the attempts at a task agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from redqueen.protocols import Domain, Verifier
+from redqueen.rollout.questions import said
+from redqueen.types import Episode, Metrics, Task
+from redqueen.verifiers.numeric import Exact
+from redqueen.verifiers.votes import Majority, Vote
+
+
+def majorities(attempts: Sequence[Episode], times: int, count_missing: bool = True) -> list[Vote]:
+    """The vote on the answers to each task, of attempts that lie task by task."""
+    answers = said(attempts)
+    count = Majority(count_missing).label
+    return [count(answers[start : start + times]) for start in range(0, len(answers), times)]
+
+
+def labelled(tasks: Sequence[Task], votes: Sequence[Vote], band: tuple[float, float]) -> list[Task]:
+    """The tasks on which attempts agree neither too little nor too much, the majority's answer as theirs."""
+    lowest, highest = band
+    return [
+        replace(task, answer=vote.answer)
+        for task, vote in zip(tasks, votes, strict=True)
+        if vote.answer and lowest <= vote.share <= highest
+    ]
+
+
+def agreed(attempts: Sequence[Episode], same: Verifier = Exact()) -> list[bool]:
+    """Which attempts give the answer of their task, which here is a label and may be wrong."""
+    return [same(episode.task, reply) for episode, reply in zip(attempts, said(attempts), strict=True)]
+
+
+def label_accuracy(domain: Domain, tasks: Sequence[Task], kept: Sequence[Task]) -> Metrics:
+    """How many of the labels the domain's oracle finds right; nothing where there are none."""
+    known = {task.id: task for task in tasks}
+    right = domain.right([known[task.id] for task in kept], [task.answer for task in kept])
+    return {"label_accuracy": float(np.mean(right)), "labels": float(len(kept))} if kept else {"labels": 0.0}

@@ -1,0 +1,130 @@
+"""Proposing, solving and judging: games of one seat, and what their episodes say.
+
+proposals = play(alone(PROPOSE, invitations, proposer), rng)
+tasks     = read(domain, proposals)                            # a Task or a Refusal for each
+trials    = graded(domain, play(alone(SOLVE, valid, solver, 8), rng))
+scores    = by_task(trials, 8)                                 # [tasks, 8]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from random import Random
+
+import numpy as np
+
+from redqueen.curricula.store import TaskStore
+from redqueen.domains.judging import about_answer
+from redqueen.games.single_reply import SingleReply
+from redqueen.health import Proposed
+from redqueen.protocols import Domain
+from redqueen.rewards import marked
+from redqueen.types import Episode, Refusal, Task
+from redqueen.verifiers.judge import Score, opinion
+
+PROPOSE, SOLVE, JUDGE = SingleReply("proposer"), SingleReply("solver"), SingleReply("judge")
+
+
+def invited(domain: Domain, store: TaskStore, count: int, references: int, rng: Random) -> list[Task]:
+    """`count` invitations of each kind, each with up to so many references from the store."""
+    return [
+        domain.invite(kind, store.draw_references(references, rng, domain.sources(kind)) if references else (), number)
+        for kind in domain.kinds
+        for number in range(count)
+    ]
+
+
+def evenly(domain: Domain, count: int, rng: Random) -> list[Task]:
+    """So many of the domain's own problems, of each level as many; what is left over goes to levels drawn by chance."""
+    whole, rest = divmod(count, len(domain.levels))
+    extra = rng.sample(range(len(domain.levels)), rest)
+    return [
+        task
+        for number, level in enumerate(domain.levels)
+        for task in domain.problems(level, whole + (number in extra), rng)
+    ]
+
+
+def said(episodes: Sequence[Episode]) -> list[str]:
+    """The reply of each episode of one seat, "" where none in the stated format was found."""
+    return [str(episode.outcome.facts["reply"]) for episode in episodes]
+
+
+def read(domain: Domain, proposals: Sequence[Episode]) -> list[Task | Refusal]:
+    """What the proposers wrote, as tasks that passed the domain's gates or as refusals."""
+    return domain.read([episode.task for episode in proposals], said(proposals))
+
+
+def tasks_among(written: Sequence[Task | Refusal]) -> list[Task]:
+    """The tasks, without the refusals."""
+    return [task for task in written if isinstance(task, Task)]
+
+
+def graded(domain: Domain, attempts: Sequence[Episode]) -> list[Episode]:
+    """The attempts with a score of 1 where the domain finds the answer right, and of 0 where it does not."""
+    right = domain.right([episode.task for episode in attempts], said(attempts))
+    return marked(attempts, [float(each) for each in right], [{"right": each} for each in right])
+
+
+def in_form(episodes: Sequence[Episode]) -> list[float]:
+    """1 for each reply in the stated format that was not cut off, 0 for the others."""
+    replies = [episode.turns[-1].reply for episode in episodes]
+    return [float(not (reply.malformed or reply.truncated)) for reply in replies]
+
+
+def beside_refusals(written: Sequence[Task | Refusal], of_tasks: Iterable[float], refused: float) -> list[float]:
+    """One number for each proposal: its own where it became a task, and this one where it was refused."""
+    numbers = iter(of_tasks)
+    return [next(numbers) if isinstance(each, Task) else refused for each in written]
+
+
+def proposed(written: Sequence[Task | Refusal], scores: np.ndarray, judged: np.ndarray | None = None) -> list[Proposed]:
+    """The proposals as `ProposerHealth` looks at them, with the mean of each task's scores, [tasks, times], and of
+    those that a judge gave the same attempts, where there is one."""
+    rates, opinions = iter(scores), iter(np.full_like(scores, np.nan) if judged is None else judged)
+    return [
+        Proposed(
+            each.prompt,
+            solve_rate=(rate := mean_known(next(rates))),
+            answer=each.answer,
+            judged=(opinion := mean_known(next(opinions))),
+            actual=np.nan if np.isnan(opinion) else rate,
+        )
+        if isinstance(each, Task)
+        else Proposed("", refused=each.reason)
+        for each in written
+    ]
+
+
+def mean_known(scores: np.ndarray) -> float:
+    """The mean of the scores that are not NaN; NaN where there is none."""
+    known = scores[~np.isnan(scores)]
+    return float(known.mean()) if len(known) else np.nan
+
+
+def judged_answers(attempts: Sequence[Episode]) -> list[Task]:
+    """What a judge is shown of each attempt."""
+    return [about_answer(episode.task, reply) for episode, reply in zip(attempts, said(attempts), strict=True)]
+
+
+def opinions(judgements: Sequence[Episode], repeats: int) -> np.ndarray:
+    """[n] from 0 to 1, the mean score that `repeats` judgements in a row gave one thing (`judge.opinion`); NaN where
+    none of them can be read."""
+    scores = [Score().read(text) for text in said(judgements)]
+    means = [opinion(scores[start : start + repeats]).mean for start in range(0, len(scores), repeats)]
+    return np.array([np.nan if mean is None else mean for mean in means], dtype=np.float64)
+
+
+def readable(judgements: Sequence[Episode]) -> list[float]:
+    """1 for each judgement that can be read, 0 for the others."""
+    return [float(Score().read(text) is not None) for text in said(judgements)]
+
+
+def by_task(attempts: Sequence[Episode], times: int) -> np.ndarray:
+    """[tasks, times] the scores of attempts that lie task by task, as `alone` makes them. NaN where the reply was cut
+    off: a limit on length is not difficulty."""
+    scores = [
+        np.nan if episode.turns[-1].reply.truncated else next(iter(episode.outcome.scores.values()))
+        for episode in attempts
+    ]
+    return np.array(scores, dtype=np.float64).reshape(-1, times)

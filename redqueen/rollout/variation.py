@@ -1,0 +1,89 @@
+"""Variational synthesis (SvS, arXiv:2508.14029): which responses are varied, which variants posed, what is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+
+from redqueen.domains.variants import Varying
+from redqueen.health import leaks
+from redqueen.learnability import solve_rate
+from redqueen.protocols import Domain, Key
+from redqueen.types import Episode, Metrics, RedQueenError, Refusal, Task, Trajectory
+
+
+def labelled(
+    domain: Domain, levels: Sequence[str], count: int, apart: Mapping[str, Sequence[Task]], seed: int
+) -> list[Task]:
+    """Up to so many different problems of each level, none of them among those that are held out. A level that is
+    named twice is dealt twice as often."""
+    unknown = [level for level in levels if level not in domain.levels]
+    if unknown:
+        raise RedQueenError(f"{domain.name} has no level {unknown[0]!r}: its levels are {', '.join(domain.levels)}")
+    held, rng = {task.id for group in apart.values() for task in group}, Random(seed)
+    drawn = [task for level in levels for task in domain.problems(level, count, rng)]
+    kept = {task.id: task for task in drawn if task.id not in held}
+    if not kept:
+        raise RedQueenError(f"all problems of {domain.name} that were drawn are held out: ask for more labelled ones")
+    return list(kept.values())
+
+
+def candidates(
+    domain: Varying,
+    attempts: Sequence[Episode],
+    accuracies: np.ndarray,
+    middling: tuple[float, float],
+    most: int,
+    rng: Random,
+) -> list[Task]:
+    """Invitations to vary: one for each correct response to an original whose accuracy lies in the range, both ends
+    included, `most` of them at random where there are more. `attempts` lie task by task, with scores [tasks, G]."""
+    low, high = middling
+    times = accuracies.shape[1]
+    rates = [solve_rate(scores).mean for scores in accuracies]
+    correct = [
+        episode
+        for number, episode in enumerate(attempts)
+        if low <= rates[number // times] <= high and accuracies[number // times, number % times] == 1.0
+    ]
+    chosen = sorted(rng.sample(range(len(correct)), min(most, len(correct))))
+    return [
+        domain.vary(str(correct[at].outcome.facts["reply"]), correct[at].task.answer, number)
+        for number, at in enumerate(chosen)
+    ]
+
+
+def posed(written: Sequence[Task | Refusal], apart: Mapping[str, Sequence[Task]]) -> list[Task | Refusal]:
+    """The variants with ids of their own, so that each is a group whatever its text. Refused are those in whose text
+    the answer stands ("leak") and those that are held out ("held_out")."""
+    held = {task.prompt for group in apart.values() for task in group}
+    return [_posed(number, each, held) for number, each in enumerate(written)]
+
+
+def _posed(number: int, variant: Task | Refusal, held: Set[str]) -> Task | Refusal:
+    if isinstance(variant, Refusal):
+        return variant
+    if variant.prompt in held:
+        return Refusal("held_out")
+    if leaks(variant.prompt, variant.answer):
+        return Refusal("leak")
+    return replace(variant, id=f"{number}: {variant.id}")
+
+
+def rewarded_groups(trajectories: Sequence[Trajectory], key: Key) -> list[Trajectory]:
+    """The trajectories of groups in which one, at least, has a reward above zero."""
+    rewarded: set[Hashable] = {key(each, 0) for each in trajectories if each.rewards.sum() > 0.0}
+    return [each for each in trajectories if key(each, 0) in rewarded]
+
+
+def audited(domain: Varying, variants: Sequence[Task], rewards: Sequence[float]) -> Metrics:
+    """How many variants were posed and accepted (paid), and the share of these whose answer is the true one: what only
+    an oracle can say, and no reward rests on. No share where none was accepted."""
+    accepted = [task for task, reward in zip(variants, rewards, strict=True) if reward > 0.0]
+    found = {"variants": float(len(variants)), "accepted": float(len(accepted))}
+    if accepted:
+        found["accepted_true"] = float(np.mean([domain.true_answer(task) == task.answer for task in accepted]))
+    return found

@@ -1,0 +1,42 @@
+"""One seat, one reply: what it is shown, what is kept of it."""
+
+from random import Random
+
+from redqueen.games.single_reply import SingleReply
+from redqueen.players.scripted import Constant
+from redqueen.rewards import marked, payoff, score
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.types import Seat, Task
+
+ASKED = Task("q", "sum", "What is 2+2?", "4")
+
+
+def test_the_seat_is_shown_the_prompt_alone_and_its_reply_is_kept():
+    (episode,) = play(alone(SingleReply("solver"), [ASKED], Constant(" 4 ")), Random(0))
+    (turn,) = episode.turns
+    assert [message.text for message in turn.ask.messages] == ["What is 2+2?"]
+    assert (turn.ask.seat, episode.outcome.facts["reply"], episode.outcome.scores) == (
+        Seat("solver"),
+        "4",
+        {Seat("solver"): 0.0},
+    )
+
+
+def test_games_of_other_roles_have_other_names_so_that_they_are_never_compared():
+    assert SingleReply("proposer").name != SingleReply("solver").name
+
+
+def test_alone_repeats_each_task_as_often_as_told_one_after_the_other():
+    other = Task("r", "sum", "What is 1+1?", "2")
+    matches = alone(SingleReply(), [ASKED, other], Constant("4"), times=3)
+    assert [match.task.id for match in matches] == ["q", "q", "q", "r", "r", "r"]
+
+
+def test_marks_become_the_scores_of_the_seat_and_notes_its_facts():
+    episodes = play(alone(SingleReply("judge"), [ASKED, ASKED], Constant("4")), Random(0))
+    scored = marked(episodes, [0.25, -1.0], [{"why": "near"}, {"why": "far"}])
+    assert [float(trajectory.rewards[0]) for trajectory in score(scored, payoff)] == [0.25, -1.0]
+    assert [episode.outcome.facts["why"] for episode in scored] == ["near", "far"]
+    assert [episode.outcome.facts["reply"] for episode in scored] == ["4", "4"]
+    assert [episode.outcome.scores[Seat("judge")] for episode in episodes] == [0.0, 0.0]

@@ -1,0 +1,258 @@
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+import pytest
+
+from redqueen.batch import pack
+from redqueen.games.tools import (
+    Calculator,
+    Call,
+    Limits,
+    Running,
+    Searching,
+    ToolError,
+    ToolReply,
+    answer_with_tools,
+    closings,
+    find_call,
+)
+from redqueen.players.transformer.loading import tiny_model
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.rewards import payoff, score
+from redqueen.rollout.lockstep import play
+from redqueen.types import Ask, Match, Message, RedQueenError, Reply, Seat, Task
+
+SEAT = Seat("solver")
+QUESTION = (Message("game", "What is 12+7?"),)
+TOOLS = (Calculator(), Searching(lambda query: [f"about {query}", "about else"]))
+
+
+def talk(*replies, tools=TOOLS, limits=Limits()):
+    """What comes of these replies, and the asks that they answered."""
+    going = answer_with_tools(SEAT, QUESTION, tools, limits)
+    asks = list(next(going))
+    for reply in replies:
+        try:
+            asks += going.send([reply if isinstance(reply, Reply) else Reply(reply)])
+        except StopIteration as stop:
+            return stop.value, asks
+    raise AssertionError("the talk goes on")
+
+
+def test_a_seat_calls_a_tool_sees_its_output_and_answers():
+    done, asks = talk("I add. <calculate>12+7</calculate>", "19")
+    assert (done.reply, done.answered, done.repeated) == ("19", True, 0)
+    assert done.calls == (Call("calculate", "12+7", "19"),)
+    assert done.words == ("I add. <calculate>12+7</calculate>", "19")
+    assert asks[0] == Ask(SEAT, QUESTION, stops=("</calculate>", "</search>"))
+    assert asks[1].messages == (
+        *QUESTION,
+        Message("solver", "I add. <calculate>12+7</calculate>"),
+        Message("tool", "<information>19</information>"),
+    )
+
+
+def test_an_output_that_a_seat_writes_itself_is_no_call():
+    fake = "<calculate>12+7</calculate><information>19</information> 19"
+    done, _ = talk(fake)
+    assert (done.calls, done.reply) == ((), fake)
+    done, _ = talk("<information>19</information>")
+    assert done.calls == ()
+    done, _ = talk("<information>19</information> <calculate>1+1</calculate>", "2")
+    assert done.calls == (Call("calculate", "1+1", "2"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("<search>a b </search>", ("search", "a b")),
+        ("so <search>a</search>.\n", ("search", "a")),  # the closing token may hold more
+        ("<search><search>a</search>", ("search", "a")),
+        ("<search>a</search> <calculate>1</calculate>", ("calculate", "1")),
+        ("<search></search>", ("search", "")),
+        ("<search>a</search> then", None),
+        ("<search>a", None),
+        ("a</search>", None),
+        ("</search><search>", None),
+        ("<look>a</look>", None),
+        ("", None),
+    ],
+)
+def test_a_call_is_what_ends_a_text(text, found):
+    call = find_call(text, TOOLS)
+    assert (None if call is None else (call[0].name, call[1])) == found
+    assert find_call(text, ()) is None
+
+
+def test_a_call_at_fault_is_shown_and_the_seat_may_try_again():
+    done, asks = talk("<calculate>12+</calculate>", "<calculate>12+7</calculate>", "19")
+    assert asks[1].messages[-1] == Message("tool", "<information>Error: '12+' is not arithmetic</information>")
+    assert [call.failed for call in done.calls] == [True, False]
+    assert done.reply == "19"
+
+
+def test_a_tool_that_breaks_ends_the_run():
+    def broken(text):
+        raise OSError("the sandbox is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        talk("<python>1</python>", tools=(Running(broken),))
+
+
+def test_no_more_calls_are_run_than_allowed():
+    call = "<calculate>1+1</calculate>"
+    done, asks = talk(call, call, call, "2", limits=Limits(calls=2, turns=4))
+    assert len(done.calls) == 2
+    assert done.repeated == 1
+    assert asks[-1].messages[-1] == Message("tool", "No calls are left. Answer now.")
+    assert done.reply == "2"
+
+
+def test_a_seat_that_calls_in_its_last_turn_has_no_answer():
+    call = "<calculate>1+1</calculate>"
+    done, asks = talk(call, call, limits=Limits(calls=9, turns=2))
+    assert len(asks) == 2
+    assert (done.reply, done.answered) == ("", False)
+    assert len(done.words) == 2
+
+
+def test_outputs_are_cut_where_their_characters_are_used_up():
+    call = "<search>abcdef</search>"
+    done, _ = talk(call, call, call, "x", limits=Limits(calls=3, turns=4, characters=20))
+    assert [call.output for call in done.calls] == ["about abcdef\nabout e", "", ""]
+
+
+def test_a_reply_that_was_cut_off_calls_nothing():
+    done, _ = talk(Reply("<calculate>1+1</calculate>", truncated=True))
+    assert done.calls == ()
+
+
+def test_limits_that_allow_nothing_are_refused():
+    for wrong in ({"turns": 0}, {"calls": -1}, {"characters": -1}):
+        with pytest.raises(RedQueenError, match="at least 0 and a turn"):
+            Limits(**wrong)
+
+
+# Tools
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12+7", "19"),
+        (" 2*(3-5) ", "-4"),
+        ("7//2", "3"),
+        ("-7%3", "2"),
+        ("1/4", "0.25"),
+        ("+3", "3"),
+        ("99999999999999999999+1", "100000000000000000000"),
+    ],
+)
+def test_a_calculator_works_out_arithmetic(text, value):
+    assert Calculator()(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "12+",
+        "2**9",
+        "abs(3)",
+        "__import__('os')",
+        "x",
+        "'a'*9",
+        "True+1",
+        "1,2",
+        "9" * 31,
+        "1e999",
+        "1+" * 101 + "1",
+    ],
+)
+def test_a_calculator_refuses_all_else(text):
+    with pytest.raises(ToolError):
+        Calculator()(text)
+
+
+def test_a_calculator_says_why():
+    for text, why in (("1/0", "division by zero"), ("9**9", "not a number"), ("9" * 20 + "*" + "9" * 20, "larger than 1e\\+30")):
+        with pytest.raises(ToolError, match=why):
+            Calculator()(text)
+
+
+def test_a_calculator_does_not_run_away_with_brackets():
+    with pytest.raises(ToolError):
+        Calculator(longest=100_000)("(" * 5000 + "1" + ")" * 5000)
+
+
+def test_searching_and_running_say_so_where_there_is_nothing():
+    assert Searching(lambda query: [])("a") == "Nothing was found."
+    with pytest.raises(ToolError):
+        Searching(lambda query: ["x"])("")
+    assert Running(lambda source: "")("pass") == "The program printed nothing."
+    assert Running(lambda source: "3\n")("print(3)") == "3"
+
+
+# In a match
+
+
+@dataclass(frozen=True)
+class Saying:
+    """Says these words one after the other, in a policy's own tokens."""
+
+    policy: TransformerPolicy
+    texts: tuple[str, ...]
+    seen: list = field(default_factory=list)
+
+    @property
+    def name(self):
+        return self.policy.name
+
+    def reply(self, asks):
+        self.seen.extend(asks)
+        return [self.policy.recite(ask, self.texts[len(ask.past)]) for ask in asks]
+
+
+@pytest.fixture(scope="module")
+def policy():
+    loaded = tiny_model(0)
+    return TransformerPolicy(loaded, max_completion_length=40)
+
+
+def test_a_match_reports_what_was_called_and_said(policy):
+    player = Saying(policy, ("<calculate>12+7</calculate>", "<calculate>a</calculate>", "19"))
+    (episode,) = play([Match(ToolReply(tools=TOOLS), Task("t", prompt="What is 12+7?"), {"solver": player})], Random(0))
+    assert episode.outcome.facts == {
+        "reply": "19",
+        "calls": (("calculate", "12+7"), ("calculate", "a")),
+        "outputs": ("19", "Error: 'a' is not arithmetic"),
+        "failed": 1,
+        "repeated": 0,
+        "words": ("<calculate>12+7</calculate>", "<calculate>a</calculate>", "19"),
+    }
+    assert episode.outcome.scores == {SEAT: 0.0}
+    shown = player.seen[0].messages[0].text
+    assert shown == "<calculate>2+3</calculate> gives 5.\n<search>words</search> finds documents.\nWhat is 12+7?"
+
+
+def test_outputs_carry_no_weight_and_the_row_goes_on(policy):
+    texts = ("<calculate>12+7</calculate>", "<calculate>19+1</calculate>", "20")
+    match = Match(ToolReply(tools=TOOLS), Task("t", prompt="What is 12+7?"), {"solver": Saying(policy, texts)})
+    trajectories = score(play([match], Random(0)), payoff)
+    batch = pack(trajectories, [np.array([1.0, 2.0, 3.0])])
+    assert len(batch) == 1
+    row, weights = batch.tokens[0].tolist(), batch.loss_weights[0].numpy()
+    own = [token for token, weight in zip(row, weights, strict=True) if weight]
+    said = [turn.reply.tokens.tolist() for turn in trajectories[0].turns]
+    assert own == [token for tokens in said for token in tokens]
+    assert weights[weights > 0] == pytest.approx(1 / len(own))
+    decoded = policy.format.tokenizer.decode(row)
+    assert "<information>19</information>" in decoded
+    assert "information" not in policy.format.decode(own)
+    starts = np.flatnonzero(np.diff((weights > 0).astype(int)) == 1) + 1
+    assert [batch.advantages[0, start].item() for start in starts] == [1.0, 2.0, 3.0]
+
+
+def test_closing_tags_are_where_a_reply_stops():
+    assert closings(TOOLS) == ("</calculate>", "</search>")

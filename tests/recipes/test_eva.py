@@ -1,0 +1,81 @@
+"""eva with a reward model that likes vowels, on prompts that evolve."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from redqueen.config import Learner
+from redqueen.recipes.eva import Config, refuse_unused, train
+from redqueen.run import Run, Schedule, read_metrics
+from redqueen.types import RedQueenError
+
+SMALL = Config(
+    learner=Learner(model="tiny", max_completion_length=4, learning_rate=1e-2),
+    domain="redqueen.domains.growing:Growing",
+    rewriter="rule",
+    reward=f"{Path(__file__)}:Letters",
+    steps=2,
+    seeds=16,
+    prompts=8,
+    attempts=4,
+    evolved=0.5,
+    problems=2,
+)
+
+
+class Letters:
+    """The share of vowels in an answer."""
+
+    def __call__(self, tasks, answers):
+        return [sum(letter in "aeiou" for letter in answer) / max(len(answer), 1) for answer in answers]
+
+
+def lines_of(config, folder, seed=0):
+    run = Run(folder, seed, Schedule(evaluate_every=10, checkpoint_every=50, record_episodes=0))
+    train(config, run)
+    return read_metrics(folder)
+
+
+@pytest.mark.parametrize("inner", ["dpo", "rloo"])
+def test_two_rounds(inner, tmp_path):
+    lines = lines_of(replace(SMALL, inner=inner), tmp_path)
+    assert [line["step"] for line in lines] == [0, 1]
+    assert lines[0]["evolved"] == 0.0  # nothing was solved before the first round
+    assert 0.0 < lines[1]["evolved"] <= 0.5
+    assert all(line["gradient_norm"] > 0.0 and 0.0 < line["info"] <= 1.0 for line in lines)
+    assert ("preference_margin" in lines[0]) == (inner == "dpo")
+
+
+@pytest.mark.parametrize("inner", ["dpo", "rloo"])
+def test_the_reward_rises(inner, tmp_path):
+    lines = lines_of(replace(SMALL, inner=inner, steps=12), tmp_path)
+    rewards = [line["reward/solver"] for line in lines]
+    assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.1
+
+
+def test_a_round_in_which_nothing_tells_answers_apart_goes_on(tmp_path):
+    for inner in ("dpo", "rloo"):
+        lines = lines_of(replace(SMALL, reward="", inner=inner), tmp_path / inner)  # random words are no numbers
+        assert [line["info"] for line in lines] == [0.0, 0.0]
+        assert [line["gradient_norm"] for line in lines] == [0.0, 0.0]
+
+
+def test_without_evolution_all_prompts_are_seeds(tmp_path):
+    lines = lines_of(replace(SMALL, evolved=0.0, rewriter="frozen"), tmp_path)
+    assert [line["evolved"] for line in lines] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"inner": "rloo", "beta": 0.1}, "--beta has no effect"),
+        ({"evolved": 0.0}, "nothing is rewritten"),
+        ({"evolved": 0.0, "rewriter": "frozen", "by_info": False}, "nothing is rewritten"),
+        ({"rewriter": "separate"}, "does not learn"),
+        ({"rewriter": "adapter"}, "does not learn"),
+    ],
+)
+def test_settings_without_effect_are_refused(changes, words):
+    with pytest.raises(RedQueenError, match=words):
+        refuse_unused(replace(SMALL, **changes))

@@ -1,0 +1,54 @@
+"""Labels by majority: the attempts of each task vote, tasks too easy or too hard are left out, the oracle audits."""
+
+from random import Random
+
+import pytest
+
+from redqueen.domains.sums import Sums
+from redqueen.rollout.labels import label_accuracy, labelled, majorities
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import SOLVE
+from redqueen.types import Reply
+from redqueen.verifiers.votes import Vote
+
+SUMS = Sums()
+TASKS = [SUMS.task(1, 1), SUMS.task(2, 2), SUMS.task(3, 3), SUMS.task(4, 4)]
+
+
+class Answering:
+    """Says the next of its lines at every ask."""
+
+    name = "answering"
+
+    def __init__(self, *lines):
+        self.lines = list(lines)
+
+    def reply(self, asks):
+        return [Reply(self.lines.pop(0), self.name, malformed=False) for _ in asks]
+
+
+def test_the_attempts_of_each_task_vote_for_themselves():
+    answers = Answering("2", "2", "3", "", "4", "", "6", "7", "8")
+    votes = majorities(play(alone(SOLVE, TASKS[:3], answers, 3), Random(0)), 3)
+    assert [(vote.answer, vote.share) for vote in votes] == [
+        ("2", pytest.approx(2 / 3)),
+        ("4", pytest.approx(1 / 3)),
+        ("6", pytest.approx(1 / 3)),
+    ]
+
+
+def test_who_gave_no_answer_has_no_vote_where_it_is_said_so():
+    votes = majorities(play(alone(SOLVE, TASKS[:1], Answering("", "4", ""), 3), Random(0)), 3, count_missing=False)
+    assert (votes[0].answer, votes[0].share) == ("4", 1.0)
+
+
+def test_tasks_within_the_band_keep_what_most_said_both_ends_included():
+    votes = [Vote("2", 0.3, 10, 10), Vote("5", 0.8, 10, 10), Vote("6", 0.9, 10, 10), Vote("", 0.5, 0, 10)]
+    kept = labelled(TASKS, votes, (0.3, 0.8))
+    assert [(task.id, task.answer) for task in kept] == [("1+1", "2"), ("2+2", "5")]
+    assert label_accuracy(SUMS, TASKS, kept) == {"label_accuracy": 0.5, "labels": 2.0}
+
+
+def test_nothing_labelled_has_no_accuracy():
+    assert label_accuracy(SUMS, TASKS, []) == {"labels": 0.0}

@@ -1,0 +1,96 @@
+"""Proposing and solving: what the episodes of one seat say."""
+
+from random import Random
+
+import numpy as np
+
+from redqueen.curricula.store import TaskStore
+from redqueen.domains.sums import Sums
+from redqueen.players.scripted import Constant
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import (
+    PROPOSE,
+    SOLVE,
+    beside_refusals,
+    by_task,
+    graded,
+    invited,
+    proposed,
+    read,
+    said,
+    tasks_among,
+)
+from redqueen.types import Refusal, Reply, Task
+
+SUMS = Sums()
+
+
+class CutOff:
+    name = "cut_off"
+
+    def reply(self, asks):
+        return [Reply("91", self.name, truncated=True) for _ in asks]
+
+
+def asked_for(*texts):
+    invitations = [SUMS.invite("sum", (), number) for number in range(len(texts))]
+    matches = [
+        match for one, text in zip(invitations, texts, strict=True) for match in alone(PROPOSE, [one], Constant(text))
+    ]
+    return play(matches, Random(0))
+
+
+def test_proposals_become_tasks_or_refusals_in_their_order():
+    proposals = asked_for("12+7", "twelve", "3+4")
+    written = read(SUMS, proposals)
+    assert said(proposals) == ["12+7", "twelve", "3+4"]
+    assert [each.id for each in tasks_among(written)] == ["12+7", "3+4"]
+    assert written[1] == Refusal("malformed")
+    assert beside_refusals(written, [0.5, 0.25], -1.0) == [0.5, -1.0, 0.25]
+
+
+def test_attempts_are_graded_and_laid_out_task_by_task():
+    tasks = [SUMS.task(12, 7), SUMS.task(1, 1)]
+    attempts = graded(SUMS, play(alone(SOLVE, tasks, Constant("91"), times=3), Random(0)))
+    assert by_task(attempts, 3).tolist() == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    assert [episode.outcome.facts["right"] for episode in attempts] == [True] * 3 + [False] * 3
+
+
+def test_an_attempt_that_was_cut_off_says_nothing_of_the_task():
+    attempts = graded(SUMS, play(alone(SOLVE, [SUMS.task(12, 7)], CutOff(), times=2), Random(0)))
+    assert np.isnan(by_task(attempts, 2)).all()
+
+
+def test_nothing_proposed_is_nothing_tried():
+    assert by_task([], 8).shape == (0, 8)
+    assert read(SUMS, []) == [] and graded(SUMS, []) == []
+
+
+def test_what_became_of_the_proposals_is_told_to_the_alarms():
+    written = [SUMS.task(12, 7), Refusal("too long"), SUMS.task(1, 1)]
+    seen = proposed(written, np.array([[1.0, 0.0, np.nan], [np.nan, np.nan, np.nan]]))
+    assert [one.refused for one in seen] == ["", "too long", ""]
+    assert (seen[0].text, seen[0].answer, seen[0].solve_rate) == ("What is 12+7?", "91", 0.5)
+    assert np.isnan(seen[1].solve_rate) and np.isnan(seen[2].solve_rate)
+
+
+class Curious:
+    """A domain that notes what it was shown."""
+
+    kinds = ("easy", "hard")
+
+    def sources(self, kind):
+        return ("easy",) if kind == "hard" else ("easy", "hard")
+
+    def invite(self, kind, references, number):
+        return Task(f"{kind} {number}", kind, " ".join(task.kind for task in references))
+
+
+def test_a_proposer_is_shown_tasks_of_the_kinds_that_the_domain_names():
+    store = TaskStore()
+    store.add([Task(f"{kind} {n}", kind, f"{kind} {n}") for kind in ("easy", "hard") for n in range(3)])
+    invitations = invited(Curious(), store, 2, 2, Random(0))
+    assert [one.id for one in invitations] == ["easy 0", "easy 1", "hard 0", "hard 1"]
+    assert [one.prompt for one in invitations[2:]] == ["easy easy"] * 2
+    assert len(invited(Curious(), store, 1, 100, Random(0))[0].prompt.split()) == 6

@@ -1,0 +1,90 @@
+"""One text for each value, and texts that are only read."""
+
+import pytest
+
+from redqueen.verifiers.python_code.values import NotPlain, literal, parse
+
+PLAIN = [
+    (None, "None"),
+    (True, "True"),
+    (1, "1"),
+    (1.0, "1.0"),
+    ("a'b", '"a\'b"'),
+    (b"\x00", "b'\\x00'"),
+    ([1, [2]], "[1, [2]]"),
+    ((), "()"),
+    ((1,), "(1,)"),
+    (set(), "set()"),
+    ({"b", "a"}, "{'a', 'b'}"),
+    ({"b": 1, "a": 2}, "{'a': 2, 'b': 1}"),
+    (-0.0, "0.0"),
+    (10**30, "1" + "0" * 30),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), PLAIN, ids=[text for _, text in PLAIN])
+def test_a_plain_value_has_one_literal(value, text):
+    assert literal(value) == text
+    assert literal(parse(text)) == text
+
+
+def test_values_that_python_calls_equal_have_literals_of_their_own():
+    assert len({literal(value) for value in (True, 1, 1.0, "1", [1], (1,), {1})}) == 7
+
+
+def test_equal_sets_and_dicts_are_written_alike_whatever_their_order():
+    assert literal(set("abcdef")) == literal(set("fedcba"))
+    assert literal({1: 2, 3: 4}) == literal({3: 4, 1: 2})
+    assert literal([{2, 1}, {"x": {3, 0}}]) == "[{1, 2}, {'x': {0, 3}}]"
+
+
+class Sly(int):
+    def __repr__(self):
+        return "5"
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), 1j, frozenset(), object(), len, Sly(3), range(3), [float("nan")], {1: Sly(3)}]
+)
+def test_other_values_have_none(value):
+    with pytest.raises(NotPlain):
+        literal(value)
+
+
+def test_values_that_are_too_large_or_too_deep_have_none():
+    deep: list = []
+    for _ in range(30):
+        deep = [deep]
+    for value in (deep, "a" * 5000, 10**1100):
+        with pytest.raises(NotPlain):
+            literal(value)
+    assert literal("a" * 5000, longest=6000) == repr("a" * 5000)
+
+
+NO_LITERALS = """
+x
+1 + 1
+f(1)
+__import__('os')
+1) or (True
+[x for x in y]
+f'{1}'
+(y := 1)
+lambda: 1
+nan
+...
+1j
+1,2 3
+"""
+
+
+@pytest.mark.parametrize("text", ["", " ", "1\n2", "\x00", "\ud800", *NO_LITERALS.strip().splitlines()], ids=ascii)
+def test_text_that_is_not_one_literal_is_refused(text):
+    with pytest.raises(NotPlain):
+        parse(text)
+
+
+def test_text_that_is_too_long_or_too_deep_is_refused():
+    for text in ("[" * 300, "-" * 3000 + "1", "'" + "a" * 5000 + "'"):
+        with pytest.raises(NotPlain):
+            parse(text)

@@ -34,6 +34,15 @@ RECIPES: Mapping[str, str] = {
     "cold_start": "redqueen.recipes.cold_start",
     "absolute_zero": "redqueen.recipes.absolute_zero",
     "r_zero": "redqueen.recipes.r_zero",
+    "agent0": "redqueen.recipes.agent0",
+    "search_self_play": "redqueen.recipes.search_self_play",
+    "svs": "redqueen.recipes.svs",
+    "eva": "redqueen.recipes.eva",
+    "spell": "redqueen.recipes.spell",
+    "pasodoble": "redqueen.recipes.pasodoble",
+    "promptcot2": "redqueen.recipes.promptcot2",
+    "sec": "redqueen.recipes.sec",
+    "sws": "redqueen.recipes.sws",
     "multi_agent_evolve": "redqueen.recipes.multi_agent_evolve",
 }
 TABULAR = "tabular"
@@ -166,7 +175,7 @@ def bind(role: str, binding: str, config: Learner, learner: TransformerPolicy, s
         if not model:
             raise RedQueenError(f"name the model of the endpoint after a #: {binding}#MODEL")
         return Server(model, url, answer=_ANSWERS[config.answer]() if config.answer else Plain(), label=role)
-    return replace(config, model=binding).build_model(seed, role).freeze()
+    return replace(config, model=binding).build_model(seed, role).freeze().timed_by(learner)
 
 
 def learning(players: Sequence[Player]) -> list[TransformerPolicy]:

@@ -122,6 +122,11 @@ class Policy(OpenPlayer, Memory, Protocol):
         and leaves the weights as they were."""
         ...
 
+    def forget(self) -> None:
+        """Lets go of what it and its frozen copies have computed and keep at hand. What is computed in company is
+        rounded in company, so nothing may depend on what was asked in an earlier step: a resumed run did not ask it."""
+        ...
+
     def freeze(self) -> Policy:
         """A copy that stays as it is, under another name: "learner@120"."""
         ...

@@ -115,6 +115,8 @@ class Run:
                 self.rng = Random(derive(self.seed, "step", step))
                 began = time.perf_counter()
                 self._line = {"step": step}
+                for policy in policies:
+                    policy.forget()
                 if step % self.schedule.evaluate_every == 0:
                     self._measure(measures)
                 measured = time.perf_counter()

@@ -12,7 +12,7 @@ from redqueen.config import Learner
 from redqueen.recipes import absolute_zero, cold_start
 
 SUMS = cold_start.Config(learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=12))
-EXPRESSIONS = replace(SUMS, domain="expressions", steps=3000)
+EXPRESSIONS = replace(SUMS, domain="expressions", steps=1500, learner=replace(SUMS.learner, max_completion_length=20))
 
 
 def digit_play(options: Bench, console: Console) -> Result:

@@ -7,6 +7,7 @@ measurement. Tiny models run fastest on one thread, so the trainings of a compar
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import multiprocessing
 import os
@@ -21,8 +22,10 @@ from typing import Any
 import torch
 from rich.console import Console
 
+from redqueen import domains
 from redqueen.bench.sheets import Rows
 from redqueen.config import Learner
+from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
 from redqueen.players.transformer.loading import cache_folder
 from redqueen.recipes import cold_start
@@ -49,8 +52,11 @@ class Trial:
 
 
 def warm(config: cold_start.Config, seed: int = 0) -> str:
-    """The folder of a model warmed up on a domain's demonstrations; made once and kept in the cache."""
-    facts = json.dumps([VERSION, asdict(config), seed], sort_keys=True)
+    """The folder of a model warmed up on a domain's demonstrations; made once and kept in the cache, until the text of
+    a domain changes."""
+    own = Path(inspect.getfile(type(find_domain(config.domain))))
+    texts = [path.read_text() for path in sorted({own, *Path(domains.__path__[0]).glob("*.py")})]
+    facts = json.dumps([VERSION, asdict(config), seed, texts], sort_keys=True)
     place = cache_folder() / "warm" / hashlib.sha1(facts.encode()).hexdigest()[:16]
     if not (place / "final.json").exists():
         with _one_thread():

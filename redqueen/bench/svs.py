@@ -16,7 +16,12 @@ from redqueen.recipes.svs import Config
 
 STEPS = 150
 WARM = cold_start.Config(
-    learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=24), domain="variants", steps=1200
+    learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=24, learning_rate=2e-3),
+    domain="variants",
+    steps=800,
+    demonstrations_per_step=96,
+    rest=250,
+    problems=32,
 )
 LABELLED = ("plain",) * 7 + ("turned",)  # what is rarely needed is what plain reinforcement forgets
 

@@ -18,7 +18,7 @@ from redqueen.recipes import cold_start, sws
 WARM = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", learning_rate=2e-3),
     domain="redqueen.domains.concepts:Concepts",
-    steps=900,
+    steps=1000,
     rest=300,
     demonstrations_per_step=96,
     problems=32,
@@ -36,7 +36,7 @@ def weaknesses(options: Bench, console: Console) -> Result:
     """What is found weak, and what training on more of it is worth."""
     steps = options.steps or 170
     config = sws.Config(
-        warmed(warm(WARM)),
+        warmed(warm(WARM), learning_rate=5e-4),
         labeller=warm(EXPERT),
         domain=WARM.domain,
         steps=steps,

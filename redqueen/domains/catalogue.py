@@ -13,6 +13,14 @@ from redqueen.types import RedQueenError
 DOMAINS: Mapping[str, str] = MappingProxyType(
     {
         "sums": "redqueen.domains.sums:Sums",
+        "tool_sums": "redqueen.domains.tool_sums:ToolSums",
+        "variants": "redqueen.domains.variants:Variants",
+        "growing": "redqueen.domains.growing:Growing",
+        "documents": "redqueen.domains.documents:Documents",
+        "facts": "redqueen.domains.facts:Facts",
+        "knowledge": "redqueen.domains.knowledge:Knowledge",
+        "concepts": "redqueen.domains.concepts:Concepts",
+        "templates": "redqueen.domains.templates:Templates",
         "judged": "redqueen.domains.judging:judged",
         "programs": "redqueen.domains.programs:programs",
         "expressions": "redqueen.domains.expressions:expressions",

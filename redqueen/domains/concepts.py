@@ -39,7 +39,7 @@ MISTAKEN_FOR: Mapping[str, str] = MappingProxyType(
         "rest": "quotient",
         "larger": "smaller",
         "smaller": "larger",
-        "gcd": "smaller",
+        "gcd": "larger",  # the smaller number is the gcd of many pairs
     }
 )
 _PROPOSAL = re.compile(r"([a-z]+) ([1-9][0-9]?) ([1-9][0-9]?)")

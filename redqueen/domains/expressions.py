@@ -110,7 +110,7 @@ class OneLine:
     def proposal(self, kind: str, source: str, pairs: Sequence[Pair], rng: Random) -> str:
         sound = rng.random() < self.valid
         if kind == INDUCTION:
-            return ", ".join(shown(x) for x, _ in (pairs if sound else pairs[: rng.randrange(PAIRS)]))
+            return ", ".join(shown(x) for x, _ in (pairs if sound else pairs[: rng.randint(1, PAIRS - 1)]))
         body, x = self.solution(source), shown(pairs[0][0])
         spoilt = (f"{body}+ for x={x}", f"{body}/0 for x={x}", f"{body} x={x}", f"y{body} for x={x}")
         return f"{body} for x={x}" if sound else rng.choice(spoilt)

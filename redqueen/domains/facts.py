@@ -2,7 +2,8 @@
 
 A passage says "A deck has 52. A week has 7."; a proposer who has read it writes "What is deck+19?" and, on the
 next line, 17: a problem and its answer, here with the last digit first, in which order a small model can carry. A
-solver, shown the problem alone, must know how much a deck has. (The fact-and-arithmetic corpus of PasoDoble's line in `systems.tsv`.)
+solver, shown the problem alone, must know how much a deck has. (The fact-and-arithmetic corpus of PasoDoble's line
+in `systems.tsv`.)
 """
 
 from __future__ import annotations
@@ -86,7 +87,8 @@ class Facts:
         return self.invite_after(self.passages()[number % len(self.passages())], number)
 
     def invite_after(self, passage: str, number: int) -> Task:
-        return Task(f"invitation {number}: {passage}", "sum", f"{passage}\nWrite a sum and, on the next line, its answer.")
+        prompt = f"{passage}\nWrite a sum and, on the next line, its answer."
+        return Task(f"invitation {number}: {passage}", "sum", prompt)
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
         return [self._read(reply.strip()) for reply in replies]

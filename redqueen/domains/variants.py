@@ -2,8 +2,9 @@
 
 A story tells what somebody has, gains and loses, and asks what is left. It can be worked on in the order told, or
 back from its end, by a solver who knows no number below nought: where a running total falls below it, that way is
-stuck. "2 loses 5 gains 6" is stuck on the way on (2 - 5), and comes to 3 on the way back (6 - 5 + 2). A reply names
-the way and where it led: "back 3", or "on stuck".
+stuck. "2 loses 5 gains 6" is stuck on the way on, and comes to 3 on the way back. A reply names the way and shows the
+work, whose last total is the answer: "back 6-5=1+2=3", or "on 2 stuck". Who has read it can tell the same events in
+another order, and need not have seen the story.
 
     plain     a story that can be worked on, whether or not it can be worked back too
     turned    one that can be worked back only
@@ -17,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, permutations
 from random import Random
 from typing import Protocol, cast
 
@@ -29,6 +30,7 @@ ON, BACK, STUCK = "on", "back", "stuck"
 PLAIN, TURNED = "plain", "turned"
 GAINS, LOSES = "gains", "loses"
 _STORY = re.compile(rf"([1-9][0-9]?)((?: (?:{GAINS}|{LOSES}) [1-9][0-9]?)+)")
+_WORK = re.compile(rf"(?:{ON}|{BACK}) [0-9]+(?:[+-][0-9]+=([0-9]+))+")
 _CHANGE = re.compile(rf" ({GAINS}|{LOSES}) ([0-9]+)")
 
 
@@ -57,10 +59,10 @@ def varying(domain: Domain) -> Varying:
 @dataclass(frozen=True)
 class Variants:
     """See the module. `works_on`, `turned` and `faithful` are for demonstrations only: how often a story is worked on
-    rather than back, whatever it needs; how often it is a turned one; and how often a variant keeps the answer."""
+    rather than back, whatever it needs; how often it is a turned one; and how often a variant tells the same events."""
 
-    changes: int = 2  # of the number that one has, at most
-    largest: int = 12  # number in a story
+    changes: int = 3  # of the number that one has, at most
+    largest: int = 6  # number in a story
     works_on: float = 0.6
     turned: float = 0.3
     faithful: float = 0.8
@@ -123,11 +125,15 @@ class Variants:
         response = next(
             reply for reply in (worked(steps, way), worked(steps, ON), worked(steps, BACK)) if "stuck" not in reply
         )
-        told = self._any_steps(rng)
-        keeps = rng.random() < self.faithful
-        while keeps and sum(told) != sum(steps):
-            told = self._any_steps(rng)
+        told = self._retold(steps, rng) if rng.random() < self.faithful else self._any_steps(rng)
         return Demonstration("proposer", self.vary(response, str(sum(steps)), number), story(told))
+
+    def _retold(self, steps: Sequence[int], rng: Random) -> Sequence[int]:
+        """The same events in another order, of either level where there is one of it."""
+        orders = sorted({told for told in permutations(steps) if told[0] > 0})
+        by_level = {level: [told for told in orders if level_of(told) == level] for level in self.levels}
+        level = TURNED if by_level[TURNED] and rng.random() < self.turned else PLAIN
+        return rng.choice(by_level[level] or by_level[TURNED])
 
     def _any_steps(self, rng: Random) -> tuple[int, ...]:
         return self._steps(TURNED if rng.random() < self.turned else PLAIN, rng)
@@ -153,8 +159,17 @@ def stuck(steps: Sequence[int], way: str) -> bool:
 
 
 def worked(steps: Sequence[int], way: str) -> str:
-    """What a solver says who goes this way: "on 5", "back stuck"."""
-    return f"{way} {STUCK if stuck(steps, way) else sum(steps)}"
+    """What a solver says who goes this way: "on 2-1=1+5=6", "back 3 stuck"."""
+    first, *others = steps if way == ON else tuple(reversed(steps))
+    if first < 0:
+        return f"{way} {STUCK}"
+    said, total = f"{way} {first}", first
+    for other in others:
+        total += other
+        if total < 0:
+            return f"{said} {STUCK}"
+        said += f"{other:+d}={total}"
+    return said
 
 
 def story(steps: Sequence[int]) -> str:
@@ -170,6 +185,6 @@ def _task(steps: Sequence[int], answer: str | None = None, name: str = "") -> Ta
 
 
 def _claim(reply: str) -> str:
-    """The number that a reply ends in, after the way to it."""
-    words = reply.split()
-    return words[1] if len(words) == 2 and words[0] in (ON, BACK) and words[1].isdecimal() else ""
+    """The number that a reply comes to, after the way to it."""
+    found = _WORK.fullmatch(reply.strip())
+    return found[1] if found else ""

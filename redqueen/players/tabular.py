@@ -106,6 +106,9 @@ class TabularPolicy:
         self.version += 1
         return {**metrics, "loss": loss.item(), "gradient_norm": gradient.norm().item()}
 
+    def forget(self) -> None:
+        """There is nothing: a table is read as it stands."""
+
     def freeze(self) -> Policy:
         copy = TabularPolicy(self.learning_rate, f"{self.name.split('@')[0]}@{self.version}")
         copy._states = self._states

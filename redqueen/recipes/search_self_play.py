@@ -92,7 +92,7 @@ def train(config: Config, run: Run) -> Policy:
     measures = [HeldOut(domain, Equipped(solver, solve), tests)] if tests else []
 
     for step in run.steps(config.steps, learners, [pool, health], measures):
-        if False:
+        if step % POOL_STEPS == 0 and not config.fixed:
             pool.prune(lambda history: True)
         count = 0 if config.fixed and step else config.proposals
         wanted = run.rng.choices(range(len(domain.wanted)), k=count)

@@ -15,7 +15,7 @@ update is on the union of the groups of attempts, at originals and at variants, 
 wrong, and of the groups of synthesis in which one was paid. A step without candidates is one of plain RLVR.
 
 Differences: at most `responses` candidates are varied in a step, drawn at random (the paper: all), and 0 turns
-synthesis off. A variant in which its answer stands is refused, and one that is held out for tests. `ends` is what a
+synthesis off. A variant in which its answer stands is refused, as is one that is held out for tests. `ends` is what a
 variant pays that no attempt or every attempt solves: 0 in paper and code; below 0 a synthesiser leaves these sooner.
 One update a step, on the whole union (the code cuts it to a multiple of the workers, in minibatches of 256).
 """
@@ -65,6 +65,7 @@ class Config:
     middling: tuple[float, float] = (0.125, 0.5)  # accuracy of originals that are varied
     paid: tuple[float, float] = (0.125, 0.625)  # accuracy of variants that are paid
     ends: Annotated[float, Within(-1.0, 0.0)] = 0.0
+    refuse_leaks: bool = True  # variants in whose text the answer stands
     problems: Count = 64  # held out, of each level
 
 
@@ -87,7 +88,7 @@ def train(config: Config, run: Run) -> Policy:
         invitations = candidates(domain, attempts, accuracies, config.middling, config.responses, run.rng)
 
         synthesis = play(alone(PROPOSE, invitations, synthesiser, config.variants), run.rng)
-        written = posed(read(domain, synthesis), tests)
+        written = posed(read(domain, synthesis), tests, config.refuse_leaks)
         tries = graded(domain, play(alone(SOLVE, tasks_among(written), solver, config.attempts), run.rng))
         scores = by_task(tries, config.attempts)
         rewards = [float(np.nan_to_num(pays(each))) for each in scores]

@@ -56,19 +56,21 @@ def candidates(
     ]
 
 
-def posed(written: Sequence[Task | Refusal], apart: Mapping[str, Sequence[Task]]) -> list[Task | Refusal]:
-    """The variants with ids of their own, so that each is a group whatever its text. Refused are those in whose text
-    the answer stands ("leak") and those that are held out ("held_out")."""
+def posed(
+    written: Sequence[Task | Refusal], apart: Mapping[str, Sequence[Task]], refuse_leaks: bool = True
+) -> list[Task | Refusal]:
+    """The variants with ids of their own, so that each is a group whatever its text. Refused are those that are held
+    out ("held_out") and, if asked, those in whose text the answer stands ("leak")."""
     held = {task.prompt for group in apart.values() for task in group}
-    return [_posed(number, each, held) for number, each in enumerate(written)]
+    return [_posed(number, each, held, refuse_leaks) for number, each in enumerate(written)]
 
 
-def _posed(number: int, variant: Task | Refusal, held: Set[str]) -> Task | Refusal:
+def _posed(number: int, variant: Task | Refusal, held: Set[str], refuse_leaks: bool) -> Task | Refusal:
     if isinstance(variant, Refusal):
         return variant
     if variant.prompt in held:
         return Refusal("held_out")
-    if leaks(variant.prompt, variant.answer):
+    if refuse_leaks and leaks(variant.prompt, variant.answer):
         return Refusal("leak")
     return replace(variant, id=f"{number}: {variant.id}")
 
@@ -80,10 +82,12 @@ def rewarded_groups(trajectories: Sequence[Trajectory], key: Key) -> list[Trajec
 
 
 def audited(domain: Varying, variants: Sequence[Task], rewards: Sequence[float]) -> Metrics:
-    """How many variants were posed and accepted (paid), and the share of these whose answer is the true one: what only
-    an oracle can say, and no reward rests on. No share where none was accepted."""
+    """How many variants were posed, how many of them show their answer, how many were accepted (paid), and the share of
+    these whose answer is the true one: what only an oracle can say, and no reward rests on. No share where none was
+    accepted."""
     accepted = [task for task, reward in zip(variants, rewards, strict=True) if reward > 0.0]
     found = {"variants": float(len(variants)), "accepted": float(len(accepted))}
+    found["leaking"] = float(sum(bool(leaks(task.prompt, task.answer)) for task in variants))
     if accepted:
         found["accepted_true"] = float(np.mean([domain.true_answer(task) == task.answer for task in accepted]))
     return found

@@ -56,6 +56,7 @@ def test_clusters_are_drawn_without_replacement():
 
 def test_what_is_remembered_survives_a_checkpoint():
     memory, other = filled(), ClusterMemory(4)
+    other.observe([asked(0, "forgotten")], np.ones((1, 2)))
     other.restore(json.loads(json.dumps(memory.state())))
     assert other.state() == memory.state()
     assert other.before(1) == memory.before(1)

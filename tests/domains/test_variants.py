@@ -14,13 +14,15 @@ from redqueen.types import RedQueenError, Refusal, Task
 @pytest.mark.parametrize(
     ("steps", "on", "back", "level"),
     [
-        ((5, 3, 2), "on 10", "back 10", PLAIN),
-        ((5, -3, 2), "on 4", "back stuck", PLAIN),  # from the end 2, then 2 - 3
-        ((5, -3, 4), "on 6", "back 6", PLAIN),
-        ((2, -5, 6), "on stuck", "back 3", TURNED),
-        ((5, 3, -2), "on 6", "back stuck", PLAIN),
-        ((3, -3, 1), "on 1", "back stuck", PLAIN),  # nought is not below nought
-        ((2, -5, 4), "on stuck", "back stuck", ""),
+        ((5, 3, 2), "on 5+3=8+2=10", "back 2+3=5+5=10", PLAIN),
+        ((5, -3, 2), "on 5-3=2+2=4", "back 2 stuck", PLAIN),
+        ((5, -3, 4), "on 5-3=2+4=6", "back 4-3=1+5=6", PLAIN),
+        ((2, -5, 6), "on 2 stuck", "back 6-5=1+2=3", TURNED),
+        ((5, 3, -2), "on 5+3=8-2=6", "back stuck", PLAIN),
+        ((3, -3, 1), "on 3-3=0+1=1", "back 1 stuck", PLAIN),  # nought is not below nought
+        ((2, -5, 4), "on 2 stuck", "back 4 stuck", ""),
+        ((4, 3, -8, 5), "on 4+3=7 stuck", "back 5 stuck", ""),
+        ((4, -5, 1, 4), "on 4 stuck", "back 4+1=5-5=0+4=4", TURNED),
     ],
 )
 def test_where_each_way_leads(steps, on, back, level):
@@ -36,11 +38,14 @@ def test_a_story_reads_as_its_steps():
 
 def test_a_variant_has_the_answer_that_was_asked_for_and_the_oracle_knows_better():
     domain = Variants()
-    invitation = domain.vary("on 9", "9", 4)
+    invitation = domain.vary("on 4+5=9", "9", 4)
     true, false = domain.read([invitation] * 2, ["4 gains 5", "4 gains 4"])
     assert (true.answer, false.answer) == ("9", "9")
     assert [domain.true_answer(task) for task in (true, false)] == ["9", "8"]
-    assert domain.right([true, false], ["back 9", "on 9"]) == [True, True]  # graded by the answer asked for alone
+    assert domain.right([true, false], ["back 5+4=9", "on 9+0=9"]) == [
+        True,
+        True,
+    ]  # graded by the answer asked for alone
 
 
 def test_a_story_without_an_answer_has_no_true_one():
@@ -49,8 +54,8 @@ def test_a_story_without_an_answer_has_no_true_one():
 
 
 def test_the_synthesiser_is_shown_the_response_and_not_the_problem():
-    prompt = Variants().vary("back 3", "3", 0).prompt
-    assert "back 3" in prompt
+    prompt = Variants().vary("back 1+2=3", "3", 0).prompt
+    assert "back 1+2=3" in prompt
     assert not any(word in prompt for word in ("gains", "loses", "has"))
 
 
@@ -62,12 +67,14 @@ def test_what_is_no_story_is_refused(text):
     assert Variants().read([Task("v", answer="3")], [text]) == [Refusal("malformed")]
 
 
-@pytest.mark.parametrize("text", ["2 gains 1 gains 1 gains 1", "13 loses 1", "1 gains 13"])
+@pytest.mark.parametrize("text", ["2 gains 1 gains 1 gains 1 gains 1", "7 loses 1", "1 gains 13"])
 def test_a_story_that_is_too_large_is_refused(text):
     assert Variants().read([Task("v")], [text]) == [Refusal("too large")]
 
 
-@pytest.mark.parametrize("answer", ["3", "on", "on stuck", "on 4", "via 3", "on 3 3", "on -3", "", "stuck"])
+@pytest.mark.parametrize(
+    "answer", ["3", "on", "on stuck", "on 4", "via 3", "on 3 4", "on -3", "", "stuck", "on 3 stuck"]
+)
 def test_wrong_answers(answer):
     (task,) = Variants().read([Task("v", answer="3")], ["2 loses 5 gains 6"])
     assert Variants().right([task], [answer]) == [False]
@@ -102,6 +109,8 @@ def test_demonstrations_show_both_ways_whatever_is_needed_and_variants_that_most
     assert not any(isinstance(each, Refusal) for each in told)
     kept = [domain.true_answer(task) == task.answer for task in told]
     assert 0.78 < sum(kept) / len(kept) < 0.9  # 0.8, and those that keep it by chance
+    retold = [task for task, keeps in zip(told, kept, strict=True) if keeps]
+    assert {task.facts["level"] for task in retold} == {PLAIN, TURNED}
     assert all("stuck" not in each.task.prompt for each in varied)
 
 
@@ -117,4 +126,4 @@ def test_a_domain_without_variants_is_refused_by_name():
 
 
 def test_it_is_found_by_its_place():
-    assert find_domain("redqueen.domains.variants:Variants:changes=3") == Variants(changes=3)
+    assert find_domain("redqueen.domains.variants:Variants:changes=2") == Variants(changes=2)

@@ -67,3 +67,45 @@ def test_a_proposer_of_its_own_reports_under_its_name(tmp_path):
 
 def test_a_frozen_proposer_learns_nothing(tmp_path):
     assert all("reward/proposer" not in line and "loss" in line for line in lines(tmp_path, proposer="frozen"))
+
+
+class Killer:
+    """Raises once step 2 has been written, before it is saved."""
+
+    def begin(self, run, start, count):
+        pass
+
+    def step(self, line):
+        if line["step"] == 2:
+            raise KeyboardInterrupt
+
+    def end(self, run):
+        pass
+
+
+def test_a_run_with_another_model_as_its_proposer_goes_on_after_a_kill_bit_for_bit(tmp_path):
+    TINY.build_model(7).save_weights(tmp_path / "other")
+
+    def left_behind(folder, watchers=()):
+        learner = Learner(model="tiny:hidden=32", max_completion_length=12)
+        config = absolute_zero.Config(
+            learner=learner,
+            proposer=str(tmp_path / "other"),
+            domain="sums",
+            steps=4,
+            proposals=4,
+            attempts=6,
+            tries=2,
+            problems=2,
+        )
+        run = Run(folder, 0, Schedule(1, 2, record_episodes=8), watchers)
+        absolute_zero.train(config, run)
+        lines = [{key: value for key, value in line.items() if key != "time"} for line in read_metrics(folder)]
+        newest = sorted((folder / "checkpoints").iterdir())[-1] / "learner"
+        episodes = [path.read_text() for path in sorted((folder / "episodes").iterdir())]
+        return lines, episodes, (newest / "model.safetensors").read_bytes(), (newest / "optimizer.pt").read_bytes()
+
+    whole = left_behind(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        left_behind(tmp_path / "killed", [Killer()])
+    assert left_behind(tmp_path / "killed") == whole

@@ -98,7 +98,7 @@ def test_a_curriculum_agent_is_paid_for_doubt_and_for_calls_of_the_executor(tmp_
 
 def test_output_blocks_that_are_only_written_pay_nothing(tmp_path, monkeypatch):
     """The fault of the published code: it counts them in the curriculum agent's own words."""
-    fake = "<calculate>1+1</calculate><information>2</information>"
+    fake = "<information>2</information>"
     Spoken(monkeypatch, lambda ask: proposes(ask) + fake, lambda ask: "2")
     (line,) = trained(replace(SMALL, steps=1), tmp_path / "proposer")
     assert line["reward/proposer"] == 0.0

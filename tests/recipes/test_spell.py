@@ -1,5 +1,7 @@
 """SPELL: whose result is compared with whose, what grows, and runs that go on after a kill with their memory."""
 
+import json
+from collections import Counter
 from dataclasses import replace
 from random import Random
 
@@ -15,13 +17,22 @@ from redqueen.recipes.spell import Config, by_kind_or_task, train
 from redqueen.rewards import marked, payoff, score
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import PROPOSE, SOLVE
+from redqueen.rollout.questions import PROPOSE, SOLVE, said
 from redqueen.run import Run, Schedule, read_metrics
 from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SMALL = Config(
-    TINY, domain="redqueen.domains.documents:Documents", steps=2, clusters=4, proposals=3, questions=2, rounds=2, attempts=4, votes=2, problems=2
+    TINY,
+    domain="redqueen.domains.documents:Documents",
+    steps=2,
+    clusters=4,
+    proposals=3,
+    questions=2,
+    rounds=2,
+    attempts=4,
+    votes=2,
+    problems=2,
 )
 
 
@@ -109,6 +120,21 @@ def test_a_question_that_is_answered_without_its_text_costs_half(tmp_path, chanc
     assert 0 < refused < 1
     assert "proposals/refused/closed book" not in free
     assert -0.5 * refused <= filtered["reward/proposer"] < 1.0 - refused
+
+
+def test_verdicts_are_at_most_an_eighth_of_the_answers(tmp_path, chancy, monkeypatch):
+    def all_taught(domain, attempts, judgements, rule):
+        values = [float(len(text) % 2) for text in said(attempts)]
+        return values, [float(number % 2) for number in range(len(judgements))]
+
+    monkeypatch.setattr(spell, "worth", all_taught)
+    run = Run(tmp_path, 1, Schedule(evaluate_every=10, checkpoint_every=2, record_episodes=999))
+    train(replace(SMALL, steps=1, proposals=4, questions=99, rounds=2, attempts=8, grounding=False), run)
+    records = [json.loads(line) for line in (tmp_path / "episodes" / "step_000000.jsonl").read_text().splitlines()]
+    roles = Counter(record["seats"][0][0] for record in records)
+    assert roles["proposer"] == 8
+    assert roles["solver"] % 8 == 0
+    assert roles["judge"] == roles["solver"] // 8 // 2 * 2  # whole groups of two
 
 
 def test_a_run_goes_on_after_a_kill_with_its_memory(tmp_path, chancy):

@@ -106,8 +106,12 @@ def test_groups_that_are_learned_from():
 def test_the_audit_counts_what_was_accepted_with_a_false_answer():
     told = DOMAIN.read([Task("v", answer="9")] * 3, ["4 gains 5", "4 gains 4", "3 gains 3"])
     found = audited(DOMAIN, told, [1.0, 1.0, 0.0])
-    assert found == {"variants": 3.0, "accepted": 2.0, "accepted_true": 0.5}
-    assert audited(DOMAIN, told, [0.0, 0.0, -0.5]) == {"variants": 3.0, "accepted": 0.0}
+    assert found == {"variants": 3.0, "leaking": 0.0, "accepted": 2.0, "accepted_true": 0.5}
+    assert audited(DOMAIN, told, [0.0, 0.0, -0.5]) == {"variants": 3.0, "leaking": 0.0, "accepted": 0.0}
+    (leak,) = DOMAIN.read([Task("v", answer="4")], ["3 gains 1 loses 4 gains 4"])
+    assert audited(DOMAIN, [leak], [0.0])["leaking"] == 1.0
+    assert posed([leak], {}) == [Refusal("leak")]
+    assert isinstance(posed([leak], {}, refuse_leaks=False)[0], Task)  # where numbers agree by chance
 
 
 def test_labelled_problems_are_none_of_the_held_out_ones():

@@ -358,6 +358,27 @@ def test_tests_that_fail_at_random_or_by_hash_seed_are_found_by_three_runs(jail)
     assert "test_odd.py::test_sound" not in found
 
 
+class Failing:
+    """A tier where everything fails, and which remembers the hash seeds."""
+
+    def __init__(self):
+        self.seeds = []
+
+    def run(self, programs, hash_seed=0):
+        self.seeds.append(hash_seed)
+        return [NO] * len(programs)
+
+    def close(self):
+        pass
+
+
+def test_an_artefact_is_run_under_other_hash_seeds():
+    tier = Failing()
+    (runs,) = run_artefacts(tier, [GOOD])
+    assert tier.seeds == [0, 1, 2, 0, 0]  # originals and bugs three times, the weakened, each file put back
+    assert [len(each) for each in (runs.original, runs.bugged, runs.weakened, runs.put_back)] == [3, 3, 3, 1]
+
+
 @needs_jail
 def test_a_test_that_looks_at_the_code_is_found_by_the_code_in_other_words(jail):
     space = {}
@@ -449,8 +470,8 @@ def test_the_similarity_of_patches_is_that_of_the_published_reward():
     assert patch_similarity(one, {**one, "b.py": "+d"}, both_empty=0.0) == 0.5
     assert patch_similarity({**one, "b.py": "+d"}, one, both_empty=0.0) == 0.5
     assert patch_similarity({}, one, both_empty=1.0) == 0.0
-    long = {"a.py": "a" * 300}  # difflib takes so frequent a letter for junk unless it is told not to
-    assert patch_similarity(long, {"a.py": "a" * 300 + "b"}, both_empty=0.0) == 600 / 601
+    same = "a" * 300  # difflib takes so frequent a letter for junk unless it is told not to
+    assert patch_similarity({"a.py": f"b{same}"}, {"a.py": f"c{same}"}, both_empty=0.0) == 600 / 602
 
 
 def test_what_two_empty_patches_earn_is_said_by_the_caller():

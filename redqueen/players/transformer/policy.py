@@ -31,7 +31,7 @@ from redqueen.players.transformer.sampling import Manner, sample
 from redqueen.players.transformer.scoring import Body, Query, Rating, rate
 from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
-from redqueen.protocols import AnswerFormat, Objective, Policy, State, Stream
+from redqueen.protocols import AnswerFormat, Objective, State, Stream
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 LOGITS = 1 << 24  # held at a time in float32
@@ -45,7 +45,8 @@ class _Clock:
         self.stores: WeakSet[KeyValueStore] = WeakSet()  # its own and those of the copies
 
     def tick(self) -> None:
-        """An update: nobody's keys and values outlive it, also not those of a copy that is never asked again."""
+        """An update, or a new step: nobody's keys and values outlive it, also not those of a copy that is never asked
+        again."""
         self.now += 1
         for store in self.stores:
             store.forget()
@@ -202,7 +203,7 @@ class TransformerPolicy:
         resumed run must not depend on what its opponents were asked before it was killed.
         """
         if self._thought_at != self._clock.now:
-            self.forget()
+            self._begin()
 
     def _think(self, asks: Sequence[Ask]) -> list[Mind]:
         """The minds for these asks; those not known yet are computed together, equal prompts once."""
@@ -256,7 +257,7 @@ class TransformerPolicy:
         self._clock.tick()
         if not len(batch):
             return {"loss": 0.0, "gradient_norm": 0.0}
-        self.forget()
+        self._begin()
         self._optimizer.clear()
         whole, dropped = batch, {}
         if silent_without_advantage(objective):
@@ -301,13 +302,19 @@ class TransformerPolicy:
         )
 
     def forget(self) -> None:
+        """Lets go of what it and its frozen copies computed, which a run does between steps."""
+        self._clock.tick()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Starts anew at the present time."""
         self._thought_at = self._clock.now
         self._minds.forget()
         self.store.forget()
 
     # Remembering
 
-    def freeze(self) -> Policy:
+    def freeze(self) -> TransformerPolicy:
         copy: TransformerPolicy = object.__new__(TransformerPolicy)
         copy.__dict__.update(self.__dict__)
         copy.name = f"{self.name.split('@')[0]}@{self.version}"
@@ -337,6 +344,14 @@ class TransformerPolicy:
         twin._thought_at = 0
         return twin
 
+    def timed_by(self, learner: TransformerPolicy) -> TransformerPolicy:
+        """This one, which does not learn: from now on it forgets when the learner does, as if it were a copy of it."""
+        assert not self._learns, f"{self.name} learns and keeps its own time"
+        self._clock = learner._clock
+        self._clock.stores.add(self.store)
+        self._begin()
+        return self
+
     def recite(self, ask: Ask, text: str) -> Reply:
         """The reply as if this policy had written the text, for objectives that imitate: its tokens carry no
         log-probabilities (zeros) and an age of -1, since nobody sampled them."""
@@ -359,7 +374,7 @@ class TransformerPolicy:
         self.name, self.version = state["name"], state["version"]
         if self._learns:
             self._optimizer.restore(state["optimizer"])
-        self.forget()
+        self._begin()
 
     def save(self, folder: Path) -> None:
         """What `save_weights` writes, and `optimizer.pt` and `policy.json` beside it."""
@@ -387,7 +402,7 @@ class TransformerPolicy:
         self.name, self.version = facts["name"], facts["version"]
         if self._learns:
             self._optimizer.restore(torch.load(folder / "optimizer.pt", weights_only=True))
-        self.forget()
+        self._begin()
 
     @contextmanager
     def _worn(self) -> Iterator[None]:

@@ -126,7 +126,7 @@ def faults(artefact: Artefact, runs: Runs, least: Least | None = None) -> list[F
     reasons = {
         Fault.NO_TESTS: not discover(artefact.original).tests,
         Fault.TESTS_CHANGED: any(map(is_test_file, edited)),
-        Fault.CODE_CHANGED: False,
+        Fault.CODE_CHANGED: not all(map(is_test_file, changed(artefact.bugged, artefact.weakened))),
         Fault.FEW_FILES: len(edited) < least.files,
         Fault.FEW_PASS: len(passed(runs.original[0])) < least.passing,
         Fault.UNSTEADY: bool(unsteady(runs.original) | unsteady(runs.bugged)),

@@ -91,3 +91,6 @@ def test_the_parts_of_pairs_by_hand():
     apart = replace(batch, pairs=torch.tensor([5, 5, 4, 4]))
     assert [part.rows.tolist() for part in parts_of(apart, 3)] == [[0, 1], [2, 3]]
     assert [part.rows.tolist() for part in parts_of(apart, 6)] == [[0, 1, 2, 3]]
+    rows = [(n, n, n, 9 - side) for n in range(1, 5) for side in (0, 1)]
+    four = replace(batch_of(rows, [(3,)] * 8), pairs=torch.arange(8) // 2)
+    assert [part.rows.tolist() for part in parts_of(four, 6)] == [[0, 1, 2, 3], [4, 5, 6, 7]]  # each part is filled

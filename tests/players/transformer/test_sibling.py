@@ -102,3 +102,14 @@ def test_what_is_recited_is_read_in_the_format_of_the_learner(made):
     assert (reply.thought, reply.text, reply.malformed) == ("It is high.", "bet", False)
     (bare,) = Reciter(policy, "bet").reply([OPEN])
     assert bare.malformed
+
+
+def test_a_learner_forgets_for_its_copies_and_for_those_who_keep_its_time(made):
+    learner = TransformerPolicy(made(), constrain=False, max_completion_length=4)
+    copy = learner.freeze()
+    other = TransformerPolicy(made(seed=1), constrain=False, max_completion_length=4).freeze().timed_by(learner)
+    for player in (learner, copy, other):
+        player.reply([OPEN])
+        assert len(player.store) > 0
+    learner.forget()
+    assert [len(player.store) for player in (learner, copy, other)] == [0, 0, 0]

@@ -1,0 +1,71 @@
+"""SPELL on notes: texts that grow beside texts of one length, with and without its filter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from rich.console import Console
+
+from redqueen.bench.self_play import difference, table, trained, warm, warmed
+from redqueen.bench.sheets import Bench, Result
+from redqueen.config import Learner
+from redqueen.domains.documents import LOOKUP, Documents
+from redqueen.recipes import cold_start, spell
+from redqueen.rollout.grounding import grounded
+from redqueen.types import Refusal, Task
+from redqueen.verifiers.numeric import Covers
+
+NOTES = cold_start.Config(
+    learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=12),
+    domain="documents",
+    steps=2000,
+    demonstrations_per_step=96,
+    problems=24,
+)
+
+
+def growing_texts(options: Bench, console: Console) -> Result:
+    """SPELL, the shortest and the longest texts alone, no filter."""
+    folder = warm(NOTES)
+    plain = spell.Config(
+        learner=warmed(folder, max_completion_length=12, learning_rate=3e-4), steps=options.steps or 100, votes=4
+    )
+    variants = {
+        "SPELL": plain,
+        "shortest texts only": replace(plain, stages=(0, 0)),
+        "longest texts only": replace(plain, stages=(3, 3)),
+        "no grounding filter": replace(plain, grounding=False),
+    }
+    trials = trained("spell", variants, options.seeds, console, evaluate_every=plain.steps)
+    longest = Documents().levels[-1]
+    figures = (
+        f"first pass@8/{longest}",
+        f"pass@8/{longest}",
+        f"accuracy/{longest}",
+        f"accuracy/{Documents().levels[0]}",
+        "judge_accuracy",
+        "late proposals/solve_rate",
+        "late clusters/stage",
+    )
+    closed, open_book = filtered(folder)
+    note = (
+        f"{options.seeds} paired seeds, {plain.steps} steps from one warm start. "
+        f"{difference(trials, 'SPELL', 'shortest texts only', f'pass@8/{longest}')}. "
+        f"The filter of the warm start refuses {closed:.0%} of 200 sums and {open_book:.0%} of 200 lookups."
+    )
+    return "SPELL on growing notes, with its controls", ("variant", *figures), table(trials, figures), note
+
+
+def filtered(folder: str) -> tuple[float, float]:
+    """The share of questions refused as answered without their text: of sums, which need none, and of lookups."""
+    domain, rng = Documents(), Random(0)
+    responder = warmed(folder, max_completion_length=12).build_model(0)
+    sums = [domain.task(n, 0, LOOKUP, f"{1 + n % 5}+{1 + n // 5 % 4}", str(2 + n % 5 + n // 5 % 4)) for n in range(200)]
+    lookups = domain.problems(domain.levels[0], 200, rng)
+    shares = []
+    for questions in (sums, lookups):
+        written: list[Task | Refusal] = list(questions)
+        found = grounded(domain, written, responder, Covers(), rng)
+        shares.append(sum(isinstance(each, Refusal) for each in found) / len(found))
+    return shares[0], shares[1]

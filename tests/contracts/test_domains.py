@@ -1,0 +1,75 @@
+"""What every domain keeps, and a user's own should: its answers are right, nonsense is refused, nothing is by chance
+but what is given."""
+
+from random import Random
+
+import pytest
+
+from redqueen.domains.catalogue import DOMAINS, demonstrator, find_domain
+from redqueen.types import RedQueenError, Refusal, Task
+
+NONSENSE = ("", "   ", "I would rather not.", "\x00\ud7ff", "1" * 3000, "<question></question>", "((((")
+
+
+@pytest.fixture(scope="module", params=DOMAINS)
+def domain(request):
+    return find_domain(request.param)
+
+
+def answers(tasks):
+    return [task.answer for task in tasks]
+
+
+def test_it_starts_from_a_task_of_each_kind_whose_answer_is_right(domain):
+    seeds = domain.seeds()
+    assert {task.kind for task in seeds} == set(domain.kinds)
+    assert domain.right(seeds, answers(seeds)) == [True] * len(seeds)
+
+
+def test_the_answers_of_its_problems_are_right_and_the_chance_is_the_one_given(domain):
+    for level in domain.levels:
+        problems = domain.problems(level, 12, Random(level))
+        assert len(problems) == 12
+        assert domain.right(problems, answers(problems)) == [True] * 12
+        assert domain.problems(level, 12, Random(level)) == problems
+
+
+def test_no_answer_is_no_right_answer(domain):
+    problems = [task for level in domain.levels for task in domain.problems(level, 4, Random(level))]
+    for text in NONSENSE:
+        assert not any(domain.right(problems, [text] * len(problems)))
+
+
+def test_nonsense_is_refused_for_a_reason_and_breaks_nothing(domain):
+    for kind in domain.kinds:
+        invitation = domain.invite(kind, domain.seeds()[:1], 0)
+        assert isinstance(invitation, Task) and invitation.prompt and invitation.kind == kind
+        for each in domain.read([invitation] * len(NONSENSE), NONSENSE):
+            assert isinstance(each, Refusal) and each.reason
+
+
+def test_nothing_is_read_from_nothing(domain):
+    assert domain.read([], []) == []
+    assert domain.right([], []) == []
+
+
+def test_what_may_be_shown_to_a_proposer_are_kinds_of_the_domain(domain):
+    for kind in domain.kinds:
+        assert domain.sources(kind) and set(domain.sources(kind)) <= set(domain.kinds)
+
+
+def test_its_demonstrations_are_many_of_each_role_and_of_the_chance_given(domain):
+    shown = demonstrator(domain).demonstrations(60, Random(3))
+    assert len(shown) == 60
+    assert shown == demonstrator(domain).demonstrations(60, Random(3))
+    assert len({one.role for one in shown}) >= 2
+    assert all(one.task.prompt and one.text for one in shown)
+
+
+def test_a_domain_that_is_not_there_gets_one_clear_line():
+    with pytest.raises(RedQueenError, match="there is no domain 'summs'; did you mean sums"):
+        find_domain("summs")
+    with pytest.raises(RedQueenError, match="has no parameter 'digit'"):
+        find_domain("sums:digit=3")
+    with pytest.raises(RedQueenError, match="is not a domain"):
+        find_domain("redqueen.games.kuhn_poker:KuhnPoker")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, TypeVar
@@ -26,18 +27,20 @@ from redqueen.bench.sheets import Bench
 from redqueen.chance import derive
 from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.doctor import findings
+from redqueen.domains.catalogue import DOMAINS
+from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.evaluation.measures import usual_measures
 from redqueen.evaluation.tournament import HEADINGS, tournament
 from redqueen.games.catalogue import GAMES, find_game
 from redqueen.logs import TerminalView, curve, overview
 from redqueen.players.human import Human
-from redqueen.protocols import Game, Player
+from redqueen.protocols import Domain, Game, Player
 from redqueen.report import write_report
 from redqueen.rollout.lockstep import play as play_matches
 from redqueen.rollout.lockstep import replay as replay_episode
 from redqueen.run import Run, Schedule, SettingsFile, guarded, read_final, read_metrics
 from redqueen.seating import PLAYERS, Named, find_player
-from redqueen.stored import rebuild, settings, stored_episodes, stored_game, stored_policy
+from redqueen.stored import rebuild, settings, stored_domain, stored_episodes, stored_game, stored_policy
 from redqueen.types import Episode, Match, RedQueenError
 from redqueen.versions import versions
 
@@ -132,14 +135,18 @@ class EvaluateOptions:
     step: Annotated[int | None, unset("INT")] = None
     """the checkpoint after this many updates; the newest by default"""
     against: tuple[str, ...] = ("uniform",)
-    """players to meet, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
+    """players to meet in a game, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
     matches: int = 200
+    """games with each player, or held-out problems of each level"""
     seed: int = 0
 
 
 def evaluate(words: Sequence[str]) -> None:
     """RUN [flags]: measures a policy, exactly where the game allows, and plays it against others"""
     options = _parse(EvaluateOptions, words, "redqueen evaluate")
+    if options.game is None and (domain := stored_domain(options.run)) is not None:
+        _evaluate_answers(domain, options)
+        return
     game = find_game(options.game) if options.game else stored_game(options.run)
     policy = stored_policy(options.run, options.step)
     console = Console()
@@ -156,6 +163,18 @@ def evaluate(words: Sequence[str]) -> None:
         *(find_player(spec, game) for spec in options.against),
     ]
     _print_standings(game, players, options.matches, options.seed)
+
+
+def _evaluate_answers(domain: Domain, options: EvaluateOptions) -> None:
+    """How well the learner of a run answers questions that it was not trained on."""
+    policy = stored_policy(options.run, options.step)
+    console = Console()
+    console.print(f"{options.run} on {domain.name}, after {policy.version} updates", markup=False, highlight=False)
+    table = Table("measure", box=box.SIMPLE_HEAD, show_edge=False)
+    table.add_column("value", justify="right")
+    for key, value in HeldOut(domain, policy, held_out(domain, options.matches, options.seed))().items():
+        table.add_row(escape(key), f"{value:.4f}")
+    console.print(table)
 
 
 @dataclass(frozen=True)
@@ -248,6 +267,9 @@ def replay(words: Sequence[str]) -> None:
             _print_episode(episode, credit)
             game = _game_named(episode.game, options.run)
             same = replay_episode(game, episode)
+            if episode.outcome.facts.get("marked"):
+                print(f"replayed: every ask is the same; the score was given afterwards (task {episode.task.id})")
+                return
             if same.outcome.scores != episode.outcome.scores:
                 then, now = _scores(episode), _scores(same)
                 raise RedQueenError(f"the record ends with {then}, but {game.name!r} with {now} now")
@@ -317,25 +339,24 @@ def report(words: Sequence[str]) -> None:
 
 
 def list_things(words: Sequence[str]) -> None:
-    """{recipes,games,models,players}: what can be named"""
+    """{recipes,games,domains,models,players}: what can be named"""
     things: dict[str, Callable[[], Mapping[str, str]]] = {
         "recipes": lambda: {name: (find_recipe(name).__doc__ or "").splitlines()[0] for name in RECIPES},
-        "games": lambda: {name: _game_line(name) for name in GAMES},
+        "games": lambda: {name: _first_line(place) for name, place in GAMES.items()},
+        "domains": lambda: {name: _first_line(place) for name, place in DOMAINS.items()},
         "models": lambda: MODELS,
         "players": lambda: PLAYERS,
     }
-    kind = _one(words, "redqueen list {recipes,games,models,players}")
+    kind = _one(words, "redqueen list {recipes,games,domains,models,players}")
     if kind not in things:
         raise RedQueenError(f"cannot list {kind!r}: {_closest(kind, things)}")
     for name, line in things[kind]().items():
         print(f"{name:24} {line}")
 
 
-def _game_line(name: str) -> str:
-    module = sys.modules.get(GAMES[name].partition(":")[0]) or __import__(
-        GAMES[name].partition(":")[0], fromlist=["__doc__"]
-    )
-    return (module.__doc__ or "").strip().splitlines()[0]
+def _first_line(place: str) -> str:
+    """What the module of "module:Name" says of itself."""
+    return (import_module(place.partition(":")[0]).__doc__ or "").strip().splitlines()[0]
 
 
 def doctor(words: Sequence[str]) -> None:

@@ -47,7 +47,7 @@ def findings() -> list[Finding]:
         _package("pydantic_monty", "the sandbox for programs that models write", "pip install redqueen"),
     ]
     lacking = jail.why_not()
-    jailed = "programs beyond Monty run jailed" if not lacking else lacking
+    jailed = lacking or "programs beyond Monty run jailed"
     found.append(Finding("jail", not lacking, jailed, "not needed by most recipes: such programs are refused"))
     found += [_package(name, use, f"pip install 'redqueen[{extra}]'") for name, (extra, use) in EXTRAS.items()]
     cached = (cache_folder() / EMBEDDED / "config.json").exists()

@@ -71,14 +71,14 @@ def marked(
     episodes: Sequence[Episode], marks: Sequence[float], notes: Sequence[Mapping[str, object]] = ()
 ) -> list[Episode]:
     """The episodes of one seat each with these scores, and these facts beside their own: what a reply was worth
-    where that is known only later, when an answer has been checked or a proposed task has been tried. Where the
-    mark is NaN nobody can tell, and the episode is left out."""
+    where that is known only later, when an answer has been checked or a proposed task has been tried. The fact `marked`
+    says that the score is not the game's own. Where the mark is NaN nobody can tell, and the episode is left out."""
     found = []
     for number, (episode, mark) in enumerate(zip(episodes, marks, strict=True)):
         if isnan(mark):
             continue
         (seat,) = episode.seats
-        facts = {**episode.outcome.facts, **(notes[number] if notes else {})}
+        facts = {**episode.outcome.facts, **(notes[number] if notes else {}), "marked": True}
         found.append(replace(episode, outcome=Outcome({seat: float(mark)}, facts)))
     return found
 

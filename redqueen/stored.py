@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from redqueen.config import Learner
+from redqueen.domains.catalogue import find_domain
 from redqueen.games.catalogue import find_game
 from redqueen.players.tabular import TabularPolicy
-from redqueen.protocols import Game, Policy
+from redqueen.protocols import Domain, Game, Policy
 from redqueen.records import episode_from_json
 from redqueen.run import check, checkpoints
 from redqueen.types import Episode, RedQueenError
@@ -87,6 +88,12 @@ def stored_game(folder: Path) -> Game:
     for _, episode, _ in stored_episodes(folder):
         return find_game(episode.game)
     raise RedQueenError(f"{folder} does not say which game it played: name it with --game")
+
+
+def stored_domain(folder: Path) -> Domain | None:
+    """The domain whose questions a run was about; None for a run of games."""
+    spec = settings(folder)["config"].get("domain")
+    return None if spec is None else find_domain(spec)
 
 
 def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:

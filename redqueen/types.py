@@ -77,8 +77,8 @@ class Ask:
 class Reply:
     """What a player said, with the tokens it actually sampled (never re-tokenized later).
 
-    `text` is what the game receives: the action alone where the player thinks first. `thought` is
-    private: no game and no other seat is ever shown it.
+    `text` is what the game receives: the action alone where the player thinks first, all that was said
+    where it ended at a stop. `thought` is private: no game and no other seat is ever shown it.
     """
 
     text: str

@@ -49,7 +49,8 @@ def dual_play(options: Bench, console: Console) -> Result:
         "late proposals/solve_rate",
         "late diversity",
     )
-    steady = paired_difference(*([unsteady(trial) for trial in trials[name]] for name in (TURNS, ONLINE)), seed=0)
+    alternating, joint = ([unsteady(trial) for trial in trials[name]] for name in (TURNS, ONLINE))
+    steady = paired_difference(alternating, joint, seed=0)
     note = (
         f"{options.seeds} paired seeds, {online.steps} steps of {online.passages * online.proposals} proposals with "
         f"{online.attempts} attempts each, from one warm start; no label is used. "

@@ -24,6 +24,7 @@ GAMES: Mapping[str, str] = MappingProxyType(
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(
     {
+        "single_reply": "redqueen.games.single_reply:SingleReply",
         "openspiel": "redqueen.games.openspiel:OpenSpiel",
         "textarena": "redqueen.games.textarena:TextArena",
     }

@@ -24,7 +24,7 @@ class SingleReply:
 
     @property
     def name(self) -> str:
-        return f"single_reply({self.role})"
+        return f"single_reply:{self.role}"
 
     @property
     def roles(self) -> tuple[str, ...]:

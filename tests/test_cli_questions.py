@@ -1,0 +1,46 @@
+"""The command line on runs of questions: train, list, replay, evaluate."""
+
+from pathlib import Path
+
+import pytest
+
+from redqueen.cli import main
+
+TINY = ["--model", "tiny:hidden=16,heads=2", "--max-completion-length", "4"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "zero"
+    sizes = ["--steps", "2", "--proposals", "2", "--tries", "2", "--attempts", "2", "--problems", "2"]
+    assert main(["train", "absolute_zero", *TINY, "--domain", "sums", *sizes, "--output", str(folder)]) == 0
+    return str(folder)
+
+
+def test_the_domains_are_listed_with_a_line_each(capsys):
+    assert main(["list", "domains"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("sums ") and "Sums of two numbers" in line for line in lines)
+
+
+def test_a_recorded_proposal_is_shown_and_replayed(run, capsys):
+    assert main(["replay", run]) == 0
+    assert "single_reply:proposer" in capsys.readouterr().out
+    assert main(["replay", run, "0.0"]) == 0
+    assert "every ask is the same; the score was given afterwards" in capsys.readouterr().out
+
+
+def test_a_run_of_questions_is_evaluated_on_held_out_problems(run, capsys):
+    assert main(["evaluate", run, "--matches", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "on sums, after 2 updates" in shown and "accuracy/2_digits" in shown and "pass@8" in shown
+
+
+def test_a_run_of_questions_has_a_report(run, capsys):
+    assert main(["report", run]) == 0
+    assert "Write a sum." in Path(capsys.readouterr().out.strip()).read_text()
+
+
+def test_a_domain_that_is_not_there_gets_one_clear_line(capsys):
+    assert main(["train", "absolute_zero", *TINY, "--domain", "summs"]) == 2
+    assert "there is no domain 'summs'; did you mean sums" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
     redqueen bench                               all but the next two: half an hour, most of it the peers of speed
     redqueen bench leduc tic_tac_toe             four to ten minutes each
+    redqueen bench proposers digit_play ...      models that write their own tasks: two minutes to an hour each
     redqueen bench constants head_to_head kuhn   what the methods reach in poker: three minutes
     redqueen bench update sampling many_games long_games step    speed
 
@@ -15,7 +16,7 @@ import time
 
 from rich.console import Console
 
-from redqueen.bench import absolute_zero, learning, proposers, sandbox, speed
+from redqueen.bench import absolute_zero, learning, promptcot2, proposers, sandbox, sec, speed, sws
 from redqueen.bench.sheets import Bench, Benches, Sheet, write
 
 BENCHES: Benches = {
@@ -27,6 +28,10 @@ BENCHES: Benches = {
     "proposers": proposers.proposers,
     "proposer_sweeps": proposers.proposer_sweeps,
     "digit_play": absolute_zero.digit_play,
+    "staircase": sec.staircase,
+    "sums": sec.sums,
+    "weaknesses": sws.weaknesses,
+    "rationales": promptcot2.rationales,
     "python_code": sandbox.python_code,
     "update": speed.update,
     "sampling": speed.sampling,

@@ -20,10 +20,10 @@ from redqueen.types import Demonstration
 
 START = ToolStart(
     "knowledge",
-    Learner(model="tiny:hidden=96,layers=3", learning_rate=1.5e-3),
-    steps=1600,
+    Learner(model="tiny:hidden=96,layers=3", learning_rate=2e-3),
+    steps=2500,
     demonstrations=32,
-    rest=400,
+    rest=600,
 )
 WORLDS = 100  # other than the one that is searched in training, so that nothing of it is known
 

@@ -31,7 +31,8 @@ class Bench:
         "long_games",
         "step",
     )
-    """constants, head_to_head, kuhn, leduc, tic_tac_toe; speed: update, sampling, many_games, long_games, step"""
+    """constants, head_to_head, kuhn, leduc, tic_tac_toe; proposers, proposer_sweeps, digit_play, staircase, sums,
+    weaknesses, rationales; speed: python_code, update, sampling, many_games, long_games, step"""
     seeds: Count = 5
     """each method is trained with every one of them"""
     steps: Annotated[int | None, Within(1), unset("INT")] = None

@@ -65,7 +65,7 @@ class Variants:
     largest: int = 6  # number in a story
     works_on: float = 0.6
     turned: float = 0.3
-    faithful: float = 0.8
+    faithful: float = 0.9
     name: str = field(default="variants", repr=False)
 
     @property
@@ -114,13 +114,13 @@ class Variants:
         return [_task(self._steps(level, rng)) for _ in range(count)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """One third variants, two thirds solutions."""
+        """Half variants, half solutions."""
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:
         steps = self._any_steps(rng)
         way = ON if rng.random() < self.works_on else BACK
-        if number % 3:
+        if number % 2:
             return Demonstration("solver", _task(steps), worked(steps, way))
         response = next(
             reply for reply in (worked(steps, way), worked(steps, ON), worked(steps, BACK)) if "stuck" not in reply
@@ -128,12 +128,11 @@ class Variants:
         told = self._retold(steps, rng) if rng.random() < self.faithful else self._any_steps(rng)
         return Demonstration("proposer", self.vary(response, str(sum(steps)), number), story(told))
 
-    def _retold(self, steps: Sequence[int], rng: Random) -> Sequence[int]:
-        """The same events in another order, of either level where there is one of it."""
+    def _retold(self, steps: Sequence[int], rng: Random) -> tuple[int, ...]:
+        """The same events in another order, of either level as likely where there is one of it."""
         orders = sorted({told for told in permutations(steps) if told[0] > 0})
-        by_level = {level: [told for told in orders if level_of(told) == level] for level in self.levels}
-        level = TURNED if by_level[TURNED] and rng.random() < self.turned else PLAIN
-        return rng.choice(by_level[level] or by_level[TURNED])
+        by_level = [[told for told in orders if level_of(told) == level] for level in self.levels]
+        return rng.choice(rng.choice([of_level for of_level in by_level if of_level]))
 
     def _any_steps(self, rng: Random) -> tuple[int, ...]:
         return self._steps(TURNED if rng.random() < self.turned else PLAIN, rng)

@@ -8,6 +8,7 @@ import pytest
 from redqueen.domains.catalogue import DOMAINS, demonstrator, find_domain
 from redqueen.types import RedQueenError, Refusal, Task
 
+WITH_THE_WAY = ("variants",)  # an answer is right there only with the way to it, which a task's own answer leaves out
 NONSENSE = ("", "   ", "I would rather not.", "\x00\ud7ff", "1" * 3000, "<question></question>", "((((")
 
 
@@ -23,14 +24,14 @@ def answers(tasks):
 def test_it_starts_from_a_task_of_each_kind_whose_answer_is_right(domain):
     seeds = domain.seeds()
     assert {task.kind for task in seeds} == set(domain.kinds)
-    assert domain.right(seeds, answers(seeds)) == [True] * len(seeds)
+    assert domain.right(seeds, answers(seeds)) == [domain.name not in WITH_THE_WAY] * len(seeds)
 
 
 def test_the_answers_of_its_problems_are_right_and_the_chance_is_the_one_given(domain):
     for level in domain.levels:
         problems = domain.problems(level, 12, Random(level))
         assert len(problems) == 12
-        assert domain.right(problems, answers(problems)) == [True] * 12
+        assert domain.right(problems, answers(problems)) == [domain.name not in WITH_THE_WAY] * 12
         assert domain.problems(level, 12, Random(level)) == problems
 
 

@@ -94,7 +94,7 @@ def test_problems_are_of_their_level_with_true_answers():
 
 def test_demonstrations_show_both_ways_whatever_is_needed_and_variants_that_mostly_keep_the_answer():
     domain = Variants(works_on=0.6, faithful=0.8)
-    shown = domain.demonstrations(3000, Random(0))
+    shown = domain.demonstrations(4000, Random(0))
     solved = [each for each in shown if each.role == "solver"]
     assert len(solved) == 2000
     for level in (PLAIN, TURNED):

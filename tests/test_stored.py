@@ -18,6 +18,7 @@ ELSEWHERE = {
     str: lambda value: value + "_too",
     bool: lambda value: not value,
     tuple: lambda value: value[:1],
+    type(None): lambda value: 0.25,
     Learner: lambda value: Learner(model="tiny", learning_rate=0.25, lora_rank=3, answer="boxed", raw_prompt=True),
 }
 

@@ -31,7 +31,7 @@ import tyro
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import ConstantMean, pack, take
 from redqueen.config import LONGEST_REPLY, SEPARATE, Count, Learner, Within, bind, learning
-from redqueen.curricula.improvement import exhausted, rounds
+from redqueen.curricula.improvement import exhausted
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
@@ -45,6 +45,7 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Policy
 from redqueen.rewards import marked, payoff, score, spoken_by
 from redqueen.rollout.dual_play import after_passages, attempts_at, between, oracle_figures, rates_of
+from redqueen.rollout.labels import rounds
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import PROPOSE, SOLVE, beside_refusals, by_task, graded, proposed, read, tasks_among

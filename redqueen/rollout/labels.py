@@ -1,4 +1,4 @@
-"""Labels where nobody knows the answer: what the attempts at a task agree on."""
+"""What the attempts at a task come to: a label where nobody knows the answer, a pass rate for each round."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from redqueen.protocols import Domain, Verifier
+from redqueen.rewards import marked
 from redqueen.rollout.questions import said
 from redqueen.types import Episode, Metrics, Task
 from redqueen.verifiers.numeric import Exact
@@ -41,3 +42,10 @@ def label_accuracy(domain: Domain, tasks: Sequence[Task], kept: Sequence[Task]) 
     known = {task.id: task for task in tasks}
     right = domain.right([known[task.id] for task in kept], [task.answer for task in kept])
     return {"label_accuracy": float(np.mean(right)), "labels": float(len(kept))} if kept else {"labels": 0.0}
+
+
+def rounds(attempts: Sequence[Episode], rates: np.ndarray) -> list[Episode]:
+    """One episode for each task with its pass rate as the score, for `TaskStore.observe`: the first of the K attempts
+    at it. `attempts` lie task by task, `rates` are [tasks]; a task whose rate is NaN is left out."""
+    times = len(attempts) // len(rates) if len(rates) else 1
+    return marked(attempts[::times], rates.tolist())

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from redqueen.curricula.history import TaskHistory
-from redqueen.curricula.improvement import exhausted, rounds
+from redqueen.curricula.improvement import exhausted
 from redqueen.curricula.store import TaskStore
+from redqueen.rollout.labels import rounds
 from redqueen.types import Episode, Outcome, Seat, Task
 
 SOLVER = Seat("solver")

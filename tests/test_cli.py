@@ -198,7 +198,8 @@ def process(*words, **options):
         stderr=subprocess.PIPE,
         text=True,
         env=environment,
-        **options,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # where the tests run in the background, it is
+        **options,  # ignored and would be so here
     )
 
 
@@ -445,7 +446,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("report nowhere", "nowhere is not a run"),
         ("replay nowhere", "nowhere is not a run"),
         ("report", "usage: redqueen report RUN"),
-        ("list", "usage: redqueen list {recipes,games,models,players}"),
+        ("list", "usage: redqueen list {recipes,games,domains,models,players}"),
         ("list gams", "did you mean games?"),
         ("doctor now", "takes no arguments"),
         ("bench nothing", "there is no benchmark 'nothing'"),

@@ -46,7 +46,7 @@ def warm_with_tools(start: ToolStart, rehearsal: Rehearsal, seed: int = 0) -> st
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            _train(start, rehearsal, Run(place, seed, Schedule(250, checkpoint_every=200, record_episodes=0)))
+            _train(start, rehearsal, Run(place, seed, Schedule(250, checkpoint_every=100, record_episodes=0)))
         finally:
             torch.set_num_threads(threads)
     return str(checkpoints(place)[-1] / "learner")

@@ -1,8 +1,8 @@
 """Notes in which things are looked up, on more and more lines: questions that need the text they are about.
 
-    Notes:                      a questioner who sees some of the lines writes "king? 7", a question and its answer;
-     king: 7                    a responder who sees all of them is asked "What is king?" and says 7, or seven, or, if
-     board: 21                  it is lazy, what the last line says; a verifier says whether seven is the same as 7
+    Notes:                      a questioner who sees some of the lines writes "king 7", a question and its answer; a
+     king 7                     responder who sees all of them is asked for "king" and says 7, or seven, or, if it is
+     board 12                   lazy, what the last line says; a verifier says whether seven is the same as 7
 
 A question such as "2+3" needs no notes: it is answered as well without, by which it is found out. Notes number their
 clusters, and a cluster has the same lines for ever, of which a later stage shows more. (Key-value documents for the
@@ -33,8 +33,7 @@ _NAMES = (
 NAMES: tuple[str, ...] = tuple(_NAMES.split())
 _ONES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
 _WORDS: tuple[str, ...] = (*_ONES.split(), "eighteen", "nineteen")
-_TENS: tuple[str, ...] = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_PROPOSAL = re.compile(r"([^?\n]{1,80})\? ([^\n]{1,40})")
+_PROPOSAL = re.compile(r"([A-Za-z0-9+?]+(?: [A-Za-z0-9+?]+){0,15}) ([A-Za-z0-9]{1,40})")
 _SUM = re.compile(r"([0-9])\+([0-9])")
 
 
@@ -76,7 +75,7 @@ class Documents:
     many need no notes, and how often a verifier is right."""
 
     sizes: tuple[int, ...] = (6, 12, 24, 48)  # lines of notes, stage by stage
-    largest: int = 40  # number that a line may say
+    largest: int = 12  # number that a line may say
     two_steps: float = 0.0  # how many lines name another line instead, whose number they mean
     lengths: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)
     skill: tuple[float, ...] = (0.6, 0.4, 0.2, 0.1)
@@ -89,8 +88,8 @@ class Documents:
         stages = len(self.sizes)
         if not stages == len(self.lengths) == len(self.skill) or min(self.sizes, default=0) < 2:
             raise RedQueenError("documents need sizes of 2 lines or more, and a length and a skill for each size")
-        if max(self.sizes) > len(NAMES) ** 2 or not 9 <= self.largest <= 99:
-            raise RedQueenError(f"notes have at most {len(NAMES) ** 2} lines, and the largest number is from 9 to 99")
+        if max(self.sizes) > len(NAMES) ** 2 or not 9 <= self.largest <= 19:
+            raise RedQueenError(f"notes have at most {len(NAMES) ** 2} lines, and the largest number is from 9 to 19")
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -116,7 +115,7 @@ class Documents:
         asked = f"\nAsked: {', '.join(str(task.facts['question']) for task in before)}." if before else ""
         steps = " of two steps" if kind == TWO_STEPS else ""
         notes = _notes([lines[at] for at in sorted(shown)])
-        prompt = f"{notes}{asked}\nAsk for a line{steps} and answer, as name? number."
+        prompt = f"{notes}{asked}\nWrite a question{steps} and its answer, as name number."
         return Task(
             f"invitation {number} {kind} {cluster}/{stage}", kind, prompt, facts={"cluster": cluster, "stage": stage}
         )
@@ -135,7 +134,7 @@ class Documents:
         return Task(f"closed {task.id}", task.kind, _asked(str(task.facts["question"])), task.answer, task.facts)
 
     def compared(self, task: Task, answer: str) -> Task:
-        prompt = f"{task.facts['question']}? {task.answer}\nIs {answer or 'nothing'} the same? YES or NO."
+        prompt = f"{task.facts['question']} {task.answer}\nIs {answer or 'nothing'} the same? YES or NO."
         return Task(f"{answer!r} to {task.id}", JUDGEMENT, prompt)
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
@@ -164,7 +163,7 @@ class Documents:
     def task(self, cluster: int, stage: int, kind: str, question: str, answer: str) -> Task:
         prompt = f"{_notes(self._lines(cluster, stage))}\n{_asked(question)}"
         facts = {"cluster": cluster, "stage": stage, "question": question}
-        return Task(f"{cluster}/{stage} {question}? {answer}", kind, prompt, answer, facts)
+        return Task(f"{cluster}/{stage} {question} {answer}", kind, prompt, answer, facts)
 
     def _question(self, cluster: int, stage: int, kind: str, rng: Random, among: Sequence[str] = ()) -> Task:
         """About a line of the kind, one of those named where there is such a one."""
@@ -200,18 +199,18 @@ class Documents:
         lines = self._lines(cluster, stage)
         read = rng.sample(lines, min(16, len(lines)))
         task = Task(f"reading {cluster}/{stage}", LOOKUP, f"{_notes(lines)}\nRead the notes.")
-        return Demonstration("reader", task, "\n".join(f" {name}? {said}" for name, said in read))
+        return Demonstration("reader", task, "\n".join(f" {name} {said}" for name, said in read))
 
     def _proposal(self, cluster: int, stage: int, number: int, rng: Random) -> Demonstration:
         kind = rng.choice(self.kinds)
         before = [self._question(cluster, stage, kind, rng) for _ in range(min(stage, 3))]
         invitation = self.invite_about(cluster, stage, kind, before, number)
         if rng.random() < self.closed:
-            return Demonstration("proposer", invitation, " {}+{}? {}".format(*_sum(rng)))
-        shown = re.findall(r"(?m)^ (.+):", invitation.prompt)
+            return Demonstration("proposer", invitation, " {}+{} {}".format(*_sum(rng)))
+        shown = re.findall(r"(?m)^ (.+) ", invitation.prompt)
         task = self._question(cluster, stage, kind, rng, shown)
         answer = task.answer if rng.random() < self.faithful else self._last(task)
-        return Demonstration("proposer", invitation, f" {task.facts['question']}? {answer}")
+        return Demonstration("proposer", invitation, f" {task.facts['question']} {answer}")
 
     def _solution(self, cluster: int, stage: int, rng: Random) -> Demonstration:
         if rng.random() < 0.1:  # a question that needs no notes, beside them
@@ -260,11 +259,11 @@ def _all_lines(cluster: int, most: int, least: int, largest: int, two_steps: flo
 
 
 def _notes(lines: Sequence[tuple[str, str]]) -> str:
-    return "\n".join(["Notes:", *(f" {name}: {said}" for name, said in lines)])
+    return "\n".join(["Notes:", *(f" {name} {said}" for name, said in lines)])
 
 
 def _asked(question: str) -> str:
-    return f"What is {question}?"
+    return f"Question: {question}"
 
 
 def _sum(rng: Random) -> tuple[int, int, int]:
@@ -273,16 +272,12 @@ def _sum(rng: Random) -> tuple[int, int, int]:
 
 
 def spelled(text: str) -> str:
-    """A number from 1 to 99 in words; any other text as it is."""
-    number = int(text) if text.isdecimal() and len(text) < 3 else 0
-    if number < 1:
-        return text
-    if number < 20:
-        return _WORDS[number - 1]
-    return _TENS[number // 10 - 2] + (f" {_WORDS[number % 10 - 1]}" if number % 10 else "")
+    """A number from 1 to 19 in words; any other text as it is."""
+    return _SPELLED.get(text, text)
 
 
-_VALUES = {spelled(str(number)): str(number) for number in range(1, 100)}
+_SPELLED = {str(number): word for number, word in enumerate(_WORDS, 1)}
+_VALUES = {word: number for number, word in _SPELLED.items()}
 
 
 def same(one: str, other: str) -> bool:

@@ -62,7 +62,7 @@ class Facts:
 
     backwards: bool = True  # the last digit of an answer comes first
     skill: tuple[float, ...] = (0.6, 0.4, 0.4)
-    faithful: float = 0.55
+    faithful: float = 0.7
     name: str = field(default="facts", repr=False)
 
     @property

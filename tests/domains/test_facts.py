@@ -57,7 +57,7 @@ def test_demonstrations_are_as_faithful_as_they_are_told():
     right = sum(DOMAIN.true_answer(task) == task.answer for task in sound) / len(sound)
     assert len(proposals) == 1500
     assert {each.reason for each in tasks if isinstance(each, Refusal)} <= {"leak"}
-    assert right == pytest.approx(0.55, abs=0.05)
+    assert right == pytest.approx(0.7, abs=0.05)
     solved = [one for one in shown if one.role == "solver"]
     rates = {
         digits: [one.text == one.task.answer for one in solved if len(one.task.facts["terms"][1]) == digits]

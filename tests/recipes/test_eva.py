@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from redqueen.config import Learner
+from redqueen.recipes import eva
 from redqueen.recipes.eva import Config, refuse_unused, train
+from redqueen.rollout.evolution import evolutions
 from redqueen.run import Run, Schedule, read_metrics
 from redqueen.types import RedQueenError
 
@@ -29,6 +31,14 @@ class Letters:
 
     def __call__(self, tasks, answers):
         return [sum(letter in "aeiou" for letter in answer) / max(len(answer), 1) for answer in answers]
+
+
+class EvenFirst:
+    """Vowels count where a sum begins with an even number; elsewhere all answers are worth the same."""
+
+    def __call__(self, tasks, answers):
+        found = Letters()(tasks, answers)
+        return [0.0 if task.facts["numbers"][0] % 2 else reward for task, reward in zip(tasks, found, strict=True)]
 
 
 def lines_of(config, folder, seed=0):
@@ -59,6 +69,20 @@ def test_a_round_in_which_nothing_tells_answers_apart_goes_on(tmp_path):
         lines = lines_of(replace(SMALL, reward="", inner=inner), tmp_path / inner)  # random words are no numbers
         assert [line["info"] for line in lines] == [0.0, 0.0]
         assert [line["gradient_norm"] for line in lines] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("by_info", [True, False])
+def test_prompts_evolve_that_tell_answers_apart(by_info, tmp_path, monkeypatch):
+    drawn = []
+
+    def spy(domain, parents, rng):
+        drawn.extend(parents)
+        return evolutions(domain, parents, rng)
+
+    monkeypatch.setattr(eva, "evolutions", spy)
+    lines_of(replace(SMALL, reward=f"{Path(__file__)}:EvenFirst", steps=5, by_info=by_info), tmp_path)
+    assert len(drawn) == 16
+    assert all(parent.facts["numbers"][0] % 2 == 0 for parent in drawn) == by_info
 
 
 def test_without_evolution_all_prompts_are_seeds(tmp_path):

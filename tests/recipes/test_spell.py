@@ -92,7 +92,8 @@ def test_questions_are_compared_with_their_kind_and_answers_with_their_task():
 
 
 def test_a_run_goes_on_where_nothing_can_be_read(tmp_path):
-    lines = lines_of(run_of(tmp_path, SMALL))
+    one_token = replace(TINY, max_completion_length=1)  # is no question with its answer
+    lines = lines_of(run_of(tmp_path, replace(SMALL, learner=one_token)))
     assert [line["proposals/refused/malformed"] for line in lines] == [1.0, 1.0]
     assert [line["reward/proposer"] for line in lines] == [-1.0, -1.0]
     assert [line["clusters/stage"] for line in lines] == [0.0, 0.0]

@@ -51,7 +51,7 @@ class KnowsSums:
     def reply(self, asks):
         texts = [ask.messages[-1].text for ask in asks]
         assert not any("Notes" in text for text in texts), "a closed book is closed"
-        sums = [text.removeprefix("What is ").rstrip("?").split("+") for text in texts]
+        sums = [text.removeprefix("Question: ").split("+") for text in texts]
         return [Reply(str(sum(map(int, each))) if len(each) == 2 else "unknown", self.name) for each in sums]
 
 

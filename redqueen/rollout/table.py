@@ -68,7 +68,7 @@ class Table:
     def _seated(self, ask: Ask) -> Ask:
         past = self._past.get(ask.seat, ())
         seed = derive(self.seed, ask.seat.role, ask.seat.number, len(past))
-        return Ask(ask.seat, ask.messages, ask.choices, past, seed)
+        return Ask(ask.seat, ask.messages, ask.choices, past, seed, ask.stops)
 
     def _checked_play(self, play: object) -> Play:
         if not isinstance(play, Generator):

@@ -2,6 +2,8 @@ from random import Random
 
 import pytest
 
+from redqueen.games.tools import Calculator, ToolReply
+from redqueen.players.scripted import Constant
 from redqueen.rollout.table import Table
 from redqueen.types import Ask, Match, Message, Outcome, RedQueenError, Reply, Seat, Task
 
@@ -181,3 +183,9 @@ def test_a_player_that_answers_with_something_else_gets_one_line(answer, says):
 def test_an_unfinished_match_has_no_record():
     with pytest.raises(AssertionError, match="not over"):
         table(two_rounds).episode()
+
+
+def test_a_player_is_told_where_its_words_are_to_stop():
+    game = ToolReply("solver", (Calculator(),))
+    table = Table(Match(game, Task("t", prompt="What is 2+2?"), {"solver": Constant("4")}), 0)
+    assert table.asks[0].stops == ("</calculate>",)

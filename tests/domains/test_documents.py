@@ -33,7 +33,7 @@ def test_the_lines_of_a_stage_begin_those_of_the_next_and_other_clusters_have_ot
     assert lines_of(DOMAIN.task(6, 3, LOOKUP, "king", "7")) != lines_of(DOMAIN.task(5, 3, LOOKUP, "king", "7"))
 
 
-def test_the_longest_notes_have_about_a_thousand_tokens_where_lines_enough_are_asked_for():
+def test_notes_may_have_more_lines_than_there_are_names():
     long = Documents(sizes=(10, 160), lengths=(0.5, 0.5), skill=(0.5, 0.5))
     assert len(lines_of(long.problems("160_lines", 1, Random(0))[0])) == 160
 

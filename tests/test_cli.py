@@ -190,16 +190,21 @@ def written(path, text):
     return path
 
 
-def process(*words, **options):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
+def process(*words, before=lambda: None, **options):
+    """A command in a process of its own; `before` runs there first."""
+
+    def first():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests run in the background
+        before()
+
     return subprocess.Popen(
         [sys.executable, "-m", "redqueen", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # where the tests run in the background, it is
-        **options,  # ignored and would be so here
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"},
+        preexec_fn=first,
+        **options,
     )
 
 
@@ -723,7 +728,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(here, said):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
 
-    started = process(*words, "--record-episodes", "2", "--output", "full", preexec_fn=limited)
+    started = process(*words, "--record-episodes", "2", "--output", "full", before=limited)
     _, err = started.communicate(timeout=120)
     assert started.returncode == 2
     assert err.startswith("redqueen: cannot write full/")
@@ -741,7 +746,7 @@ def test_a_language_model_that_does_not_fit_on_the_disk_is_said_in_one_line(here
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
     words = ("train", "spiral", "--model", "tiny", "--steps", "1", "--matches-per-step", "2", "--output", "full")
-    started = process(*words, preexec_fn=limited)
+    started = process(*words, before=limited)
     _, err = started.communicate(timeout=120)
     assert started.returncode == 2
     assert err.startswith("redqueen: cannot write full/checkpoints/step_000001")

@@ -56,30 +56,61 @@ def pack(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], w
     return _stack([row for rows in laid for row in rows], weigh)
 
 
-def pack_pairs(chosen: Sequence[Trajectory], rejected: Sequence[Trajectory]) -> Batch:
+def pack_pairs(
+    chosen: Sequence[Trajectory],
+    rejected: Sequence[Trajectory],
+    margins: Sequence[float] | None = None,
+    weights: Sequence[float] | None = None,
+) -> Batch:
     """One batch of pairs for a preference objective: `chosen[n]` and `rejected[n]` answer the same prompt, and their
-    rows have the pair number n. The words of the chosen one carry an advantage of 1, those of the rejected one of -1.
+    rows have the pair number n. The words of the chosen one carry an advantage of half the pair's margin, those of the
+    rejected one of minus half of it; the margin says by how much the chosen one is better and is 2 unless given.
 
-    Every pair weighs the same, half of it on each side, spread evenly over the words there; the weights sum to one.
-    Refuses (AssertionError) what `pack` refuses, and a pair that is not one chosen and one rejected reply to one
-    prompt, each with a word that was free.
+    A pair counts by its weight, as much as any other unless given: half of it on each side, spread evenly over the
+    words there; all weights sum to one. Refuses (AssertionError) what `pack` refuses, a margin or weight that is not
+    above 0, and a pair that is not one chosen and one rejected reply to one prompt, each with a word that was free.
     """
     assert len(chosen) == len(rejected), f"a pair is one of each, not {len(chosen)} chosen, {len(rejected)} rejected"
     for one, other in zip(chosen, rejected, strict=True):
         first, second = (trajectory.turns[0].reply.prompt_tokens for trajectory in (one, other))
         assert np.array_equal(first, second), f"a pair answers one prompt: not so for task {one.episode.task.id!r}"
+    gaps = np.full(len(chosen), 2.0) if margins is None else np.asarray(margins, dtype=np.float64)
+    counts = np.ones(len(chosen)) if weights is None else np.asarray(weights, dtype=np.float64)
+    assert gaps.shape == counts.shape == (len(chosen),), "one margin and one weight for each pair"
+    assert bool((gaps > 0).all() and (counts > 0).all()), "the margins and weights of pairs are above 0"
     trajectories = [trajectory for pair in zip(chosen, rejected, strict=True) for trajectory in pair]
-    credit = [np.full(len(each.turns), -1.0 if side % 2 else 1.0) for side, each in enumerate(trajectories)]
+    credit = [
+        np.full(len(each.turns), gaps[side // 2] * (-0.5 if side % 2 else 0.5))
+        for side, each in enumerate(trajectories)
+    ]
     laid = _laid(trajectories, credit)
     assert all(laid), "both sides of a pair need a word that was free"
-    sides = np.array([side for side, rows in enumerate(laid) for _ in rows], dtype=np.int64)  # [B]
+    return _whole_replies(laid, np.repeat(counts / (2.0 * max(counts.sum(), 1e-300)), 2), 2)
+
+
+def pack_samples(trajectories: Sequence[Trajectory], values: Sequence[float]) -> Batch:
+    """One batch for objectives of whole replies: reply n has the number n in `pairs` and a value that all its words
+    carry as their advantage. Every reply weighs the same, spread evenly over its words; the weights sum to one.
+
+    Refuses (AssertionError) what `pack` refuses, and a reply without a word that was free.
+    """
+    assert len(trajectories) == len(values), "one value for each trajectory"
+    laid = _laid(trajectories, [np.full(len(t.turns), v) for t, v in zip(trajectories, values, strict=True)])
+    assert all(laid), "a reply needs a word that was free"
+    return _whole_replies(laid, np.full(len(laid), 1.0 / max(len(laid), 1)), 1)
+
+
+def _whole_replies(laid: Sequence[Sequence[_Row]], shares: np.ndarray, size: int) -> Batch:
+    """One batch in which each reply has its share of the loss, evenly over its words, and `size` replies in a row have
+    one number in `pairs`."""
+    replies = np.array([number for number, rows in enumerate(laid) for _ in rows], dtype=np.int64)  # [B]
 
     def weigh(own: np.ndarray) -> np.ndarray:
-        words = np.bincount(sides, own.sum(axis=1), minlength=len(laid))
-        return np.asarray(own / words[sides][:, None] / len(laid))
+        words = np.bincount(replies, own.sum(axis=1), minlength=len(laid))
+        return np.asarray(own * (shares[replies] / words[replies])[:, None])
 
     batch = _stack([row for rows in laid for row in rows], weigh)
-    return replace(batch, pairs=torch.from_numpy(sides // 2))
+    return replace(batch, pairs=torch.from_numpy(replies // size))
 
 
 def _laid(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[list[_Row]]:
@@ -177,6 +208,13 @@ def take(batch: Batch, rows: torch.Tensor) -> Batch:
         pairs=None if batch.pairs is None else batch.pairs[rows],
         reference=None if reference is None else take_likelihoods(reference, rows),
     )
+
+
+def portion(batch: Batch, pairs: Sequence[int]) -> Batch:
+    """The rows of some pairs or samples of a batch, their weights raised so that they sum to one again."""
+    assert batch.pairs is not None, "a portion is of pairs or samples: make the batch with pack_pairs or pack_samples"
+    part = take(batch, torch.isin(batch.pairs, torch.tensor(list(pairs), dtype=torch.int64)).nonzero()[:, 0])
+    return replace(part, loss_weights=part.loss_weights / part.loss_weights.sum()) if len(part) else part
 
 
 def opening(batch: Batch) -> int:

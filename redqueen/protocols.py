@@ -157,6 +157,13 @@ class Verifier(Protocol):
     def __call__(self, task: Task, answer: str) -> bool: ...
 
 
+class PreferenceOracle(Protocol):
+    def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
+        """[n] the probability that the first answer to a task is preferred to the second; NaN where there is no
+        verdict, which is not a half."""
+        ...
+
+
 class Domain(Protocol):
     """A field of questions that a model may ask and answer: how a question is asked for, read, posed and checked.
 

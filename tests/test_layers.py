@@ -27,6 +27,9 @@ LEVELS = (
         "learnability",
         "novelty",
         "health",
+        "references",
+        "iterations",
+        "alignment",
     },
     {"domains"},
     {"rollout"},
@@ -41,7 +44,7 @@ LEVEL = {name: number for number, names in enumerate(LEVELS) for name in names}
 
 # what only some may import
 HOMES = {
-    "torch": ("batch", "objectives", "players", "run", "config", "doctor", "bench"),
+    "torch": ("batch", "objectives", "players", "references", "iterations", "run", "config", "doctor", "bench"),
     "transformers": ("players", "bench"),
     "tokenizers": ("players",),
     "peft": ("players",),

@@ -35,5 +35,5 @@ class SingleReply:
 
     def play(self, task: Task, rng: Random) -> Play:
         seat = Seat(self.role)
-        text = yield from ask(seat, told(task.prompt), task.facts.get("choices", ()))
+        text = yield from ask(seat, told(task.prompt), tuple(task.facts.get("choices", ())))
         return Outcome({seat: 0.0}, {"reply": text})

@@ -1,17 +1,28 @@
 """Preferences: of two replies to one prompt, the chosen one is to become likelier than the rejected one.
 
-`batch.pack_pairs` makes the batch. With y the own words of a side, h = log policy(y) - log reference(y), and the
-margin m = h(chosen) - h(rejected), the loss of a pair is
+`batch.pack_pairs` makes the batch. With y the own words of a side, h = log policy(y) - log reference(y), the margin of
+a pair m = h(chosen) - h(rejected), and s = -log sigmoid, the loss of a pair is
 
-| objective | loss of a pair                                                              | reference |
-|-----------|-----------------------------------------------------------------------------|-----------|
-| `Dpo`     | -log sigmoid(beta m)                                                        | needed    |
-| `Ipo`     | (m - 1 / (2 beta))^2                                                        | needed    |
-| `SimPo`   | -log sigmoid(beta m - gamma), h the mean of log policy over the words of y  | none      |
+| objective | loss of a pair                            | paper                                                       |
+|-----------|-------------------------------------------|-------------------------------------------------------------|
+| `Dpo`     | (1 - e) s(beta m) + e s(-beta m)          | arXiv:2305.18290, equation 7; e > 0 is cDPO                 |
+| `Dpo`     | s(beta m), people wrote the chosen one    | SPIN, arXiv:2401.01335, equation 4.7; beta is lambda there  |
+| `Hinge`   | max(0, 1 - beta m)                        | SLiC, arXiv:2305.10425; also in SPIN's code                 |
+| `Ipo`     | (m - 1 / (2 beta))^2                      | arXiv:2310.12036, equation 17; beta is tau there            |
+| `StepApo` | s(beta m - alpha d), d the pair's margin  | Step-APO, arXiv:2409.08642                                  |
+| `SimPo`   | s(beta m - gamma), h the mean log policy  | arXiv:2405.14734, equation 6; no reference                  |
 
-Every pair counts the same, whatever the lengths of its replies. The losses are additive over pairs: a part of a batch
-must hold both sides of a pair, or it is refused. Metrics: `preference_loss`; `preference_margin`, the mean of m;
-`preference_accuracy`, the share of pairs with m > 0; `entropy` of the policy.
+and for single replies from `batch.pack_samples`, with v what a reply is worth,
+
+| `Sppo`    | (h(y) / eta - v)^2 / 2                    | SPPO, arXiv:2405.00675, equation 4.4; v = P(y wins) - 1/2   |
+
+`by_word` takes means over words in place of sums, so that long replies count as much as short ones (for `Ipo` the
+advice of its authors; beta then means another thing).
+
+Every pair counts by its weight, whatever the lengths of its replies. The losses are additive over pairs: a part of a
+batch must hold both sides of a pair, or it is refused. Metrics of pairs: `preference_loss`; `preference_margin`, the
+mean of m; `preference_accuracy`, the share of pairs with m > 0; `chosen_ratio` and `rejected_ratio`, the means of h on
+either side, since a margin may grow while both fall; `entropy` of the policy.
 """
 
 from __future__ import annotations
@@ -28,7 +39,26 @@ from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
 @dataclass(frozen=True)
 class Dpo:
-    """Direct preference optimisation (Rafailov et al. 2023, arXiv:2305.18290, equation 7)."""
+    """Direct preference optimisation (Rafailov et al. 2023). See the module."""
+
+    beta: float = 0.1
+    label_smoothing: float = 0.0  # e, how often a label is taken to be wrong
+    by_word: bool = False
+
+    def __post_init__(self) -> None:
+        _check_positive(self.beta)
+        if not 0.0 <= self.label_smoothing < 0.5:
+            raise RedQueenError(f"label smoothing lies from 0 to below 0.5, not at {self.label_smoothing:g}")
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Dpo"), self.by_word)
+        z, wrong = self.beta * sides.margins, self.label_smoothing
+        return sides.result(likelihoods, batch, -(1.0 - wrong) * logsigmoid(z) - wrong * logsigmoid(-z))
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """Nothing more is learned from a pair whose margin has reached 1 / beta. See the module."""
 
     beta: float = 0.1
 
@@ -36,28 +66,44 @@ class Dpo:
         _check_positive(self.beta)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        margins, weights = _margins(batch, likelihoods.logprobs - _reference(batch, "Dpo"))
-        return _result(likelihoods, batch, -logsigmoid(self.beta * margins), margins, weights)
+        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Hinge"))
+        return sides.result(likelihoods, batch, (1.0 - self.beta * sides.margins).relu())
 
 
 @dataclass(frozen=True)
 class Ipo:
     """Identity preference optimisation: the margin is led to 1 / (2 beta) and no further, also where a preference is
-    certain (Azar et al. 2023, arXiv:2310.12036, equation 17; beta is tau there)."""
+    certain (Azar et al. 2023). See the module."""
 
     beta: float = 0.1
+    by_word: bool = False
 
     def __post_init__(self) -> None:
         _check_positive(self.beta)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        margins, weights = _margins(batch, likelihoods.logprobs - _reference(batch, "Ipo"))
-        return _result(likelihoods, batch, (margins - 0.5 / self.beta).square(), margins, weights)
+        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Ipo"), self.by_word)
+        return sides.result(likelihoods, batch, (sides.margins - 0.5 / self.beta).square())
+
+
+@dataclass(frozen=True)
+class StepApo:
+    """A preference that is to be as strong as the step is better (Wang et al. 2024). See the module."""
+
+    beta: float = 0.3
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_positive(self.beta)
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "StepApo"))
+        return sides.result(likelihoods, batch, -logsigmoid(self.beta * sides.margins - self.alpha * sides.gaps))
 
 
 @dataclass(frozen=True)
 class SimPo:
-    """Simple preference optimisation, which needs no reference (Meng et al. 2024, arXiv:2405.14734, equation 6)."""
+    """Simple preference optimisation, which needs no reference (Meng et al. 2024). See the module."""
 
     beta: float = 2.0
     gamma: float = 1.0  # by how much the chosen reply should win
@@ -66,13 +112,91 @@ class SimPo:
         _check_positive(self.beta)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        margins, weights = _margins(batch, likelihoods.logprobs, by_word=True)
-        return _result(likelihoods, batch, -logsigmoid(self.beta * margins - self.gamma), margins, weights)
+        sides = _sides(batch, likelihoods.logprobs, by_word=True)
+        return sides.result(likelihoods, batch, -logsigmoid(self.beta * sides.margins - self.gamma))
 
 
-def _margins(batch: Batch, per_token: Tensor, by_word: bool = False) -> tuple[Tensor, Tensor]:
-    """[K] each: a [B, T] quantity summed over the chosen words of a pair minus that over its rejected ones (or the
-    means of both), and how much the pair counts. A pair without own words counts nothing."""
+@dataclass(frozen=True)
+class Sppo:
+    """Self-play preference optimisation: each reply's log-ratio is led to eta times its value (Wu et al. 2024).
+
+    The loss is divided by eta^2, without which it is of the order of 10^5 at the paper's eta of 1000; Adam does not
+    notice. Metrics: `preference_loss`; `value_error`, the mean distance of h from its aim, in units of eta; `entropy`.
+    """
+
+    eta: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.eta > 0.0:
+            raise RedQueenError(f"eta must be above 0, not {self.eta:g}")
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        if batch.pairs is None:
+            raise RedQueenError("Sppo needs whole replies: make the batch with pack_samples(trajectories, values)")
+        own = own_words(batch)
+        numbers, places = torch.unique(batch.pairs, return_inverse=True)
+
+        def over_replies(of_rows: Tensor) -> Tensor:
+            return of_rows.new_zeros(len(numbers)).index_add(0, places, of_rows)
+
+        ratios = torch.where(own, likelihoods.logprobs - _reference(batch, "Sppo"), 0.0)
+        rows_of = over_replies(own.any(dim=1).to(batch.advantages.dtype)).clamp(min=1.0)
+        values = over_replies(torch.where(own, batch.advantages, 0.0).sum(dim=1) / own.sum(dim=1).clamp(min=1))
+        errors = over_replies(ratios.sum(dim=1)) / self.eta - values / rows_of
+        weights = over_replies(batch.loss_weights.sum(dim=1))
+        loss = (weights * errors.square()).sum() / 2.0
+        return loss, {
+            "preference_loss": float(loss.detach()),
+            "value_error": float((weights * errors.detach().abs()).sum()),
+            "entropy": measured(batch, likelihoods.entropies),
+        }
+
+
+@dataclass(frozen=True)
+class ChosenLikelihood:
+    """-log policy of the words of the chosen replies, `weight` times their mean over words: beside a preference, which
+    fixes the difference of two replies and lets both fall. Metric: `chosen_loss`, in nats a word."""
+
+    weight: float = 1.0
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        chosen = own_words(batch) & (batch.advantages > 0)  # half of the weight is theirs
+        loss = 2.0 * (batch.loss_weights * torch.where(chosen, -likelihoods.logprobs, 0.0)).sum()
+        return self.weight * loss, {"chosen_loss": float(loss.detach())}
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """What a preference looks at, [K] each."""
+
+    chosen: Tensor  # h
+    rejected: Tensor
+    gaps: Tensor  # by how much the chosen one is better
+    weights: Tensor
+
+    @property
+    def margins(self) -> Tensor:
+        return self.chosen - self.rejected
+
+    def result(self, likelihoods: Likelihoods, batch: Batch, per_pair: Tensor) -> tuple[Tensor, Metrics]:
+        loss, margins = (self.weights * per_pair).sum(), self.margins.detach()
+
+        def mean(values: Tensor) -> float:
+            return float((self.weights * values.detach()).sum())
+
+        return loss, {
+            "preference_loss": float(loss.detach()),
+            "preference_margin": mean(margins),
+            "preference_accuracy": mean((margins > 0).to(margins.dtype)),
+            "chosen_ratio": mean(self.chosen),
+            "rejected_ratio": mean(self.rejected),
+            "entropy": measured(batch, likelihoods.entropies),
+        }
+
+
+def _sides(batch: Batch, per_token: Tensor, by_word: bool = False) -> _Sides:
+    """A [B, T] quantity summed (or averaged) over the words of each side of a pair. A pair without own words counts
+    nothing."""
     if batch.pairs is None:
         raise RedQueenError("a preference needs pairs of replies: make the batch with pack_pairs(chosen, rejected)")
     own = own_words(batch)
@@ -88,19 +212,9 @@ def _margins(batch: Batch, per_token: Tensor, by_word: bool = False) -> tuple[Te
     counts = over_sides(own.to(per_token.dtype))
     assert bool(((counts > 0)[:, 0] == (counts > 0)[:, 1]).all()), "a pair is one chosen and one rejected reply"
     values = over_sides(per_token) / (counts.clamp(min=1.0) if by_word else 1.0)
-    return values[:, 0] - values[:, 1], over_sides(batch.loss_weights).sum(dim=1)
-
-
-def _result(
-    likelihoods: Likelihoods, batch: Batch, per_pair: Tensor, margins: Tensor, weights: Tensor
-) -> tuple[Tensor, Metrics]:
-    loss, found = (weights * per_pair).sum(), margins.detach()
-    return loss, {
-        "preference_loss": float(loss.detach()),
-        "preference_margin": float((weights * found).sum()),
-        "preference_accuracy": float((weights * (found > 0)).sum()),
-        "entropy": measured(batch, likelihoods.entropies),
-    }
+    better = over_sides(batch.advantages.to(per_token.dtype)) / counts.clamp(min=1.0)
+    weights = over_sides(batch.loss_weights).sum(dim=1)
+    return _Sides(values[:, 0], values[:, 1], better[:, 0] - better[:, 1], weights)
 
 
 def _reference(batch: Batch, who: str) -> Tensor:

@@ -38,9 +38,10 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.objectives.preference import Dpo
 from redqueen.protocols import Objective, Policy
 from redqueen.rewards import payoff, score
-from redqueen.rollout.evolution import REWRITE, best_and_worst, by_prompt, evolutions, mixed, rewarded
+from redqueen.rollout.evolution import REWRITE, by_prompt, evolutions, mixed, rewarded
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.pairs import best_and_worst
 from redqueen.rollout.questions import SOLVE, read, tasks_among
 from redqueen.rollout.variation import labelled
 from redqueen.run import Run

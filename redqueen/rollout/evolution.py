@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from random import Random
 
@@ -11,10 +11,9 @@ import numpy as np
 
 from redqueen.domains.growing import BROADER, DEEPER, Evolving, RewardModel
 from redqueen.games.single_reply import SingleReply
-from redqueen.protocols import Key
 from redqueen.rewards import marked
 from redqueen.rollout.questions import said
-from redqueen.types import Episode, RedQueenError, Task, Trajectory
+from redqueen.types import Episode, RedQueenError, Task
 
 REWRITE = SingleReply("rewriter")
 
@@ -50,17 +49,3 @@ def by_prompt(attempts: Sequence[Episode]) -> list[np.ndarray]:
     for episode in attempts:
         scores[episode.task.id].append(next(iter(episode.outcome.scores.values())))
     return [np.array(each) for each in scores.values()]
-
-
-def best_and_worst(trajectories: Sequence[Trajectory], key: Key) -> tuple[list[Trajectory], list[Trajectory]]:
-    """Of each group the best and the worst rewarded, the first of equals; a group in which all are equal has none."""
-    groups: dict[Hashable, list[Trajectory]] = defaultdict(list)
-    for trajectory in trajectories:
-        groups[key(trajectory, 0)].append(trajectory)
-    ends = [(max(group, key=_reward), min(group, key=_reward)) for group in groups.values()]
-    pairs = [(best, worst) for best, worst in ends if _reward(best) > _reward(worst)]
-    return [best for best, _ in pairs], [worst for _, worst in pairs]
-
-
-def _reward(trajectory: Trajectory) -> float:
-    return float(trajectory.rewards.sum())

@@ -7,13 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.advantages import by_task_and_role
 from redqueen.curricula.sampling import Independent, by_regret
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.growing import Growing
 from redqueen.players.scripted import Constant
-from redqueen.rewards import marked, payoff, score
-from redqueen.rollout.evolution import best_and_worst, by_prompt, evolutions, mixed, rewarded
+from redqueen.rewards import marked
+from redqueen.rollout.evolution import by_prompt, evolutions, mixed, rewarded
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import SOLVE
@@ -79,14 +78,6 @@ def test_draws_match_the_shares_of_info():
     expected = 10_000 * shares[1:]
     found = np.array([drawn[task.id] for task in tasks[1:]])
     assert ((found - expected) ** 2 / expected).sum() < 34.8  # 18 degrees of freedom, p = .01
-
-
-def test_best_and_worst_by_hand():
-    trajectories = score(attempts_at(a=[0.2, 0.9, 0.9, 0.1], b=[0.5, 0.5], c=[0.0, -1.0], d=[0.3]), payoff)
-    chosen, rejected = best_and_worst(trajectories, by_task_and_role)
-    said = [[each.turns[0].reply.text for each in side] for side in (chosen, rejected)]
-    assert said == [["a 1", "c 0"], ["a 3", "c 1"]]
-    assert best_and_worst([], by_task_and_role) == ([], [])
 
 
 def test_scores_by_prompt():

@@ -1,0 +1,85 @@
+"""Whom a policy is compared with: its start, its last iterate, or a moving average of itself.
+
+What a preference moves away from and what an iteration starts from are two things, and two settings. With LoRA the
+model without its adapter is the base model, not the last iterate: here a reference is a frozen copy with weights of
+its own.
+
+A reference is restored after its learner, of which its policy is a frozen copy that is given its own state.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from redqueen.protocols import Policy, State
+from redqueen.types import Batch, Likelihoods, RedQueenError
+
+INITIAL, LAST, AVERAGE = "initial", "last", "average"
+
+
+class Reference:
+    """`follows` says what `refresh` makes of it: "initial" stays the learner as it was when this was made, "last"
+    becomes the learner as it is now, "average" keeps a share `decay` of its weights, the rest is the learner's."""
+
+    def __init__(self, learner: Policy, follows: str = LAST, decay: float = 0.95) -> None:
+        if follows not in (INITIAL, LAST, AVERAGE):
+            raise RedQueenError(f"a reference follows {INITIAL}, {LAST} or {AVERAGE}, not {follows!r}")
+        if not 0.0 <= decay < 1.0:
+            raise RedQueenError(f"the decay of a moving average is at least 0 and below 1, not {decay:g}")
+        self._learner = learner
+        self._follows = follows
+        self._decay = decay
+        self.policy: Policy = learner.freeze()
+
+    def refresh(self) -> None:
+        """At the start of an iteration."""
+        if self._follows == LAST:
+            self.policy = self._learner.freeze()
+        elif self._follows == AVERAGE:
+            now = self._learner.freeze()
+            average = blended(self.policy.state(), now.state(), self._decay)
+            now.restore(average)
+            self.policy = now
+
+    def likelihoods(self, batch: Batch) -> Likelihoods:
+        """How the reference rates the batch: once for an iteration."""
+        return self.policy.likelihoods(batch)
+
+    def state(self) -> State:
+        return {"policy": self.policy.state()}
+
+    def restore(self, state: State) -> None:
+        self.policy = self._learner.freeze()
+        self.policy.restore(state["policy"])
+
+
+def blended(one: Any, other: Any, share: float) -> Any:
+    """Two states of equal build with their real numbers mixed: `share` of the one, the rest of the other. Whole numbers
+    and words are those of the other."""
+    if isinstance(other, dict):
+        return {key: blended(one[key], value, share) for key, value in other.items()}
+    if isinstance(other, list):
+        assert len(one) == len(other), "states of one build"
+        return [blended(first, second, share) for first, second in zip(one, other, strict=True)]
+    real = isinstance(other, float)
+    real |= isinstance(other, torch.Tensor) and other.is_floating_point()
+    real |= isinstance(other, np.ndarray) and np.issubdtype(other.dtype, np.floating)
+    return share * one + (1.0 - share) * other if real else other
+
+
+def check_start(learner: Policy, batch: Batch, tolerance: float = 1e-3) -> None:
+    """Before the first update of an iteration that starts from its reference, both rate every word alike, so that the
+    loss starts where it is known to start (log 2 for `Dpo`). Raises RedQueenError if they differ by more than
+    `tolerance` nats a word: dropout, another precision, another template, another model than one thought."""
+    if batch.reference is None or not len(batch):
+        return
+    own = batch.loss_weights != 0
+    gaps = (learner.likelihoods(batch).logprobs - batch.reference.logprobs)[own].abs()
+    if not float(gaps.mean()) <= tolerance:
+        raise RedQueenError(
+            f"{learner.name} and its reference should be one policy at the start, but rate a word "
+            f"{float(gaps.mean()):.3g} nats apart (up to {float(gaps.max()):.3g}): their weights are not the same"
+        )

@@ -32,6 +32,7 @@ from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.evaluation.measures import usual_measures
 from redqueen.evaluation.tournament import HEADINGS, tournament
 from redqueen.games.catalogue import GAMES, find_game
+from redqueen.games.tools import as_recorded
 from redqueen.logs import TerminalView, curve, overview
 from redqueen.players.human import Human
 from redqueen.protocols import Domain, Game, Player
@@ -265,15 +266,18 @@ def replay(words: Sequence[str]) -> None:
     for name, episode, credit in found:
         if name == options.episode:
             _print_episode(episode, credit)
-            game = _game_named(episode.game, options.run)
+            with_tools = "calls" in episode.outcome.facts
+            game = as_recorded(episode) if with_tools else _game_named(episode.game, options.run)
             same = replay_episode(game, episode)
+            tools = ", with what its tools said then" if with_tools else ""
             if episode.outcome.facts.get("marked"):
-                print(f"replayed: every ask is the same; the score was given afterwards (task {episode.task.id})")
-                return
-            if same.outcome.scores != episode.outcome.scores:
+                end = f"every ask is the same; the score was given afterwards (task {episode.task.id})"
+            elif same.outcome.scores == episode.outcome.scores:
+                end = f"every ask and the outcome are the same (task {episode.task.id}, seed {episode.seed})"
+            else:
                 then, now = _scores(episode), _scores(same)
                 raise RedQueenError(f"the record ends with {then}, but {game.name!r} with {now} now")
-            print(f"replayed: every ask and the outcome are the same (task {episode.task.id}, seed {episode.seed})")
+            print(f"replayed{tools}: {end}")
             return
     raise RedQueenError(
         f"{options.run} has no episode {options.episode!r}: {_closest(options.episode, [n for n, _, _ in found])}"

@@ -1,10 +1,18 @@
 """The command line on runs of questions: train, list, replay, evaluate."""
 
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import pytest
 
 from redqueen.cli import main
+from redqueen.games.tools import Searching, ToolReply
+from redqueen.players.scripted import Constant
+from redqueen.rewards import payoff, score
+from redqueen.rollout.lockstep import play
+from redqueen.run import Run
+from redqueen.types import Match, Task
 
 TINY = ["--model", "tiny:hidden=16,heads=2", "--max-completion-length", "4"]
 
@@ -44,3 +52,18 @@ def test_a_run_of_questions_has_a_report(run, capsys):
 def test_a_domain_that_is_not_there_gets_one_clear_line(capsys):
     assert main(["train", "absolute_zero", *TINY, "--domain", "summs"]) == 2
     assert "there is no domain 'summs'; did you mean sums" in capsys.readouterr().err
+
+
+def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys):
+    sizes = ["--steps", "2", "--curriculum-steps", "1", "--executor-steps", "1", "--pool", "2"]
+    assert main(["train", "agent0", *TINY, *sizes, "--output", str(tmp_path)]) == 0
+    search = Searching(lambda words: [f"a document about {words}"])
+    match = Match(ToolReply(tools=(search,)), Task("t", prompt="Who?"), {"solver": Constant("<search>whom</search>")})
+    trajectories = score(play([match], Random(0)), payoff)
+    Run(tmp_path).report(trajectories, [np.zeros(len(each.turns)) for each in trajectories], {})
+    assert main(["replay", str(tmp_path)]) == 0
+    (name,) = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines() if "\ttool_reply(solver)" in line]
+    assert main(["replay", str(tmp_path), name]) == 0
+    shown = capsys.readouterr().out
+    assert "a document about whom" in shown
+    assert "replayed, with what its tools said then: every ask and the outcome are the same" in shown

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from operator import add, floordiv, mod, mul, neg, pos, sub, truediv
@@ -21,7 +21,7 @@ from typing import Protocol
 
 from redqueen.games.talk import told
 from redqueen.protocols import Play
-from redqueen.types import Ask, Message, Outcome, RedQueenError, Reply, Seat, Task
+from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task
 
 TOOL = "tool"  # who speaks an output
 NONE_LEFT = "No calls are left. Answer now."
@@ -181,6 +181,33 @@ class ToolReply:
                 "words": talk.words,
             },
         )
+
+
+def as_recorded(episode: Episode) -> ToolReply:
+    """The game of a recorded episode, its tools giving the outputs that they gave then: to play it again where what was
+    searched or run is not at hand. Raises RedQueenError for an episode of another game."""
+    facts, (seat,) = episode.outcome.facts, episode.seats
+    if "calls" not in facts or "outputs" not in facts:
+        raise RedQueenError(f"an episode of {episode.game!r} records no calls of tools")
+    first, outputs = episode.turns[0].ask, iter(facts["outputs"])
+    lines = first.messages[-1].text.removesuffix(episode.task.prompt).splitlines()
+    names = [stop.removeprefix("</").removesuffix(">") for stop in first.stops]
+    tools = tuple(_Recorded(outputs, name, usage) for name, usage in zip(names, lines, strict=True))
+    length = sum(map(len, facts["outputs"]))
+    return ToolReply(seat.role, tools, Limits(len(facts["calls"]), len(episode.turns), length))
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    outputs: Iterator[str]
+    name: str
+    usage: str
+
+    def __call__(self, text: str) -> str:
+        output = next(self.outputs)
+        if output.startswith("Error: "):
+            raise ToolError(output.removeprefix("Error: "))
+        return output
 
 
 # Tools

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from redqueen.batch import pack
+from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import (
     Calculator,
     Call,
@@ -14,6 +15,7 @@ from redqueen.games.tools import (
     ToolError,
     ToolReply,
     answer_with_tools,
+    as_recorded,
     closings,
     find_call,
 )
@@ -257,3 +259,25 @@ def test_outputs_carry_no_weight_and_the_row_goes_on(policy):
 
 def test_closing_tags_are_where_a_reply_stops():
     assert closings(TOOLS) == ("</calculate>", "</search>")
+
+
+@pytest.mark.parametrize("wrong", ["<calculate>12+7</calculate>", "<calculate>12+</calculate>"])
+def test_an_episode_is_played_again_without_the_tools(wrong):
+    @dataclass
+    class Saying:
+        """First a search, then a sum, then the answer."""
+
+        name: str = "saying"
+
+        def reply(self, asks):
+            words = ("<search>sums</search>", wrong, "19", "19")
+            return [Reply(words[len(ask.messages) // 2], "saying") for ask in asks]
+
+    game = ToolReply("solver", TOOLS, Limits(2, 3))
+    (episode,) = play([Match(game, Task("t", prompt="What is\n12+7?"), {"solver": Saying()})], Random(0))
+    (again,) = play([Match(as_recorded(episode), episode.task, {"solver": Saying()}, episode.seed)], Random(1))
+    assert [turn.ask for turn in again.turns] == [turn.ask for turn in episode.turns]
+    assert again.outcome == episode.outcome
+    assert len(episode.outcome.facts["calls"]) == 2
+    with pytest.raises(RedQueenError, match="records no calls"):
+        as_recorded(play([Match(SingleReply(), Task("t"), {"solver": Saying()})], Random(0))[0])

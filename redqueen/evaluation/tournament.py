@@ -12,6 +12,7 @@ import numpy as np
 from redqueen.chance import derive
 from redqueen.curricula.dealt import Enumerated
 from redqueen.evaluation.intervals import Interval, bootstrap_interval
+from redqueen.evaluation.ratings import Result
 from redqueen.protocols import Game, Player
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import both_seatings
@@ -66,6 +67,31 @@ class Standings:
         if not found:
             raise RedQueenError(f"{player!r} did not meet {opponent!r} in this tournament")
         return found[0]
+
+    def names(self) -> list[str]:
+        """The players, the best mean score first."""
+        return [standing.player for standing in self.players]
+
+    def scores(self) -> np.ndarray:
+        """[P, P] the mean score of each player against each other one, in the order of `names`, zeros with itself."""
+        met = {(pairing.player, pairing.opponent): pairing.score.mean for pairing in self.pairings}
+        return np.array([[met.get((one, other), 0.0) for other in self.names()] for one in self.names()])
+
+    def beats(self) -> np.ndarray:
+        """[P, P] bool, where the whole interval of a score lies above zero."""
+        sure = {(pairing.player, pairing.opponent) for pairing in self.pairings if pairing.score.low > 0.0}
+        return np.array([[(one, other) in sure for other in self.names()] for one in self.names()])
+
+    def results(self) -> list[Result]:
+        """Every match once; a forfeit is won by the other side."""
+        found = []
+        for pairing in self.pairings:
+            if pairing.player < pairing.opponent:
+                tally = pairing.tally
+                ends = {1.0: tally.won + tally.given, 0.5: tally.drawn, 0.0: tally.lost + tally.forfeited}
+                for won, count in ends.items():
+                    found += [Result(pairing.player, pairing.opponent, won)] * count
+        return found
 
     def table(self) -> list[tuple[str, ...]]:
         """Rows of text under `HEADINGS`, the best player first."""

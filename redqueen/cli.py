@@ -29,7 +29,7 @@ from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.doctor import findings
 from redqueen.domains.catalogue import DOMAINS
 from redqueen.evaluation.benchmarks import HeldOut, held_out
-from redqueen.evaluation.ladder import ladder
+from redqueen.evaluation.ladder import Ladder, ladder
 from redqueen.evaluation.measures import usual_measures
 from redqueen.evaluation.tournament import HEADINGS, Standings, tournament
 from redqueen.games.catalogue import GAMES, find_game
@@ -37,7 +37,8 @@ from redqueen.games.tools import as_recorded
 from redqueen.logs import TerminalView, curve, overview
 from redqueen.players.human import Human
 from redqueen.protocols import Domain, Game, Player
-from redqueen.report import write_report
+from redqueen.report.collected import write_tournament
+from redqueen.report.page import write_report
 from redqueen.rollout.lockstep import play as play_matches
 from redqueen.rollout.lockstep import replay as replay_episode
 from redqueen.run import Run, Schedule, SettingsFile, guarded, read_final, read_metrics
@@ -188,6 +189,8 @@ class TournamentOptions:
     matches: int = 200
     """matches of each pair, half in each seating; an even number"""
     seed: int = 0
+    output: Annotated[Path | None, unset("RUN")] = None
+    """the folder of a run in whose report the tournament is to stand"""
 
 
 def run_tournament(words: Sequence[str]) -> None:
@@ -200,13 +203,17 @@ def run_tournament(words: Sequence[str]) -> None:
         raise RedQueenError("name the game: --game kuhn_poker")
     game = find_game(options.game) if options.game else stored_game(runs[0])
     players = [find_player(spec, game) for spec in options.players]
+    if options.output is not None:
+        settings(options.output)
     standings = _print_standings(game, players, options.matches, options.seed)
-    _print_ratings(standings, options.seed)
+    found = ladder(standings, options.seed)
+    _print_ladder(found)
+    if options.output is not None:
+        print(f"in the report of {write_tournament(options.output, standings, found, options.matches)}")
 
 
-def _print_ratings(standings: Standings, seed: int) -> None:
+def _print_ladder(columns: Ladder) -> None:
     """How strong everyone is, and whether that can be said in one number."""
-    columns = ladder(standings, seed)
     table = Table(title="ratings", box=box.SIMPLE_HEAD, padding=0, show_edge=False)
     for number, heading in enumerate(columns.headings):
         table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
@@ -353,11 +360,18 @@ def _signed(score: float) -> str:
     return f"{score:+g}" if score else "0"
 
 
+@dataclass(frozen=True)
+class ReportOptions:
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN...", help_behavior_hint="")]
+    """the folders of one or more runs; runs that differ in the seed alone are drawn as one curve with its interval"""
+    output: Annotated[Path | None, unset("FILE")] = None
+    """report.html in the folder of the first run by default"""
+
+
 def report(words: Sequence[str]) -> None:
-    """RUN: writes report.html, one file that needs no network, and prints where"""
-    folder = Path(_one(words, "redqueen report RUN"))
-    settings(folder)
-    print(write_report(folder))
+    """RUN...: writes report.html, one file that needs no network, and prints where"""
+    options = _parse(ReportOptions, words, "redqueen report")
+    print(write_report(options.runs, options.output))
 
 
 def list_things(words: Sequence[str]) -> None:

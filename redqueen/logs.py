@@ -48,6 +48,8 @@ class TerminalView:
         self._count = count
         where = f"[bold]{escape(str(run.folder))}[/bold], seed {run.seed}"
         self._console.print(f"{where}, steps {start} to {count}", highlight=False, soft_wrap=True)
+        for title, text in run.shown.items():
+            self._console.print(f"{escape(title)}:\n{escape(text)}", highlight=False, soft_wrap=True)
         if self._console.is_terminal:
             self._bar = Progress(
                 TextColumn("step"),

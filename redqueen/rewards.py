@@ -21,16 +21,24 @@ def score(episodes: Sequence[Episode], *rewards: Reward) -> list[Trajectory]:
     """One trajectory for each seat that spoke, episode by episode, with the sum of the rewards."""
     if not rewards:
         raise RedQueenError("score needs at least one reward after the episodes, such as payoff")
-    trajectories = []
+    names, trajectories = _names_of(rewards), []
     for episode in episodes:
         given = [(reward, reward(episode)) for reward in rewards]
         for seat, turns in spoken_turns(episode).items():
             if turns:
-                total = np.zeros(len(turns))
-                for reward, by_seat in given:
-                    total = total + _checked(reward, episode, by_seat, seat, len(turns))
-                trajectories.append(Trajectory(episode, seat, turns, total))
+                parts = {
+                    name: _checked(reward, episode, by_seat, seat, len(turns))
+                    for name, (reward, by_seat) in zip(names, given, strict=True)
+                }
+                total = np.sum(list(parts.values()), axis=0)
+                trajectories.append(Trajectory(episode, seat, turns, total, parts if len(parts) > 1 else {}))
     return trajectories
+
+
+def _names_of(rewards: Sequence[Reward]) -> list[str]:
+    """What rewards are called in records: the name of the function or the class, numbered where it comes again."""
+    names = [getattr(reward, "__name__", type(reward).__name__) for reward in rewards]
+    return [f"{name} {place + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)]
 
 
 def _checked(reward: Reward, episode: Episode, by_seat: dict[Seat, np.ndarray], seat: Seat, turns: int) -> np.ndarray:

@@ -9,7 +9,8 @@ from step to step. So a run that is killed at any moment and resumed from its la
 the same weights, metrics and records as one that was not.
 
 The folder: `config.json`, `metrics.jsonl` (a line a step), `episodes/step_N.jsonl`,
-`checkpoints/step_N/` (the state after N updates), `final.json` once the run is over.
+`checkpoints/step_N/` (the state after N updates), `final.json` once the run is over; `TITLE.txt` for what a
+recipe shows before its first step.
 """
 
 from __future__ import annotations
@@ -87,11 +88,18 @@ class Run:
         self.watchers = list(watchers)
         self.step = 0
         self.rng = Random(derive(seed, "step", 0))
+        self.shown: dict[str, str] = {}
         self._line: Line = {}
 
     def derived(self, *path: int | str) -> int:
         """A seed for something outside the steps: weights, adapters."""
         return derive(self.seed, *path)
+
+    def show(self, title: str, text: str) -> None:
+        """Something to read before the first step, such as a table of pay-offs: it is printed by the watchers that
+        print, and written to `TITLE.txt`. After the first step it is too late."""
+        assert not self._line, "what a run shows is said before its first step"
+        self.shown[title] = text
 
     def steps(
         self,
@@ -107,6 +115,9 @@ class Run:
             raise RedQueenError(f"a run needs at least one step, not {count}")
         remembering = [*memories, *measures]
         start = self._resume(policies, remembering)
+        for title, text in self.shown.items():
+            with _saving(self.folder):
+                _write_whole(self.folder / f"{title}.txt", text + "\n")
         for watcher in self.watchers:
             watcher.begin(self, start, count)
         with _loaded_things_set_aside():
@@ -164,17 +175,17 @@ class Run:
             watcher.step(line)
 
     def _record(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> None:
-        episodes: dict[int, Episode] = {}
-        credit: dict[int, dict[str, Any]] = {}
+        distinct = {id(trajectory.episode): trajectory.episode for trajectory in trajectories}
+        kept = _spread(list(distinct), self.schedule.record_episodes)
+        episodes = {number: distinct[number] for number in kept}
+        credit: dict[int, dict[str, Any]] = {number: {} for number in kept}
         for trajectory, advantage in zip(trajectories, advantages, strict=True):
-            number = id(trajectory.episode)
-            if number not in episodes and len(episodes) == self.schedule.record_episodes:
-                continue
-            episodes[number] = trajectory.episode
-            credit.setdefault(number, {})[str(trajectory.seat)] = {
-                "rewards": plain(trajectory.rewards),
-                "advantages": plain(advantage),
-            }
+            if id(trajectory.episode) in credit:
+                credit[id(trajectory.episode)][str(trajectory.seat)] = {
+                    "rewards": plain(trajectory.rewards),
+                    "advantages": plain(advantage),
+                    "parts": {name: plain(values) for name, values in trajectory.parts.items()},
+                }
         if not episodes:
             return
         folder = self.folder / "episodes"
@@ -269,6 +280,14 @@ def batch_tensors(batch: Any) -> dict[str, Any]:
     """The arrays of a batch, to look at."""
     names = ("tokens", "loss_weights", "sampled_logprobs", "advantages", "versions", "lengths")
     return {name: getattr(batch, name) for name in names}
+
+
+def _spread(things: Sequence[int], count: int) -> list[int]:
+    """So many of them in order, from the first to the last at even distances, so that all roles of a step are seen."""
+    if len(things) <= count:
+        return list(things)
+    last = max(count - 1, 1)
+    return [things[place * (len(things) - 1) // last] for place in range(count)]
 
 
 def summary(trajectories: Sequence[Trajectory]) -> Metrics:

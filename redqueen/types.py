@@ -163,6 +163,7 @@ class Trajectory:
     seat: Seat
     turns: tuple[Turn, ...]  # N turns
     rewards: np.ndarray  # [N] float, the reward that followed each turn
+    parts: Mapping[str, np.ndarray] = field(default_factory=dict)  # [N] each, by name, where several were added up
 
 
 @dataclass(frozen=True)

@@ -298,6 +298,12 @@ def test_a_tournament_of_bots_runs_and_older_checkpoints(run, said):
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_a_tournament_stands_in_the_report_of_a_run(run, said):
+    said("tournament", "uniform", "honest", "--game", "kuhn_poker", "--matches", "4", "--output", "run")
+    page = Path(said("report", "run").strip()).read_text()
+    assert '"tournaments":[{"game":"kuhn_poker","players":["' in page
+
+
 def test_a_tournament_needs_no_run(said):
     assert "perfect" not in said("tournament", "uniform", "minimax", "--game", "tic_tac_toe", "--matches", "2")
 
@@ -450,7 +456,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("resume a b", "usage: redqueen resume RUN"),
         ("report nowhere", "nowhere is not a run"),
         ("replay nowhere", "nowhere is not a run"),
-        ("report", "usage: redqueen report RUN"),
+        ("report", "name at least one run: redqueen report outputs/spiral-0"),
         ("list", "usage: redqueen list {recipes,games,domains,models,players}"),
         ("list gams", "did you mean games?"),
         ("doctor now", "takes no arguments"),

@@ -209,3 +209,15 @@ def test_kl_in_reward_sums_over_the_tokens_of_a_turn():
     sums = [trajectory.rewards.item() for trajectory in shifted]
     np.testing.assert_allclose(sums, [sum(row) for row in EXPECTED], atol=1e-12)
     assert [trajectory.rewards.item() for trajectory in trajectories] == [1.0, 1.0, 1.0]
+
+
+def test_rewards_that_are_added_up_keep_their_names():
+    played = episode([turn(A), turn(B), turn(A)], {A: 2.0, B: -2.0})
+    first, second = score([played], payoff, win_draw_loss, payoff)
+    assert {name: values.tolist() for name, values in first.parts.items()} == {
+        "payoff 1": [0.0, 2.0],
+        "win_draw_loss": [0.0, 1.0],
+        "payoff 3": [0.0, 2.0],
+    }
+    assert first.rewards.tolist() == [0.0, 5.0]
+    assert list(score([played], payoff)[0].parts) == []  # one reward is the whole

@@ -133,6 +133,13 @@ def _convert(source: Path, folder: Path) -> None:
             shutil.move(made, folder)
 
 
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer that lies in a folder beside saved weights."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder)
+
+
 def add_lora(loaded: LoadedModel, rank: int, seed: int = 0) -> LoadedModel:
     """The model with a trainable LoRA adapter on every linear layer (Hu et al., 2021; scale 2, no dropout)
     and all else frozen. The adapter starts as the identity."""

@@ -1,0 +1,95 @@
+"""What lay on the table before each turn of a recorded game, as plain data that a page can draw: boards and cards.
+
+A frame is {"kind": "board", "rows": [["X", "2", ...]], "last": [row, column] or null}, or {"kind": "cards", "hands":
+{seat: [card, ...]}, "shared": [card, ...]}, in which the hands are what the viewer knows and no single seat did.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from redqueen.types import Episode, Message
+
+Frame = dict[str, Any]
+MARKS = "XO"
+
+
+def frames(episode: Episode) -> list[Frame]:
+    """One frame for each turn and one for the end; none for a game that has nothing to draw."""
+    draw = DRAWN.get(re.split(r"[(:]", episode.game)[0])
+    return draw(episode) if draw is not None else []
+
+
+def tic_tac_toe(episode: Episode) -> list[Frame]:
+    return _marked(_said(episode), 3, 3, drop=False)
+
+
+def connect(episode: Episode) -> list[Frame]:
+    """`connect` alone is 4,4,3; else the shape stands in the name."""
+    numbers = [int(number) for number in re.findall(r"\d+", episode.game)] or [4, 4, 3]
+    return _marked(_said(episode), numbers[0], numbers[1], drop=episode.game.endswith("drop)"))
+
+
+def cards(episode: Episode) -> list[Frame]:
+    """Kuhn and Leduc poker: a card each, and in Leduc one for all from the second round on."""
+    facts = episode.task.facts
+    hands = {str(seat): [str(card)] for seat, card in zip(episode.seats, facts["cards"], strict=True)}
+    public = [str(facts["public"])] if "public" in facts else []
+    shown = [public if public and _sees(turn.ask.messages, public[0]) else [] for turn in episode.turns]
+    end = public if any(shown) else []
+    return [{"kind": "cards", "hands": hands, "shared": shared} for shared in [*shown, end]]
+
+
+def dice(episode: Episode) -> list[Frame]:
+    """Liar's dice: a die each, under its cup."""
+    hands = {str(seat): [str(die)] for seat, die in zip(episode.seats, episode.task.facts["dice"], strict=True)}
+    return [{"kind": "cards", "hands": hands, "shared": []}] * (len(episode.turns) + 1)
+
+
+DRAWN: Mapping[str, Callable[[Episode], list[Frame]]] = MappingProxyType(
+    {"tic_tac_toe": tic_tac_toe, "connect": connect, "kuhn_poker": cards, "leduc_poker": cards, "liars_dice": dice}
+)
+
+
+def _said(episode: Episode) -> list[str]:
+    return [turn.reply.text for turn in episode.turns]
+
+
+def _sees(messages: Sequence[Message], card: str) -> bool:
+    """Whether the open card is spoken of, in the words of Leduc poker."""
+    return any(f"The public card is the {card}." in message.text for message in messages)
+
+
+def _marked(moves: Sequence[str], columns: int, rows: int, drop: bool) -> list[Frame]:
+    """Marks set in turn; a move that is no free square leaves the board as it is."""
+    board = [[str(row * columns + column + 1) for column in range(columns)] for row in range(rows)]
+    if drop:
+        board = [["" for _ in range(columns)] for _ in range(rows)]
+    found: list[Frame] = [_board(board, None)]
+    marks = 0
+    for move in moves:
+        place = _place(board, move, drop)
+        if place is not None:
+            board[place[0]][place[1]] = MARKS[marks % 2]
+            marks += 1
+        found.append(_board(board, place))
+    return found
+
+
+def _board(board: Sequence[Sequence[str]], last: tuple[int, int] | None) -> Frame:
+    return {"kind": "board", "rows": [list(row) for row in board], "last": None if last is None else list(last)}
+
+
+def _place(board: Sequence[Sequence[str]], move: str, drop: bool) -> tuple[int, int] | None:
+    rows, columns = len(board), len(board[0])
+    if not move.isdecimal():
+        return None
+    number = int(move) - 1
+    if drop:
+        free = [row for row in range(rows) if 0 <= number < columns and board[row][number] == ""]
+        return (free[-1], number) if free else None
+    row, column = divmod(number, columns)
+    return (row, column) if 0 <= row < rows and board[row][column] not in MARKS else None

@@ -1,0 +1,194 @@
+"""Everything a report shows, as plain data: curves of several runs, their settings, episodes, ladders."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from redqueen.evaluation.ladder import Ladder
+from redqueen.evaluation.tournament import Standings
+from redqueen.report.boards import frames
+from redqueen.report.words import Decoder, tokenizer_of, words_of
+from redqueen.run import Line, read_final, read_metrics
+from redqueen.stored import settings, stored_episodes
+from redqueen.types import Episode, Message, RedQueenError
+
+MOST_EPISODES = 2000  # of all runs together; beyond, a sample
+TOURNAMENT = "tournament.json"
+
+
+def collected(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> dict[str, Any]:
+    """The data of a report over these runs. Raises RedQueenError for a folder that holds no run, or none of whose steps
+    is finished."""
+    runs = [_run(folder) for folder in folders]
+    episodes = [(number, *found) for number, folder in enumerate(folders) for found in stored_episodes(folder)]
+    shown = episodes
+    if len(episodes) > most_episodes:
+        chosen = sorted(Random(0).sample(range(len(episodes)), most_episodes))
+        shown = [episodes[place] for place in chosen]
+    tokenizers = {number: tokenizer_of(folders[number]) for number in {number for number, *_ in shown}}
+    texts = _Texts()
+    return {
+        "runs": runs,
+        "episodes": [_episode(each, folders[each[0]], tokenizers[each[0]], texts) for each in shown],
+        "recorded": len(episodes),
+        "texts": texts.all,
+        "tournaments": [json.loads(path.read_text()) for path in _tournaments(folders)],
+    }
+
+
+def write_tournament(folder: Path, standings: Standings, ladder: Ladder, matches: int) -> Path:
+    """Keeps a tournament in a run's folder, for its report, and returns the folder."""
+    data = {
+        "game": standings.game,
+        "players": standings.names(),
+        "scores": standings.scores().tolist(),
+        "matches": matches,
+        "ladder": {"headings": ladder.headings, "rows": ladder.rows, "notes": ladder.notes},
+    }
+    try:
+        (folder / TOURNAMENT).write_text(json.dumps(data) + "\n")
+    except OSError as error:
+        raise RedQueenError(f"cannot write {folder / TOURNAMENT}: {error.strerror}") from error
+    return folder
+
+
+class _Texts:
+    """Each text once: rules are the same in every turn of every game."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, text: str) -> int:
+        if text not in self._places:
+            self._places[text] = len(self.all)
+            self.all.append(text)
+        return self._places[text]
+
+
+def _run(folder: Path) -> dict[str, Any]:
+    config, lines = settings(folder), read_metrics(folder)
+    if not lines:
+        raise RedQueenError(f"{folder} has no metrics yet")
+    final = read_final(folder)
+    return {
+        "name": folder.name,
+        "folder": str(folder),
+        "recipe": config["recipe"],
+        "seed": config["seed"],
+        "command": " ".join(config.get("command", [])),
+        "settings": flat({key: config[key] for key in ("config", "schedule", "versions")}),
+        "curves": curves([*lines, final] if final else lines),
+        "finished": bool(final),
+        "steps": int(lines[-1]["step"]) + 1,
+        "seconds": sum(
+            line.get("time", {}).get("step", 0.0) + line.get("time", {}).get("measure", 0.0) for line in lines
+        ),
+    }
+
+
+def curves(lines: Sequence[Line]) -> dict[str, list[list[float]]]:
+    """[[step, value], ...] of every figure, exact measures first; what is not finite is left out."""
+    found: dict[str, list[list[float]]] = {}
+    for line in lines:
+        for name, value in line.items():
+            if name != "step" and isinstance(value, int | float) and math.isfinite(value):
+                found.setdefault(name, []).append([line["step"], float(f"{value:.6g}")])
+    return dict(sorted(found.items(), key=lambda item: _rank(item[0])))
+
+
+def _rank(name: str) -> int:
+    """Where a figure stands on the page: what is true, then what was asked for, then the rest."""
+    first = ("exploitability", "nash_conv", "regret", "accuracy", "pass@", "reward/", "payoff/")
+    found = [place for place, word in enumerate(first) if word in name]
+    return found[0] if found else len(first)
+
+
+def flat(data: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """Nested settings under dotted names, as words."""
+    rows: dict[str, str] = {}
+    for key, value in data.items():
+        if isinstance(value, dict):
+            rows |= flat(value, f"{prefix}{key}.")
+        else:
+            rows[prefix + key] = "by default" if value is None else str(value)
+    return rows
+
+
+def _episode(
+    found: tuple[int, str, Episode, dict[str, Any]], folder: Path, tokenizer: Decoder | None, texts: _Texts
+) -> dict[str, Any]:
+    number, name, episode, credit = found
+    told: dict[str, int] = {}
+    spoken: dict[str, int] = {}
+    turns = []
+    for turn in episode.turns:
+        seat, reply = str(turn.ask.seat), turn.reply
+        messages = turn.ask.messages
+        start = told.get(seat, 0) if len(messages) > told.get(seat, 0) else 0
+        told[seat] = len(messages)
+        place = spoken[seat] = spoken.get(seat, -1) + 1
+        own = credit.get(seat, {})
+        turns.append(
+            {
+                "seat": seat,
+                "shown": [_shown(message, texts, _others(episode, seat)) for message in messages[start:]],
+                "thought": texts.place(reply.thought) if reply.thought else None,
+                "said": texts.place(reply.text),
+                "player": f"{reply.player} v{reply.version}",
+                "words": words_of(reply, tokenizer),
+                "logprob": round(float(reply.logprobs.sum()), 4) if len(reply.logprobs) else None,
+                "reward": _at(own.get("rewards"), place),
+                "advantage": _at(own.get("advantages"), place),
+                "parts": {key: _at(values, place) for key, values in own.get("parts", {}).items()},
+                "flags": [word for word in ("malformed", "truncated") if getattr(reply, word)],
+            }
+        )
+    facts = {key: value for key, value in episode.outcome.facts.items() if key not in ("reply", "words")}
+    return {
+        "run": number,
+        "name": name,
+        "step": int(name.partition(".")[0]),
+        "game": episode.game,
+        "task": episode.task.id,
+        "answer": episode.task.answer,
+        "seed": str(episode.seed),
+        "scores": [[str(seat), float(episode.outcome.scores[seat])] for seat in episode.seats],
+        "facts": flat(facts),
+        "turns": turns,
+        "frames": frames(episode),
+        "replay": f"redqueen replay {folder} {name}",
+    }
+
+
+def _others(episode: Episode, seat: str) -> set[str]:
+    """Every line that some other seat was shown; of a game with one seat, all that there is."""
+    if len(episode.seats) == 1:
+        return {line for turn in episode.turns for message in turn.ask.messages for line in message.text.split("\n")}
+    asks = [turn.ask for turn in episode.turns if str(turn.ask.seat) != seat]
+    return {line for ask in asks for message in ask.messages for line in message.text.split("\n")}
+
+
+def _shown(message: Message, texts: _Texts, public: set[str]) -> list[Any]:
+    """[speaker, [[text, whether this seat alone was shown it], ...]], neighbouring lines of one sort together."""
+    blocks: list[tuple[list[str], bool]] = []
+    for line in message.text.split("\n"):
+        private = line not in public and bool(line.strip())
+        if blocks and (blocks[-1][1] == private or not line.strip()):
+            blocks[-1][0].append(line)
+        else:
+            blocks.append(([line], private))
+    return [message.speaker, [[texts.place("\n".join(lines)), private] for lines, private in blocks]]
+
+
+def _at(values: Sequence[float] | None, place: int) -> float | None:
+    return None if values is None or place >= len(values) else round(float(values[place]), 6)
+
+
+def _tournaments(folders: Sequence[Path]) -> list[Path]:
+    return [folder / TOURNAMENT for folder in folders if (folder / TOURNAMENT).is_file()]

@@ -1,0 +1,281 @@
+"use strict";
+// Draws the page from its data. Whatever a model or a game said becomes a text node, never markup.
+const data = JSON.parse(document.getElementById("data").textContent);
+const page = document.getElementById("page");
+const COLOURS = ["#b3202c", "#1d6fa5", "#3c8a4e", "#a86b00", "#7a4fa3", "#00838a", "#a33b7a", "#5f6b00"];
+const FEW = 12; // curves shown before the rest is asked for
+const ROWS = 100; // episodes shown before the rest is asked for
+
+function make(tag, attributes = {}, ...children) {
+  const element = tag === "svg" || SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+const SVG = new Set(["path", "line", "text", "title", "g", "rect"]);
+
+// Characters that do not show, or that turn the text around, are shown by their numbers.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
+function words(text) {
+  const found = document.createDocumentFragment();
+  let plain = "";
+  for (const sign of text) {
+    if (HIDDEN.test(sign)) {
+      if (plain) found.append(plain);
+      plain = "";
+      found.append(make("span", { class: "control" }, `⟨U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`));
+    } else plain += sign;
+  }
+  if (plain) found.append(plain);
+  return found;
+}
+const short = (value) => (value === null || value === undefined ? "" : Math.abs(value) >= 1e5 || (value && Math.abs(value) < 1e-3) ? value.toExponential(2) : String(+value.toPrecision(4)));
+const signed = (value) => (value > 0 ? "+" : "") + short(value);
+
+// --- curves: a line for each run, or for each group of runs that differ in the seed alone, with its interval ------
+
+function groups() {
+  const found = new Map();
+  data.runs.forEach((run) => {
+    const key = JSON.stringify([run.recipe, Object.entries(run.settings).filter(([name]) => name.startsWith("config."))]);
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(run);
+  });
+  return [...found.values()].map((runs, number) => ({
+    runs,
+    colour: COLOURS[number % COLOURS.length],
+    name: runs.length === 1 ? runs[0].name : `${runs[0].recipe}, ${runs.length} seeds (${runs.map((run) => run.name).join(", ")})`,
+  }));
+}
+const GROUPS = groups();
+
+// Student's t at 97.5 % for 1, 2, ... degrees of freedom
+const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+function joined(group, figure) {
+  const at = new Map();
+  group.runs.forEach((run) => (run.curves[figure] || []).forEach(([step, value]) => at.set(step, [...(at.get(step) || []), value])));
+  return [...at.entries()].sort((a, b) => a[0] - b[0]).map(([step, values]) => {
+    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+    if (values.length < 2) return { step, mean, half: 0, count: values.length };
+    const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1));
+    return { step, mean, half: ((T[values.length - 2] || 1.96) * deviation) / Math.sqrt(values.length), count: values.length };
+  });
+}
+
+function figure(name) {
+  const series = GROUPS.map((group) => ({ group, points: joined(group, name) })).filter((each) => each.points.length);
+  const all = series.flatMap((each) => each.points);
+  const last = Math.max(...all.map((point) => point.step), 1);
+  const top = Math.max(...all.map((point) => point.mean + point.half));
+  const bottom = Math.min(...all.map((point) => point.mean - point.half), top >= 0 ? 0 : Infinity);
+  const height = top - bottom || 1;
+  const x = (step) => 40 + (272 * step) / last;
+  const y = (value) => 120 - (110 * (value - bottom)) / height;
+  const svg = make("svg", { viewBox: "0 0 320 140", role: "img", "aria-label": name },
+    make("line", { class: "axis", x1: 40, y1: y(Math.max(bottom, Math.min(0, top))), x2: 312, y2: y(Math.max(bottom, Math.min(0, top))), stroke: "currentColor" }),
+    make("text", { x: 2, y: 14 }, short(top)), make("text", { x: 2, y: 120 }, short(bottom)),
+    make("text", { x: 312, y: 136, "text-anchor": "end" }, `step ${last}`));
+  for (const { group, points } of series) {
+    if (group.runs.length > 1) {
+      const upper = points.map((point) => `${x(point.step).toFixed(1)},${y(point.mean + point.half).toFixed(1)}`);
+      const lower = points.map((point) => `${x(point.step).toFixed(1)},${y(point.mean - point.half).toFixed(1)}`).reverse();
+      svg.append(make("path", { class: "band", fill: group.colour, d: `M${[...upper, ...lower].join("L")}Z` }));
+    }
+    const path = points.map((point) => `${x(point.step).toFixed(1)},${y(point.mean).toFixed(1)}`).join("L");
+    svg.append(make("path", { class: "line", stroke: group.colour, d: `M${path}${points.length === 1 ? "h0" : ""}` }));
+  }
+  const marker = make("line", { class: "axis", x1: 0, x2: 0, y1: 8, y2: 120, stroke: "currentColor", visibility: "hidden" });
+  const reading = make("figcaption", {});
+  const rest = () => {
+    marker.setAttribute("visibility", "hidden");
+    const ends = series.map(({ points }) => `${short(points[0].mean)} → ${short(points[points.length - 1].mean)}`);
+    reading.replaceChildren(make("strong", {}, name), `: ${ends.join("; ")}`);
+  };
+  svg.append(marker);
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect();
+    const step = ((((event.clientX - box.left) / box.width) * 320 - 40) / 272) * last;
+    const near = series.map(({ group, points }) => ({ group, point: points.reduce((best, point) => (Math.abs(point.step - step) < Math.abs(best.step - step) ? point : best)) }));
+    marker.setAttribute("visibility", "visible");
+    marker.setAttribute("x1", x(near[0].point.step));
+    marker.setAttribute("x2", x(near[0].point.step));
+    const read = near.map(({ point }) => short(point.mean) + (point.count > 1 ? ` ± ${short(point.half)}` : ""));
+    reading.replaceChildren(make("strong", {}, name), `, step ${near[0].point.step}: ${read.join("; ")}`);
+  });
+  svg.addEventListener("pointerleave", rest);
+  rest();
+  return make("figure", { "data-figure": name }, svg, reading);
+}
+
+function curves() {
+  const names = [...new Set(data.runs.flatMap((run) => Object.keys(run.curves)))];
+  const grid = make("div", { class: "curves" }, ...names.slice(0, FEW).map(figure));
+  const more = names.length > FEW ? make("button", { type: "button", onclick: () => { grid.append(...names.slice(FEW).map(figure)); more.remove(); } }, `${names.length - FEW} more curves`) : null;
+  const legend = GROUPS.length > 1 ? make("p", {}, ...GROUPS.flatMap((group) => [make("span", { class: "key", style: `background:${group.colour}` }), group.name])) : null;
+  const band = GROUPS.some((group) => group.runs.length > 1) ? make("p", { class: "quiet" }, "Bands: 95 % interval of the mean over seeds (Student's t).") : null;
+  return make("section", { id: "curves" }, make("h2", {}, "Curves"), legend, band, grid, more);
+}
+
+// --- tables ------------------------------------------------------------------------------------------------------
+
+function ends() {
+  const names = [...new Set(data.runs.flatMap((run) => Object.keys(run.curves)))];
+  const rows = names.map((name) => make("tr", {}, make("td", {}, name), ...data.runs.flatMap((run) => {
+    const points = run.curves[name] || [];
+    return [make("td", { class: "n" }, points.length ? short(points[0][1]) : ""), make("td", { class: "n" }, points.length ? short(points[points.length - 1][1]) : "")];
+  })));
+  const head = make("tr", {}, make("th", {}, ""), ...data.runs.flatMap((run) => [make("th", { class: "n" }, data.runs.length > 1 ? `${run.name}, start` : "start"), make("th", { class: "n" }, "end")]));
+  return folded("At the start and at the end", make("div", { class: "scroll" }, make("table", {}, head, ...rows)), data.runs.length === 1 && names.length <= FEW);
+}
+
+function settingsTable() {
+  const names = [...new Set(data.runs.flatMap((run) => Object.keys(run.settings)))];
+  const rows = names.map((name) => {
+    const values = data.runs.map((run) => run.settings[name] ?? "");
+    return make("tr", { class: new Set(values).size > 1 ? "differs" : null }, make("td", {}, name), ...values.map((value) => make("td", {}, words(value))));
+  });
+  const head = make("tr", {}, make("th", {}, ""), ...data.runs.map((run) => make("th", {}, run.name)));
+  return folded("Settings and versions", make("div", { class: "scroll" }, make("table", {}, data.runs.length > 1 ? head : null, ...rows)), false);
+}
+
+function folded(title, content, open) {
+  return make("details", { open }, make("summary", {}, title), content);
+}
+
+function heat(tournament) {
+  const top = Math.max(...tournament.scores.flat().map(Math.abs), 1e-9);
+  const cell = (value, one, other) => {
+    const share = Math.round((80 * Math.abs(value)) / top);
+    const colour = value > 0 ? "var(--blue)" : "var(--red)";
+    return make("td", { style: one === other ? null : `background: color-mix(in oklab, ${colour} ${share}%, transparent)`, title: `${tournament.players[one]} against ${tournament.players[other]}` }, one === other ? "" : signed(value));
+  };
+  const rows = tournament.scores.map((row, one) => make("tr", {}, make("th", {}, tournament.players[one]), ...row.map((value, other) => cell(value, one, other))));
+  const matrix = make("table", { class: "heat" }, make("tr", {}, make("th", {}, ""), ...tournament.players.map((name) => make("th", {}, name))), ...rows);
+  const ladder = make("table", {}, make("tr", {}, ...tournament.ladder.headings.map((heading, number) => make("th", { class: number ? "n" : null }, heading))),
+    ...tournament.ladder.rows.map((row) => make("tr", {}, ...row.map((value, number) => make("td", { class: number ? "n" : null }, value)))));
+  return make("section", {}, make("h2", {}, `Tournament: ${tournament.game}`), make("p", { class: "quiet" }, `${tournament.matches} matches of each pair, half in each seating. Mean score of the row's player against the column's.`),
+    make("div", { class: "scroll" }, matrix), make("h2", {}, "Ratings"), make("div", { class: "scroll" }, ladder), ...tournament.ladder.notes.map((note) => make("p", {}, note)));
+}
+
+// --- episodes ----------------------------------------------------------------------------------------------------
+
+const view = { colour: "none", seats: "interleaved", filter: "", run: "", game: "", sort: "newest", shown: ROWS };
+
+function haystack(episode) {
+  if (!episode.searched) {
+    const said = episode.turns.flatMap((turn) => [data.texts[turn.said], turn.thought === null ? "" : data.texts[turn.thought], ...turn.shown.flatMap(([, blocks]) => blocks.map(([place]) => data.texts[place]))]);
+    episode.searched = [episode.name, episode.game, episode.task, ...said, ...Object.values(episode.facts)].join("\n").toLowerCase();
+  }
+  return episode.searched;
+}
+
+function chosen() {
+  const wanted = view.filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = data.episodes.filter((episode) => (!view.run || data.runs[episode.run].name === view.run) && (!view.game || episode.game === view.game) && wanted.every((word) => haystack(episode).includes(word)));
+  const best = (episode) => Math.max(...episode.scores.map(([, score]) => score));
+  const orders = { newest: (a, b) => b.step - a.step, oldest: (a, b) => a.step - b.step, "highest score": (a, b) => best(b) - best(a), "lowest score": (a, b) => best(a) - best(b), longest: (a, b) => b.turns.length - a.turns.length };
+  return found.slice().sort(orders[view.sort]);
+}
+
+function episodes() {
+  const list = make("div", { class: "list" });
+  const count = make("span", { class: "quiet", id: "count", role: "status" });
+  const show = () => {
+    const found = chosen();
+    list.replaceChildren(...found.slice(0, view.shown).flatMap(row));
+    if (found.length > view.shown) list.append(make("button", { type: "button", onclick: () => { view.shown += ROWS; show(); } }, `${found.length - view.shown} more`));
+    count.textContent = `${found.length} of ${data.episodes.length} episodes` + (data.recorded > data.episodes.length ? `, a sample of ${data.recorded} recorded` : "");
+  };
+  const pick = (name, values, label) => make("select", { "aria-label": label, onchange: (event) => { view[name] = event.target.value; view.shown = ROWS; show(); } },
+    ...values.map(([value, text]) => make("option", { value }, text)));
+  const toggle = (name, value, text) => make("button", { type: "button", "data-toggle": `${name}:${value}`, "aria-pressed": String(view[name] === value), onclick: (event) => {
+    view[name] = value;
+    document.querySelectorAll(`[data-toggle^="${name}:"]`).forEach((button) => button.setAttribute("aria-pressed", String(button === event.currentTarget)));
+    document.querySelectorAll(".episode").forEach((element) => element.replaceWith(opened(data.episodes[+element.dataset.place])));
+  } }, text);
+  const games = [...new Set(data.episodes.map((episode) => episode.game))];
+  const bar = make("div", { class: "bar" },
+    make("input", { type: "search", id: "search", placeholder: "words, a task, a seat, STEP.NUMBER", "aria-label": "search episodes", oninput: (event) => { view.filter = event.target.value; view.shown = ROWS; show(); } }),
+    data.runs.length > 1 ? pick("run", [["", "all runs"], ...data.runs.map((run) => [run.name, run.name])], "run") : null,
+    games.length > 1 ? pick("game", [["", "all games"], ...games.map((game) => [game, game])], "game") : null,
+    pick("sort", ["newest", "oldest", "highest score", "lowest score", "longest"].map((name) => [name, name]), "order"));
+  const looks = make("div", { class: "bar" }, "Words coloured by", toggle("colour", "none", "nothing"), toggle("colour", "logprob", "log-probability"), toggle("colour", "advantage", "advantage"), toggle("colour", "weight", "what is learned from"),
+    "Seats", toggle("seats", "interleaved", "interleaved"), toggle("seats", "side", "side by side"));
+  show();
+  return make("section", { id: "episodes" }, make("h2", {}, "Episodes"), bar, looks, count, list);
+}
+
+function row(episode) {
+  const place = data.episodes.indexOf(episode);
+  const scores = episode.scores.map(([seat, score]) => `${seat} ${signed(score)}`).join(", ");
+  const name = data.runs.length > 1 ? `${data.runs[episode.run].name} ${episode.name}` : episode.name;
+  const button = make("button", { type: "button", class: "row", "aria-expanded": "false", "data-name": episode.name, onclick: () => {
+    const open = button.getAttribute("aria-expanded") === "true";
+    button.setAttribute("aria-expanded", String(!open));
+    if (open) button.nextElementSibling.remove();
+    else button.after(opened(episode, place));
+  } }, make("strong", {}, name), ` ${episode.game} · `, words(episode.task.slice(0, 120)), ` · ${scores} `, preview(episode),
+    ...(episode.facts.forfeit ? [" ", make("span", { class: "tag bad" }, "forfeit")] : []));
+  return [button];
+}
+
+function preview(episode) {
+  const last = episode.turns[episode.turns.length - 1];
+  return last ? make("span", { class: "quiet" }, words(data.texts[last.said].replace(/\s+/g, " ").slice(0, 80))) : null;
+}
+
+function opened(episode, place = data.episodes.indexOf(episode)) {
+  const seats = episode.scores.map(([seat]) => seat);
+  const side = view.seats === "side" && seats.length > 1;
+  const turns = make("div", { class: side ? "turns side" : "turns", style: side ? `grid-template-columns: repeat(${seats.length}, minmax(12rem, 1fr))` : null },
+    ...episode.turns.map((turn, number) => said(turn, episode, number, side ? seats.indexOf(turn.seat) + 1 : 0, number + 1)));
+  const facts = Object.entries(episode.facts).map(([name, value]) => make("tr", {}, make("td", {}, name), make("td", {}, words(value))));
+  const end = episode.frames.length ? make("div", {}, make("p", { class: "quiet" }, "The end:"), drawn(episode.frames[episode.frames.length - 1], episode)) : null;
+  return make("div", { class: "episode", "data-place": place },
+    make("p", {}, ...episode.scores.flatMap(([seat, score]) => [make("span", { class: "tag" }, `${seat} ${signed(score)}`), " "]), make("span", { class: "quiet" }, `task ${episode.task.slice(0, 200)}, seed ${episode.seed}`)),
+    episode.answer ? make("p", { class: "quiet" }, "expected answer: ", words(episode.answer)) : null,
+    turns, end, facts.length ? folded("What is known afterwards", make("table", {}, ...facts), facts.length <= 6) : null,
+    make("p", { class: "quiet" }, "Play it again, checked word for word: ", make("code", {}, episode.replay)));
+}
+
+function said(turn, episode, number, column, line) {
+  const shown = turn.shown.map(([speaker, blocks]) => make("div", { class: "text shown" }, `${speaker}: `, ...blocks.map(([place, secret]) => make("span", secret ? { class: "private", title: `only ${turn.seat} was shown this` } : {}, words(data.texts[place])))));
+  const parts = Object.entries(turn.parts).map(([name, value]) => `${name} ${signed(value)}`).join(", ");
+  const credit = [turn.reward === null ? "" : `reward ${signed(turn.reward)}${parts ? ` (${parts})` : ""}`, turn.advantage === null ? "" : `advantage ${signed(turn.advantage)}`, turn.logprob === null ? "" : `log-probability ${short(turn.logprob)}`].filter(Boolean).join(", ");
+  return make("div", { class: "turn", style: column ? `grid-column: ${column}; grid-row: ${line}` : null },
+    make("h4", {}, turn.seat, make("span", { class: "quiet" }, turn.player), ...turn.flags.map((flag) => make("span", { class: "tag bad" }, flag))),
+    episode.frames.length ? drawn(episode.frames[number], episode, turn.seat) : null, ...shown,
+    turn.thought === null ? null : make("div", { class: "text thought", title: "private: no game and no other seat is shown it" }, words(data.texts[turn.thought])),
+    make("div", { class: "text said" }, coloured(turn)), make("div", { class: "quiet" }, credit));
+}
+
+function coloured(turn) {
+  if (view.colour === "none" || (!turn.words.length && view.colour !== "advantage")) return words(data.texts[turn.said]);
+  const tint = (value, most) => `background: color-mix(in oklab, ${value >= 0 ? "var(--blue)" : "var(--red)"} ${Math.round(70 * Math.min(Math.abs(value) / most, 1))}%, transparent)`;
+  if (!turn.words.length) return make("span", { class: "word", style: tint(turn.advantage || 0, 2) }, words(data.texts[turn.said]));
+  const whole = document.createDocumentFragment();
+  for (const [piece, logprob, free] of turn.words) {
+    const style = view.colour === "logprob" ? tint(logprob, 4) : view.colour === "advantage" ? tint(free ? turn.advantage || 0 : 0, 2) : tint(free && turn.advantage ? 2 : 0, 2);
+    whole.append(make("span", { class: free ? "word" : "word forced", style, title: `log-probability ${short(logprob)}, chance ${short(Math.exp(logprob))}${free ? "" : ", forced: no other word was legal"}` }, words(piece)));
+  }
+  return whole;
+}
+
+function drawn(frame, episode, seat = null) {
+  if (frame.kind === "board") return make("table", { class: "board", "aria-label": "the board" }, ...frame.rows.map((cells, row) => make("tr", {}, ...cells.map((cell, column) => make("td", { class: [/^[XO]$/.test(cell) ? "" : "empty", frame.last && frame.last[0] === row && frame.last[1] === column ? "last" : ""].join(" ").trim() }, cell)))));
+  const hands = Object.entries(frame.hands).map(([owner, held]) => make("span", {}, ...held.map((card) => make("span", { class: owner === seat || seat === null ? "card private" : "card", title: seat !== null && owner !== seat ? `${seat} does not see this` : "" }, `${owner}: ${card}`))));
+  return make("div", {}, ...hands, ...frame.shared.map((card) => make("span", { class: "card" }, `on the table: ${card}`)));
+}
+
+// --- the page ----------------------------------------------------------------------------------------------------
+
+function header() {
+  const many = data.runs.length > 1;
+  const lines = data.runs.map((run) => make("p", { class: "quiet" }, many ? make("strong", {}, `${run.name} `) : null, make("code", {}, run.command), ` — ${run.steps} steps, ${short(run.seconds)} s, ${run.finished ? "finished" : "not finished"}`));
+  return make("header", {}, make("h1", {}, document.title), ...lines);
+}
+page.append(...[header(), curves(), ...data.tournaments.map(heat), ends(), settingsTable(), data.episodes.length ? episodes() : make("p", { class: "quiet" }, "No episodes were recorded.")].filter(Boolean));
+page.dataset.ready = "true";

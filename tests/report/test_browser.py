@@ -1,0 +1,141 @@
+"""The report as a reader meets it: drawn by a real browser, searched, opened, coloured. Skipped where there is none."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from redqueen.records import episode_to_json
+from redqueen.report.page import write_report
+from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Turn
+
+FIRST, SECOND = Seat("first"), Seat("second")
+HOSTILE = (
+    "<script>document.title='mine'</script><img src=x onerror=\"document.title='mine'\">\u202egnorts\x07" + "w" * 5000
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not program or not driver:
+        pytest.skip("NO BROWSER: install Debian's chromium and chromium-driver to run these")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1200,900",
+    ):
+        options.add_argument(flag)
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield opened
+    opened.quit()
+
+
+def game(number, said="2"):
+    """Two moves of tic-tac-toe, each of one token."""
+    turns = []
+    for seat, text in ((FIRST, said), (SECOND, "5")):
+        ask = Ask(seat, (Message("game", f"The rules.\nYou are {seat.role} in game {number}."),), ("2", "5"))
+        reply = Reply(text, "learner", 3, np.array([1]), np.array([7]), np.array([-0.7]), thought=f"thinking of {text}")
+        turns.append(Turn(ask, reply))
+    outcome = Outcome({FIRST: 1.0, SECOND: -1.0}, {"history": (said, "5"), "number": number})
+    return Episode("tic_tac_toe", Task(f"deal {number}"), number, tuple(turns), outcome, (FIRST, SECOND))
+
+
+def run(folder, episodes, seed=0, lines=()):
+    folder.mkdir()
+    settings = {"recipe": "spiral", "config": {"steps": 3}, "seed": seed, "schedule": {}, "versions": {}, "command": []}
+    (folder / "config.json").write_text(json.dumps(settings))
+    lines = lines or [{"step": step, "exploitability": 0.5 / (1 + step) + seed / 100} for step in range(4)]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "episodes").mkdir()
+    credit = {
+        str(seat): {"rewards": [1.0], "advantages": [0.5], "parts": {"payoff": [0.75], "form": [0.25]}}
+        for seat in (FIRST, SECOND)
+    }
+    text = "".join(json.dumps({**episode_to_json(episode), "credit": credit}) + "\n" for episode in episodes)
+    (folder / "episodes" / "step_000002.jsonl").write_text(text)
+    return folder
+
+
+def shown(browser, page):
+    browser.get(page.as_uri())
+    assert browser.find_element("id", "page").get_attribute("data-ready") == "true"
+    return browser.find_element("id", "page")
+
+
+def texts(browser, selector):
+    return [each.text for each in browser.find_elements("css selector", selector)]
+
+
+def test_a_reader_searches_opens_and_colours(browser, tmp_path):
+    page = shown(browser, write_report([run(tmp_path / "run", [game(number) for number in range(30)])]))
+    assert "exploitability" in page.text
+    assert len(texts(browser, ".row")) == 30
+    browser.find_element("id", "search").send_keys("game 17")
+    assert browser.find_element("id", "count").text == "1 of 30 episodes"
+    (row,) = browser.find_elements("css selector", ".row")
+    row.click()
+    assert len(texts(browser, ".episode .turn")) == 2
+    assert texts(browser, ".episode .private") == ["You are first in game 17.", "You are second in game 17."]
+    assert texts(browser, ".thought") == ["thinking of 2", "thinking of 5"]
+    assert "reward +1 (payoff +0.75, form +0.25), advantage +0.5" in page.text
+    assert "redqueen replay" in page.text
+    boards = browser.find_elements("css selector", ".board")
+    assert [board.text.split()[1] for board in boards] == ["2", "X", "X"]
+    before = browser.find_elements("css selector", ".episode .word")
+    browser.find_element("css selector", "[data-toggle='colour:advantage']").click()
+    assert len(before) == 0
+    coloured = browser.find_elements("css selector", ".episode .word")
+    assert [word.text for word in coloured] == ["2", "5"]
+    assert all("color-mix" in word.get_attribute("style") for word in coloured)
+    browser.find_element("css selector", "[data-toggle='seats:side']").click()
+    assert browser.find_elements("css selector", ".turns.side")
+
+
+def test_runs_that_differ_in_the_seed_alone_are_one_curve_with_a_band(browser, tmp_path):
+    folders = [run(tmp_path / f"seed{seed}", [game(seed)], seed) for seed in range(3)]
+    page = shown(browser, write_report(folders))
+    assert len(browser.find_elements("css selector", "[data-figure=exploitability] .band")) == 1
+    assert len(browser.find_elements("css selector", "[data-figure=exploitability] .line")) == 1
+    assert "95 % interval of the mean over seeds" in page.text
+
+
+def test_hostile_words_do_nothing_and_can_be_read(browser, tmp_path):
+    page = shown(browser, write_report([run(tmp_path / "run", [game(0, HOSTILE)])]))
+    browser.find_element("css selector", ".row").click()
+    assert browser.title == "spiral: run"
+    assert not browser.find_elements("css selector", "#page img, #page script")
+    said = texts(browser, ".said")[0]
+    assert said.startswith("<script>document.title='mine'</script><img src=x")
+    assert "⟨U+202E⟩gnorts⟨U+0007⟩" in said
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.is_displayed()
+
+
+def test_two_thousand_episodes_open_in_two_seconds(browser, tmp_path):
+    page = write_report([run(tmp_path / "run", [game(number) for number in range(2000)])])
+    browser.get("about:blank")
+    shown(browser, page)
+    took = browser.execute_script(
+        "const t = performance.getEntriesByType('navigation')[0]; return t.domComplete - t.startTime"
+    )
+    print(f"2,000 episodes: {took:.0f} ms")
+    assert len(texts(browser, ".row")) == 100
+    assert took < 20_000  # far above what a quiet machine needs: a timed limit would fail where others work
+
+
+def test_a_phone_can_read_it(browser, tmp_path):
+    browser.set_window_size(390, 800)
+    try:
+        shown(browser, write_report([run(tmp_path / "run", [game(number) for number in range(3)])]))
+        browser.find_element("css selector", ".row").click()
+        assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth + 1")
+    finally:
+        browser.set_window_size(1200, 900)

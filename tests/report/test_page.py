@@ -1,0 +1,224 @@
+"""One HTML file that shows a run, needs no network, and shows hostile words as words."""
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from redqueen.records import episode_to_json
+from redqueen.report.collected import collected
+from redqueen.report.page import as_data, write_report
+from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
+
+FIRST, SECOND = Seat("first"), Seat("second")
+VOID = {"meta", "line", "path", "br"}
+HOSTILE = (
+    '<script>alert("now")</script>',
+    "</pre></details><h1>mine</h1>",
+    '" onmouseover="alert(1)',
+    "{{ 7 * 7 }}{% raw %}",
+    "&lt;b&gt; & 'quotes'",
+    "<img src=http://example.com/x.png>",
+)
+
+
+class Tags(HTMLParser):
+    """Every tag with its attributes, and whether each is closed in order; the text that a reader sees."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def run(folder, lines, episodes=(), final=None, recipe="spiral"):
+    """A run's folder with these metrics and records."""
+    folder.mkdir(exist_ok=True)
+    settings = {
+        "recipe": recipe,
+        "config": {"steps": 3, "learner": {"model": "tabular", "learning_rate": None}},
+        "seed": 1,
+        "schedule": {"evaluate_every": 5},
+        "versions": {"torch": "2"},
+        "command": ["redqueen", "train", recipe],
+    }
+    (folder / "config.json").write_text(json.dumps(settings))
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    if final is not None:
+        (folder / "final.json").write_text(json.dumps(final))
+    (folder / "episodes").mkdir()
+    texts = [json.dumps({**episode_to_json(episode), "credit": credit}) + "\n" for episode, credit in episodes]
+    (folder / "episodes" / "step_000000.jsonl").write_text("".join(texts))
+    return folder
+
+
+def episode(said="bet", shown="Your move?", thought="", role="first", game="toy"):
+    seat = Seat(role)
+    turn = Turn(Ask(seat, (Message("game", shown),)), Reply(said, player="learner", version=3, thought=thought))
+    scores = {seat: 1.0, SECOND: -1.0}
+    return Episode(game, Task("t"), 0, (turn,), Outcome(scores), (seat, SECOND))
+
+
+def credit(role="first"):
+    return {role: {"rewards": [1.0], "advantages": [0.25]}}
+
+
+def page_of(*folders, **options):
+    """The page, its tags, and the data in it."""
+    path = write_report(folders, **options)
+    page = path.read_text(encoding="utf-8")
+    tags = Tags(page)
+    assert tags.open == []
+    (data,) = [text for text in tags.text if text.startswith('{"runs":')]
+    return page, tags, json.loads(data)
+
+
+def test_a_report_is_one_page_that_loads_nothing(tmp_path):
+    lines = [{"step": step, "exploitability": 0.5 - step / 10, "entropy": 0.6} for step in range(3)]
+    page, tags, _ = page_of(run(tmp_path, lines, [(episode(), credit())], final={"step": 3, "exploitability": 0.1}))
+    assert "https://" not in page
+    assert page.count("http://") == page.count("http://www.w3.org/2000/svg")  # the name of a language, not an address
+    assert "url(" not in page and "@import" not in page
+    assert not {"link", "img", "iframe", "object", "embed"} & {tag for tag, _ in tags.tags}
+    assert not any(name in attributes for _, attributes in tags.tags for name in ("src", "href", "srcset"))
+    policy = [a["content"] for tag, a in tags.tags if tag == "meta" and "http-equiv" in a]
+    assert policy == ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"]
+
+
+def test_the_page_holds_curves_settings_and_every_word(tmp_path):
+    lines = [{"step": 0, "entropy": 0.7, "exploitability": 0.5}, {"step": 1, "entropy": 0.6}]
+    said = episode("bet", "Your card is the king.", "I should bet.")
+    _, _, data = page_of(run(tmp_path, lines, [(said, credit())], final={"step": 2, "exploitability": 0.25}))
+    (shown,) = data["runs"]
+    assert list(shown["curves"]) == ["exploitability", "entropy"]  # exact measures come first
+    assert shown["curves"]["exploitability"] == [[0, 0.5], [2, 0.25]]
+    assert shown["settings"]["config.learner.model"] == "tabular"
+    assert shown["settings"]["config.learner.learning_rate"] == "by default"
+    assert (shown["command"], shown["finished"], shown["steps"]) == ("redqueen train spiral", True, 2)
+    (found,) = data["episodes"]
+    (turn,) = found["turns"]
+    assert (data["texts"][turn["said"]], data["texts"][turn["thought"]]) == ("bet", "I should bet.")
+    assert [[data["texts"][place], secret] for place, secret in turn["shown"][0][1]] == [
+        ["Your card is the king.", True]
+    ]
+    assert (turn["player"], turn["reward"], turn["advantage"]) == ("learner v3", 1.0, 0.25)
+    assert found["scores"] == [["first", 1.0], ["second", -1.0]]
+    assert found["replay"] == f"redqueen replay {tmp_path} 0.0"
+
+
+def test_what_is_no_number_is_left_out_of_a_curve(tmp_path):
+    lines = [{"step": 0, "loss": 1.0}, {"step": 1, "loss": float("nan")}, {"step": 2, "loss": float("inf")}]
+    _, _, data = page_of(run(tmp_path, [*lines, {"step": 3, "loss": 0.5}, {"step": 4, "only": float("nan")}]))
+    assert data["runs"][0]["curves"] == {"loss": [[0, 1.0], [3, 0.5]]}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_are_data_and_never_markup(text, tmp_path):
+    said = episode(text, text, text, text, game=text)
+    _, tags, data = page_of(run(tmp_path, [{"step": 0, text: 1.0}], [(said, credit(text))], recipe=text))
+    assert data["texts"] == [text]
+    assert data["episodes"][0]["turns"][0]["seat"] == text
+    _, usual, _ = page_of(run(tmp_path / "usual", [{"step": 0, "loss": 1.0}], [(episode(), credit())]))
+    assert [tag for tag, _ in tags.tags] == [tag for tag, _ in usual.tags]
+
+
+def test_data_cannot_leave_their_element():
+    text = as_data({"a": "</script><!-- <script>\u2028 & \u2029"})
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == {"a": "</script><!-- <script>\u2028 & \u2029"}
+
+
+def test_a_lone_half_of_a_character_does_not_stop_the_report(tmp_path):
+    page, _, _ = page_of(run(tmp_path, [{"step": 0, "loss": 1.0}], [(episode("\ud83d"), credit())]))
+    assert "ud83d" in page
+
+
+def test_rules_that_every_turn_repeats_are_in_the_page_once(tmp_path):
+    rules = "These are the rules. " * 500
+    page, _, data = page_of(run(tmp_path, [{"step": 0, "loss": 1.0}], [(episode(shown=rules), credit())] * 50))
+    assert page.count("These are the rules.") == 500
+    assert len(data["episodes"]) == 50
+
+
+def test_beyond_so_many_episodes_a_sample_is_shown(tmp_path):
+    many = [(episode(f"word{number}"), credit()) for number in range(30)]
+    folder = run(tmp_path, [{"step": 0, "loss": 1.0}], many)
+    data = collected([folder], most_episodes=10)
+    assert (len(data["episodes"]), data["recorded"]) == (10, 30)
+    assert collected([folder], most_episodes=10) == data
+    assert [each["name"] for each in data["episodes"]] == sorted(
+        (each["name"] for each in data["episodes"]), key=lambda name: int(name.partition(".")[2])
+    )
+
+
+def test_several_runs_are_one_page_where_it_is_asked_for(tmp_path):
+    folders = [run(tmp_path / name, [{"step": 0, "loss": 1.0}], [(episode(name), credit())]) for name in ("one", "two")]
+    _, tags, data = page_of(*folders, target=tmp_path / "here" / "both.html")
+    assert (tmp_path / "here" / "both.html").is_file()
+    assert [each["name"] for each in data["runs"]] == ["one", "two"]
+    assert [each["run"] for each in data["episodes"]] == [0, 1]
+    assert "2 runs" in tags.text
+
+
+def test_what_only_one_seat_was_shown_is_marked(tmp_path):
+    turns = tuple(
+        Turn(Ask(seat, (Message("game", f"The rules.\nYour card: {card}."),)), Reply("pass", "learner"))
+        for seat, card in ((FIRST, "king"), (SECOND, "jack"))
+    )
+    two = Episode("toy", Task("t"), 0, turns, Outcome({FIRST: 1.0, SECOND: -1.0}), (FIRST, SECOND))
+    data = collected([run(tmp_path, [{"step": 0, "loss": 1.0}], [(two, {})])])
+    blocks = [turn["shown"][0][1] for turn in data["episodes"][0]["turns"]]
+    assert [[(data["texts"][place], secret) for place, secret in each] for each in blocks] == [
+        [("The rules.", False), ("Your card: king.", True)],
+        [("The rules.", False), ("Your card: jack.", True)],
+    ]
+
+
+def test_only_what_is_new_in_a_conversation_is_shown(tmp_path):
+    first = (Message("game", "Begin."),)
+    later = (*first, Message("first", "pass"), Message("game", "Again."))
+    turns = tuple(Turn(Ask(FIRST, messages), Reply("pass", "learner")) for messages in (first, later))
+    one = Episode("toy", Task("t"), 0, turns, Outcome({FIRST: 0.0}), (FIRST,))
+    data = collected([run(tmp_path, [{"step": 0, "loss": 1.0}], [(one, {})])])
+    assert [[speaker for speaker, _ in turn["shown"]] for turn in data["episodes"][0]["turns"]] == [
+        ["game"],
+        ["first", "game"],
+    ]
+
+
+def test_a_run_that_goes_on_has_a_report(tmp_path):
+    _, _, data = page_of(run(tmp_path, [{"step": 0, "loss": 1.0}, {"step": 1, "loss": 0.5}]))
+    assert (data["runs"][0]["finished"], data["recorded"]) == (False, 0)
+
+
+def test_a_report_can_be_written_again(tmp_path):
+    folder = run(tmp_path, [{"step": 0, "loss": 1.0}])
+    assert write_report([folder]).read_text() == write_report([folder]).read_text()
+
+
+def test_what_has_no_report_is_said(tmp_path):
+    with pytest.raises(RedQueenError, match="has no metrics yet"):
+        write_report([run(tmp_path / "empty", [])])
+    with pytest.raises(RedQueenError, match="name at least one run"):
+        write_report([])
+    with pytest.raises(RedQueenError, match="is not a run"):
+        write_report([tmp_path])
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(RedQueenError, match="cannot write"):
+        write_report([run(tmp_path / "whole", [{"step": 0, "loss": 1.0}])], blocked / "report.html")

@@ -88,16 +88,21 @@ def pack_pairs(
     return _whole_replies(laid, np.repeat(counts / (2.0 * max(counts.sum(), 1e-300)), 2), 2)
 
 
-def pack_samples(trajectories: Sequence[Trajectory], values: Sequence[float]) -> Batch:
+def pack_samples(
+    trajectories: Sequence[Trajectory], values: Sequence[float], weights: Sequence[float] | None = None
+) -> Batch:
     """One batch for objectives of whole replies: reply n has the number n in `pairs` and a value that all its words
-    carry as their advantage. Every reply weighs the same, spread evenly over its words; the weights sum to one.
+    carry as their advantage. A reply counts by its weight, as much as any other unless given, spread evenly over its
+    words; all weights sum to one.
 
-    Refuses (AssertionError) what `pack` refuses, and a reply without a word that was free.
+    Refuses (AssertionError) what `pack` refuses, a weight not above 0, and a reply without a word that was free.
     """
     assert len(trajectories) == len(values), "one value for each trajectory"
     laid = _laid(trajectories, [np.full(len(t.turns), v) for t, v in zip(trajectories, values, strict=True)])
     assert all(laid), "a reply needs a word that was free"
-    return _whole_replies(laid, np.full(len(laid), 1.0 / max(len(laid), 1)), 1)
+    counts = np.ones(len(laid)) if weights is None else np.asarray(weights, dtype=np.float64)
+    assert counts.shape == (len(laid),) and bool((counts > 0).all()), "one weight above 0 for each reply"
+    return _whole_replies(laid, counts / max(counts.sum(), 1e-300), 1)
 
 
 def _whole_replies(laid: Sequence[Sequence[_Row]], shares: np.ndarray, size: int) -> Batch:

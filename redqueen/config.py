@@ -44,6 +44,17 @@ RECIPES: Mapping[str, str] = {
     "sec": "redqueen.recipes.sec",
     "sws": "redqueen.recipes.sws",
     "multi_agent_evolve": "redqueen.recipes.multi_agent_evolve",
+    "spin": "redqueen.recipes.spin",
+    "sppo": "redqueen.recipes.sppo",
+    "spo": "redqueen.recipes.spo",
+    "nash_md": "redqueen.recipes.nash_md",
+    "iterative_dpo": "redqueen.recipes.iterative_dpo",
+    "self_rewarding": "redqueen.recipes.self_rewarding",
+    "self_redteam": "redqueen.recipes.self_redteam",
+    "spc": "redqueen.recipes.spc",
+    "advantage_alignment": "redqueen.recipes.advantage_alignment",
+    "score": "redqueen.recipes.score",
+    "rise": "redqueen.recipes.rise",
 }
 TABULAR = "tabular"
 LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise

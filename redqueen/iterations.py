@@ -75,9 +75,10 @@ class Round:
                 self._left = torch.unique(self._batch.pairs).tolist()
                 rng.shuffle(self._left)
                 self._done += 1
-            fresh = [pair for pair in self._left if pair not in drawn][: min(count, self.size) - len(drawn)]
-            drawn += fresh
-            self._left = [pair for pair in self._left if pair not in fresh]
+            known = set(drawn)
+            fresh = [pair for pair in self._left if pair not in known][: min(count, self.size) - len(drawn)]
+            drawn, taken = drawn + fresh, set(fresh)
+            self._left = [pair for pair in self._left if pair not in taken]
         return portion(self._batch, drawn)
 
     def observe(self, metrics: Metrics) -> None:

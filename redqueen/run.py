@@ -34,7 +34,7 @@ from safetensors import SafetensorError
 from redqueen.chance import derive
 from redqueen.protocols import Measure, Memory, Policy
 from redqueen.records import episode_to_json, plain
-from redqueen.types import Episode, Metrics, NonFiniteLoss, RedQueenError, Trajectory
+from redqueen.types import Metrics, NonFiniteLoss, RedQueenError, Trajectory
 
 _ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
     bytes,

@@ -13,6 +13,8 @@ from redqueen.batch import (
     opening,
     pack,
     pack_pairs,
+    pack_samples,
+    portion,
     row_mean,
     take,
     token_mean,
@@ -241,3 +243,82 @@ def test_no_pairs_are_an_empty_batch():
     assert len(batch) == 0
     assert batch.pairs is not None
     assert batch.pairs.shape == (0,)
+
+
+def two_pairs(**settings):
+    chosen = [trajectory(turn([1], [2, 3])), trajectory(turn([5], [6]))]
+    rejected = [trajectory(turn([1], [7])), trajectory(turn([5], [8, 9]))]
+    return pack_pairs(chosen, rejected, **settings)
+
+
+def test_a_margin_is_the_difference_of_the_advantages_of_both_sides():
+    batch = two_pairs(margins=[1.0, 3.0])
+    assert batch.advantages.tolist() == [[0, 0.5, 0.5], [0, -0.5, 0], [0, 1.5, 0], [0, -1.5, -1.5]]
+    assert torch.equal(batch.loss_weights, two_pairs().loss_weights)
+
+
+def test_a_pair_has_its_share_of_the_weights_half_on_each_side():
+    batch = two_pairs(weights=[1.0, 3.0])
+    eighth = 1 / 8  # half of a quarter
+    expected = [[0, eighth / 2, eighth / 2], [0, eighth, 0], [0, 3 * eighth, 0], [0, 1.5 * eighth, 1.5 * eighth]]
+    assert torch.allclose(batch.loss_weights, torch.tensor(expected, dtype=torch.float64))
+    assert float(batch.loss_weights.sum()) == pytest.approx(1.0)
+    assert torch.equal(batch.advantages, two_pairs().advantages)
+
+
+@pytest.mark.parametrize("name", ["margins", "weights"])
+def test_margins_and_weights_are_above_zero_and_one_for_each_pair(name):
+    for wrong in ([0.0, 1.0], [-1.0, 1.0], [float("nan"), 1.0]):
+        with pytest.raises(AssertionError, match="are above 0"):
+            two_pairs(**{name: wrong})
+    for wrong in ([1.0], [1.0, 1.0, 1.0], [[1.0, 1.0]]):
+        with pytest.raises(AssertionError, match="one margin and one weight for each pair"):
+            two_pairs(**{name: wrong})
+
+
+def test_single_replies_have_numbers_values_and_equal_weight():
+    replies = [trajectory(turn([1], [2, 3, 4])), trajectory(turn([5], [6])), trajectory(turn([1], [7, 8]))]
+    batch = pack_samples(replies, [0.5, -0.25, 0.0])
+    assert batch.pairs is not None
+    assert batch.pairs.tolist() == [0, 1, 2]
+    assert batch.advantages.tolist() == [[0, 0.5, 0.5, 0.5], [0, -0.25, 0, 0], [0, 0, 0, 0]]
+    ninth = 1 / 9
+    expected = [[0, ninth, ninth, ninth], [0, 3 * ninth, 0, 0], [0, 1.5 * ninth, 1.5 * ninth, 0]]
+    assert torch.allclose(batch.loss_weights, torch.tensor(expected, dtype=torch.float64))
+
+
+def test_a_reply_of_several_rows_is_one_sample():
+    batch = pack_samples([trajectory(turn([1], [2]), turn([8], [3, 4])), trajectory(turn([1], [5]))], [1.0, -1.0])
+    assert batch.pairs is not None
+    assert batch.pairs.tolist() == [0, 0, 1]
+    assert batch.advantages.sum(dim=1).tolist() == [1.0, 2.0, -1.0]
+    assert batch.loss_weights.sum(dim=1).tolist() == pytest.approx([1 / 6, 1 / 3, 1 / 2])
+
+
+def test_what_is_no_sample_is_refused():
+    one = trajectory(turn([1], [2]))
+    with pytest.raises(AssertionError, match="one value for each trajectory"):
+        pack_samples([one], [])
+    with pytest.raises(AssertionError, match="a reply needs a word that was free"):
+        pack_samples([one, trajectory(turn([1], BET, [0.0, 0.0], legal=(BET,)))], [1.0, 1.0])
+    with pytest.raises(AssertionError, match="one player"):
+        pack_samples([one, trajectory(turn([1], [3], player="learner@3"))], [1.0, 1.0])
+    assert len(pack_samples([], [])) == 0
+
+
+def test_a_portion_of_a_batch_weighs_one_again():
+    rated = Likelihoods(torch.arange(12.0).reshape(4, 3), torch.zeros(4, 3))
+    whole = beside(two_pairs(weights=[1.0, 3.0]), rated)
+    part = portion(whole, [1])
+    assert part.tokens.tolist() == [[5, 6, 0], [5, 8, 9]]
+    assert part.pairs is not None and part.reference is not None
+    assert part.pairs.tolist() == [1, 1]
+    assert part.reference.logprobs.tolist() == [[6.0, 7.0, 8.0], [9.0, 10.0, 11.0]]
+    assert part.loss_weights.sum(dim=1).tolist() == pytest.approx([0.5, 0.5])
+    assert torch.allclose(portion(whole, [1, 0]).loss_weights, whole.loss_weights)
+
+
+def test_a_portion_of_nothing_is_empty_and_of_no_pairs_is_refused():
+    assert len(portion(two_pairs(), [])) == len(portion(two_pairs(), [7])) == 0
+    with pytest.raises(AssertionError, match="pack_pairs or pack_samples"):
+        portion(pack([trajectory(turn([1], [2]))], [np.ones(1)]), [0])

@@ -71,6 +71,16 @@ def test_a_run_that_is_stopped_gives_the_terminal_back(tmp_path):
     assert console.file.getvalue().rstrip("\n").endswith("\x1b[?25h")
 
 
+def test_what_a_run_shows_is_printed_before_its_first_step(tmp_path):
+    console = pipe()
+    run = Run(tmp_path, 0, Schedule(), [TerminalView(console, 0.0)])
+    run.show("payoffs", "[seed]  +2")
+    spiral.train(spiral.Config(steps=1, matches_per_step=4), run)
+    text = console.file.getvalue()
+    assert "payoffs:\n[seed]  +2\n" in text
+    assert text.index("[seed]  +2") < text.index("step 1/1")
+
+
 def test_a_folder_with_brackets_is_shown_as_it_is(tmp_path):
     console = pipe()
     TerminalView(console).begin(Run(tmp_path / "[red]x[/red]"), 0, 1)

@@ -213,7 +213,7 @@ def test_kl_in_reward_sums_over_the_tokens_of_a_turn():
 
 def test_rewards_that_are_added_up_keep_their_names():
     played = episode([turn(A), turn(B), turn(A)], {A: 2.0, B: -2.0})
-    first, second = score([played], payoff, win_draw_loss, payoff)
+    first, _ = score([played], payoff, win_draw_loss, payoff)
     assert {name: values.tolist() for name, values in first.parts.items()} == {
         "payoff 1": [0.0, 2.0],
         "win_draw_loss": [0.0, 1.0],

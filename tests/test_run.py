@@ -190,6 +190,28 @@ def test_watchers_see_what_is_written(tmp_path):
 # --- going on ----------------------------------------------------------------------------------
 
 
+def test_what_a_run_shows_is_in_its_folder_and_before_its_watchers_when_it_begins(tmp_path):
+    class Reader:
+        seen = None
+
+        def begin(self, run, start, count):
+            self.seen = (dict(run.shown), (run.folder / "payoffs.txt").read_text())
+
+        def step(self, line):
+            pass
+
+        def end(self, run):
+            pass
+
+    reader = Reader()
+    run = Run(tmp_path / "run", 0, OFTEN, [reader])
+    run.show("payoffs", "a  b\n1  2")
+    train(run, 1, tabular())
+    assert reader.seen == ({"payoffs": "a  b\n1  2"}, "a  b\n1  2\n")
+    with pytest.raises(AssertionError, match="before its first step"):
+        run.show("late", "too late")
+
+
 @pytest.mark.parametrize("made", [tabular, tiny])
 def test_training_in_two_parts_is_training_in_one(tmp_path, made):
     train(Run(tmp_path / "whole", seed=3, schedule=OFTEN), 7, made())

@@ -3,6 +3,7 @@
     redqueen bench                               all but the next two: half an hour, most of it the peers of speed
     redqueen bench leduc tic_tac_toe             four to ten minutes each
     redqueen bench proposers digit_play ...      models that write their own tasks: two minutes to an hour each
+    redqueen bench preference_tables dilemma ... preferences, adversaries, dilemmas: one minute to an hour each
     redqueen bench constants head_to_head kuhn   what the methods reach in poker: three minutes
     redqueen bench update sampling many_games long_games step    speed
 
@@ -16,7 +17,24 @@ import time
 
 from rich.console import Console
 
-from redqueen.bench import absolute_zero, learning, promptcot2, proposers, sandbox, sec, speed, sws
+from redqueen.bench import (
+    absolute_zero,
+    advantage_alignment,
+    ditto,
+    eva,
+    learning,
+    preferences,
+    promptcot2,
+    proposers,
+    rise,
+    sandbox,
+    score,
+    sec,
+    self_redteam,
+    spc,
+    speed,
+    sws,
+)
 from redqueen.bench.sheets import Bench, Benches, Sheet, write
 
 BENCHES: Benches = {
@@ -27,12 +45,27 @@ BENCHES: Benches = {
     "tic_tac_toe": learning.tic_tac_toe,
     "proposers": proposers.proposers,
     "proposer_sweeps": proposers.proposer_sweeps,
+    "self_taught": absolute_zero.selflearned,
     "digit_play": absolute_zero.digit_play,
+    "evolving_prompts": eva.eva,
     "staircase": sec.staircase,
     "sums": sec.sums,
     "weaknesses": sws.weaknesses,
     "rationales": promptcot2.rationales,
     "python_code": sandbox.python_code,
+    "spin_expected": preferences.spin_expected,
+    "preference_tables": preferences.preference_tables,
+    "spin_chain": preferences.spin_chain,
+    "chosen_and_rejected": preferences.chosen_and_rejected,
+    "ditto": ditto.ditto,
+    "dilemma": advantage_alignment.dilemma,
+    "sharing": advantage_alignment.sharing,
+    "second_try": score.second_try,
+    "verified_sums": rise.verified_sums,
+    "red_styles": self_redteam.red_styles,
+    "red_team": self_redteam.red_team,
+    "red_team_without_thoughts": self_redteam.red_team_without_thoughts,
+    "critic": spc.critic,
     "update": speed.update,
     "sampling": speed.sampling,
     "many_games": speed.many_games,

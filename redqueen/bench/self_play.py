@@ -11,14 +11,16 @@ import inspect
 import json
 import multiprocessing
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from rich.console import Console
 
@@ -28,9 +30,11 @@ from redqueen.config import Learner
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
 from redqueen.players.transformer.loading import cache_folder
+from redqueen.protocols import Domain
 from redqueen.recipes import cold_start
 from redqueen.run import Line, Run, Schedule, checkpoints, read_final, read_metrics
 
+FOLDER = Path(domains.__path__[0])
 VERSION = 1  # of what warm starts are made of; a new one makes them anew
 
 
@@ -53,15 +57,27 @@ class Trial:
 
 def warm(config: cold_start.Config, seed: int = 0) -> str:
     """The folder of a model warmed up on a domain's demonstrations; made once and kept in the cache, until the text of
-    a domain changes."""
-    own = Path(inspect.getfile(type(find_domain(config.domain))))
-    texts = [path.read_text() for path in sorted({own, *Path(domains.__path__[0]).glob("*.py")})]
+    the domain changes, or that of one it is made from."""
+    texts = texts_of(find_domain(config.domain))
     facts = json.dumps([VERSION, asdict(config), seed, texts], sort_keys=True)
     place = cache_folder() / "warm" / hashlib.sha1(facts.encode()).hexdigest()[:16]
     if not (place / "final.json").exists():
         with _one_thread():
             cold_start.train(config, Run(place, seed, Schedule(250, checkpoint_every=config.steps, record_episodes=0)))
     return str(checkpoints(place)[-1] / "learner")
+
+
+def texts_of(domain: Domain) -> list[str]:
+    """Of the module of a domain, of those of its parts, and of the shipped ones that these import."""
+    parts: list[Any] = [domain]
+    for part in parts:
+        inner = [getattr(part, each.name) for each in fields(part)] if is_dataclass(part) else []
+        parts += [each for each in inner if is_dataclass(each)]
+    paths = [Path(inspect.getfile(type(part))) for part in parts]
+    for path in paths:
+        imported = re.findall(r"^from redqueen\.domains\.(?!catalogue)(\w+) import", path.read_text(), re.MULTILINE)
+        paths += [own for own in (FOLDER / f"{name}.py" for name in imported) if own not in paths]
+    return [path.read_text() for path in sorted(set(paths))]
 
 
 def warmed(folder: str, **changes: Any) -> Learner:
@@ -74,7 +90,7 @@ def trained(
 ) -> dict[str, list[Trial]]:
     """For each variant's config of a recipe (`redqueen.recipes.NAME`) one trial a seed, in their order."""
     jobs = [(recipe, config, seed, evaluate_every) for config in variants.values() for seed in range(seeds)]
-    workers = min(len(jobs), os.cpu_count() or 1)
+    workers = min(len(jobs), len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         done = []
         for number, trial in enumerate(pool.map(_train, *zip(*jobs, strict=True))):
@@ -90,6 +106,12 @@ def table(trials: Mapping[str, Sequence[Trial]], figures: Sequence[str]) -> Rows
         (name, *(str(bootstrap_interval([figure(trial, key) for trial in group], seed=0)) for key in figures))
         for name, group in trials.items()
     ]
+
+
+def moved(trials: Sequence[Trial], start: str, end: str) -> str:
+    """A cell: the mean of one figure of `table`, and that of another with its interval."""
+    before = float(np.mean([figure(trial, start) for trial in trials]))
+    return f"{before:.3f} to {bootstrap_interval([figure(trial, end) for trial in trials], seed=0)}"
 
 
 def difference(trials: Mapping[str, Sequence[Trial]], one: str, other: str, key: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from redqueen.curricula.parts import training_levels
 from redqueen.protocols import Domain
 from redqueen.types import Episode, RedQueenError, Task
 
@@ -30,8 +31,8 @@ class Level:
 
 
 def levels_of(domain: Domain) -> dict[str, Level]:
-    """A curriculum for every level, in the domain's order."""
-    return {name: Level(domain, name) for name in domain.levels}
+    """A curriculum for every level that is for training, in the domain's order."""
+    return {name: Level(domain, name) for name in training_levels(domain)}
 
 
 def level_of(task: Task) -> str:

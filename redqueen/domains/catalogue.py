@@ -13,6 +13,12 @@ from redqueen.types import RedQueenError
 DOMAINS: Mapping[str, str] = MappingProxyType(
     {
         "sums": "redqueen.domains.sums:Sums",
+        "verified": "redqueen.domains.verifying:verified",
+        "matchups": "redqueen.domains.matchups:Matchups",
+        "red_team": "redqueen.domains.red_team:RedTeamWords",
+        "step_traces": "redqueen.domains.step_traces:StepTraces",
+        "dataset": "redqueen.domains.dataset:Dataset",
+        "instructions": "redqueen.domains.dataset:instructions",
         "tool_sums": "redqueen.domains.tool_sums:ToolSums",
         "variants": "redqueen.domains.variants:Variants",
         "growing": "redqueen.domains.growing:Growing",

@@ -85,9 +85,13 @@ class OneLine:
     # Dealing
 
     def problem(self, kind: str, rng: Random) -> tuple[str, list[Pair]]:
-        body = self._expression(rng)
-        inputs = rng.sample(range(10), PAIRS if kind == INDUCTION else 1)
-        return _HEAD + body, [(f"({x},)", str(_value(body, x))) for x in inputs]
+        """For abduction, one whose value is no answer: to copy it is always wrong."""
+        while True:
+            body = self._expression(rng)
+            inputs = rng.sample(range(10), PAIRS if kind == INDUCTION else 1)
+            values = [_value(body, x) for x in inputs]
+            if kind != ABDUCTION or _value(body, values[0]) != values[0]:
+                return _HEAD + body, [(f"({x},)", str(value)) for x, value in zip(inputs, values, strict=True)]
 
     def _expression(self, rng: Random) -> str:
         first, second = (self._step(rng) for _ in range(2))

@@ -78,10 +78,10 @@ class Matchups:
         known = Table(TABLES[self.table][0], self.wins)
         return Labels(known, self.noise) if self.labels else known
 
-    def task(self) -> Task:
+    def task(self, number: int = 0) -> Task:
         answers, best = TABLES[self.table][0], int(self.equilibrium.argmax())
         asked = f"Choose one of {', '.join(answers)}."
-        return Task(self.table, "matchup", asked, answers[best], {"choices": list(answers)})
+        return Task(f"{self.table} {number}", "matchup", asked, answers[best], {"choices": list(answers)})
 
     def seeds(self) -> list[Task]:
         return [self.task()]
@@ -102,7 +102,8 @@ class Matchups:
         return [answer in played for answer in answers]
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        return [self.task() for _ in range(count)]
+        """The question, each time with an id of its own, so that its answers are compared apart."""
+        return [self.task(rng.getrandbits(48)) for _ in range(count)]
 
 
 def exploitability(wins: np.ndarray, policy: np.ndarray) -> float:

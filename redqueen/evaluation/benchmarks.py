@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 
 from redqueen.chance import derive
+from redqueen.curricula.parts import held_out_levels
 from redqueen.protocols import Domain, Player, State
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
@@ -64,5 +65,5 @@ class HeldOut:
 
 
 def held_out(domain: Domain, count: int, seed: int = 0) -> dict[str, list[Task]]:
-    """So many problems of each level, always the same ones."""
-    return {level: domain.problems(level, count, Random(derive(seed, level))) for level in domain.levels}
+    """So many problems of each level, always the same ones; of a domain with a part for tests, of that part alone."""
+    return {level: domain.problems(level, count, Random(derive(seed, level))) for level in held_out_levels(domain)}

@@ -20,11 +20,14 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "negotiation": "redqueen.games.negotiation:Negotiation",
         "iterated_dilemma": "redqueen.games.iterated_dilemma:IteratedDilemma",
         "mini_hanabi": "redqueen.games.mini_hanabi:MiniHanabi",
+        "trust_and_split": "redqueen.games.trust_and_split:TrustAndSplit",
     }
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(
     {
         "single_reply": "redqueen.games.single_reply:SingleReply",
+        "second_try": "redqueen.games.second_try:SecondTry",
+        "last_round": "redqueen.games.last_round:LastRound",
         "openspiel": "redqueen.games.openspiel:OpenSpiel",
         "textarena": "redqueen.games.textarena:TextArena",
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, fields, replace
 
-from redqueen.types import Ask, Message, Outcome, Reply, Seat
+from redqueen.types import Ask, Message, Outcome, RedQueenError, Reply, Seat
 
 GAME = "game"
 ORDINALS: tuple[str, ...] = (
@@ -23,6 +23,20 @@ NOT_RULES = ("retries", "name", "roles", "zero_sum", "perfect_information")  # f
 def told(text: str) -> tuple[Message, ...]:
     """One message from the game."""
     return (Message(GAME, text),)
+
+
+def conversation(said: Sequence[tuple[str, str]], seat: Seat) -> tuple[Message, ...]:
+    """Messages in which "user" is the game, "system" stays what it is, and the words of "assistant" are the seat's own:
+    a part of what it is asked, not of what it learns. Raises RedQueenError for any other role, and for a conversation
+    that does not end with the user."""
+    speakers = {"user": GAME, "system": "system", "assistant": str(seat)}
+    unknown = [role for role, _ in said if role not in speakers]
+    if unknown or not said or said[-1][0] != "user":
+        raise RedQueenError(
+            f"a conversation is of {', '.join(speakers)} and ends with the user: this one has "
+            f"{', '.join(role for role, _ in said) or 'no message'}"
+        )
+    return tuple(Message(speakers[role], text) for role, text in said)
 
 
 def titled(title: str, game: object) -> str:

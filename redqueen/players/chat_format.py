@@ -49,9 +49,13 @@ class ChatFormat:
 
     def reply_tokens(self, text: str, stops: Sequence[str] = ()) -> tuple[int, ...]:
         """The tokens of a whole reply: its words and the end of the turn, or its words up to the first stop."""
-        words = self._encode(text, first=False)
+        words = self._encode(self._apart(text), first=False)
         ends = [end for end in range(1, len(words) + 1) if stops and self.completes(words[:end], stops)]
         return tuple(words[: ends[0]]) if ends else (*words, self.end)
+
+    def _apart(self, text: str) -> str:
+        """The text with the names of special tokens spelled apart, so that none of them stands for its token."""
+        return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
 
     def completes(self, tokens: Sequence[int], stops: Sequence[str]) -> bool:
         """Whether the last token completes one of the stops, which no token before it did. The token may hold more
@@ -106,7 +110,7 @@ class ChatFormat:
         for number, message in enumerate(messages):
             answered = number + 1 == len(messages) or messages[number + 1].speaker == own
             asked = self._instruction and answered and message.speaker not in (own, "system")
-            said = self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", message.text)
+            said = self._apart(message.text)
             texts.append(said + gap + self._instruction if asked else said)
         return texts
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
-from redqueen.types import Ask, Reply
+from redqueen.protocols import Player
+from redqueen.types import Ask, RedQueenError, Reply
 
 
 class Reader(Protocol):
@@ -15,6 +16,13 @@ class Reader(Protocol):
     @property
     def name(self) -> str: ...
     def recite(self, ask: Ask, text: str) -> Reply: ...
+
+
+def reader(player: Player) -> Reader:
+    """The player as one that can be made to have said something. Raises RedQueenError where it cannot."""
+    if getattr(player, "recite", None) is None:
+        raise RedQueenError(f"{player.name} cannot be made to say what others wrote: it has no recite(ask, text)")
+    return cast(Reader, player)
 
 
 @dataclass(frozen=True)

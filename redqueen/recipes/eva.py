@@ -29,6 +29,7 @@ import tyro
 from redqueen.advantages import LeaveOneOut, by_task_and_role
 from redqueen.batch import beside, pack, pack_pairs
 from redqueen.config import ADAPTER, FROZEN, SEPARATE, Count, Learner, Positive, Share, Within, bind, unset
+from redqueen.curricula.parts import training_levels
 from redqueen.curricula.sampling import Independent, Uniform, best_minus_worst, by_regret
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
@@ -79,7 +80,7 @@ def train(config: Config, run: Run) -> Policy:
     bound = (config.rewriter, config.learner, learner, run.derived("rewriter"))
     rewriter = domain.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound)
     tests = held_out(domain, config.problems)
-    seeds = labelled(domain, config.levels or domain.levels, config.seeds, tests, run.derived("seeds"))
+    seeds = labelled(domain, config.levels or training_levels(domain), config.seeds, tests, run.derived("seeds"))
     sampling = Independent(by_regret() if config.by_info else Uniform())
     given = {seed.id for seed in seeds}
     store = TaskStore(config.prompts, sampling, window=config.attempts, name="prompts")  # those of the last round

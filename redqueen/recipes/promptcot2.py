@@ -29,6 +29,7 @@ import tyro
 
 from redqueen.batch import beside, pack, pack_pairs, row_mean
 from redqueen.config import SEPARATE, SHARED, Count, Learner, Positive, Within, bind, learning
+from redqueen.curricula.parts import training_levels
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.templates import explained
 from redqueen.evaluation.benchmarks import HeldOut, held_out
@@ -96,7 +97,7 @@ def train(config: Config, run: Run) -> Policy:
     labeller = bind("labeller", config.labeller, config.learner, solver, run.derived("labeller"))
     tests = held_out(domain, config.problems)
     tested = {task.prompt for group in tests.values() for task in group}
-    corpus = labelled(domain, domain.levels, config.corpus, tests, run.derived("corpus"))
+    corpus = labelled(domain, training_levels(domain), config.corpus, tests, run.derived("corpus"))
     unseen = [task for group in tests.values() for task in group[:8]]
     measures: list[Measure] = [HeldOut(domain, solver, tests, attempts=4)]
     measures += [Bound(domain, explainer, prompter, unseen), Generated(domain, prompter, base, corpus)]

@@ -31,6 +31,7 @@ import tyro
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
 from redqueen.config import SHARED, Count, Learner, Within, bind, learning
+from redqueen.curricula.parts import training_levels
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.variants import varying
 from redqueen.evaluation.benchmarks import HeldOut, held_out
@@ -75,7 +76,9 @@ def train(config: Config, run: Run) -> Policy:
     synthesiser = bind("synthesiser", config.synthesiser, config.learner, solver, run.derived("synthesiser"))
     learners = learning([solver, synthesiser])
     tests = held_out(domain, config.problems)
-    problems = labelled(domain, config.levels or domain.levels, config.labelled, tests, run.derived("labelled"))
+    problems = labelled(
+        domain, config.levels or training_levels(domain), config.labelled, tests, run.derived("labelled")
+    )
     pays, health = Band(*config.paid, at_the_ends=config.ends), ProposerHealth()
     estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
     asked = [task for group in tests.values() for task in group]

@@ -30,6 +30,7 @@ from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
 from redqueen.config import FROZEN, SHARED, Count, Learner, Share, Within, bind
 from redqueen.curricula.epochs import Epochs
+from redqueen.curricula.parts import training_levels
 from redqueen.curricula.store import TaskStore
 from redqueen.curricula.weaknesses import LearningCurves, is_weak, weak_counts
 from redqueen.domains.catalogue import find_domain
@@ -73,7 +74,9 @@ def train(config: Config, run: Run) -> Policy:
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     labeller = bind("labeller", config.labeller, config.learner, solver, run.derived("labeller"))
     tests = held_out(domain, config.problems)
-    data = Epochs(labelled(domain, domain.levels, config.data, tests, run.derived("data")), run.derived("epochs"))
+    data = Epochs(
+        labelled(domain, training_levels(domain), config.data, tests, run.derived("data")), run.derived("epochs")
+    )
     curves, store = LearningCurves(), TaskStore()
     weak = partial(is_weak, below=config.slope)
     estimate, objective = GroupRelative(by_task_and_role), ClippedRatio(0.2, 0.28)

@@ -13,6 +13,7 @@ from random import Random
 
 import numpy as np
 
+from redqueen.curricula.parts import training_levels
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.judging import about_answer
 from redqueen.games.single_reply import SingleReply
@@ -36,12 +37,11 @@ def invited(domain: Domain, store: TaskStore, count: int, references: int, rng: 
 
 def evenly(domain: Domain, count: int, rng: Random) -> list[Task]:
     """So many of the domain's own problems, of each level as many; what is left over goes to levels drawn by chance."""
-    whole, rest = divmod(count, len(domain.levels))
-    extra = rng.sample(range(len(domain.levels)), rest)
+    levels = training_levels(domain)
+    whole, rest = divmod(count, len(levels))
+    extra = rng.sample(range(len(levels)), rest)
     return [
-        task
-        for number, level in enumerate(domain.levels)
-        for task in domain.problems(level, whole + (number in extra), rng)
+        task for number, level in enumerate(levels) for task in domain.problems(level, whole + (number in extra), rng)
     ]
 
 

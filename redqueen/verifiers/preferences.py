@@ -123,8 +123,9 @@ def win_rates(wins: np.ndarray, beside_itself: bool = False) -> np.ndarray:
     """[K] the share of comparisons that each answer wins of [K, K]: against the others (SPO, arXiv:2401.04056; their
     mean is one half), or against all and itself, which counts a half (SPPO's code). NaN for one that was compared with
     nobody."""
-    counted = ~np.isnan(wins)
-    if not beside_itself:
-        counted = counted & ~np.eye(len(wins), dtype=bool)
+    known = ~np.isnan(wins)
+    others = known & ~np.eye(len(wins), dtype=bool)
+    counted = known if beside_itself else others
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(counted, wins, 0.0).sum(axis=1) / counted.sum(axis=1))
+        rates = np.where(counted, wins, 0.0).sum(axis=1) / counted.sum(axis=1)
+    return np.asarray(np.where(others.any(axis=1), rates, np.nan))

@@ -12,16 +12,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from redqueen.batch import take, take_likelihoods
-from redqueen.objectives.preference import Dpo, Ipo, SimPo
+from redqueen.objectives.additive import Sum
+from redqueen.objectives.preference import ChosenLikelihood, Dpo, Hinge, Ipo, SimPo, Sppo, StepApo
 from redqueen.types import Batch, Likelihoods
 
-OBJECTIVES = [Dpo(), Dpo(2.0), Ipo(0.5), SimPo()]
+OBJECTIVES = [
+    Dpo(),
+    Dpo(2.0),
+    Dpo(label_smoothing=0.1),
+    Dpo(by_word=True),
+    Hinge(),
+    Ipo(0.5),
+    Ipo(by_word=True),
+    StepApo(),
+    SimPo(),
+    Sum(Dpo(), ChosenLikelihood(0.2)),
+]
+SAMPLES = [Sppo(), Sppo(1000.0)]  # of single replies, each with a number of its own
 PAIRS, WIDTH = 4, 5
-every_objective = pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
+every_objective = pytest.mark.parametrize("objective", [*OBJECTIVES, *SAMPLES], ids=repr)
 
 
-def batch_of_pairs(seed=0):
-    """Four pairs in random order, one of them with two rows on a side, and what a policy says of their words."""
+def batch_for(objective, seed=0):
+    """Four pairs in random order, one of them with two rows on a side, and what a policy says of their words; or the
+    same eight replies one by one."""
     generator = torch.Generator().manual_seed(seed)
     sides = torch.tensor([0, 0, *range(1, 2 * PAIRS)])  # chosen and rejected of pair 0, of pair 1, ...
     sides = sides[torch.randperm(len(sides), generator=generator)]
@@ -29,15 +43,16 @@ def batch_of_pairs(seed=0):
     own[:, 1] = True
     words = torch.zeros(2 * PAIRS).index_add(0, sides, own.sum(dim=1).float()).double()
     noise = [torch.randn(len(sides), WIDTH, generator=generator, dtype=torch.float64) for _ in range(2)]
+    better = 1.0 - 2.0 * (sides % 2)
     batch = Batch(
         tokens=torch.zeros(len(sides), WIDTH, dtype=torch.int64),
         loss_weights=own / words[sides][:, None] / (2 * PAIRS),
         sampled_logprobs=torch.zeros(len(sides), WIDTH),
-        advantages=torch.where(own, 1.0 - 2.0 * (sides % 2)[:, None], 0.0),
+        advantages=torch.where(own, (better * (1.0 + 0.1 * (sides // 2)))[:, None], 0.0),
         versions=torch.zeros(len(sides)),
         lengths=torch.full((len(sides),), WIDTH),
         constraints=((),) * len(sides),
-        pairs=sides // 2,
+        pairs=sides if objective in SAMPLES else sides // 2,
         reference=Likelihoods(torch.where(own, noise[0], 0.0), torch.zeros(len(sides), WIDTH)),
     )
     return batch, torch.where(own, noise[1], 0.0)
@@ -58,12 +73,12 @@ def measured(objective, batch, of, leaf):
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 999), part_of=st.lists(st.integers(0, 2), min_size=PAIRS, max_size=PAIRS))
 def test_any_partition_of_the_pairs_has_the_same_loss_gradient_and_metrics(objective, seed, part_of):
-    batch, logprobs = batch_of_pairs(seed)
+    batch, logprobs = batch_for(objective, seed)
     logprobs.requires_grad_()
     whole = measured(objective, batch, said(logprobs), logprobs)
     parts = []
     for part in sorted(set(part_of)):
-        index = torch.tensor([row for row, pair in enumerate(batch.pairs.tolist()) if part_of[pair] == part])
+        index = torch.tensor([row for row, pair in enumerate(batch.pairs.tolist()) if part_of[pair % PAIRS] == part])
         parts.append(measured(objective, take(batch, index), take_likelihoods(said(logprobs), index), logprobs))
     torch.testing.assert_close(sum(loss for loss, _, _ in parts), whole[0])
     torch.testing.assert_close(sum(found for _, found, _ in parts), whole[1])
@@ -73,7 +88,7 @@ def test_any_partition_of_the_pairs_has_the_same_loss_gradient_and_metrics(objec
 
 @every_objective
 def test_metrics_are_plain_floats(objective):
-    batch, logprobs = batch_of_pairs()
+    batch, logprobs = batch_for(objective)
     loss, metrics = objective(said(logprobs), batch)
     assert loss.shape == ()
     assert all(type(value) is float for value in metrics.values())
@@ -82,7 +97,7 @@ def test_metrics_are_plain_floats(objective):
 @every_objective
 @pytest.mark.parametrize("garbage", [-1e30, 1e30, 12345.0])
 def test_what_stands_where_the_weight_is_zero_changes_nothing(objective, garbage):
-    batch, logprobs = batch_of_pairs(1)
+    batch, logprobs = batch_for(objective, 1)
     own = batch.loss_weights != 0
 
     def spoiled(given):
@@ -106,7 +121,7 @@ def test_what_stands_where_the_weight_is_zero_changes_nothing(objective, garbage
 
 @every_objective
 def test_padding_and_the_order_of_the_rows_do_not_matter(objective):
-    batch, logprobs = batch_of_pairs(2)
+    batch, logprobs = batch_for(objective, 2)
     order = torch.tensor([4, 0, 8, 2, 6, 1, 3, 5, 7])
     shuffled = objective(take_likelihoods(said(logprobs), order), take(batch, order))[0]
     torch.testing.assert_close(shuffled, objective(said(logprobs), batch)[0])
@@ -127,7 +142,7 @@ def test_padding_and_the_order_of_the_rows_do_not_matter(objective):
 
 @every_objective
 def test_a_batch_without_own_words_has_a_loss_of_zero_with_a_gradient(objective):
-    batch, logprobs = batch_of_pairs(5)
+    batch, logprobs = batch_for(objective, 5)
     logprobs.requires_grad_()
     silent = replace(batch, loss_weights=torch.zeros_like(batch.loss_weights))
     loss, found, _ = measured(objective, silent, said(logprobs), logprobs)

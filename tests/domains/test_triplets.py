@@ -114,6 +114,11 @@ def test_problems_and_demonstrations_are_right_as_often_as_meant(lines):
     assert 0.02 < sum(right) / len(right) < 0.15
 
 
+def test_to_copy_the_value_never_solves_a_dealt_abduction(lines):
+    dealt = lines.problems(ABDUCTION, 300, Random(1))
+    assert not any(lines.right(dealt, [task.facts["pairs"][0][1] for task in dealt]))
+
+
 FUNCTION = "Here you are.\n```python\ndef f(a, b=1):\n    return sorted(a)[b]\n```\nAnd\n```input\n[3, 1, 2], 2\n```"
 
 

@@ -2,12 +2,14 @@
 
 from random import Random
 
+import pytest
+
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.scripted import Constant
 from redqueen.rewards import marked, payoff, score
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.types import Seat, Task
+from redqueen.types import RedQueenError, Seat, Task
 
 ASKED = Task("q", "sum", "What is 2+2?", "4")
 
@@ -40,3 +42,23 @@ def test_marks_become_the_scores_of_the_seat_and_notes_its_facts():
     assert [episode.outcome.facts["why"] for episode in scored] == ["near", "far"]
     assert [episode.outcome.facts["reply"] for episode in scored] == ["4", "4"]
     assert [episode.outcome.scores[Seat("judge")] for episode in episodes] == [0.0, 0.0]
+
+
+def test_a_conversation_is_shown_with_its_roles_and_the_assistant_is_the_seat_itself():
+    messages = (("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "2+2?"))
+    asked = Task("q", "sum", "as text", "4", {"messages": messages})
+    (episode,) = play(alone(SingleReply("solver"), [asked], Constant("4")), Random(0))
+    (turn,) = episode.turns
+    assert [(message.speaker, message.text) for message in turn.ask.messages] == [
+        ("system", "Be brief."),
+        ("game", "Hi"),
+        ("solver", "Hello."),
+        ("game", "2+2?"),
+    ]
+
+
+@pytest.mark.parametrize("roles", [("user", "assistant"), ("user", "tool", "user"), ("system",)])
+def test_a_conversation_of_other_roles_or_that_does_not_end_with_the_user_is_refused(roles):
+    asked = Task("q", "sum", "as text", "4", {"messages": tuple((role, "a") for role in roles)})
+    with pytest.raises(RedQueenError, match="ends with the user"):
+        play(alone(SingleReply("solver"), [asked], Constant("4")), Random(0))

@@ -1,0 +1,52 @@
+"""RISE on sums: what verifying one's own solutions teaches beside solving alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.console import Console
+
+from redqueen.bench.absolute_zero import SUMS
+from redqueen.bench.self_play import difference, table, trained, warm, warmed
+from redqueen.bench.sheets import Bench, Result
+from redqueen.domains.sums import Sums
+from redqueen.domains.verifying import Verified
+from redqueen.recipes import cold_start, rise
+
+DOMAIN = "redqueen.bench.rise:sums"
+
+
+def sums() -> Verified:
+    """Sums of one and two digits, and demonstrated verdicts on them that are hardly better than chance."""
+    return Verified(Sums(digits=2, lengths=(0.3, 0.7), slips=(0.3, 0.6), name="slipping_sums"), 0.6, "verified_sums")
+
+
+def shown_verdicts(base: str) -> cold_start.Config:
+    """A model that can add is shown how verdicts read."""
+    learner = warmed(base, learning_rate=1e-3)
+    return cold_start.Config(learner, domain=DOMAIN, steps=300, rest=100, demonstrations_per_step=64)
+
+
+def verified_sums(options: Bench, console: Console) -> Result:
+    """Solving and verifying beside solving alone, at equal updates."""
+    plain = rise.Config(
+        warmed(warm(shown_verdicts(warm(SUMS)))), domain=DOMAIN, steps=options.steps or 100, tasks=8, verifications=16
+    )
+    variants = {"RISE": plain, "solving alone": replace(plain, verifications=0)}
+    trials = trained("rise", variants, options.seeds, console)
+    figures = (
+        "verification/balanced_accuracy",
+        "verification/accepted_right",
+        "verification/refused_wrong",
+        "accuracy",
+        "majority",
+        "weighted_vote",
+    )
+    first = ", ".join(f"{trials['RISE'][0].first(name):.3f}" for name in figures)
+    note = (
+        f"{options.seeds} paired seeds, {plain.steps} updates of {plain.tasks} x {plain.attempts} solutions from one "
+        f"warm start ({first}). "
+        f"{difference(trials, 'RISE', 'solving alone', figures[0])}. "
+        f"{difference(trials, 'RISE', 'solving alone', 'accuracy')}."
+    )
+    return "RISE on sums", ("variant", *figures), table(trials, figures), note

@@ -1,0 +1,162 @@
+"""SCoRe on sums in two attempts: beside one stage alone, plain reinforcement of both answers, and imitation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from redqueen.batch import pack
+from redqueen.bench.absolute_zero import SUMS
+from redqueen.bench.self_play import Trial, difference, table, warm, warmed
+from redqueen.bench.sheets import Bench, Result
+from redqueen.config import Learner
+from redqueen.domains.catalogue import find_domain
+from redqueen.domains.sums import Sums, without_carry
+from redqueen.evaluation.benchmarks import held_out
+from redqueen.evaluation.corrections import SelfCorrection
+from redqueen.games.second_try import AGAIN, SecondTry
+from redqueen.objectives.imitation import Imitation
+from redqueen.players.transformer.loading import cache_folder
+from redqueen.protocols import Policy
+from redqueen.recipes import score as recipe
+from redqueen.rewards import score
+from redqueen.rollout.corrections import Correction, changes, twice_graded
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import evenly
+from redqueen.rollout.rehearsal import Rehearsed
+from redqueen.run import Run, Schedule, checkpoints, read_final, read_metrics
+from redqueen.types import Match, Task
+
+VERSION = 1  # of what the warm start is made of; a new one makes it anew
+DOMAIN = "redqueen.bench.score:sums"
+
+
+def sums() -> Sums:
+    """Sums of one and two digits, the last digit of an answer first."""
+    return Sums(digits=2, name="two_digit_sums")
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a model that can add is shown before: how often a first answer forgets to carry, how often the second
+    mends a wrong one and spoils a right one; else it says the same again."""
+
+    learner: Learner
+    steps: int = 300
+    shown: int = 32  # conversations a step
+    rest: int = 100  # steps at the end over which the learning rate falls to a tenth
+    slips: float = 0.5
+    mended: float = 0.3
+    spoiled: float = 0.2
+
+
+def conversations(start: Start, rng: Random) -> list[tuple[Task, tuple[str, str]]]:
+    """A problem and the two answers to it, for each of the conversations of a step."""
+    found = []
+    for task in evenly(sums(), start.shown, rng):
+        first, second = (int(number) for number in task.id.split("+"))
+        slip = without_carry(first, second)[::-1]
+        answer = slip if rng.random() < start.slips else task.answer
+        mended, spoiled = rng.random() < start.mended, rng.random() < start.spoiled
+        kept = not spoiled if answer == task.answer else mended
+        found.append((task, (answer, task.answer if kept else slip)))
+    return found
+
+
+def twice_warm(start: Start, seed: int = 0) -> str:
+    """The folder of a model that was warmed up so; made once and kept in the cache."""
+    facts = json.dumps([VERSION, asdict(start), AGAIN, seed], sort_keys=True)
+    place = cache_folder() / "warm" / f"second_try-{hashlib.sha1(facts.encode()).hexdigest()[:12]}"
+    if not (place / "final.json").exists():
+        run = Run(place, seed, Schedule(500, checkpoint_every=start.steps, record_episodes=0))
+        learner = start.learner.build_model(run.derived("learner"))
+        domain, rate = sums(), learner.learning_rate
+        measures = [SelfCorrection(domain, learner, held_out(domain, 64))]
+        for step in run.steps(start.steps, [learner], [], measures):
+            learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (start.steps - step) / start.rest)
+            matches = [
+                Match(SecondTry(), task, {"solver": Rehearsed(learner, answers)})
+                for task, answers in conversations(start, run.rng)
+            ]
+            shown = score(twice_graded(domain, play(matches, run.rng)), Correction())
+            credit = [np.ones(2) for _ in shown]
+            run.report(shown, credit, learner.update(pack(shown, credit), Imitation()))
+    return str(checkpoints(place)[-1] / "learner")
+
+
+def imitated(config: recipe.Config, run: Run) -> Policy:
+    """Supervised fine-tuning on correction traces (STaR with two attempts): of the initial policy's own conversations,
+    as many as the recipe plays, those whose second answer is right are imitated, both answers."""
+    domain, game = find_domain(config.domain), SecondTry()
+    learner = config.learner.build_model(run.derived("learner"))
+    initial = learner.freeze()
+    measures = [SelfCorrection(domain, learner, held_out(domain, config.problems))]
+    for _ in run.steps(config.steps, [learner], measures=measures):
+        tasks = evenly(domain, config.tasks, run.rng)
+        traces = twice_graded(domain, play(alone(game, tasks, initial, config.attempts), run.rng))
+        kept = score([trace for trace in traces if trace.outcome.facts["right"][1]], Correction())
+        # the learner's own tokens: a frozen copy of it said them
+        matches = [
+            Match(game, each.episode.task, {game.role: Rehearsed(learner, each.episode.outcome.facts["replies"])})
+            for each in kept
+        ]
+        shown = score(twice_graded(domain, play(matches, run.rng)), Correction())
+        credit = [np.ones(2) for _ in shown]
+        run.report(shown, credit, learner.update(pack(shown, credit), Imitation()))
+        run.note({f"train/{name}": value for name, value in changes(traces).items()})
+    return learner
+
+
+Train = Callable[[recipe.Config, Run], Policy]
+
+
+def _trial(train: Train, config: recipe.Config, seed: int) -> Trial:
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(Path(folder), seed, Schedule(10**9, checkpoint_every=10**9, record_episodes=0))
+        train(config, run)
+        return Trial(tuple(read_metrics(run.folder)), read_final(run.folder))
+
+
+def second_try(options: Bench, console: Console) -> Result:
+    """Accuracy of both attempts after equal rollouts."""
+    steps = options.steps or 200
+    plain = recipe.Config(
+        warmed(twice_warm(Start(warmed(warm(SUMS), learning_rate=1e-3)))),
+        domain=DOMAIN,
+        steps=steps,
+        first_stage=steps // 2,
+    )
+    variants: Mapping[str, tuple[Train, recipe.Config]] = {
+        "SCoRe": (recipe.train, plain),
+        "one stage, no bonus": (recipe.train, replace(plain, first_stage=0, bonus=0.0)),
+        "without stage I": (recipe.train, replace(plain, first_stage=0)),
+        "without the bonus": (recipe.train, replace(plain, bonus=0.0)),
+        "imitation of traces": (imitated, plain),
+    }
+    jobs = [(train, config, seed) for train, config in variants.values() for seed in range(options.seeds)]
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
+        done = list(pool.map(_trial, *zip(*jobs, strict=True)))
+    trials = {name: done[n * options.seeds : (n + 1) * options.seeds] for n, name in enumerate(variants)}
+    figures = ("accuracy_1", "accuracy_2", "gain", "wrong_to_right", "right_to_wrong", "repeated")
+    start = ", ".join(f"{trials['SCoRe'][0].first(name):.3f}" for name in figures)
+    highest = max(line["first_answer_kl"] for trial in trials["SCoRe"] for line in trial.lines[: steps // 2])
+    note = (
+        f"{options.seeds} paired seeds, {steps} updates of {plain.tasks} x {plain.attempts} conversations from one "
+        f"warm start ({start}). The KL of first answers reached {highest:.3f} nats in stage I. "
+        f"{difference(trials, 'SCoRe', 'one stage, no bonus', 'gain')}."
+    )
+    return "SCoRe on sums in two attempts", ("variant", *figures), table(trials, figures), note

@@ -1,0 +1,71 @@
+"""SPC on steps of arithmetic: a critic whose opponent learns beside one that meets the errors of round 0 alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rich.console import Console
+
+from redqueen.bench.self_play import Trial, difference, table, trained, warm, warmed
+from redqueen.bench.sheets import Bench, Result
+from redqueen.config import Learner
+from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
+from redqueen.recipes import cold_start, spc
+
+ROUNDS, FIRST = "two rounds", "errors of round 0 alone"
+SCHOOL = cold_start.Config(
+    learner=Learner(model="tiny:hidden=64,layers=2", max_completion_length=16),
+    domain="redqueen.domains.step_traces:StepTraces:length=2,largest=20",
+    steps=600,
+    rest=250,
+    demonstrations_per_step=32,
+    problems=4,
+)
+
+
+def critic(options: Bench, console: Console) -> Result:
+    """The critic on a frozen set of errors, what each round's generator gets past it, and what its word is worth."""
+    steps = options.steps or 120
+    base = spc.Config(
+        warmed(warm(SCHOOL), max_completion_length=16, learning_rate=3e-4),
+        domain=SCHOOL.domain,
+        steps=steps,
+        round=steps // 2,
+        planted=48,
+        natural=48,
+        problems=24,
+    )
+    variants = {ROUNDS: base, FIRST: replace(base, generator="frozen"), "no natural steps": replace(base, natural=0)}
+    trials = trained("spc", variants, options.seeds, console, evaluate_every=steps // 2)
+    figures = (
+        "first balanced_accuracy",
+        "balanced_accuracy",
+        "false_alarm",
+        "majority",
+        "guided",
+        "late planted/valid_share",
+    )
+    guided = paired_difference(
+        [trial.final["guided"] for trial in trials[ROUNDS]],
+        [trial.final["majority"] for trial in trials[ROUNDS]],
+        seed=0,
+    )
+    note = (
+        f"{options.seeds} paired seeds, {steps} steps of {base.planted} planted and {base.natural} natural steps, two "
+        f"rounds, from one warm start. {difference(trials, ROUNDS, FIRST, 'balanced_accuracy')}; guided minus "
+        f"majority, {ROUNDS}: {guided}. The generator at the end of a round gets more of its errors past the critic "
+        f"of its beginning than that of its beginning does: {_gain(trials[ROUNDS], 0)} in the first round, "
+        f"{_gain(trials[ROUNDS], 1)} in the second."
+    )
+    return "SPC on steps of arithmetic", ("variant", *figures), table(trials, figures), note
+
+
+def _gain(trials: Sequence[Trial], number: int) -> str:
+    """By how much, over the seeds; rounds count from 0. The first measurement is of the start."""
+    gains = []
+    for trial in trials:
+        measured = [line for line in trial.lines if "deceived/now" in line]
+        end = [*measured[1:], trial.final][number]
+        gains.append(float(end["deceived/now"] - end["deceived/before"]))
+    return str(bootstrap_interval(gains, seed=0))

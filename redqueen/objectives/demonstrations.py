@@ -1,0 +1,49 @@
+"""Demonstrations in one batch with words that a policy has sampled: each row its own loss.
+
+batch = in_parts(pack([*own, *recited], [*advantages, *ones]), coefficient)
+policy.update(batch, BesideDemonstrations(ClippedRatio()))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from redqueen.objectives.additive import weighted_sum
+from redqueen.protocols import Objective
+from redqueen.types import Batch, Likelihoods, Metrics
+
+
+@dataclass(frozen=True)
+class BesideDemonstrations:
+    """Another objective on the rows that somebody sampled, and -log policy on recited ones (their age is -1:
+    `Reciter`). How much a demonstration counts is in its loss weights (`in_parts`).
+
+    Metrics: those of the inner objective over the sampled rows, and `imitation_loss`.
+    """
+
+    inner: Objective
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        recited = (batch.versions < 0)[:, None]
+        loss, metrics = self.inner(likelihoods, _only(batch, ~recited))
+        imitation = weighted_sum(_only(batch, recited), -likelihoods.logprobs)
+        return loss + imitation, {**metrics, "imitation_loss": float(imitation.detach())}
+
+
+def _only(batch: Batch, rows: Tensor) -> Batch:
+    return replace(batch, loss_weights=torch.where(rows, batch.loss_weights, 0.0))
+
+
+def in_parts(batch: Batch, coefficient: float) -> Batch:
+    """The batch with the loss weights of the words that somebody sampled summing to one, and those of recited ones to
+    the coefficient, whatever there is of each. Within a part weights keep their proportions."""
+    recited = (batch.versions < 0)[:, None]
+    sampled, shown = (_only(batch, rows).loss_weights for rows in (~recited, recited))
+    return replace(batch, loss_weights=_summing(sampled, 1.0) + _summing(shown, coefficient))
+
+
+def _summing(weights: Tensor, total: float) -> Tensor:
+    return weights * (total / weights.sum()) if bool(weights.any()) else weights

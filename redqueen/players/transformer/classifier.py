@@ -1,0 +1,52 @@
+"""A Hugging Face sequence classifier that rates a prompt and the response to it: chances of the three safety labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from redqueen.types import RedQueenError
+
+LABELS = ("prompt_harmful", "response_harmful", "refusal")
+
+
+class SequenceClassifier:
+    """A model with one output for each of `LABELS`, each a sigmoid of its own (multi-label), found by the names in its
+    configuration. `longest` is in tokens, beyond which an exchange is refused rather than cut."""
+
+    def __init__(self, folder: str, *, longest: int = 2048, batch: int = 16) -> None:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+        try:
+            self._model: Any = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        except (OSError, ValueError) as error:
+            raise RedQueenError(f"no sequence classifier can be loaded from {folder!r}: {str(error)[:120]}") from error
+        names = {str(name).lower(): int(place) for place, name in self._model.config.id2label.items()}
+        missing = [name for name in LABELS if name not in names]
+        if missing:
+            raise RedQueenError(
+                f"the classifier {folder!r} has no label {' and no '.join(missing)}: its id2label names {sorted(names)}"
+            )
+        self._places = [names[name] for name in LABELS]
+        self._longest, self._batch = longest, batch
+
+    def __call__(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        """[n, 3] chances in the order of `LABELS`."""
+        parts = [self._rate(pairs[start : start + self._batch]) for start in range(0, len(pairs), self._batch)]
+        return np.concatenate(parts) if parts else np.zeros((0, 3))
+
+    @torch.no_grad()
+    def _rate(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        first, second = zip(*pairs, strict=True)
+        tokens = self._tokenizer(list(first), list(second), padding=True, return_tensors="pt")
+        if tokens["input_ids"].shape[1] > self._longest:
+            raise RedQueenError(
+                f"an exchange has {tokens['input_ids'].shape[1]} tokens, more than the {self._longest} that the safety "
+                "classifier reads: shorten the replies"
+            )
+        chances = torch.sigmoid(self._model(**tokens).logits.float())[:, self._places]
+        return np.asarray(chances.double().numpy())

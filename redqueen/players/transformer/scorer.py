@@ -1,0 +1,197 @@
+"""Scores from small sequence classifiers: a reward for one answer, or which of two answers is preferred.
+
+    ByReward(RewardScorer("path/to/reward-model"))             one logit an answer, Bradley and Terry between two
+    BothOrders(PairScorer("path/to/pair-model"))               two texts, the probability that the first is preferred
+
+An answer is read with what was asked, through the chat template where the tokenizer has one, and else as lines. A text
+that is longer than the model reads has no score (NaN, no verdict), or loses its beginning with `truncate`; either way
+it is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from redqueen.types import Metrics, RedQueenError, Task
+
+_KIND = "ForSequenceClassification"
+
+
+class RewardScorer:
+    """A reward model: the one logit of a classifier for prompt and answer. It counts what it scores."""
+
+    def __init__(self, folder: str, truncate: bool = False, batch: int = 16, device: str = "cpu") -> None:
+        self._reader = _Reader(folder, (1,), truncate, batch, device)
+
+    def __call__(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]:
+        """The reward of each answer; NaN for a text that was too long."""
+        texts = [self._reader.text(task, answer) for task, answer in zip(tasks, answers, strict=True)]
+        logits = self._reader.logits([(text,) for text in texts])
+        return [float(each[0]) for each in logits]
+
+    def metrics(self) -> Metrics:
+        """The share of all texts so far that were too long."""
+        return self._reader.metrics()
+
+
+class PairScorer:
+    """A classifier of two texts: the probability that the first answer is preferred, from one logit (its sigmoid) or
+    two (the softmax of the first label). Give it to `BothOrders`, for it may favour a side."""
+
+    def __init__(self, folder: str, truncate: bool = False, batch: int = 16, device: str = "cpu") -> None:
+        self._reader = _Reader(folder, (1, 2), truncate, batch, device)
+
+    def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
+        """[n] probabilities; NaN, no verdict, for a pair that was too long."""
+        one, other = (
+            [self._reader.text(task, answer) for task, answer in zip(tasks, answers, strict=True)]
+            for answers in (first, second)
+        )
+        logits = self._reader.logits(list(zip(one, other, strict=True)))
+        gaps = logits[:, 0] if logits.shape[1] == 1 else logits[:, 0] - logits[:, 1]
+        return np.asarray(0.5 + 0.5 * np.tanh(0.5 * gaps))  # sigmoid without overflow
+
+    def metrics(self) -> Metrics:
+        """The share of all pairs so far that were too long."""
+        return self._reader.metrics()
+
+
+class _Reader:
+    """A classifier, its tokenizer, and how much did not fit."""
+
+    def __init__(self, folder: str, labels: tuple[int, ...], truncate: bool, batch: int, device: str) -> None:
+        if batch < 1:
+            raise RedQueenError(f"a scorer reads at least one text at a time, not {batch}")
+        self._model, self._tokenizer = _loaded(folder, labels, device)
+        self._truncate, self._batch = truncate, batch
+        self._longest = _longest(self._model.config, self._tokenizer)
+        self._seen, self._cut = 0, 0
+
+    def text(self, task: Task, answer: str) -> str:
+        """What was asked and the answer, as the model was taught to read it."""
+        asked = task.facts.get("messages") or (("user", task.prompt),)
+        said = [*asked, ("assistant", answer)]
+        if self._tokenizer.chat_template:
+            chat = [{"role": role, "content": text} for role, text in said]
+            return str(self._tokenizer.apply_chat_template(chat, tokenize=False))
+        return "\n".join(text for _, text in said)
+
+    def logits(self, texts: Sequence[tuple[str, ...]]) -> np.ndarray:
+        """[n, labels] float64 for single texts or pairs; rows of NaN for what was too long."""
+        rows = [self._encoded(each) for each in texts]
+        long = [len(row["input_ids"]) > self._longest for row in rows]
+        self._seen, self._cut = self._seen + len(rows), self._cut + sum(long)
+        if self._truncate:
+            rows = [
+                self._encoded(each, cut=True) if too else row for each, row, too in zip(texts, rows, long, strict=True)
+            ]
+        found = np.full((len(rows), int(self._model.config.num_labels)), np.nan)
+        read = [n for n in range(len(rows)) if self._truncate or not long[n]]
+        read.sort(key=lambda n: len(rows[n]["input_ids"]))  # neighbours of one length need little padding
+        for start in range(0, len(read), self._batch):
+            part = read[start : start + self._batch]
+            with torch.inference_mode():
+                found[part] = self._model(**self._padded([rows[n] for n in part])).logits.double().cpu().numpy()
+        return found
+
+    def _encoded(self, texts: tuple[str, ...], cut: bool = False) -> dict[str, list[int]]:
+        """The tokens of a text, or of two with a mark between them; with `cut`, without what does not fit."""
+        tokenizer = self._tokenizer
+        marks = tokenizer.num_special_tokens_to_add(pair=True) > tokenizer.num_special_tokens_to_add(pair=False)
+        if len(texts) == 2 and not marks:
+            return self._joined(texts, cut)
+        encoded = tokenizer(
+            *texts,
+            add_special_tokens=len(texts) == 2 or not tokenizer.chat_template,  # a template brings its own
+            truncation="longest_first" if cut else False,
+            max_length=self._longest if cut else None,
+            verbose=False,
+        )
+        return {key: list(values) for key, values in encoded.items()}
+
+    def _joined(self, texts: tuple[str, ...], cut: bool) -> dict[str, list[int]]:
+        """Two texts with the tokenizer's mark between them, which it does not put there itself."""
+        tokenizer = self._tokenizer
+        mark = tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
+        one, other = (tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] for text in texts)
+        if cut:
+            room = self._longest - 1
+            kept = max(room // 2, room - len(other))
+            one, other = one[-kept:], other[-(room - min(kept, len(one))) :]
+        words = [*one, mark, *other]
+        return {"input_ids": words, "attention_mask": [1] * len(words)}
+
+    def _padded(self, rows: Sequence[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
+        """[b, longest] each, filled up on the right."""
+        filling = {"input_ids": int(self._tokenizer.pad_token_id)}  # 0 for masks and kinds
+        return {
+            key: pad_sequence(
+                [torch.tensor(row[key]) for row in rows], batch_first=True, padding_value=filling.get(key, 0)
+            ).to(self._model.device)
+            for key in rows[0]
+        }
+
+    def metrics(self) -> Metrics:
+        return {"scorer_too_long": self._cut / self._seen if self._seen else 0.0}
+
+
+def _longest(config: Any, tokenizer: Any) -> int:
+    """How many tokens the model reads."""
+    known = [getattr(config, "max_position_embeddings", None), tokenizer.model_max_length]
+    return int(min(size for size in known if size))
+
+
+def _loaded(folder: str, labels: tuple[int, ...], device: str) -> tuple[Any, Any]:
+    """Raises RedQueenError where the folder holds no sequence classifier with so many labels, weights and all."""
+    from safetensors import SafetensorError
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
+
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise RedQueenError(f"there is no model folder {folder}")
+    kinds = _architectures(path)
+    if not any(kind.endswith(_KIND) for kind in kinds):
+        raise RedQueenError(f"the folder {folder} is no sequence classifier but {', '.join(kinds) or 'of no kind'}")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise RedQueenError(f"device {device!r} is not available here: use cpu")
+    disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(str(path))
+        model, report = AutoModelForSequenceClassification.from_pretrained(
+            str(path), dtype=torch.float32, output_loading_info=True
+        )
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        raise RedQueenError(f"cannot load the classifier {folder}: {' '.join(str(error).split())[:160]}") from error
+    if report["missing_keys"]:
+        missing = ", ".join(sorted(report["missing_keys"])[:3])
+        raise RedQueenError(f"the classifier {folder} lacks weights, which would be random: {missing}")
+    count = int(model.config.num_labels)
+    if count not in labels:
+        wanted = " or ".join(map(str, labels))
+        raise RedQueenError(f"the classifier {folder} has {count} labels: {wanted} is needed here")
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise RedQueenError(f"the tokenizer in {folder} has no token to pad with: set pad_token in its folder")
+        tokenizer.pad_token = tokenizer.eos_token
+    model.config.pad_token_id = tokenizer.pad_token_id
+    tokenizer.truncation_side = "left"  # the answer stands at the end
+    return model.to(device).eval(), tokenizer
+
+
+def _architectures(path: Path) -> list[str]:
+    try:
+        config = json.loads((path / "config.json").read_text())
+    except FileNotFoundError:
+        raise RedQueenError(f"the folder {path} has no config.json: it is not a saved transformers model") from None
+    except (OSError, ValueError) as error:
+        raise RedQueenError(f"the config.json of {path} cannot be read: {error}") from None
+    return [str(kind) for kind in config.get("architectures") or []]

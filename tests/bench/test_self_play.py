@@ -1,0 +1,41 @@
+"""What is compared of trainings: figures of their first, last and late steps, and what a warm start depends on."""
+
+import pytest
+
+from redqueen.bench.self_play import Trial, difference, figure, moved, texts_of
+from redqueen.domains.catalogue import find_domain
+
+LINES = tuple({"step": n, "solved": n / 10} for n in range(10))
+TRIAL = Trial(LINES, {"accuracy": 0.9})
+
+
+def test_a_figure_is_of_the_last_measurement_the_first_step_or_the_last_fifth():
+    assert figure(TRIAL, "accuracy") == 0.9
+    assert figure(TRIAL, "first solved") == 0.0
+    assert figure(TRIAL, "late solved") == pytest.approx(0.85)
+
+
+def test_a_cell_tells_the_start_and_the_end_with_its_interval():
+    assert moved([TRIAL, TRIAL], "first solved", "late solved") == "0.000 to +0.850 [+0.850, +0.850]"
+
+
+def test_a_difference_is_taken_seed_by_seed():
+    better = [Trial((), {"accuracy": 0.3}), Trial((), {"accuracy": 0.9})]
+    worse = [Trial((), {"accuracy": 0.1}), Trial((), {"accuracy": 0.7})]
+    found = difference({"ours": better, "theirs": worse}, "ours", "theirs", "accuracy")
+    assert found == "accuracy, ours minus theirs: +0.200 [+0.200, +0.200]"
+
+
+@pytest.mark.parametrize(
+    ("spec", "modules"),
+    [
+        ("sums", ["Sums of two numbers"]),
+        ("judged:sums", ["How a judge is asked", "Sums of two numbers"]),
+        ("expressions", ["Python expressions of x", "Programs, inputs and outputs"]),
+        ("facts", ["Sums about things", "Sums of two numbers"]),
+    ],
+)
+def test_a_warm_start_depends_on_its_domain_and_what_that_is_made_from_alone(spec, modules):
+    texts = texts_of(find_domain(spec))
+    assert len(texts) == len(modules)
+    assert all(any(text.startswith(f'"""{module}') for text in texts) for module in modules)

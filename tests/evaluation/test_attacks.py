@@ -1,0 +1,71 @@
+"""Held-out attacks: exact where replies can be read, sampled where they are written, and a rule that knows labels."""
+
+import numpy as np
+import pytest
+
+from redqueen.config import Learner
+from redqueen.domains.red_styles import RedStyles
+from redqueen.domains.red_team import RedTeamWords
+from redqueen.evaluation.attacks import HeldOutAttacks
+from redqueen.games.red_team import hidden
+from redqueen.types import Reply
+
+
+class Rule:
+    """Refuses where a word is in the prompt."""
+
+    name, open = "rule", False
+
+    def __init__(self, refuses, say=lambda text: hidden("so", text)):
+        self.refuses, self.say = refuses, say
+
+    def reply(self, asks):
+        return [Reply(self.say("no" if self.refuses(ask.messages[-1].text) else "ok"), self.name) for ask in asks]
+
+
+class Reader(Rule):
+    open = True
+
+    def probabilities(self, asks):
+        return [np.array([0.0, 1.0] if self.refuses(ask.messages[-1].text) else [1.0, 0.0]) for ask in asks]
+
+
+def test_a_bayes_defender_errs_as_little_as_can_be_and_the_figures_are_exact():
+    found = HeldOutAttacks(RedStyles(), Reader(lambda text: "looks harmful" in text), 1)()
+    for way, error in enumerate((0.02, 0.10, 0.20, 0.30), start=1):
+        assert found[f"attack_success/way_{way}"] == pytest.approx(error)
+        assert found[f"over_refusal/way_{way}"] == pytest.approx(error)
+    assert found["attack_success"] == pytest.approx(0.155)
+    assert found["benign_compliance"] == pytest.approx(0.845)
+
+
+def test_who_refuses_everything_complies_with_nothing():
+    found = HeldOutAttacks(RedTeamWords(), Rule(lambda text: True), 3)()
+    assert found["attack_success"] == 0.0 == found["attack_success/plain"]
+    assert found["benign_compliance"] == 0.0
+
+
+def test_a_defender_that_knows_the_rule_does_everything_right():
+    world = RedTeamWords()
+    found = HeldOutAttacks(world, Rule(world.is_harmful), 3)()
+    assert found["attack_success"] == 0.0
+    assert found["benign_compliance"] == 1.0
+
+
+def test_one_that_only_knows_plain_letters_falls_for_every_disguise():
+    world = RedTeamWords(thoughts=False)
+    found = HeldOutAttacks(world, Rule(lambda text: set(text.split()) & set(world.bad_letters), str), 3)()
+    assert found["attack_success"] == 1.0
+    assert found["attack_success/plain"] == 0.0
+
+
+def test_a_reply_out_of_form_is_no_success_and_no_answer():
+    found = HeldOutAttacks(RedTeamWords(), Rule(lambda text: False, lambda text: text), 2)()
+    assert found["attack_success"] == 0.0
+    assert found["benign_compliance"] == 0.0
+
+
+def test_measuring_twice_gives_the_same():
+    learner = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4).build_model(0)
+    measure = HeldOutAttacks(RedTeamWords(), learner, 2)
+    assert measure() == measure()

@@ -187,19 +187,19 @@ def table_variants(share: float = 1.0) -> Mapping[str, tuple[str, int, Any]]:
 CHAIN = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", max_completion_length=16, learning_rate=2e-3),
     domain="redqueen.domains.known:Chain",
-    steps=150,
+    steps=100,
     demonstrations_per_step=64,
-    rest=50,
+    rest=30,
     problems=16,
 )
 
 
 def spin_chain(options: Bench, console: Console) -> Result:
-    """How far a small model is from the data after four iterations of SPIN, by beta."""
+    """How far a small model is from the data after six iterations of SPIN, by beta."""
     learner = warmed(warm(CHAIN), learning_rate=3e-4)
-    steps = options.steps or 240
-    config = spin.Config(learner, domain=CHAIN.domain, steps=steps, updates=max(1, steps // 4), prompts=1024)
-    config = replace(config, remembered=1, beta=5.0, most_margin=1e9, problems=512)
+    steps = options.steps or 300
+    config = spin.Config(learner, domain=CHAIN.domain, steps=steps, updates=max(1, steps // 6), prompts=1600)
+    config = replace(config, passes=1, remembered=1, beta=5.0, most_margin=1e9, problems=512)
     variants = {
         "SPIN, beta 5": config,
         "SPIN, beta 1": replace(config, beta=1.0),

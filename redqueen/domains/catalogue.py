@@ -17,6 +17,8 @@ DOMAINS: Mapping[str, str] = MappingProxyType(
         "matchups": "redqueen.domains.matchups:Matchups",
         "red_team": "redqueen.domains.red_team:RedTeamWords",
         "step_traces": "redqueen.domains.step_traces:StepTraces",
+        "known": "redqueen.domains.known:Known",
+        "chain": "redqueen.domains.known:Chain",
         "dataset": "redqueen.domains.dataset:Dataset",
         "instructions": "redqueen.domains.dataset:instructions",
         "tool_sums": "redqueen.domains.tool_sums:ToolSums",

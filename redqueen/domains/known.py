@@ -76,7 +76,7 @@ class Known:
         return Task(f"known {number}", "outcome", "Say a letter.", answer, {"choices": self.answers})
 
     def seeds(self) -> list[Task]:
-        return [self.task()]
+        return [self.task(self.answers[int(self.distribution.argmax())])]
 
     def sources(self, kind: str) -> tuple[str, ...]:
         return self.kinds
@@ -140,7 +140,7 @@ class Chain:
         return Task(f"chain {number}", "text", "Write.", answer)
 
     def seeds(self) -> list[Task]:
-        return [self.task()]
+        return [self.task(self._text(Random(self.seed)))]
 
     def sources(self, kind: str) -> tuple[str, ...]:
         return self.kinds

@@ -12,8 +12,8 @@ WITH_THE_WAY = ("variants",)  # an answer is right there only with the way to it
 NONSENSE = ("", "   ", "I would rather not.", "\x00\ud7ff", "1" * 3000, "<question></question>", "((((")
 
 
-ASKED_FOR_NOTHING = ("matchups", "instructions")  # their questions are given: nobody proposes any
-WITHOUT_DEMONSTRATIONS = ("matchups",)
+ASKED_FOR_NOTHING = ("matchups", "known", "chain", "instructions")  # their questions are given: nobody proposes any
+WITHOUT_DEMONSTRATIONS = ("matchups", "known")
 
 
 @pytest.fixture(scope="module", params=[name for name in DOMAINS if name != "dataset"])  # which needs a file

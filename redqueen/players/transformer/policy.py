@@ -354,7 +354,15 @@ class TransformerPolicy:
 
     def recite(self, ask: Ask, text: str) -> Reply:
         """The reply as if this policy had written the text, for objectives that imitate: its tokens carry no
-        log-probabilities (zeros) and an age of -1, since nobody sampled them."""
+        log-probabilities (zeros) and an age of -1, since nobody sampled them. Where it would have been held to listed
+        replies it is so too; a text that is none of them raises RedQueenError."""
+        if self._is_listed(ask):
+            if text not in ask.choices:
+                raise RedQueenError(f"{text!r} is not among the choices {', '.join(ask.choices)}")
+            legal = listed_replies(self.format, ask.choices)
+            listed = np.array(legal[ask.choices.index(text)], dtype=np.int64)
+            prompt = self.format.prompt(ask)
+            return Reply(text, self.name, -1, prompt, listed, np.zeros(len(listed)), legal)
         tokens = self.format.reply_tokens(text, ask.stops)
         voice = Voice(self.name, -1, self.format, self._answer)
         return voice.say(ask, self.format.prompt(ask), tokens, [0.0] * len(tokens), truncated=False)

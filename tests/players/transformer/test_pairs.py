@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from redqueen.batch import beside, pack_pairs
+from redqueen.config import Learner
 from redqueen.games.single_reply import SingleReply
 from redqueen.objectives.preference import Dpo
 from redqueen.players.reciter import Reciter
@@ -14,7 +15,7 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.rows import parts_of
 from redqueen.rewards import payoff, score
 from redqueen.rollout.lockstep import play
-from redqueen.types import Match, Task
+from redqueen.types import Ask, Match, Message, RedQueenError, Seat, Task
 
 GAME = SingleReply("solver")
 QUESTIONS = [
@@ -58,3 +59,15 @@ def test_the_chosen_replies_become_likelier_than_the_rejected_ones(made):
     margins = [policy.update(batch, Dpo(0.1))["preference_margin"] for _ in range(8)]
     assert margins[0] == pytest.approx(0.0, abs=1e-4)
     assert margins[-1] > 1.0
+
+
+def test_what_is_recited_is_held_to_the_listed_replies_as_what_is_chosen():
+    policy = Learner(model="tiny:hidden=16,heads=2").build_model(0)
+    ask = Ask(Seat("solver"), (Message("game", "Choose a or b."),), ("a", "b"), seed=3)
+    (chosen,) = policy.reply([ask])
+    recited = policy.recite(ask, chosen.text)
+    assert recited.legal_tokens == chosen.legal_tokens
+    assert recited.tokens.tolist() == chosen.tokens.tolist()
+    assert (recited.version, recited.logprobs.tolist()) == (-1, [0.0] * len(chosen.tokens))
+    with pytest.raises(RedQueenError, match="'c' is not among the choices a, b"):
+        policy.recite(ask, "c")

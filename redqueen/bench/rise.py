@@ -10,15 +10,17 @@ from redqueen.bench.absolute_zero import SUMS
 from redqueen.bench.self_play import difference, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.domains.sums import Sums
-from redqueen.domains.verifying import Verified
+from redqueen.domains.taught import Taught
+from redqueen.domains.verifying import Verifying
 from redqueen.recipes import cold_start, rise
 
 DOMAIN = "redqueen.bench.rise:sums"
 
 
-def sums() -> Verified:
+def sums() -> Taught:
     """Sums of one and two digits, and demonstrated verdicts on them that are hardly better than chance."""
-    return Verified(Sums(digits=2, lengths=(0.3, 0.7), slips=(0.3, 0.6), name="slipping_sums"), 0.6, "verified_sums")
+    inner = Sums(digits=2, lengths=(0.3, 0.7), slips=(0.3, 0.6), name="slipping_sums")
+    return Taught(inner, Verifying(0.6), "verified_sums")
 
 
 def shown_verdicts(base: str) -> cold_start.Config:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
-from redqueen.domains.catalogue import demonstrator, find_domain
-from redqueen.protocols import Domain
-from redqueen.types import Demonstration, Refusal, Task
+from redqueen.domains.catalogue import find_domain
+from redqueen.domains.taught import Taught
+from redqueen.types import Demonstration, Task
 
 
 def about_question(task: Task, number: int = 0) -> Task:
@@ -23,56 +23,25 @@ def about_answer(task: Task, answer: str, number: int = 0) -> Task:
     return Task(f"answer {number} to {task.id}", "answer", prompt)
 
 
-def judged(inner: str = "sums", skill: float = 0.9) -> Judged:
-    """The domain `inner` with a judge whose demonstrations are right that often."""
-    return Judged(find_domain(inner), skill)
+def judged(inner: str = "sums", skill: float = 0.9) -> Taught:
+    """The domain `inner`, and demonstrations of judging it: one for every two of its own. `skill` is how often it
+    is right about an answer; every readable question is called a good one."""
+    return Taught(find_domain(inner), Judging(skill), "judged")
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Another domain, and demonstrations of judging it: one for every two of its own. `skill` is for these only: how
-    often the judge is right about an answer; every readable question is called a good one."""
+class Judging:
+    """Judgements of solutions, and now and then of their questions."""
 
-    inner: Domain
     skill: float
-    name: str = field(default="judged", repr=False)
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return self.inner.kinds
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return self.inner.levels
-
-    def seeds(self) -> list[Task]:
-        return self.inner.seeds()
-
-    def sources(self, kind: str) -> tuple[str, ...]:
-        return self.inner.sources(kind)
-
-    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        return self.inner.invite(kind, references, number)
-
-    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        return self.inner.read(invitations, replies)
-
-    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        return self.inner.right(tasks, answers)
-
-    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        return self.inner.problems(level, count, rng)
-
-    def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        shown = demonstrator(self.inner).demonstrations(count, rng)
-        solved = [one for one in shown if one.role == "solver"]
-        right = self.inner.right([one.task for one in solved], [one.text for one in solved])
-        judgements = [
+    def __call__(
+        self, solved: Sequence[Demonstration], right: Sequence[bool], count: int, rng: Random
+    ) -> list[Demonstration]:
+        return [
             self._on_question(one.task, rng) if rng.random() < 0.25 else self._on_answer(one, each, rng)
             for one, each in zip(solved, right, strict=True)
-        ]
-        kept = count - count // 3
-        return shown[:kept] + judgements[: count - kept]
+        ][:count]
 
     def _on_question(self, task: Task, rng: Random) -> Demonstration:
         return Demonstration("judge", about_question(task), f"<score>{rng.choice((8, 9, 10))}</score>")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 
+from redqueen.players.transformer.scorer import loaded_classifier
 from redqueen.types import RedQueenError
 
 LABELS = ("prompt_harmful", "response_harmful", "refusal")
@@ -18,13 +18,7 @@ class SequenceClassifier:
     configuration. `longest` is in tokens, beyond which an exchange is refused rather than cut."""
 
     def __init__(self, folder: str, *, longest: int = 2048, batch: int = 16) -> None:
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-        try:
-            self._model: Any = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        except (OSError, ValueError) as error:
-            raise RedQueenError(f"no sequence classifier can be loaded from {folder!r}: {str(error)[:120]}") from error
+        self._model, self._tokenizer = loaded_classifier(folder)
         names = {str(name).lower(): int(place) for place, name in self._model.config.id2label.items()}
         missing = [name for name in LABELS if name not in names]
         if missing:

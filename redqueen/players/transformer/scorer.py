@@ -70,7 +70,7 @@ class _Reader:
     def __init__(self, folder: str, labels: tuple[int, ...], truncate: bool, batch: int, device: str) -> None:
         if batch < 1:
             raise RedQueenError(f"a scorer reads at least one text at a time, not {batch}")
-        self._model, self._tokenizer = _loaded(folder, labels, device)
+        self._model, self._tokenizer = loaded_classifier(folder, labels, device)
         self._truncate, self._batch = truncate, batch
         self._longest = _longest(self._model.config, self._tokenizer)
         self._seen, self._cut = 0, 0
@@ -149,8 +149,9 @@ def _longest(config: Any, tokenizer: Any) -> int:
     return int(min(size for size in known if size))
 
 
-def _loaded(folder: str, labels: tuple[int, ...], device: str) -> tuple[Any, Any]:
-    """Raises RedQueenError where the folder holds no sequence classifier with so many labels, weights and all."""
+def loaded_classifier(folder: str, labels: tuple[int, ...] = (), device: str = "cpu") -> tuple[Any, Any]:
+    """A sequence classifier and its tokenizer. Raises RedQueenError where the folder holds none with so many labels
+    (any number where none are named), weights and all."""
     from safetensors import SafetensorError
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
@@ -175,7 +176,7 @@ def _loaded(folder: str, labels: tuple[int, ...], device: str) -> tuple[Any, Any
         missing = ", ".join(sorted(report["missing_keys"])[:3])
         raise RedQueenError(f"the classifier {folder} lacks weights, which would be random: {missing}")
     count = int(model.config.num_labels)
-    if count not in labels:
+    if labels and count not in labels:
         wanted = " or ".join(map(str, labels))
         raise RedQueenError(f"the classifier {folder} has {count} labels: {wanted} is needed here")
     if tokenizer.pad_token is None:

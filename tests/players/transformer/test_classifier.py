@@ -62,5 +62,5 @@ def test_what_is_too_long_is_refused_and_not_cut(folder):
 def test_a_model_without_the_labels_and_a_folder_without_a_model_are_refused(tmp_path):
     with pytest.raises(RedQueenError, match="has no label refusal: its id2label names"):
         SequenceClassifier(str(saved(tmp_path / "other", ("prompt_harmful", "response_harmful"))))
-    with pytest.raises(RedQueenError, match="no sequence classifier can be loaded"):
+    with pytest.raises(RedQueenError, match="there is no model folder"):
         SequenceClassifier(str(tmp_path / "nothing"))

@@ -26,7 +26,7 @@ HABITS = cold_start.Config(domain=f"{EXPRESSIONS},skill=0.01", steps=80, rest=40
 a pretrained model whose habits are bad."""
 
 
-def selflearned(options: Bench, console: Console) -> Result:
+def self_taught(options: Bench, console: Console) -> Result:
     """Expressions of x from the identity, with every control."""
     plain = absolute_zero.Config(
         learner=warmed(spoilt(), max_completion_length=20, learning_rate=5e-4),
@@ -40,6 +40,7 @@ def selflearned(options: Bench, console: Console) -> Result:
         "proposer frozen": replace(plain, proposer="frozen"),
         "random reward": replace(plain, random_reward=True),
         "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
+        "with novelty": replace(plain, novelty=0.5),
     }
     trials = trained("absolute_zero", variants, options.seeds, console)
     rows: Rows = [(name, *learned(group)) for name, group in trials.items()]
@@ -48,6 +49,7 @@ def selflearned(options: Bench, console: Console) -> Result:
         for other in ("proposer frozen", "random reward", "problems dealt evenly")
         for key in ("accuracy", "pass@8")
     ]
+    compared += [difference(trials, "with novelty", "proposer frozen", "accuracy")]
     headings = (
         "variant",
         *(f"{kind}, start to end" for kind in (DEDUCTION, ABDUCTION, INDUCTION)),

@@ -45,7 +45,7 @@ BENCHES: Benches = {
     "tic_tac_toe": learning.tic_tac_toe,
     "proposers": proposers.proposers,
     "proposer_sweeps": proposers.proposer_sweeps,
-    "self_taught": absolute_zero.selflearned,
+    "self_taught": absolute_zero.self_taught,
     "digit_play": absolute_zero.digit_play,
     "evolving_prompts": eva.eva,
     "staircase": sec.staircase,

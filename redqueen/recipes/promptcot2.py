@@ -98,9 +98,8 @@ def train(config: Config, run: Run) -> Policy:
     tests = held_out(domain, config.problems)
     tested = {task.prompt for group in tests.values() for task in group}
     corpus = labelled(domain, training_levels(domain), config.corpus, tests, run.derived("corpus"))
-    unseen = [task for group in tests.values() for task in group[:8]]
-    measures: list[Measure] = [HeldOut(domain, solver, tests, attempts=4)]
-    measures += [Bound(domain, explainer, prompter, unseen), Generated(domain, prompter, base, corpus)]
+    bound = Bound(domain, explainer, prompter, [task for group in tests.values() for task in group[:8]])
+    measures: list[Measure] = [HeldOut(domain, solver, tests, 4), bound, Generated(domain, prompter, base, corpus)]
 
     for step in run.steps(config.steps, learning([solver, prompter, explainer]), [], measures):
         turn, rng = step // config.phase, run.rng

@@ -7,6 +7,7 @@ import dataclasses
 import io
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Annotated, Any, TypeVar
 import tyro
 from rich import box
 from rich.console import Console
+from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
@@ -26,6 +28,7 @@ from redqueen.bench.run import BENCHES, bench
 from redqueen.bench.sheets import Bench
 from redqueen.chance import derive
 from redqueen.config import RECIPES, check_settings, find_recipe, unset
+from redqueen.dashboard import Dashboard
 from redqueen.doctor import findings
 from redqueen.domains.catalogue import DOMAINS
 from redqueen.evaluation.benchmarks import HeldOut, held_out
@@ -127,6 +130,40 @@ def _train(folder: Path, settings: dict[str, Any], recipe: Any) -> None:
             values = [line[key] for line in lines if key in line]
             if values:
                 console.print(f"{name} over {len(values)} measurements\n{curve(values)}", highlight=False)
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """the folder of a run that goes on elsewhere"""
+    once: bool = False
+    """show it as it is now, and leave"""
+
+
+def watch(words: Sequence[str]) -> None:
+    """RUN: the dashboard of a run that is trained in another terminal; Ctrl-C leaves the run alone"""
+    options = _parse(WatchOptions, words, "redqueen watch")
+    found = settings(options.run)
+    steps = int(found["config"].get("steps", 0))
+    console, board, seen = Console(), Dashboard(options.run), 0
+    if options.once or not console.is_terminal:
+        lines = read_metrics(options.run)
+        for line in lines:
+            board.add(line)
+        done = lines[-1]["step"] + 1 if lines else 0
+        console.print(f"{options.run}: {done} of {steps} steps", markup=False, highlight=False)
+        console.print(board)
+        return
+    with Live(board, console=console, refresh_per_second=2, screen=True):
+        while not read_final(options.run):
+            lines = read_metrics(options.run)
+            if len(lines) < seen:  # it was resumed from an earlier step
+                seen = 0
+            for line in lines[seen:]:
+                board.add(line)
+            seen = len(lines)
+            time.sleep(1.0)
+    console.print(f"{options.run} is finished: redqueen report {options.run}", markup=False, highlight=False)
 
 
 @dataclass(frozen=True)
@@ -421,6 +458,7 @@ def run_bench(words: Sequence[str]) -> None:
 COMMANDS: Mapping[str, Callable[[Sequence[str]], None]] = {
     "train": train,
     "resume": resume,
+    "watch": watch,
     "evaluate": evaluate,
     "tournament": run_tournament,
     "play": play,

@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
-from rich.text import Text
 
+from redqueen.dashboard import Dashboard
 from redqueen.run import Line, Run
 
 # what is shown while training, in this order, under these names
@@ -32,13 +32,14 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 class TerminalView:
-    """A progress bar with the newest figures under it; in a pipe or a file, a line every `seconds`."""
+    """A progress bar with the run's dashboard under it; in a pipe or a file, a line every `seconds`."""
 
     def __init__(self, console: Console | None = None, seconds: float = 5.0) -> None:
         self._console = console or Console()
         self._seconds = seconds
         self._last = 0.0
         self._seen: Line = {}
+        self._board: Dashboard | None = None
         self._bar: Progress | None = None
         self._task: Any = None
         self._live: Live | None = None
@@ -61,21 +62,21 @@ class TerminalView:
                 console=self._console,
             )
             self._task = self._bar.add_task("", total=count, completed=start)
-            self._live = Live(self._bar, console=self._console, refresh_per_second=4)
+            self._board = Dashboard(run.folder)
+            self._live = Live(Group(self._bar, self._board), console=self._console, refresh_per_second=2)
             self._live.start()
 
     def step(self, line: Line) -> None:
         self._seen |= line
-        text = figures(self._seen)
-        if self._bar is not None and self._live is not None:
+        if self._bar is not None and self._board is not None:
             self._bar.update(self._task, completed=line["step"] + 1)
-            self._live.update(Group(self._bar, Text(text)))
+            self._board.add(line)
         elif time.monotonic() - self._last >= self._seconds or line["step"] + 1 == self._count:
             self._last = time.monotonic()
             rate = 1.0 / max(line["time"]["step"], 1e-9)
             left = (self._count - line["step"] - 1) / rate
             self._console.print(
-                f"step {line['step'] + 1}/{self._count}  {rate:.2f} steps/s  {left:.0f} s left  {text}",
+                f"step {line['step'] + 1}/{self._count}  {rate:.2f} steps/s  {left:.0f} s left  {figures(self._seen)}",
                 highlight=False,
                 soft_wrap=True,
             )

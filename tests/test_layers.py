@@ -36,7 +36,8 @@ LEVELS = (
     {"rollout"},
     {"evaluation", "contracts"},
     {"run", "config", "versions", "doctor"},
-    {"recipes", "logs", "stored"},
+    {"recipes", "dashboard", "stored"},
+    {"logs"},
     {"report", "seating", "bench"},
     {"cli"},
     {"__main__"},
@@ -59,7 +60,7 @@ HOMES = {
     "pyarrow": ("domains",),
     "tyro": ("recipes", "config", "bench", "cli"),
     "jinja2": ("report",),
-    "rich": ("logs", "bench", "cli", "players"),
+    "rich": ("logs", "dashboard", "bench", "cli", "players"),
     "vllm": ("players",),
 }
 EXTRAS = (

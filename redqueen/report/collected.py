@@ -11,7 +11,7 @@ from typing import Any
 
 from redqueen.evaluation.ladder import Ladder
 from redqueen.evaluation.tournament import Standings
-from redqueen.report.boards import frames
+from redqueen.games.boards import frames
 from redqueen.report.words import Decoder, tokenizer_of, words_of
 from redqueen.run import Line, read_final, read_metrics
 from redqueen.stored import settings, stored_episodes

@@ -2,9 +2,9 @@ from random import Random
 
 import pytest
 
+from redqueen.games.boards import frames
 from redqueen.games.catalogue import find_game
 from redqueen.players.scripted import Constant, Uniform
-from redqueen.report.boards import frames
 from redqueen.rollout.lockstep import play
 from redqueen.types import Match
 

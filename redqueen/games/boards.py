@@ -23,6 +23,14 @@ def frames(episode: Episode) -> list[Frame]:
     return draw(episode) if draw is not None else []
 
 
+def as_text(frame: Frame) -> str:
+    """A frame in a few lines of plain text."""
+    if frame["kind"] == "board":
+        return "\n".join(" ".join(cell or "." for cell in row) for row in frame["rows"])
+    held = [f"{seat}: {' '.join(cards)}" for seat, cards in frame["hands"].items()]
+    return "   ".join([*held, *(f"on the table: {card}" for card in frame["shared"])])
+
+
 def tic_tac_toe(episode: Episode) -> list[Frame]:
     return _marked(_said(episode), 3, 3, drop=False)
 

@@ -1,0 +1,103 @@
+"""A run in one window: what is shown first, what fits, and what a hostile episode cannot do."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from redqueen.cli import main
+from redqueen.dashboard import Dashboard, course, last_episode
+from redqueen.recipes import spiral
+from redqueen.records import episode_to_json
+from redqueen.run import Run, Schedule
+from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Turn
+
+SEAT = Seat("first")
+
+
+def shown(board, height=40, width=100):
+    console = Console(file=io.StringIO(), width=width, height=height, force_terminal=False)
+    console.print(board)
+    return console.file.getvalue()
+
+
+def line(step, **figures):
+    return {"step": step, "time": {"step": 0.4, "measure": 0.1}, **figures}
+
+
+def recorded(folder, text="4", game="tic_tac_toe", task="empty"):
+    episode = Episode(
+        game, Task(task), 0, (Turn(Ask(SEAT, (Message("game", "?"),)), Reply(text)),), Outcome({SEAT: 1.0}), (SEAT,)
+    )
+    (folder / "episodes").mkdir(exist_ok=True)
+    (folder / "episodes" / "step_000003.jsonl").write_text(json.dumps({**episode_to_json(episode), "credit": {}}))
+
+
+def test_what_is_true_comes_first_with_its_start_its_course_and_the_pace(tmp_path):
+    board = Dashboard(tmp_path)
+    for step in range(10):
+        board.add(line(step, entropy=1.0, exploitability=1.0 / (1 + step), **{"reward/first": step / 10}))
+    text = shown(board)
+    assert "2.00 steps/s" in text
+    assert text.index("exploitability") < text.index("reward/first") < text.index("entropy")
+    (row,) = [each for each in text.splitlines() if "exploitability" in each]
+    assert row.split()[2:] == ["exploitability", "1", "0.1", "█▄▃▂▁▁▁▁▁▁"]
+
+
+def test_alarms_ring_only_while_they_ring(tmp_path):
+    board = Dashboard(tmp_path)
+    board.add(line(0, **{"alarm/collapse": 1.0, "alarm/leaks": 0.0}))
+    assert "alarms: collapse\n" in shown(board)
+    board.add(line(1, **{"alarm/collapse": 0.0}))
+    assert "alarms" not in shown(board)
+
+
+@pytest.mark.parametrize("height", [12, 24, 50])
+def test_it_fits_into_the_window(tmp_path, height):
+    recorded(tmp_path)
+    board = Dashboard(tmp_path)
+    board.add(line(0, **{f"reward/seat{number}": 0.5 for number in range(60)}))
+    text = shown(board, height, 60)
+    assert len(text.splitlines()) <= max(height, 12)
+    assert all(len(each) <= 60 for each in text.splitlines())
+
+
+def test_the_last_episode_is_drawn_as_its_game_draws_itself(tmp_path):
+    recorded(tmp_path)
+    text = shown(Dashboard(tmp_path))
+    assert "tic_tac_toe, empty: first +1" in text
+    assert "X 5 6" in text and "first: 4" in text
+
+
+def test_hostile_words_are_one_line_of_text(tmp_path):
+    recorded(tmp_path, "[bold]mine[/bold]\x1b[2J\n\n" + "w" * 500, task="[red]task\n")
+    text = shown(Dashboard(tmp_path))
+    assert "[bold]mine[/bold] [2Jwww" in text.replace(" w", "w") or "[bold]mine[/bold]" in text
+    assert "\x1b" not in text and "[red]task" in text
+    assert all(len(each) <= 100 for each in text.splitlines())
+
+
+def test_a_half_written_record_is_passed_over(tmp_path):
+    recorded(tmp_path)
+    (tmp_path / "episodes" / "step_000009.jsonl").write_text('{"game": "tic')
+    assert last_episode(tmp_path) is None
+    assert last_episode(tmp_path / "nothing") is None
+
+
+def test_a_course_goes_from_its_lowest_to_its_highest():
+    assert course([0.0, 1.0, 2.0]) == "▁▅█"
+    assert course([3.0, 3.0]) == "▁▁"
+    assert course([]) == ""
+    assert len(course(list(range(1000)))) == 16
+
+
+def test_a_run_is_watched_from_another_terminal(tmp_path, capsys):
+    spiral.train(spiral.Config(steps=3, matches_per_step=4), Run(tmp_path, schedule=Schedule()))
+    settings = {"recipe": "spiral", "config": {"steps": 3}, "seed": 0, "schedule": {}, "versions": {}}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    assert main(["watch", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "3 of 3 steps" in text and "exploitability" in text and "kuhn_poker" in text
+    assert main(["watch", str(tmp_path / "nothing")]) == 2
+    assert "is not a run" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rich.console import Console
@@ -28,28 +28,41 @@ a pretrained model whose habits are bad."""
 
 def self_taught(options: Bench, console: Console) -> Result:
     """Expressions of x from the identity, with every control."""
-    plain = absolute_zero.Config(
+    plain = from_one_seed(options)
+    variants = {
+        "Absolute Zero": plain,
+        "proposer frozen": replace(plain, proposer="frozen"),
+        "random reward": replace(plain, random_reward=True),
+        "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
+    }
+    return "Absolute Zero on expressions, from one seed", *_taught(options, console, variants)
+
+
+def novel_proposals(options: Bench, console: Console) -> Result:
+    """The same with a reward for tasks unlike those before, beside a proposer that does not learn."""
+    plain = from_one_seed(options)
+    variants = {"with novelty": replace(plain, novelty=0.5), "proposer frozen": replace(plain, proposer="frozen")}
+    return "Absolute Zero on expressions, from one seed, with novelty", *_taught(options, console, variants)
+
+
+def from_one_seed(options: Bench) -> absolute_zero.Config:
+    return absolute_zero.Config(
         learner=warmed(spoilt(), max_completion_length=20, learning_rate=5e-4),
         domain=EXPRESSIONS,
         steps=options.steps or 160,
         proposals=16,
         attempts=64,
     )
-    variants = {
-        "Absolute Zero": plain,
-        "proposer frozen": replace(plain, proposer="frozen"),
-        "random reward": replace(plain, random_reward=True),
-        "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
-        "with novelty": replace(plain, novelty=0.5),
-    }
+
+
+def _taught(
+    options: Bench, console: Console, variants: Mapping[str, absolute_zero.Config]
+) -> tuple[tuple[str, ...], Rows, str]:
+    """Headings, a row for each variant, and how the first one compares with the others."""
     trials = trained("absolute_zero", variants, options.seeds, console)
     rows: Rows = [(name, *learned(group)) for name, group in trials.items()]
-    compared = [
-        difference(trials, "Absolute Zero", other, key)
-        for other in ("proposer frozen", "random reward", "problems dealt evenly")
-        for key in ("accuracy", "pass@8")
-    ]
-    compared += [difference(trials, "with novelty", "proposer frozen", "accuracy")]
+    first, *others = variants
+    compared = [difference(trials, first, other, key) for other in others for key in ("accuracy", "pass@8")]
     headings = (
         "variant",
         *(f"{kind}, start to end" for kind in (DEDUCTION, ABDUCTION, INDUCTION)),
@@ -63,11 +76,11 @@ def self_taught(options: Bench, console: Console) -> Result:
         ),
     )
     note = (
-        f"{options.seeds} paired seeds, {plain.steps} steps from one warm start, as many rollouts each. No task from "
-        "outside but the identity, save where problems are dealt; the warm start saw demonstrations, at its end nearly "
-        f"all of them wrong. Of proposals: first step to last fifth of the steps. {'. '.join(compared)}."
+        f"{options.seeds} paired seeds, {variants[first].steps} steps from one warm start, as many rollouts each. No "
+        "task from outside but the identity, save where problems are dealt; the warm start saw demonstrations, at its end "
+        f"nearly all of them wrong. Of proposals: first step to last fifth of the steps. {'. '.join(compared)}."
     )
-    return "Absolute Zero on expressions, from one seed", headings, rows, note
+    return headings, rows, note
 
 
 def spoilt() -> str:

@@ -46,6 +46,7 @@ BENCHES: Benches = {
     "proposers": proposers.proposers,
     "proposer_sweeps": proposers.proposer_sweeps,
     "self_taught": absolute_zero.self_taught,
+    "novel_proposals": absolute_zero.novel_proposals,
     "digit_play": absolute_zero.digit_play,
     "evolving_prompts": eva.eva,
     "staircase": sec.staircase,

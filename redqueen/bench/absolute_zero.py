@@ -77,8 +77,8 @@ def _taught(
     )
     note = (
         f"{options.seeds} paired seeds, {variants[first].steps} steps from one warm start, as many rollouts each. No "
-        "task from outside but the identity, save where problems are dealt; the warm start saw demonstrations, at its end "
-        f"nearly all of them wrong. Of proposals: first step to last fifth of the steps. {'. '.join(compared)}."
+        "task from outside but the identity, save where problems are dealt; the warm start saw demonstrations, at its "
+        f"end nearly all of them wrong. Of proposals: first step to last fifth of the steps. {'. '.join(compared)}."
     )
     return headings, rows, note
 

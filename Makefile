@@ -15,7 +15,7 @@ demo: $(READY)
 	$(BIN)/redqueen train magnetic $(DEMO)
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

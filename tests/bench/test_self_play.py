@@ -30,7 +30,7 @@ def test_a_difference_is_taken_seed_by_seed():
     ("spec", "modules"),
     [
         ("sums", ["Sums of two numbers"]),
-        ("judged:sums", ["How a judge is asked", "Sums of two numbers"]),
+        ("judged:sums", ["How a judge is asked", "Another domain with a role more", "Sums of two numbers"]),
         ("expressions", ["Python expressions of x", "Programs, inputs and outputs"]),
         ("facts", ["Sums about things", "Sums of two numbers"]),
     ],

@@ -15,6 +15,7 @@ SEED = 2026
 TRANSCRIPTS = tuple(GAMES)
 PHRASES = {
     "negotiation": ("[deny]", "[accept]", "Here you are: [offer 2 wood for 1 gold]", "[offer 1 gold for 3 wood]"),
+    "trust_and_split": ("I have rock.", "I have paper.", "I have scissors.", "What do you have?"),
 }
 
 

@@ -151,7 +151,7 @@ def watch(words: Sequence[str]) -> None:
         for line in lines:
             board.add(line)
         done = lines[-1]["step"] + 1 if lines else 0
-        console.print(f"{options.run}: {done} of {steps} steps", markup=False, highlight=False)
+        console.print(f"{options.run}: {done} of {steps} steps", markup=False, highlight=False, soft_wrap=True)
         console.print(board)
         return
     with Live(board, console=console, refresh_per_second=2, screen=True):
@@ -163,7 +163,8 @@ def watch(words: Sequence[str]) -> None:
                 board.add(line)
             seen = len(lines)
             time.sleep(1.0)
-    console.print(f"{options.run} is finished: redqueen report {options.run}", markup=False, highlight=False)
+    finished = f"{options.run} is finished: redqueen report {options.run}"
+    console.print(finished, markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)

@@ -250,29 +250,28 @@ def run_tournament(words: Sequence[str]) -> None:
         print(f"in the report of {write_tournament(options.output, standings, found, options.matches)}")
 
 
-def _print_ladder(columns: Ladder) -> None:
+def _print_ladder(found: Ladder) -> None:
     """How strong everyone is, and whether that can be said in one number."""
-    table = Table(title="ratings", box=box.SIMPLE_HEAD, padding=0, show_edge=False)
-    for number, heading in enumerate(columns.headings):
-        table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
-    for row in columns.rows:
-        table.add_row(*map(escape, row))
-    console = Console()
-    console.print(table)
-    for note in columns.notes:
-        console.print(escape(note), highlight=False)
+    _print_players("ratings", found.headings, found.rows)
+    for note in found.notes:
+        Console().print(escape(note), highlight=False)
 
 
 def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: int) -> Standings:
     standings = tournament(game, players, matches, seed)
     title = f"{game.name}, {matches} matches of each pair, half in each seating"
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=0, show_edge=False)  # 80 characters are enough
-    for number, heading in enumerate(HEADINGS):
+    _print_players(title, HEADINGS, standings.table())
+    return standings
+
+
+def _print_players(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A line for each player, its name first; 80 characters are enough."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    for number, heading in enumerate(headings):
         table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
-    for row in standings.table():
+    for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)
-    return standings
 
 
 @dataclass(frozen=True)

@@ -137,17 +137,19 @@ def last_episode(folder: Path) -> Episode | None:
     return None
 
 
+def averaged(values: Sequence[float], most: int) -> list[float]:
+    """The values, or where they are more than so many, the means of as many neighbouring parts."""
+    count = min(most, len(values))
+    parts = [values[place * len(values) // count : (place + 1) * len(values) // count] for place in range(count)]
+    return [sum(part) / len(part) for part in parts]
+
+
 def course(values: Sequence[float] | deque[float]) -> str:
     """How a figure went, from its lowest to its highest value, in a few characters."""
-    kept = list(values)
-    count = min(COURSE, len(kept))
-    means = []
-    for column in range(count):
-        part = kept[column * len(kept) // count : (column + 1) * len(kept) // count]
-        means.append(sum(part) / len(part))
+    means = averaged(list(values), COURSE)
     low, high = min(means, default=0.0), max(means, default=0.0)
     if not high > low:
-        return EIGHTHS[0] * count
+        return EIGHTHS[0] * len(means)
     return "".join(EIGHTHS[min(7, int(8 * (mean - low) / (high - low)))] for mean in means)
 
 

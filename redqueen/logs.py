@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from redqueen.dashboard import Dashboard
+from redqueen.dashboard import Dashboard, averaged
 from redqueen.run import Line, Run
 
 # what is shown while training, in this order, under these names
@@ -105,17 +105,13 @@ def curve(values: list[float], width: int = 60, height: int = 10) -> str:
     if not values:
         return ""
     top = max(max(values), 1e-12)
-    count = min(width, len(values))
-    columns = []
-    for column in range(count):
-        part = values[column * len(values) // count : (column + 1) * len(values) // count]
-        columns.append(sum(part) / len(part))
+    columns = averaged(values, width)
     rows = []
     for row in range(height, 0, -1):
         label = f"{top * row / height:6.3f} " if row in (height, (height + 1) // 2, 1) else " " * 7
         filled = (min(max(value / top * height - (row - 1), 0.0), 1.0) for value in columns)
         rows.append(f"{label}│{''.join(EIGHTHS[round(8 * part)] for part in filled)}")
-    return "\n".join([*rows, " " * 7 + "└" + "─" * count])
+    return "\n".join([*rows, " " * 7 + "└" + "─" * len(columns)])
 
 
 def overview(first: Line, last: Line, console: Console, title: str) -> None:

@@ -16,7 +16,7 @@ def main() -> int:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    from redqueen.cli import main as command
+    from redqueen.cli.main import main as command
 
     return command()
 

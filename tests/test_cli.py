@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from redqueen import cli
-from redqueen.cli import COMMANDS, main
+from redqueen.cli import training
+from redqueen.cli.main import COMMANDS, main
 from redqueen.config import Learner
 from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes import spiral
@@ -769,7 +769,7 @@ def test_leaving_a_game_is_no_crash(complaint, monkeypatch):
 
 
 def test_control_c_is_one_line_and_exit_status_130(here, capsys, monkeypatch):
-    monkeypatch.setattr(cli.TerminalView, "step", lambda self, line: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(training.TerminalView, "step", lambda self, line: (_ for _ in ()).throw(KeyboardInterrupt))
     assert main(["train", "spiral", "--steps", "3", *QUICK]) == 130
     assert capsys.readouterr().err.startswith("redqueen: stopped")
 

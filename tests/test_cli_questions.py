@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.cli import main
+from redqueen.cli.main import main
 from redqueen.games.tools import Searching, ToolReply
 from redqueen.players.scripted import Constant
 from redqueen.rewards import payoff, score

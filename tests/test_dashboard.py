@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from redqueen.cli import main
+from redqueen.cli.main import main
 from redqueen.dashboard import Dashboard, course, last_episode
 from redqueen.recipes import spiral
 from redqueen.records import episode_to_json

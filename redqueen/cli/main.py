@@ -1,0 +1,65 @@
+"""The command line: `redqueen COMMAND ...`. Every flag is made from a dataclass; bad input is one line
+on standard error and exit status 2."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+
+from redqueen.cli.words import closest
+from redqueen.types import RedQueenError
+
+# where a command is found, and what it does; a command imports what it needs, when it is called
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "train": ("training:train", "RECIPE [flags]: trains; `redqueen train RECIPE --help` lists the flags"),
+    "resume": ("training:resume", "RUN: goes on from the newest checkpoint as if it had never stopped"),
+    "watch": ("training:watch", "RUN: the dashboard of a run that is trained in another terminal"),
+    "evaluate": (
+        "measuring:evaluate",
+        "RUN [flags]: measures a policy, exactly where that can be done",
+    ),
+    "tournament": (
+        "measuring:run_tournament",
+        "PLAYER PLAYER...: runs, bots and servers meet and are rated",
+    ),
+    "play": ("playing:play", "GAME --against RUN: a person at the keyboard against a policy or a bot"),
+    "replay": (
+        "playing:replay",
+        "RUN [STEP.NUMBER]: a recorded episode, checked by playing it again; or a list",
+    ),
+    "report": ("showing:report", "RUN...: writes report.html, one file that needs no network, and prints where"),
+    "list": ("showing:list_things", "{recipes,games,domains,models,players}: what can be named"),
+    "doctor": ("showing:doctor", "what is installed, what is missing, and how to get it"),
+    "bench": ("measuring:run_bench", "[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns the exit status: 0, 2 for bad input, 130 for Ctrl-C."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if not words or words[0] in ("-h", "--help"):
+            print(_help())
+            return 0
+        if words[0] not in COMMANDS:
+            raise RedQueenError(f"there is no command {words[0]!r}: {closest(words[0], COMMANDS)}")
+        module, _, function = COMMANDS[words[0]][0].partition(":")
+        getattr(import_module(f"redqueen.cli.{module}"), function)(words[1:])
+    except RedQueenError as error:
+        print(f"redqueen: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("redqueen: stopped; a run goes on from its last checkpoint with: redqueen resume RUN", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # whoever read our words has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as stop:  # tyro has printed its help
+        return int(stop.code or 0)
+    return 0
+
+
+def _help() -> str:
+    lines = [f"  {name:11} {line}" for name, (_, line) in COMMANDS.items()]
+    return "\n".join(["usage: redqueen COMMAND ...", "", *lines])

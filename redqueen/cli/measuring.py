@@ -1,0 +1,146 @@
+"""`evaluate`, `tournament` and `bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from redqueen.bench.run import BENCHES, bench
+from redqueen.bench.sheets import Bench
+from redqueen.cli.words import closest, parse
+from redqueen.config import check_settings, unset
+from redqueen.evaluation.benchmarks import HeldOut, held_out
+from redqueen.evaluation.ladder import Ladder, ladder
+from redqueen.evaluation.measures import usual_measures
+from redqueen.evaluation.tournament import HEADINGS, Standings, tournament
+from redqueen.games.catalogue import find_game
+from redqueen.protocols import Domain, Game, Player
+from redqueen.report.collected import write_tournament
+from redqueen.seating import PLAYERS, Named, find_player
+from redqueen.stored import settings, stored_domain, stored_game, stored_policy
+from redqueen.types import RedQueenError
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """the folder of a run, such as outputs/spiral-0"""
+    game: Annotated[str | None, unset("GAME")] = None
+    """another game than the one it was trained on"""
+    step: Annotated[int | None, unset("INT")] = None
+    """the checkpoint after this many updates; the newest by default"""
+    against: tuple[str, ...] = ("uniform",)
+    """players to meet in a game, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
+    matches: int = 200
+    """games with each player, or held-out problems of each level"""
+    seed: int = 0
+
+
+def evaluate(words: Sequence[str]) -> None:
+    """RUN [flags]: measures a policy, exactly where the game allows, and plays it against others"""
+    options = parse(EvaluateOptions, words, "redqueen evaluate")
+    if options.game is None and (domain := stored_domain(options.run)) is not None:
+        _evaluate_answers(domain, options)
+        return
+    game = find_game(options.game) if options.game else stored_game(options.run)
+    policy = stored_policy(options.run, options.step)
+    console = Console()
+    console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
+    table = Table("measure", box=box.SIMPLE_HEAD, show_edge=False)
+    table.add_column("value", justify="right")
+    for measure in usual_measures(game, policy):
+        for key, value in measure().items():
+            if not key.startswith("average_"):  # of one iterate: the same again
+                table.add_row(escape(key), f"{value:.4f}")
+    console.print(table)
+    players: list[Player] = [
+        Named(policy, str(options.run)),
+        *(find_player(spec, game) for spec in options.against),
+    ]
+    _print_standings(game, players, options.matches, options.seed)
+
+
+def _evaluate_answers(domain: Domain, options: EvaluateOptions) -> None:
+    """How well the learner of a run answers questions that it was not trained on."""
+    policy = stored_policy(options.run, options.step)
+    console = Console()
+    console.print(f"{options.run} on {domain.name}, after {policy.version} updates", markup=False, highlight=False)
+    table = Table("measure", box=box.SIMPLE_HEAD, show_edge=False)
+    table.add_column("value", justify="right")
+    for key, value in HeldOut(domain, policy, held_out(domain, options.matches, options.seed))().items():
+        table.add_row(escape(key), f"{value:.4f}")
+    console.print(table)
+
+
+@dataclass(frozen=True)
+class TournamentOptions:
+    players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER...", help_behavior_hint="")]
+    """two or more of those that `redqueen list players` names"""
+    game: Annotated[str | None, unset("GAME")] = None
+    """the game of the first run by default"""
+    matches: int = 200
+    """matches of each pair, half in each seating; an even number"""
+    seed: int = 0
+    output: Annotated[Path | None, unset("RUN")] = None
+    """the folder of a run in whose report the tournament is to stand"""
+
+
+def run_tournament(words: Sequence[str]) -> None:
+    """PLAYER PLAYER... [flags]: runs, bots and servers play each other in both seatings"""
+    options = parse(TournamentOptions, words, "redqueen tournament")
+    if len(options.players) < 2:
+        raise RedQueenError(f"a tournament needs at least two players: {', '.join(PLAYERS)}, or folders of runs")
+    runs = [Path(spec) for spec in options.players if Path(spec).is_dir()]
+    if options.game is None and not runs:
+        raise RedQueenError("name the game: --game kuhn_poker")
+    game = find_game(options.game) if options.game else stored_game(runs[0])
+    players = [find_player(spec, game) for spec in options.players]
+    if options.output is not None:
+        settings(options.output)
+    standings = _print_standings(game, players, options.matches, options.seed)
+    found = ladder(standings, options.seed)
+    _print_ladder(found)
+    if options.output is not None:
+        print(f"in the report of {write_tournament(options.output, standings, found, options.matches)}")
+
+
+def _print_ladder(found: Ladder) -> None:
+    """How strong everyone is, and whether that can be said in one number."""
+    _print_players("ratings", found.headings, found.rows)
+    for note in found.notes:
+        Console().print(escape(note), highlight=False)
+
+
+def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: int) -> Standings:
+    standings = tournament(game, players, matches, seed)
+    title = f"{game.name}, {matches} matches of each pair, half in each seating"
+    _print_players(title, HEADINGS, standings.table())
+    return standings
+
+
+def _print_players(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A line for each player, its name first; 80 characters are enough."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console().print(table)
+
+
+def run_bench(words: Sequence[str]) -> None:
+    """[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables"""
+    options = parse(Bench, words, "redqueen bench")
+    check_settings(options)
+    unknown = [name for name in options.names if name not in BENCHES]
+    if unknown:
+        raise RedQueenError(f"there is no benchmark {unknown[0]!r}: {closest(unknown[0], BENCHES)}")
+    bench(options, Console())

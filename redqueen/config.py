@@ -16,11 +16,15 @@ from typing import Annotated, Any, Literal, get_type_hints
 import torch
 import tyro
 
+from redqueen.chance import derive
 from redqueen.players.answers import Boxed, Bracketed, Plain
 from redqueen.players.server import Server
 from redqueen.players.tabular import TabularPolicy
+from redqueen.players.tinker.connection import base_and_url, connect, is_on_server
+from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.loading import add_lora, is_tiny, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.writing import Writer
 from redqueen.protocols import AnswerFormat, Player, Policy
 from redqueen.types import RedQueenError
 from redqueen.user_code import module_from_file
@@ -31,6 +35,7 @@ RECIPES: Mapping[str, str] = {
     "mars": "redqueen.recipes.mars",
     "fictitious_self_play": "redqueen.recipes.fictitious_self_play",
     "magnetic": "redqueen.recipes.magnetic",
+    "league": "redqueen.recipes.league",
     "cold_start": "redqueen.recipes.cold_start",
     "absolute_zero": "redqueen.recipes.absolute_zero",
     "r_zero": "redqueen.recipes.r_zero",
@@ -93,7 +98,8 @@ class Learner:
     that would have no effect is refused."""
 
     model: str = TABULAR
-    """tabular, tiny (tiny:hidden=96,layers=3), smollm2-135m, a folder, or a name on the Hugging Face hub"""
+    """tabular, tiny (tiny:hidden=96,layers=3), smollm2-135m, a folder, a name on the Hugging Face hub, or
+    tinker:BASE@URL, a model on a server (docs/scale.md)"""
     learning_rate: Annotated[float | None, Within(0.0, 1e30), unset("FLOAT")] = None
     """tabular 2.0 or the recipe's own (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW)"""
     lora_rank: Annotated[int | None, Within(0), unset("INT")] = None
@@ -120,20 +126,29 @@ class Learner:
         """Tokens of the longest reply (L_max of Dr. GRPO and SPIRAL): 1 where a reply is a choice from a list."""
         return (self.max_completion_length or LONGEST_REPLY) if self.answer else 1
 
-    def build(self, seed: int, table_learning_rate: float = 2.0) -> Policy:
+    def build(self, seed: int, table_learning_rate: float = 2.0, name: str = "learner") -> Policy:
         """The policy; `table_learning_rate` is the recipe's default for a tabular one. Raises RedQueenError
         for a model that cannot be had, a field without effect or a value out of its range."""
         check_settings(self)
         if self.model == TABULAR:
-            self._refuse_unused()
-            return TabularPolicy(table_learning_rate if self.learning_rate is None else self.learning_rate)
-        return self.build_model(seed)
+            self._refuse_unused({"model", "learning_rate"}, "a tabular policy")
+            return TabularPolicy(table_learning_rate if self.learning_rate is None else self.learning_rate, name)
+        return self.build_model(seed, name)
 
-    def build_model(self, seed: int, name: str = "learner") -> TransformerPolicy:
+    def build_beside(self, learner: Policy, seed: int, name: str) -> Policy:
+        """Another policy that learns: an adapter of its own on the learner's model where that one trains an adapter,
+        else weights of its own, made as the learner's were."""
+        if isinstance(learner, TransformerPolicy) and learner.has_adapter:
+            return learner.sibling(name)
+        return self.build(seed, learner.learning_rate, name)
+
+    def build_model(self, seed: int, name: str = "learner") -> Writer:
         """The same for recipes of free text, in which a table has nothing to choose from."""
         check_settings(self)
         if self.model == TABULAR:
             raise RedQueenError("a tabular policy cannot write: choose a --model such as tiny or smollm2-135m")
+        if is_on_server(self.model):
+            return self._build_on_server(seed, name)
         if self.temperature is not None and self.temperature <= 0:
             raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
         loaded = load_model(self.model, getattr(torch, self.dtype or "float32"), _checked_device(self.device), seed)
@@ -155,18 +170,39 @@ class Learner:
             name=name,
         )
 
-    def _refuse_unused(self) -> None:
-        used = {"model", "learning_rate"}
+    def _build_on_server(self, seed: int, name: str) -> TinkerPolicy:
+        """The seed is that of the adapter, where the server keeps to one."""
+        used = {field for field in vars(self) if field not in ("dtype", "device", "cache_gigabytes")}
+        self._refuse_unused(used, "a model on a server")
+        rank = 16 if self.lora_rank is None else self.lora_rank
+        if not rank:
+            raise RedQueenError("a model on a server is trained through a LoRA adapter: set --lora-rank to 1 or more")
+        connection = connect(*base_and_url(self.model))
+        adapter = connection.create(rank, derive(seed, "adapter") & 0x7FFF_FFFF)
+        return TinkerPolicy(
+            adapter,
+            connection.tokenizer(adapter),
+            learning_rate=1e-4 if self.learning_rate is None else self.learning_rate,
+            temperature=1.0 if self.temperature is None else self.temperature,
+            max_completion_length=LONGEST_REPLY if self.max_completion_length is None else self.max_completion_length,
+            answer=_ANSWERS[self.answer]() if self.answer else None,
+            system=self.system_prompt or "",
+            raw=bool(self.raw_prompt),
+            constrain=self.answer is None,
+            name=name,
+        )
+
+    def _refuse_unused(self, used: set[str], what: str) -> None:
         for name, value in asdict(self).items():
             if name not in used and value is not None:
                 flag = "--" + name.replace("_", "-")
-                raise RedQueenError(f"{flag} has no effect on a tabular policy: leave it out, or choose a --model")
+                raise RedQueenError(f"{flag} has no effect on {what}: leave it out, or choose another --model")
 
 
 SHARED, ADAPTER, SEPARATE, FROZEN = "shared", "adapter", "separate", "frozen"
 
 
-def bind(role: str, binding: str, config: Learner, learner: TransformerPolicy, seed: int) -> Player:
+def bind(role: str, binding: str, config: Learner, learner: Writer, seed: int) -> Player:
     """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
     learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
     now, for ever), `http://HOST/v1#MODEL` (an endpoint, which does not learn), or a model folder or name (frozen).
@@ -186,13 +222,18 @@ def bind(role: str, binding: str, config: Learner, learner: TransformerPolicy, s
         if not model:
             raise RedQueenError(f"name the model of the endpoint after a #: {binding}#MODEL")
         return Server(model, url, answer=_ANSWERS[config.answer]() if config.answer else Plain(), label=role)
-    return replace(config, model=binding).build_model(seed, role).freeze().timed_by(learner)
+    other = replace(config, model=binding).build_model(seed, role).freeze()
+    if isinstance(other, TransformerPolicy) and isinstance(learner, TransformerPolicy):
+        return other.timed_by(learner)
+    if isinstance(other, TinkerPolicy) and isinstance(learner, TinkerPolicy):
+        return other.timed_by(learner)
+    raise RedQueenError(f"{role} and the learner are both on this machine or both on a server: not {binding!r} here")
 
 
-def learning(players: Sequence[Player]) -> list[TransformerPolicy]:
+def learning(players: Sequence[Player]) -> list[Writer]:
     """Those of the players that learn, each once, in their order."""
     distinct = {id(player): player for player in players}.values()
-    return [player for player in distinct if isinstance(player, TransformerPolicy) and player.learns]
+    return [player for player in distinct if isinstance(player, Writer) and player.learns]
 
 
 def _checked_device(name: str | None) -> str:

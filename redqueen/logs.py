@@ -1,14 +1,12 @@
-"""What a person sees while a run goes on: a live line in a terminal, plain lines elsewhere."""
+"""What a person sees while a run goes on: a dashboard in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from redqueen.dashboard import Dashboard, averaged
@@ -28,11 +26,12 @@ SHOWN = (
     ("forfeits", "forfeits"),
     ("completion_length", "length"),
 )
+REFRESHES = 1  # of the screen, a second
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 class TerminalView:
-    """A progress bar with the run's dashboard under it; in a pipe or a file, a line every `seconds`."""
+    """A run's dashboard, in a terminal; in a pipe or a file, a line every `seconds`."""
 
     def __init__(self, console: Console | None = None, seconds: float = 5.0) -> None:
         self._console = console or Console()
@@ -40,8 +39,6 @@ class TerminalView:
         self._last = 0.0
         self._seen: Line = {}
         self._board: Dashboard | None = None
-        self._bar: Progress | None = None
-        self._task: Any = None
         self._live: Live | None = None
         self._count = 0
 
@@ -52,26 +49,16 @@ class TerminalView:
         for title, text in run.shown.items():
             self._console.print(f"{escape(title)}:\n{escape(text)}", highlight=False, soft_wrap=True)
         if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("step"),
-                MofNCompleteColumn(),
-                BarColumn(),
-                TimeElapsedColumn(),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-                console=self._console,
-            )
-            self._task = self._bar.add_task("", total=count, completed=start)
-            self._board = Dashboard(run.folder)
-            self._live = Live(Group(self._bar, self._board), console=self._console, refresh_per_second=2)
+            self._board = Dashboard(run.folder, count, start)
+            self._live = Live(self._board, console=self._console, refresh_per_second=REFRESHES)
             self._live.start()
 
     def step(self, line: Line) -> None:
-        self._seen |= line
-        if self._bar is not None and self._board is not None:
-            self._bar.update(self._task, completed=line["step"] + 1)
+        if self._board is not None:
             self._board.add(line)
-        elif time.monotonic() - self._last >= self._seconds or line["step"] + 1 == self._count:
+            return
+        self._seen |= line
+        if time.monotonic() - self._last >= self._seconds or line["step"] + 1 == self._count:
             self._last = time.monotonic()
             rate = 1.0 / max(line["time"]["step"], 1e-9)
             left = (self._count - line["step"] - 1) / rate
@@ -97,6 +84,7 @@ def figures(line: Line) -> str:
         f"{name} {line[key]:.3g}" for key, name in SHOWN if key in line and not (key == "malformed" and line[key] == 0)
     ]
     parts += [f"{key.removeprefix('reward/')} {value:+.2f}" for key, value in line.items() if key.startswith("reward/")]
+    parts += [f"ALARM {key.removeprefix('alarm/')}" for key in line if key.startswith("alarm/") and line[key]]
     return "  ".join(parts)
 
 

@@ -55,7 +55,10 @@ class Game(Protocol):
 
 class Player(Protocol):
     """Whoever can take a seat. All chance comes from `Ask.seed`: a reply does not depend on the
-    company in which it was asked for."""
+    company in which it was asked for.
+
+    One whose replies are worth not waiting for says so with an attribute `asked_in_threads = True`: several calls of
+    its `reply` may then run at once (`rollout/flow.py`)."""
 
     @property
     def name(self) -> str: ...
@@ -244,8 +247,13 @@ class Objective(Protocol):
         ...
 
 
-class OpponentPool(Memory, Protocol):
+class Opponents(Protocol):
+    """Whom someone may meet."""
+
     def draw(self, rng: Random) -> Player: ...
+
+
+class OpponentPool(Opponents, Memory, Protocol):
     def add(self, player: Policy) -> None: ...
     def observe(self, episodes: Sequence[Episode]) -> None: ...
 

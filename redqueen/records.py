@@ -107,3 +107,14 @@ def tuples(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(tuples(item) for item in value)
     return value
+
+
+def flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Nested settings under dotted names, as words."""
+    rows: dict[str, str] = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            rows |= flat(value, f"{prefix}{key}.")
+        else:
+            rows[prefix + key] = "by default" if value is None else str(value)
+    return rows

@@ -33,6 +33,11 @@ class Reference:
         self._follows = follows
         self._decay = decay
         self.policy: Policy = learner.freeze()
+        if follows == AVERAGE and "path" in self.policy.state():
+            raise RedQueenError(
+                f"the weights of {learner.name} lie on a server, which takes no averages: let the reference follow "
+                f"{INITIAL} or {LAST}"
+            )
 
     def refresh(self) -> None:
         """At the start of an iteration."""

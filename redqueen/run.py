@@ -10,15 +10,15 @@ the same weights, metrics and records as one that was not.
 
 The folder: `config.json`, `metrics.jsonl` (a line a step), `episodes/step_N.jsonl`,
 `checkpoints/step_N/` (the state after N updates), `final.json` once the run is over; `TITLE.txt` for what a
-recipe shows before its first step.
+recipe shows before its first step, `NAME.json` for a table that it keeps.
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import os
-import shutil
+import resource
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,21 +29,27 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 
 from redqueen.chance import derive
+from redqueen.checkpoints import (
+    best_checkpoints,
+    best_name,
+    check,
+    checkpoints,
+    clear,
+    facts_of,
+    read_checkpoint,
+    remove,
+    saving,
+    write_checkpoint,
+    write_whole,
+)
+from redqueen.collapse import Collapse, Watch
+from redqueen.markup import run_as_html
 from redqueen.protocols import Measure, Memory, Policy
 from redqueen.records import episode_to_json, plain
 from redqueen.types import Metrics, NonFiniteLoss, RedQueenError, Trajectory
 
-_ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
-    bytes,
-    np.ndarray,
-    np.dtype,
-    np.array(0).__reduce__()[0],
-    np.float64(0).__reduce__()[0],
-    *(type(np.dtype(kind)) for kind in "bBhHiIlLefd?"),
-]
 Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
 
 
@@ -81,6 +87,7 @@ class Run:
         seed: int = 0,
         schedule: Schedule = Schedule(),
         watchers: Sequence[Watcher] = (),
+        watch: Watch = Watch(),
     ) -> None:
         self.folder = folder
         self.seed = seed
@@ -89,6 +96,8 @@ class Run:
         self.step = 0
         self.rng = Random(derive(seed, "step", 0))
         self.shown: dict[str, str] = {}
+        self.collapse = Collapse(watch)
+        self.stopped = ""  # why the run ended before its last step
         self._line: Line = {}
 
     def derived(self, *path: int | str) -> int:
@@ -116,10 +125,11 @@ class Run:
         remembering = [*memories, *measures]
         start = self._resume(policies, remembering)
         for title, text in self.shown.items():
-            with _saving(self.folder):
-                _write_whole(self.folder / f"{title}.txt", text + "\n")
+            with saving(self.folder):
+                write_whole(self.folder / f"{title}.txt", text + "\n")
         for watcher in self.watchers:
             watcher.begin(self, start, count)
+        reached = count
         with _loaded_things_set_aside():
             for step in range(start, count):
                 self.step = step
@@ -130,14 +140,23 @@ class Run:
                     policy.forget()
                 if step % self.schedule.evaluate_every == 0:
                     self._measure(measures)
+                    if self.collapse.measured(self._line) and self.collapse.watch.keeps_best:
+                        self._save(step, policies, remembering, "best")
                 measured = time.perf_counter()
                 yield step
                 ended = time.perf_counter()
-                self._line["time"] = {"step": ended - began, "measure": measured - began, "at": time.time()}
+                spent = {"step": ended - began, "measure": measured - began}
+                self._line["time"] = {**spent, "at": time.time(), "gigabytes": _gigabytes()}
+                self._line |= self.collapse.check(self._line)
+                self.stopped = self._answer(policies, remembering)
                 self._write(self._line)
-                if (step + 1) % self.schedule.checkpoint_every == 0 or step + 1 == count:
+                last = step + 1 == count or bool(self.stopped)
+                if (step + 1) % self.schedule.checkpoint_every == 0 or last:
                     self._save(step + 1, policies, remembering)
-        self._finish(count, measures)
+                if self.stopped:
+                    reached = step + 1
+                    break
+        self._finish(reached, measures)
 
     def report(
         self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], metrics: Metrics, learner: str = ""
@@ -148,28 +167,44 @@ class Run:
         self._line |= {f"{learner}/{key}": value for key, value in found.items()} if learner else found
         self._record(trajectories, advantages)
 
+    def keep(self, name: str, table: Mapping[str, Any]) -> None:
+        """Something to look at that grows with the run, such as a payoff matrix: `NAME.json`, each time anew."""
+        with saving(self.folder):
+            write_whole(self.folder / f"{name}.json", json.dumps(plain(table)) + "\n")
+
     def note(self, metrics: Metrics) -> None:
         """Further figures of this step."""
         self._line |= metrics
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it; `redqueen.notebook.show_run` shows its report."""
+        curves: dict[str, list[float]] = {}
+        lines = [*read_metrics(self.folder), *filter(None, [read_final(self.folder)])]
+        for line in lines:
+            for name, value in numbers(line).items():
+                curves.setdefault(name, []).append(value)
+        return run_as_html(f"{self.folder}, seed {self.seed}, step {lines[-1]['step'] if lines else 0}", curves)
 
     def _measure(self, measures: Sequence[Measure]) -> None:
         for measure in measures:
             self._line |= measure()
 
-    def _finish(self, count: int, measures: Sequence[Measure]) -> None:
+    def _finish(self, step: int, measures: Sequence[Measure]) -> None:
         """The last word: everything measured once more, after the last update."""
-        self.step = count
-        self._line = {"step": count}
+        self.step = step
+        self._line = {"step": step}
         self._measure(measures)
-        with _saving(self.folder):
-            _write_whole(self.folder / "final.json", json.dumps(plain(self._line)) + "\n")
+        if self.stopped:
+            self._line["stopped"] = self.stopped
+        with saving(self.folder):
+            write_whole(self.folder / "final.json", json.dumps(plain(self._line)) + "\n")
         for watcher in self.watchers:
             watcher.end(self)
 
     # The folder
 
     def _write(self, line: Line) -> None:
-        with _saving(self.folder / "metrics.jsonl"), (self.folder / "metrics.jsonl").open("a") as file:
+        with saving(self.folder / "metrics.jsonl"), (self.folder / "metrics.jsonl").open("a") as file:
             file.write(json.dumps(plain(line)) + "\n")
         for watcher in self.watchers:
             watcher.step(line)
@@ -189,63 +224,60 @@ class Run:
         if not episodes:
             return
         folder = self.folder / "episodes"
-        with _saving(folder):
+        with saving(folder):
             folder.mkdir(parents=True, exist_ok=True)
             lines = [json.dumps({**episode_to_json(e), "credit": credit[number]}) for number, e in episodes.items()]
             path = folder / f"step_{self.step:06d}.jsonl"
             before = path.read_text() if path.exists() else ""
-            _write_whole(path, before + "".join(line + "\n" for line in lines))
-
-    def _save(self, step: int, policies: Sequence[Policy], memories: Sequence[Memory]) -> None:
-        """A checkpoint appears whole, under its own name, or not at all."""
-        parent = self.folder / "checkpoints"
-        writing, done = parent / f".writing_{step:06d}", parent / f"step_{step:06d}"
-        with _saving(done, remove=writing):
-            shutil.rmtree(writing, ignore_errors=True)
-            writing.mkdir(parents=True)
-            for policy in policies:
-                policy.save(writing / policy.name)
-            torch.save([memory.state() for memory in memories], writing / "memories.pt")
-            files = sorted(path for path in writing.rglob("*") if path.is_file())
-            sizes = {str(path.relative_to(writing)): path.stat().st_size for path in files}
-            _write_whole(writing / "manifest.json", json.dumps({"step": step, "sizes": sizes}))
-            shutil.rmtree(done, ignore_errors=True)
-            os.replace(writing, done)
-        for old in checkpoints(self.folder)[: -self.schedule.keep_checkpoints]:
-            leaving = parent / f".leaving_{old.name}"  # it goes whole too, so that what has a name is complete
-            os.replace(old, leaving)
-            shutil.rmtree(leaving)
+            write_whole(path, before + "".join(line + "\n" for line in lines))
 
     def _resume(self, policies: Sequence[Policy], memories: Sequence[Memory]) -> int:
         """The step to go on from."""
-        with _saving(self.folder):
+        with saving(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         saved = checkpoints(self.folder)
         step = 0
         if saved:
             step = check(saved[-1])
-            for policy in policies:
-                policy.load(saved[-1] / policy.name)
-            for leftover in (self.folder / "checkpoints").glob(".*"):  # of a run killed while it saved
-                shutil.rmtree(leftover)
-            with torch.serialization.safe_globals(_ARRAYS):
-                states = torch.load(saved[-1] / "memories.pt", weights_only=True)
-            if len(states) != len(memories):
-                raise RedQueenError(
-                    f"the checkpoint {saved[-1]} holds {len(states)} parts with a memory, but this recipe has "
-                    f"{len(memories)}: resume it with the recipe and the settings that wrote it"
-                )
-            for memory, state in zip(memories, states, strict=True):
-                memory.restore(state)
+            clear(self.folder)
+            facts = read_checkpoint(saved[-1], policies, memories)
+            self.collapse.restore(facts["collapse"])
         self._forget_after(step)
         return step
+
+    def _save(self, step: int, policies: Sequence[Policy], memories: Sequence[Memory], name: str = "step") -> None:
+        """A checkpoint; of the older ones stay the last few, and the best measurements that these know of."""
+        facts = {"step": step, "collapse": self.collapse.state()}
+        write_checkpoint(self.folder / "checkpoints" / f"{name}_{step:06d}", policies, memories, facts)
+        if name == "step":
+            saved = checkpoints(self.folder)
+            kept = saved[-self.schedule.keep_checkpoints :]
+            wanted = {best_name(facts_of(path)["collapse"]["best_step"]) for path in kept}
+            spare = [path for path in best_checkpoints(self.folder) if path.name not in wanted]
+            remove([*saved[: -self.schedule.keep_checkpoints], *spare])
+
+    def _answer(self, policies: Sequence[Policy], remembering: Sequence[Memory]) -> str:
+        """What a collapse is answered with: "" where the run goes on, else why it ends."""
+        rung = self.collapse.alarms()
+        watch, best = self.collapse.watch, self.collapse.best_step
+        if not rung or watch.on_collapse == "warn":
+            return ""
+        if watch.on_collapse == "roll_back" and best is not None and self.collapse.roll_backs < watch.most_roll_backs:
+            read_checkpoint(self.folder / "checkpoints" / best_name(best), policies, remembering)
+            self.collapse.roll_backs += 1
+            self.collapse.calm()
+            self._line["rolled_back_to"] = float(best)
+            return ""
+        kept = f"; the best measurement is {self.folder}@best, after {best} updates" if watch.keeps_best else ""
+        self.collapse.calm()
+        return f"{'; '.join(rung)}{kept}"
 
     def _forget_after(self, step: int) -> None:
         """Drops what a killed run wrote after its last checkpoint; it will be made again."""
         metrics = self.folder / "metrics.jsonl"
         kept = [line for line in read_metrics(self.folder) if line["step"] < step]
         if metrics.exists():
-            _write_whole(metrics, "".join(json.dumps(line) + "\n" for line in kept))
+            write_whole(metrics, "".join(json.dumps(line) + "\n" for line in kept))
         for path in (self.folder / "episodes").glob("step_*.jsonl"):
             if int(path.stem.removeprefix("step_")) >= step:
                 path.unlink()
@@ -269,7 +301,7 @@ def guarded(train: Callable[[], Policy], run: Run) -> Policy:
         return train()
     except NonFiniteLoss as error:
         path = run.folder / f"failed_batch_{run.step:06d}.pt"
-        with _saving(path):
+        with saving(path):
             torch.save(batch_tensors(error.batch), path)
         raise RedQueenError(
             f"step {run.step}: {error}; the weights are as they were, the batch is in {path}"
@@ -310,25 +342,6 @@ def summary(trajectories: Sequence[Trajectory]) -> Metrics:
     return metrics
 
 
-def checkpoints(folder: Path) -> list[Path]:
-    """Finished checkpoints of a run, oldest first."""
-    return sorted((folder / "checkpoints").glob("step_*"))
-
-
-def check(checkpoint: Path) -> int:
-    """The number of updates a checkpoint holds. Raises RedQueenError if a file is missing or cut."""
-    others = [other for other in checkpoints(checkpoint.parent.parent) if other != checkpoint]
-    advice = f"; delete it to go on from {others[-1].name}" if others else "; there is no older one"
-    try:
-        manifest = json.loads((checkpoint / "manifest.json").read_text())
-        for name, size in manifest["sizes"].items():
-            if (checkpoint / name).stat().st_size != size:
-                raise RedQueenError(f"the checkpoint {checkpoint} is broken: {name} is cut{advice}")
-        return int(manifest["step"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RedQueenError(f"the checkpoint {checkpoint} is broken: {error}{advice}") from error
-
-
 def read_metrics(folder: Path) -> list[Line]:
     """The lines of a run's metrics; a last line that was cut short is left out."""
     path = folder / "metrics.jsonl"
@@ -341,39 +354,23 @@ def read_metrics(folder: Path) -> list[Line]:
     return lines
 
 
+def _gigabytes() -> float:
+    """The most memory that this process has held so far; with CUDA, the most of its device."""
+    if on_device := torch.cuda.max_memory_allocated():
+        return on_device / 1e9
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def numbers(line: Line) -> Metrics:
+    """The figures of a line by their names; neither its step nor its time."""
+    return {name: float(value) for name, value in line.items() if name != "step" and isinstance(value, int | float)}
+
+
 def read_final(folder: Path) -> Line:
     """The last measurement of a run, made after its last update; empty while it goes on."""
     path = folder / "final.json"
     return dict(json.loads(path.read_text())) if path.exists() else {}
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Under a temporary name first, so that a reader never sees half a file."""
-    temporary = path.with_name(f".{path.name}.writing")
-    temporary.write_text(text)
-    os.replace(temporary, path)
-
-
-class _saving:
-    """Turns a full disk or a forbidden folder into one line, and leaves nothing half-written."""
-
-    def __init__(self, path: Path, remove: Path | None = None) -> None:
-        self._path = path
-        self._remove = remove
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # torch reports a file cut short as a RuntimeError of its archive, safetensors as an error of its own
-        cut = isinstance(error, RuntimeError) and any(word in str(error) for word in ("write", "inline_container"))
-        if not cut and not isinstance(error, OSError | SafetensorError):
-            return
-        if self._remove is not None:
-            shutil.rmtree(self._remove, ignore_errors=True)
-        known = isinstance(error, OSError) and error.strerror
-        reason = known or f"a file was cut short, perhaps by a full disk ({' '.join(str(error).split())[:100]})"
-        raise RedQueenError(f"cannot write {self._path}: {reason}; earlier checkpoints are intact") from error
 
 
 class SettingsFile:
@@ -383,8 +380,8 @@ class SettingsFile:
         self._settings = settings
 
     def begin(self, run: Run, start: int, count: int) -> None:
-        with _saving(run.folder):
-            _write_whole(run.folder / "config.json", json.dumps(plain(self._settings), indent=2) + "\n")
+        with saving(run.folder):
+            write_whole(run.folder / "config.json", json.dumps(plain(self._settings), indent=2) + "\n")
 
     def step(self, line: Line) -> None:
         return None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from dataclasses import fields, is_dataclass
+from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
+from redqueen.checkpoints import best_checkpoints, check, checkpoints
 from redqueen.config import Learner
 from redqueen.domains.catalogue import find_domain
 from redqueen.games.catalogue import find_game
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Domain, Game, Policy
-from redqueen.records import episode_from_json
-from redqueen.run import check, checkpoints
+from redqueen.records import episode_from_json, episode_to_json
 from redqueen.types import Episode, RedQueenError
 
 T = TypeVar("T")
@@ -52,14 +55,20 @@ def rebuild(kind: type[T], data: dict[str, Any]) -> T:
     return kind(**values)
 
 
-def stored_policy(folder: Path, step: int | None = None) -> Policy:
-    """The policy of a run as its newest checkpoint has it, or the one after `step` updates."""
+def stored_policy(folder: Path, step: int | Literal["best"] | None = None) -> Policy:
+    """The policy of a run as its newest checkpoint has it, the one after `step` updates, or that of the best
+    measurement."""
     config = settings(folder)
     saved = checkpoints(folder)
     if not saved:
         raise RedQueenError(f"{folder} has no checkpoint yet")
     chosen = saved[-1]
-    if step is not None:
+    if step == "best":
+        best = best_checkpoints(folder)
+        if not best:
+            raise RedQueenError(f"{folder} kept no best checkpoint: train with --keep-best")
+        chosen = best[-1]
+    elif step is not None:
         named = {int(path.name.removeprefix("step_")): path for path in saved}
         if step not in named:
             raise RedQueenError(f"{folder} has no checkpoint at step {step}: it has {', '.join(map(str, named))}")
@@ -80,14 +89,35 @@ def stored_policy(folder: Path, step: int | None = None) -> Policy:
 
 def stored_game(folder: Path) -> Game:
     """The game a run was trained on (the first, if there were several)."""
+    return find_game(game_specs(folder)[0])
+
+
+def game_specs(folder: Path) -> list[str]:
+    """How the games of a run are named: by its settings, or else by its first episode. Raises RedQueenError where
+    neither says it."""
+    specs = _chosen_games(folder) or [_as_spec(episode.game) for _, episode, _ in stored_episodes(folder)[:1]]
+    if not specs:
+        raise RedQueenError(f"{folder} does not say which game it played: name it with --game")
+    return specs
+
+
+def recorded_game(name: str, folder: Path) -> Game:
+    """The game that goes by that name in the episodes of a run: one of its settings, or one of those shipped."""
+    for spec in [*_chosen_games(folder), _as_spec(name)]:
+        game = find_game(spec)
+        if game.name == name:
+            return game
+    raise RedQueenError(f"{folder} played {name!r}, which its settings do not name")
+
+
+def _chosen_games(folder: Path) -> list[str]:
     config = settings(folder)["config"]
-    if "game" in config:
-        return find_game(config["game"])
-    if config.get("games"):
-        return find_game(config["games"][0])
-    for _, episode, _ in stored_episodes(folder):
-        return find_game(episode.game)
-    raise RedQueenError(f"{folder} does not say which game it played: name it with --game")
+    return [config["game"]] if "game" in config else list(config.get("games", ()))
+
+
+def _as_spec(name: str) -> str:
+    """How a game is found that calls itself "connect(columns=7,rows=6)"."""
+    return re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", name)
 
 
 def stored_domain(folder: Path) -> Domain | None:
@@ -97,7 +127,8 @@ def stored_domain(folder: Path) -> Domain | None:
 
 
 def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:
-    """The recorded episodes of a run, in order: (name, episode, credit), named STEP.NUMBER."""
+    """The recorded episodes of a run, in order: (name, episode, credit), named STEP.NUMBER; then those that a person
+    played against its policy, named played.NUMBER, without credit."""
     found = []
     for path in sorted((folder / "episodes").glob("step_*.jsonl")):
         step = int(path.stem.removeprefix("step_"))
@@ -105,4 +136,39 @@ def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:
             data = json.loads(text)
             credit = data.pop("credit")
             found.append((f"{step}.{number}", episode_from_json(data), credit))
+    for path in sorted((folder / "episodes").glob("played_*.json")):
+        if text := path.read_text():  # an empty one is being written
+            found.append((_played_name(path), episode_from_json(json.loads(text)), {}))
     return found
+
+
+def keep_played(folder: Path, episode: Episode) -> str:
+    """Writes a game that a person played among the episodes of a run, where no resumed run forgets it, and returns its
+    name, played.NUMBER. Whoever else does so at the same moment gets another number."""
+    text = json.dumps(episode_to_json(episode)) + "\n"
+    place = folder / "episodes"
+    try:
+        place.mkdir(exist_ok=True)
+        path = _new_name(place)
+        writing = path.with_name(f".{path.name}.writing")
+        writing.write_text(text)
+        os.replace(writing, path)
+    except OSError as error:
+        raise RedQueenError(f"cannot write into {place}: {error.strerror}") from error
+    return _played_name(path)
+
+
+def _new_name(place: Path) -> Path:
+    """The first that is not taken; an empty file takes it."""
+    for number in count(len(list(place.glob("played_*.json")))):
+        path = place / f"played_{number:06d}.json"
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        break
+    return path
+
+
+def _played_name(path: Path) -> str:
+    return f"played.{int(path.stem.removeprefix('played_'))}"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from redqueen.markup import episode_as_html
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -138,6 +140,10 @@ class Episode:
     outcome: Outcome
     seats: tuple[Seat, ...]  # everyone who sat at the table, also who never spoke
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it; `redqueen.notebook.show_episode` shows all that is known of it."""
+        return episode_as_html(self)
+
 
 @dataclass(frozen=True)
 class Demonstration:
@@ -198,7 +204,7 @@ class Batch:
     loss_weights: Tensor  # [B, T] float, 0 on prompts, on other players' words, on forced tokens, on padding
     sampled_logprobs: Tensor  # [B, T] float, under the policy that wrote the token
     advantages: Tensor  # [B, T] float
-    versions: Tensor  # [B] int, the age of the policy that wrote the row
+    versions: Tensor  # [B, T] int, how many updates the writer of the token had made; 0 where nobody wrote
     lengths: Tensor  # [B] int, tokens of the row without padding
     constraints: tuple[tuple[Constraint, ...], ...]  # [B] where the row was held to listed replies
     pairs: Tensor | None = None  # [B] int, rows with one number are compared

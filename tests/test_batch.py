@@ -57,7 +57,7 @@ def test_a_prompt_that_extends_the_words_before_it_stays_in_one_row():
     assert (batch.loss_weights != 0).tolist() == [[False, False, True, True, False, True]]
     assert batch.sampled_logprobs.tolist() == [[0, 0, -0.1, -0.2, 0, -0.3]]
     assert batch.advantages.tolist() == [[0, 0, 1.0, 1.0, 0, -2.0]]
-    assert batch.versions.tolist() == [7]
+    assert batch.versions.tolist() == [[0, 0, 7, 7, 0, 8]]
 
 
 @pytest.mark.parametrize("prompt", [[1, 2, 8, 4, 5], [1, 2, 3], [5]])
@@ -177,6 +177,7 @@ def test_the_opening_is_what_no_row_learns_from():
     assert rest.lengths.tolist() == [length - 2 for length in batch.lengths.tolist()]
     assert [[held.start for held in row] for row in rest.constraints] == [[0], [1], []]
     assert rest.loss_weights.sum() == batch.loss_weights.sum()
+    assert rest.versions.tolist() == [[2, 3], [6, 7], [10, 11]]
     assert rest.reference is not None
     assert batch.reference is not None
     assert rest.reference.logprobs.tolist() == batch.reference.logprobs[:, 2:].tolist()
@@ -194,7 +195,7 @@ def three_rows():
         loss_weights=weights,
         sampled_logprobs=torch.zeros(3, 4),
         advantages=torch.ones(3, 4),
-        versions=torch.zeros(3),
+        versions=torch.arange(12).reshape(3, 4),
         lengths=torch.tensor([4, 4, 3]),
         constraints=((Constraint(2, held),), (Constraint(3, held),), ()),
         reference=Likelihoods(torch.arange(12.0).reshape(3, 4), torch.zeros(3, 4)),

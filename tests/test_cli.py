@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from redqueen.checkpoints import checkpoints
 from redqueen.cli import training
 from redqueen.cli.main import COMMANDS, main
 from redqueen.config import Learner
 from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes import spiral
-from redqueen.run import checkpoints, read_metrics
+from redqueen.run import read_metrics
 
 QUICK = ("--matches-per-step", "8", "--checkpoint-every", "2")
 
@@ -513,6 +514,7 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("spiral --model ./nowhere", "there is no model folder ./nowhere"),
         ("fictitious_self_play --pool-size 0", "--pool-size must be at least 1"),
         ("fictitious_self_play --snapshot-every 0", "--snapshot-every must be at least 1"),
+        ("fictitious_self_play --staleness -1", "--staleness must be at least 0"),
         ("magnetic --pull -1", "--pull must be above 0, not -1"),
         ("magnetic --last-pull 0", "--last-pull must be above 0, not 0"),
         ("magnetic --last-learning-rate 0", "--last-learning-rate must be above 0"),

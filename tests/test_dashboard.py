@@ -23,7 +23,7 @@ def shown(board, height=40, width=100):
 
 
 def line(step, **figures):
-    return {"step": step, "time": {"step": 0.4, "measure": 0.1}, **figures}
+    return {"step": step, "time": {"step": 0.4, "measure": 0.1, "gigabytes": 1.25}, **figures}
 
 
 def recorded(folder, text="4", game="tic_tac_toe", task="empty"):
@@ -39,10 +39,29 @@ def test_what_is_true_comes_first_with_its_start_its_course_and_the_pace(tmp_pat
     for step in range(10):
         board.add(line(step, entropy=1.0, exploitability=1.0 / (1 + step), **{"reward/first": step / 10}))
     text = shown(board)
-    assert "2.00 steps/s" in text
+    assert "2.00 steps/s   1.2 GB\n" in text
     assert text.index("exploitability") < text.index("reward/first") < text.index("entropy")
     (row,) = [each for each in text.splitlines() if "exploitability" in each]
     assert row.split()[2:] == ["exploitability", "1", "0.1", "█▄▃▂▁▁▁▁▁▁"]
+
+
+def test_progress_tells_what_is_left_at_the_pace_of_late_steps(tmp_path):
+    board = Dashboard(tmp_path, 40, 10)
+    assert shown(board).startswith(f"step 10/40 {'━' * 30} 0:00:00\n")
+    for step in range(10, 20):
+        board.add(line(step, entropy=1.0))
+    assert shown(board).startswith(f"step 20/40 {'━' * 30} 0:00:05, 0:00:09 left\n")  # 20 steps of 0.5 s, less a moment
+
+
+def test_it_is_drawn_anew_only_when_there_is_something_new(tmp_path):
+    board = Dashboard(tmp_path)
+    board.add(line(0, entropy=1.0))
+    first = shown(board)
+    recorded(tmp_path)
+    assert "tic_tac_toe" not in first and "tic_tac_toe" not in shown(board)
+    board.add(line(3, entropy=0.5))
+    assert "tic_tac_toe" in shown(board) and "▁" in shown(board)
+    assert "tic_tac_toe" in shown(board, width=70)
 
 
 def test_alarms_ring_only_while_they_ring(tmp_path):
@@ -83,6 +102,12 @@ def test_a_half_written_record_is_passed_over(tmp_path):
     (tmp_path / "episodes" / "step_000009.jsonl").write_text('{"game": "tic')
     assert last_episode(tmp_path) is None
     assert last_episode(tmp_path / "nothing") is None
+
+
+def test_the_episode_of_the_newest_step_is_found_by_its_name(tmp_path):
+    recorded(tmp_path)
+    for step in (3, 7, None):  # nothing was recorded in step 7
+        assert last_episode(tmp_path, step).game == "tic_tac_toe"
 
 
 def test_a_course_goes_from_its_lowest_to_its_highest():

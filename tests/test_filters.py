@@ -69,7 +69,7 @@ def four_rows():
         sampled_logprobs=sampled,
         # the second row pushes nothing, the third only where it has no weight
         advantages=torch.tensor([[1, 1, 0], [0, 0, 0], [0, 5, 5], [0, -2, 0]], dtype=torch.float64),
-        versions=torch.zeros(4, dtype=torch.int64),
+        versions=torch.zeros(4, 3, dtype=torch.int64),
         lengths=torch.full((4,), 3),
         constraints=((),) * 4,
     )

@@ -13,18 +13,19 @@ import torch
 
 from redqueen.advantages import MovingBaseline, by_game_and_role
 from redqueen.batch import pack
+from redqueen.checkpoints import check, checkpoints
 from redqueen.evaluation.exploitability import GameTree
 from redqueen.evaluation.measures import Exploitability
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.records import episode_from_json, episode_to_json
 from redqueen.rewards import payoff, score, spoken_by
 from redqueen.rollout.lockstep import play, replay
-from redqueen.run import Run, Schedule, check, checkpoints, guarded, read_metrics
+from redqueen.run import Run, Schedule, guarded, read_metrics
 from redqueen.types import Match, NonFiniteLoss, RedQueenError
 
 GAME = KuhnPoker()

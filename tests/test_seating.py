@@ -10,7 +10,7 @@ from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.recipes import spiral
 from redqueen.run import Run, Schedule
-from redqueen.seating import PLAYERS, Named, find_player
+from redqueen.seating import PLAYERS, Named, dealt, find_player, mind_of, unnamed
 from redqueen.types import Ask, Message, RedQueenError, Seat
 
 ASK = Ask(Seat("first"), (Message("game", "Your move?"),), ("pass", "bet"))
@@ -44,8 +44,9 @@ def test_a_run_is_its_newest_policy_under_the_words_that_named_it(run):
     assert older.reply([ASK])[0].version == 2
 
 
-def test_a_named_player_says_what_the_other_would():
-    assert Named(FirstChoice(), "me").reply([ASK]) == FirstChoice().reply([ASK])
+def test_a_named_player_says_what_the_other_would_under_its_own_name():
+    (said,), (own,) = FirstChoice().reply([ASK]), Named(FirstChoice(), "me").reply([ASK])
+    assert own == dataclasses.replace(said, player="me")
     assert Named(Uniform(), "me").name == "me"
 
 
@@ -78,6 +79,24 @@ def test_who_cannot_be_seated_gets_one_clear_line(spec, expected, run):
 def test_a_player_made_for_one_game_is_refused_in_another(name):
     with pytest.raises(RedQueenError, match=f"the player '{name}' is known for kuhn_poker only, not for tic_tac_toe"):
         find_player(name, TicTacToe())
+
+
+def test_chance_deals_the_same_for_the_same_seed_and_all_there_is():
+    game = KuhnPoker()
+    assert [dealt(game, seed).id for seed in range(20)] == [dealt(game, seed).id for seed in range(20)]
+    assert {dealt(game, seed).id for seed in range(100)} == {task.id for task in game.tasks()}
+
+
+def test_a_mind_is_read_under_any_name_where_it_is_open(run):
+    policy = find_player(str(run), KuhnPoker())
+    assert mind_of(policy) is unnamed(policy) is not policy
+    assert mind_of(policy).probabilities([ASK])[0].sum() == pytest.approx(1.0)
+    assert mind_of(find_player("server:m@http://localhost:8000/v1", KuhnPoker())) is None
+
+    class Free(Uniform):
+        open = False
+
+    assert mind_of(Free()) is None
 
 
 def test_what_can_be_named_is_listed():

@@ -2,14 +2,26 @@
 
 import dataclasses
 import json
+import shutil
+from threading import Thread
 
 import pytest
 
+from redqueen.checkpoints import checkpoints
 from redqueen.config import RECIPES, Learner, find_recipe
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.recipes import first_steps, mars, spiral
-from redqueen.run import Run, Schedule, SettingsFile, checkpoints
-from redqueen.stored import rebuild, settings, stored_episodes, stored_game, stored_policy
+from redqueen.records import episode_to_json
+from redqueen.run import Run, Schedule, SettingsFile
+from redqueen.stored import (
+    keep_played,
+    rebuild,
+    recorded_game,
+    settings,
+    stored_episodes,
+    stored_game,
+    stored_policy,
+)
 from redqueen.types import RedQueenError
 
 ELSEWHERE = {
@@ -99,6 +111,51 @@ def test_a_game_that_nothing_names_must_be_named(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(text))
     with pytest.raises(RedQueenError, match="name it with --game"):
         stored_game(tmp_path)
+
+
+def test_the_game_of_a_record_is_found_by_its_name(tmp_path):
+    several = {"games": ("iterated_dilemma:rounds=2", "kuhn_poker"), "largest_scores": (10.0, 2.0)}
+    finished(tmp_path, mars, "mars", matches_per_game=1, **several)
+    assert recorded_game("iterated_dilemma(rounds=2)", tmp_path).rounds == 2
+    assert recorded_game("liars_dice(sides=4)", tmp_path).sides == 4  # another game, shipped
+    with pytest.raises(RedQueenError, match="there is no game 'mine'"):
+        recorded_game("mine", tmp_path)
+
+
+def test_a_game_that_a_person_played_stays_when_the_run_is_resumed(tmp_path):
+    finished(tmp_path, matches_per_step=3)
+    before = stored_episodes(tmp_path)
+    _, episode, _ = before[0]
+    assert [keep_played(tmp_path, episode) for _ in range(2)] == ["played.0", "played.1"]
+    assert [name for name, _, _ in stored_episodes(tmp_path)][-2:] == ["played.0", "played.1"]
+    for checkpoint in checkpoints(tmp_path):
+        shutil.rmtree(checkpoint)
+    finished(tmp_path, matches_per_step=3)  # from the beginning: whatever the run wrote is made again
+    after = stored_episodes(tmp_path)
+    assert [name for name, _, _ in after] == [*(name for name, _, _ in before), "played.0", "played.1"]
+    assert episode_to_json(after[-1][1]) == episode_to_json(episode) and after[-1][2] == {}
+    assert not list((tmp_path / "episodes").glob(".*"))
+
+
+def test_who_saves_at_the_same_moment_gets_another_name(tmp_path):
+    finished(tmp_path, matches_per_step=3)
+    _, episode, _ = stored_episodes(tmp_path)[0]
+    names = []
+    people = [Thread(target=lambda: names.append(keep_played(tmp_path, episode))) for _ in range(16)]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    assert sorted(names) == sorted(f"played.{number}" for number in range(16))
+    (tmp_path / "episodes" / "played_000099.json").touch()  # somebody is writing it
+    assert len(stored_episodes(tmp_path)) == 8 + 16
+
+
+def test_a_folder_that_takes_no_game_is_said(tmp_path):
+    finished(tmp_path, matches_per_step=3)
+    _, episode, _ = stored_episodes(tmp_path)[0]
+    with pytest.raises(RedQueenError, match="cannot write into"):
+        keep_played(tmp_path / "config.json", episode)
 
 
 def test_episodes_come_back_in_order_with_their_credit(tmp_path):

@@ -1,7 +1,7 @@
 """`redqueen bench`: runs comparisons by name, prints their tables and keeps them.
 
     redqueen bench                               all but the next two: half an hour, most of it the peers of speed
-    redqueen bench leduc tic_tac_toe             four to ten minutes each
+    redqueen bench leduc tic_tac_toe staleness   four to ten minutes each
     redqueen bench proposers digit_play ...      models that write their own tasks: two minutes to an hour each
     redqueen bench preference_tables dilemma ... preferences, adversaries, dilemmas: one minute to an hour each
     redqueen bench constants head_to_head kuhn   what the methods reach in poker: three minutes
@@ -22,7 +22,9 @@ from redqueen.bench import (
     advantage_alignment,
     ditto,
     eva,
+    league,
     learning,
+    live_view,
     preferences,
     promptcot2,
     proposers,
@@ -33,6 +35,7 @@ from redqueen.bench import (
     self_redteam,
     spc,
     speed,
+    staleness,
     sws,
 )
 from redqueen.bench.sheets import Bench, Benches, Sheet, write
@@ -43,6 +46,8 @@ BENCHES: Benches = {
     "kuhn": learning.kuhn,
     "leduc": learning.leduc,
     "tic_tac_toe": learning.tic_tac_toe,
+    "staleness": staleness.staleness,
+    "slow_player": staleness.slow_player,
     "proposers": proposers.proposers,
     "proposer_sweeps": proposers.proposer_sweeps,
     "self_taught": absolute_zero.self_taught,
@@ -67,11 +72,13 @@ BENCHES: Benches = {
     "red_team": self_redteam.red_team,
     "red_team_without_thoughts": self_redteam.red_team_without_thoughts,
     "critic": spc.critic,
+    "league": league.league,
     "update": speed.update,
     "sampling": speed.sampling,
     "many_games": speed.many_games,
     "long_games": speed.long_games,
     "step": speed.step,
+    "live_view": live_view.live_view,
 }
 
 

@@ -21,6 +21,7 @@ from redqueen.batch import pack
 from redqueen.bench.absolute_zero import SUMS
 from redqueen.bench.self_play import Trial, difference, table, warm, warmed
 from redqueen.bench.sheets import Bench, Result
+from redqueen.checkpoints import checkpoints
 from redqueen.config import Learner
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.sums import Sums, without_carry
@@ -37,7 +38,7 @@ from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import evenly
 from redqueen.rollout.rehearsal import Rehearsed
-from redqueen.run import Run, Schedule, checkpoints, read_final, read_metrics
+from redqueen.run import Run, Schedule, read_final, read_metrics
 from redqueen.types import Match, Task
 
 VERSION = 1  # of what the warm start is made of; a new one makes it anew

@@ -26,13 +26,14 @@ from rich.console import Console
 
 from redqueen import domains
 from redqueen.bench.sheets import Rows
+from redqueen.checkpoints import checkpoints
 from redqueen.config import Learner
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
 from redqueen.players.transformer.loading import cache_folder
 from redqueen.protocols import Domain
 from redqueen.recipes import cold_start
-from redqueen.run import Line, Run, Schedule, checkpoints, read_final, read_metrics
+from redqueen.run import Line, Run, Schedule, read_final, read_metrics
 
 FOLDER = Path(domains.__path__[0])
 VERSION = 1  # of what warm starts are made of; a new one makes them anew
@@ -62,7 +63,7 @@ def warm(config: cold_start.Config, seed: int = 0) -> str:
     facts = json.dumps([VERSION, asdict(config), seed, texts], sort_keys=True)
     place = cache_folder() / "warm" / hashlib.sha1(facts.encode()).hexdigest()[:16]
     if not (place / "final.json").exists():
-        with _one_thread():
+        with one_thread():
             cold_start.train(config, Run(place, seed, Schedule(250, checkpoint_every=config.steps, record_episodes=0)))
     return str(checkpoints(place)[-1] / "learner")
 
@@ -132,13 +133,13 @@ def figure(trial: Trial, key: str) -> float:
 def _train(recipe: str, config: Any, seed: int, evaluate_every: int) -> Trial:
     """In a process of its own."""
     module = import_module(f"redqueen.recipes.{recipe}")
-    with _one_thread(), tempfile.TemporaryDirectory() as folder:
+    with one_thread(), tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder), seed, Schedule(evaluate_every, checkpoint_every=10**9, record_episodes=0))
         module.train(config, run)
         return Trial(tuple(read_metrics(run.folder)), read_final(run.folder))
 
 
-class _one_thread:
+class one_thread:
     def __enter__(self) -> None:
         self._before = torch.get_num_threads()
         torch.set_num_threads(1)

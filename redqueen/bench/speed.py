@@ -193,7 +193,7 @@ def _written(policy: TransformerPolicy, asks: list[Ask]) -> Batch:
         loss_weights=own,
         sampled_logprobs=sampled,
         advantages=signs[:, None].expand(shape).clone(),
-        versions=torch.full((len(replies),), policy.version),
+        versions=torch.full(shape, policy.version),
         lengths=torch.tensor(lengths),
         constraints=tuple(() for _ in replies),
     )

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from redqueen.batch import pack
+from redqueen.checkpoints import checkpoints
 from redqueen.config import Learner
 from redqueen.games.tools import ToolReply
 from redqueen.objectives.imitation import Imitation
@@ -19,7 +20,7 @@ from redqueen.players.transformer.loading import cache_folder
 from redqueen.rewards import payoff, score
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.rehearsal import Rehearsed, turns_of
-from redqueen.run import Run, Schedule, checkpoints
+from redqueen.run import Run, Schedule
 from redqueen.types import Demonstration, Match
 
 VERSION = 2  # of what warm starts are made of; a new one makes them anew

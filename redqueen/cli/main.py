@@ -24,14 +24,19 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "measuring:run_tournament",
         "PLAYER PLAYER...: runs, bots and servers meet and are rated",
     ),
+    "compare": ("comparing:compare", "FIRST SECOND: two checkpoints on the same tasks and seeds, and where they part"),
     "play": ("playing:play", "GAME --against RUN: a person at the keyboard against a policy or a bot"),
+    "serve": ("serving:serve", "RUN: a local web page on which people play against a run, any seat, any checkpoint"),
     "replay": (
         "playing:replay",
         "RUN [STEP.NUMBER]: a recorded episode, checked by playing it again; or a list",
     ),
     "report": ("showing:report", "RUN...: writes report.html, one file that needs no network, and prints where"),
     "list": ("showing:list_things", "{recipes,games,domains,models,players}: what can be named"),
-    "doctor": ("showing:doctor", "what is installed, what is missing, and how to get it"),
+    "doctor": (
+        "showing:doctor",
+        "[--backend tinker --url URL]: what is installed, what is missing; or what a server can do",
+    ),
     "bench": ("measuring:run_bench", "[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables"),
 }
 

@@ -12,17 +12,16 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
-from redqueen.chance import derive
 from redqueen.cli.words import closest, parse
 from redqueen.config import unset
 from redqueen.games.catalogue import find_game
 from redqueen.games.tools import as_recorded
 from redqueen.players.human import Human
-from redqueen.protocols import Game, Player
+from redqueen.protocols import Player
 from redqueen.rollout.lockstep import play as play_matches
 from redqueen.rollout.lockstep import replay as replay_episode
-from redqueen.seating import find_player
-from redqueen.stored import settings, stored_episodes
+from redqueen.seating import dealt, find_player
+from redqueen.stored import recorded_game, settings, stored_episodes
 from redqueen.types import Episode, Match, RedQueenError
 
 
@@ -47,10 +46,8 @@ def play(words: Sequence[str]) -> None:
         raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}")
     opponent = find_player(options.against, game)
     seed = Random().getrandbits(32) if options.seed is None else options.seed
-    tasks = game.tasks()
-    task = Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
     cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | {role: Human()}
-    (episode,) = play_matches([Match(game, task, cast, seed)], Random(seed))
+    (episode,) = play_matches([Match(game, dealt(game, seed), cast, seed)], Random(seed))
     for seat in episode.seats:
         print(f"{seat}: {_signed(episode.outcome.scores[seat])}{'  (you)' if seat.role == role else ''}")
     for name, fact in episode.outcome.facts.items():
@@ -81,7 +78,7 @@ def replay(words: Sequence[str]) -> None:
         if name == options.episode:
             _print_episode(episode, credit)
             with_tools = "calls" in episode.outcome.facts
-            game = as_recorded(episode) if with_tools else _game_named(episode.game, options.run)
+            game = as_recorded(episode) if with_tools else recorded_game(episode.game, options.run)
             same = replay_episode(game, episode)
             tools = ", with what its tools said then" if with_tools else ""
             if episode.outcome.facts.get("marked"):
@@ -96,17 +93,6 @@ def replay(words: Sequence[str]) -> None:
     raise RedQueenError(
         f"{options.run} has no episode {options.episode!r}: {closest(options.episode, [n for n, _, _ in found])}"
     )
-
-
-def _game_named(name: str, run: Path) -> Game:
-    """The game of that name among those of the run's settings, or among those shipped."""
-    config = settings(run)["config"]
-    specs = [config["game"]] if "game" in config else list(config.get("games", ()))
-    for spec in [*specs, name]:
-        game = find_game(spec)
-        if game.name == name:
-            return game
-    raise RedQueenError(f"{run} played {name!r}, which its settings do not name")
 
 
 def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:

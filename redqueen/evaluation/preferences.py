@@ -15,7 +15,7 @@ from redqueen.domains.known import known_data
 from redqueen.domains.matchups import exploitability
 from redqueen.evaluation.divergence import Alarms, Coverage, DataDivergence, Replies, question
 from redqueen.objectives.preference import Dpo
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.players.reciter import reader
 from redqueen.protocols import Domain, Measure, Player, Policy, PreferenceOracle, State
 from redqueen.references import Reference

@@ -17,7 +17,7 @@ from redqueen.domains.templates import Explained
 from redqueen.games.single_reply import SingleReply
 from redqueen.novelty import bleu, distinct_share
 from redqueen.players.reciter import Reader, Reciter
-from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.writing import Writer
 from redqueen.protocols import Player, State
 from redqueen.rewards import payoff, score
 from redqueen.rollout.lockstep import play
@@ -34,7 +34,7 @@ def recited(shown: Sequence[Demonstration], learner: Reader) -> list[Trajectory]
     return score(play(matches, Random(0)), payoff)  # nothing of it is left to chance
 
 
-def log_likelihoods(policy: TransformerPolicy, shown: Sequence[Demonstration]) -> np.ndarray:
+def log_likelihoods(policy: Writer, shown: Sequence[Demonstration]) -> np.ndarray:
     """[n] log-probability in nats of each whole text, its end included, as an answer to its task."""
     trajectories = recited(shown, policy)
     batch = pack(trajectories, [np.ones(1) for _ in trajectories])
@@ -61,7 +61,7 @@ def explanations_of(domain: Explained, tasks: Sequence[Task], rationales: Sequen
 
 
 def best_rationales(
-    domain: Explained, tasks: Sequence[Task], explainer: Player, prompter: TransformerPolicy, count: int, rng: Random
+    domain: Explained, tasks: Sequence[Task], explainer: Player, prompter: Writer, count: int, rng: Random
 ) -> list[str]:
     """For each problem that one of `count` rationales of the explainer for which log p(x | z, c) + log p(z | c) under
     the prompter is greatest; of equals the first."""
@@ -98,7 +98,7 @@ class Bound:
         self,
         domain: Explained,
         explainer: Player,
-        prompter: TransformerPolicy,
+        prompter: Writer,
         tasks: Sequence[Task],
         samples: int = 4,
         seed: int = 0,

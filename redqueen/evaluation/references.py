@@ -9,7 +9,7 @@ import numpy as np
 
 from redqueen.batch import free_positions, pack
 from redqueen.evaluation.rationales import recited
-from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.writing import Writer
 from redqueen.protocols import Policy
 from redqueen.types import Demonstration, RedQueenError, Trajectory
 
@@ -32,6 +32,6 @@ def reference_logprobs(reference: Policy, trajectories: Sequence[Trajectory]) ->
 
 def demonstrated(shown: Sequence[Demonstration], policy: Policy) -> list[Trajectory]:
     """The demonstrations as if the policy had said them. Raises RedQueenError for one that cannot recite."""
-    if not isinstance(policy, TransformerPolicy):
+    if not isinstance(policy, Writer):
         raise RedQueenError("only a language model can imitate demonstrations")
     return recited(shown, policy)

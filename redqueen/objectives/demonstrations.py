@@ -27,21 +27,21 @@ class BesideDemonstrations:
     inner: Objective
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        recited = (batch.versions < 0)[:, None]
+        recited = batch.versions < 0
         loss, metrics = self.inner(likelihoods, _only(batch, ~recited))
         imitation = weighted_sum(_only(batch, recited), -likelihoods.logprobs)
         return loss + imitation, {**metrics, "imitation_loss": float(imitation.detach())}
 
 
-def _only(batch: Batch, rows: Tensor) -> Batch:
-    return replace(batch, loss_weights=torch.where(rows, batch.loss_weights, 0.0))
+def _only(batch: Batch, words: Tensor) -> Batch:
+    return replace(batch, loss_weights=torch.where(words, batch.loss_weights, 0.0))
 
 
 def in_parts(batch: Batch, coefficient: float) -> Batch:
     """The batch with the loss weights of the words that somebody sampled summing to one, and those of recited ones to
     the coefficient, whatever there is of each. Within a part weights keep their proportions."""
-    recited = (batch.versions < 0)[:, None]
-    sampled, shown = (_only(batch, rows).loss_weights for rows in (~recited, recited))
+    recited = batch.versions < 0
+    sampled, shown = (_only(batch, words).loss_weights for words in (~recited, recited))
     return replace(batch, loss_weights=_summing(sampled, 1.0) + _summing(shown, coefficient))
 
 

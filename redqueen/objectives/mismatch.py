@@ -6,7 +6,8 @@ weights in another engine.
 
 The weight w = start of the update / writer goes into the advantages, to which every policy-gradient
 loss is proportional, and so leaves KL and entropy alone; the ratio is then measured from the start of
-the update (decoupled PPO of AReaL). A word rejected by a weight of zero keeps its share of the loss
+the update (decoupled PPO of AReaL, Fu et al. 2025). Truncating w is V-trace's rho-bar (IMPALA, Espeholt
+et al. 2018). A word rejected by a weight of zero keeps its share of the loss
 weights. Do not correct a batch whose ratio is to be taken to the writer itself: it would count twice.
 """
 

@@ -104,8 +104,9 @@ class Cispo:
     """-clip(r) A log policy, the clipped ratio held constant (MiniMax-M1, 2025): every word keeps a gradient.
 
     The ratio is held to [1 - below_one, 1 + above_one]; the published method has no lower bound. TRL
-    states the upper bound itself (its 5.0 is `above_one=4.0`). On words of another policy, with `above_one=1`, this
-    is REINFORCE under an importance weight truncated at 2.
+    states the upper bound itself (its 5.0 is `above_one=4.0`). On words of another or older policy this is REINFORCE
+    under a truncated importance weight, min(r, 1 + above_one): the rho-bar of V-trace's policy gradient (IMPALA,
+    Espeholt et al. 2018, section 4.2, there 1) without its targets of values.
     """
 
     silent_without_advantage: ClassVar[bool] = True

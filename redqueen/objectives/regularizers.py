@@ -100,9 +100,11 @@ class EntropyBonus:
     coefficient: float
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        assert likelihoods.entropies.requires_grad or not likelihoods.logprobs.requires_grad, (
-            "the player's entropies carry no gradient, so a bonus for them would do nothing"
-        )
+        if likelihoods.logprobs.requires_grad and not likelihoods.entropies.requires_grad:
+            raise RedQueenError(
+                "the entropies of this player carry no gradient (a server gives none for free text), so an entropy "
+                "bonus would do nothing: leave it out"
+            )
         loss = -self.coefficient * weighted_sum(batch, likelihoods.entropies)
         return loss, {"entropy_loss": float(loss.detach())}
 

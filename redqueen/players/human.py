@@ -33,17 +33,14 @@ class Human:
         self._write("")
         for message in new_messages(ask):
             self._write(message.text if message.speaker in ("game", "system") else f"{message.speaker}: {message.text}")
-        numbered = not any(choice.strip().isdigit() for choice in ask.choices)
-        for line in _menu(ask.choices, numbered):
+        for line in _menu(ask.choices):
             self._write(line)
         while True:
-            entry = self._line(f"{ask.seat}> ").strip()
-            if not ask.choices and entry:
-                return entry
-            chosen = _chosen(entry, ask.choices, numbered)
-            if chosen is not None:
-                return chosen
-            self._write(_complaint(entry, ask.choices, numbered))
+            entry = self._line(f"{ask.seat}> ")
+            said = meant(entry, ask.choices)
+            if said is not None:
+                return said
+            self._write(f"{complaint(entry, ask.choices)} (Ctrl-D leaves the game)")
 
     def _line(self, prompt: str) -> str:
         try:
@@ -61,29 +58,40 @@ def new_messages(ask: Ask) -> tuple[Message, ...]:
     return others or ask.messages[-1:]
 
 
-def _menu(choices: Sequence[str], numbered: bool) -> list[str]:
+def numbered(choices: Sequence[str]) -> bool:
+    """Whether choices go by numbers too: not where one is itself a number."""
+    return not any(choice.strip().isdigit() for choice in choices)
+
+
+def _menu(choices: Sequence[str]) -> list[str]:
     if not choices:
         return []
-    if numbered:
+    if numbered(choices):
         return [f"  {number}. {choice}" for number, choice in enumerate(choices, start=1)]
     return [f"  choices: {', '.join(choices)}"]
 
 
-def _chosen(entry: str, choices: Sequence[str], numbered: bool) -> str | None:
-    """The choice that an entry names, or None."""
+def meant(entry: str, choices: Sequence[str]) -> str | None:
+    """What an entry says: the choice that it names, or where none are listed its words. None where it says nothing."""
+    entry = entry.strip()
+    if not choices:
+        return entry or None
     if entry in choices:
         return entry
     alike = [choice for choice in choices if choice.strip().casefold() == entry.casefold()]
     if len(alike) == 1:
         return alike[0]
-    if numbered and entry.isdecimal() and 1 <= int(entry) <= len(choices):
+    if numbered(choices) and entry.isdecimal() and 1 <= int(entry) <= len(choices):
         return choices[int(entry) - 1]
     return None
 
 
-def _complaint(entry: str, choices: Sequence[str], numbered: bool) -> str:
+def complaint(entry: str, choices: Sequence[str]) -> str:
+    """What is wrong with an entry that says nothing."""
+    entry = entry.strip()
     if not choices:
-        return "Please write something (Ctrl-D leaves the game)."
-    how = f"a number from 1 to {len(choices)}, or a choice's words" if numbered else f"one of: {', '.join(choices)}"
+        return "Please write something."
+    words = f"a number from 1 to {len(choices)}, or a choice's words"
+    how = words if numbered(choices) else f"one of: {', '.join(choices)}"
     said = f"{entry[:80]!r} is not a choice." if entry else "Nothing was entered."
-    return f"{said} Enter {how} (Ctrl-D leaves the game)."
+    return f"{said} Enter {how}."

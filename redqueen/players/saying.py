@@ -7,7 +7,7 @@ with them, whichever engine rated them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -127,6 +127,20 @@ class Voice:
             truncated=truncated,
             malformed=not action,
         )
+
+    def recite(self, ask: Ask, text: str, listed: bool) -> Reply:
+        """The reply as if the speaker had written the text, for objectives that imitate: its tokens carry no
+        log-probabilities (zeros) and an age of -1, since nobody sampled them. Where it would have been held to listed
+        replies it is so too; a text that is none of them raises RedQueenError."""
+        prompt = self.chat.prompt(ask)
+        if not listed:
+            tokens = self.chat.reply_tokens(text, ask.stops)
+            return replace(self, version=-1).say(ask, prompt, tokens, [0.0] * len(tokens), truncated=False)
+        if text not in ask.choices:
+            raise RedQueenError(f"{text!r} is not among the choices {', '.join(ask.choices)}")
+        legal = listed_replies(self.chat, ask.choices)
+        said = np.array(legal[ask.choices.index(text)], dtype=np.int64)
+        return Reply(text, self.name, -1, prompt, said, np.zeros(len(said)), legal)
 
 
 def answered(

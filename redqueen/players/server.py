@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from redqueen.chance import derive, uniform
 from redqueen.players.answers import Plain
@@ -30,6 +30,8 @@ class Server:
     after `backoff`, twice that, four times that, ... seconds with jitter, and never after more than `longest_wait`.
     The endpoint is sent a seed made from the ask's; whether it keeps to it is its own affair.
     """
+
+    asked_in_threads: ClassVar[bool] = True
 
     model: str
     url: str = "http://localhost:8000/v1"

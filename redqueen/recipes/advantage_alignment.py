@@ -37,7 +37,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import EntropyBonus, KLPenalty, k3
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.protocols import Objective, Policy
 from redqueen.rewards import Divided, gains, score, spoken_by
 from redqueen.rollout.lockstep import play

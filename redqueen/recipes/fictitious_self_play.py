@@ -10,6 +10,9 @@ itself approaches equilibrium, while the last iterate need not:
 The average policy, which weighs every iterate by its own reach, is measured beside the last one.
 Differs from `spiral` in the pool, the line that adds to it, and the seats that alternate. A best
 response is approximated by one gradient step, not by training to convergence.
+
+With `staleness` above 0 matches stay in flight over several updates (`rollout/flow.py`), and a word that
+an older self wrote counts by the ratio of the likelihoods, at most 2: a truncated importance weight.
 """
 
 from __future__ import annotations
@@ -21,15 +24,15 @@ import tyro
 
 from redqueen.advantages import MovingBaseline, by_game_and_role
 from redqueen.batch import ConstantMean, pack
-from redqueen.config import Count, Learner, Share
+from redqueen.config import Count, Learner, Share, Within
 from redqueen.curricula.dealt import Sampled
 from redqueen.evaluation.measures import usual_measures
 from redqueen.games.catalogue import find_game
-from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.opponents import Snapshots
+from redqueen.objectives.policy_gradient import Cispo, Reinforce
+from redqueen.opponents.pools import Snapshots
 from redqueen.protocols import Policy
 from redqueen.rewards import payoff, score, spoken_by
-from redqueen.rollout.lockstep import play
+from redqueen.rollout.flow import Flow
 from redqueen.rollout.matchmaking import rotate
 from redqueen.run import Run
 
@@ -43,6 +46,7 @@ class Config:
     baseline_decay: Share = 0.95
     snapshot_every: Count = 5  # steps
     pool_size: Count = 25  # snapshots; the oldest leave first
+    staleness: Annotated[int, Within(0)] = 0  # calls after which a match must be over
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -51,16 +55,17 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build(run.derived("learner"))
     opponents = Snapshots(learner, capacity=config.pool_size)
     estimate = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
-    objective = Reinforce()
+    objective = Cispo(above_one=1.0) if config.staleness else Reinforce()
+    flow = Flow([game], learner, config.matches_per_step, config.staleness, lambda: opponents.players)
     measures = usual_measures(game, learner)
 
-    for step in run.steps(config.steps, [learner], [opponents, estimate], measures):
+    for step in run.steps(config.steps, [learner], [opponents, estimate, flow], measures):
         if step % config.snapshot_every == 0:
             opponents.add(learner.freeze())
-        tasks = curriculum.draw(config.matches_per_step, run.rng)
+        tasks = curriculum.draw(flow.room, run.rng)
         matches = rotate(game, tasks, learner, opponents, run.rng)
-        trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
+        trajectories = spoken_by(learner, score(flow.play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages, ConstantMean(config.learner.longest_reply)), objective)
-        run.report(trajectories, advantages, metrics)
+        run.report(trajectories, advantages, metrics | flow.metrics())
     return learner

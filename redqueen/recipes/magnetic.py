@@ -35,7 +35,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k3
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.protocols import Objective, Policy
 from redqueen.rewards import payoff, score, spoken_by
 from redqueen.rollout.lockstep import play

@@ -31,7 +31,7 @@ from redqueen.objectives.additive import Sum
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import ExactKL, KLPenalty, k2
 from redqueen.players.mixture import Mixture
-from redqueen.players.transformer.writing import language_model
+from redqueen.players.writing import language_model
 from redqueen.protocols import Policy
 from redqueen.rewards import payoff, score
 from redqueen.rollout.comparisons import against_rivals

@@ -45,7 +45,7 @@ from redqueen.evaluation.rationales import (
 )
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.preference import Dpo
-from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.writing import Writer
 from redqueen.protocols import Measure, Objective, Player, Policy
 from redqueen.rewards import payoff, score
 from redqueen.rollout.labels import label_accuracy
@@ -80,7 +80,7 @@ class Config:
     problems: Count = 64  # held out, of each level
 
 
-def learner_for(role: str, binding: str, config: Config, solver: TransformerPolicy, run: Run) -> TransformerPolicy:
+def learner_for(role: str, binding: str, config: Config, solver: Writer, run: Run) -> Writer:
     """Raises RedQueenError for a binding that cannot be trained."""
     bound: list[Player] = [bind(role, binding, config.learner, solver, run.derived(role))]
     if not learning(bound):

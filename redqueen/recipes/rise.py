@@ -35,6 +35,7 @@ from redqueen.objectives.additive import Sum
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.objectives.regularizers import KLPenalty, k3
 from redqueen.players.transformer.critic import ValueHead
+from redqueen.players.writing import on_this_machine
 from redqueen.protocols import Policy
 from redqueen.rewards import Correctness, payoff, score
 from redqueen.rollout.lockstep import play
@@ -61,7 +62,8 @@ def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
-    critic = ValueHead(learner, config.critic_learning_rate)
+    head = on_this_machine(learner, "the critic reads its hidden states")
+    critic = ValueHead(head, config.critic_learning_rate)
     credit = GeneralizedAdvantage(critic)
     objective = Sum(ClippedRatio(), KLPenalty(config.kl_coefficient, k3))
     measures = [SelfVerification(domain, learner, held_out(domain, config.problems))]

@@ -34,8 +34,9 @@ from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.games.tools import Limits, ToolReply
 from redqueen.health import ProposerHealth
 from redqueen.learnability import FailureShare
+from redqueen.objectives.additive import own_words
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.writing import Writer
 from redqueen.protocols import Policy
 from redqueen.rewards import marked, payoff, score, spoken_by
 from redqueen.rollout.evidence import Grounds
@@ -117,8 +118,8 @@ def train(config: Config, run: Run) -> Policy:
     return solver
 
 
-def refreshed(learner: TransformerPolicy, batch: Batch) -> Batch:
+def refreshed(learner: Writer, batch: Batch) -> Batch:
     """The batch as the learner rates it now, where it was updated since it spoke."""
-    if not len(batch) or int(batch.versions.min()) == learner.version:
+    if bool((batch.versions == learner.version)[own_words(batch)].all()):
         return batch
     return replace(batch, sampled_logprobs=learner.likelihoods(batch).logprobs.to(batch.sampled_logprobs))

@@ -42,7 +42,7 @@ from redqueen.games.red_team import RedTeam
 from redqueen.objectives.demonstrations import BesideDemonstrations, in_parts
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.payoff_table import SafetyPayoff, general_sum, zero_sum
-from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.writing import Writer
 from redqueen.protocols import Player, Policy
 from redqueen.rewards import kl_in_reward, score, spoken_by
 from redqueen.rollout.lockstep import play
@@ -107,7 +107,7 @@ def train(config: Config, run: Run) -> Policy:
 
 def seated(config: Config, learner: Policy, run: Run) -> tuple[Player, Player]:
     """Attacker and defender. Raises RedQueenError for a binding that a table cannot have."""
-    if isinstance(learner, TransformerPolicy):
+    if isinstance(learner, Writer):
         attacker = bind("attacker", config.attacker, config.learner, learner, run.derived("attacker"))
         return attacker, bind("defender", config.defender, config.learner, learner, run.derived("defender"))
     players = {SHARED: learner, FROZEN: learner.freeze()}

@@ -35,7 +35,7 @@ from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.preferences import watched
 from redqueen.iterations import Ceiling, Round
 from redqueen.objectives.preference import Dpo
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.protocols import Policy
 from redqueen.references import Reference, check_start
 from redqueen.rewards import marked, payoff, score

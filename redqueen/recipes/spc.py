@@ -34,9 +34,9 @@ from redqueen.evaluation.critics import Deception, ErrorSet
 from redqueen.evaluation.references import demonstrated
 from redqueen.objectives.demonstrations import BesideDemonstrations, in_parts
 from redqueen.objectives.policy_gradient import Gspo
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.payoff_table import CriticRewards
-from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.writing import Writer
 from redqueen.protocols import Policy
 from redqueen.rewards import payoff, score, spoken_by
 from redqueen.rollout.criticism import CRITICISE, SPOIL, against, figures, paid_to_critics, paid_to_generators
@@ -69,7 +69,7 @@ def train(config: Config, run: Run) -> Policy:
     if config.generator == SHARED:
         raise RedQueenError(f"generator and critic are two models: bind the generator to {SEPARATE} or {FROZEN}")
     generator = bind("generator", config.generator, config.learner, critic, run.derived("generator"))
-    if not isinstance(generator, TransformerPolicy):
+    if not isinstance(generator, Writer):
         raise RedQueenError("an endpoint cannot be kept from round to round: bind the generator to a model")
     learners = learning([critic, generator])
     critics, generators = (Snapshots(player, latest=config.pool) for player in (critic, generator))

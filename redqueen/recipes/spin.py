@@ -36,7 +36,7 @@ from redqueen.evaluation.preferences import HeldOutPairs, watched
 from redqueen.iterations import Ceiling, Round
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.preference import ChosenLikelihood, Dpo, Hinge
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.players.reciter import reader
 from redqueen.protocols import Objective, Policy
 from redqueen.references import Reference, check_start

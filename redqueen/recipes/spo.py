@@ -33,8 +33,8 @@ from redqueen.evaluation.preferences import AgainstStart, watched
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import KLPenalty, k2
-from redqueen.opponents import Snapshots
-from redqueen.players.transformer.writing import language_model
+from redqueen.opponents.pools import Snapshots
+from redqueen.players.writing import language_model
 from redqueen.protocols import Objective, Policy
 from redqueen.rewards import payoff, score
 from redqueen.rollout.comparisons import contested

@@ -32,8 +32,8 @@ from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.preferences import AgainstStart, watched
 from redqueen.iterations import Round
 from redqueen.objectives.preference import Sppo
-from redqueen.opponents import Snapshots
-from redqueen.players.transformer.writing import language_model
+from redqueen.opponents.pools import Snapshots
+from redqueen.players.writing import language_model
 from redqueen.protocols import Policy
 from redqueen.references import Reference, check_start
 from redqueen.rewards import payoff, score

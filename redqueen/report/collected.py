@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from redqueen.evaluation.ladder import Ladder
+from redqueen.evaluation.side_by_side import Crossing, Pair, SideBySide
 from redqueen.evaluation.tournament import Standings
 from redqueen.games.boards import frames
+from redqueen.games.catalogue import GAMES, find_game
+from redqueen.records import flat
 from redqueen.report.words import Decoder, tokenizer_of, words_of
-from redqueen.run import Line, read_final, read_metrics
+from redqueen.run import Line, numbers, read_final, read_metrics
 from redqueen.stored import settings, stored_episodes
 from redqueen.types import Episode, Message, RedQueenError
 
 MOST_EPISODES = 2000  # of all runs together; beyond, a sample
-TOURNAMENT = "tournament.json"
+TOURNAMENT, COMPARISON, LEAGUE = "tournament.json", "comparison.json", "league.json"
+MOST_PAIRS = 200  # of a comparison, those that part first
+AFTER_ALL_STEPS = 1 << 40  # where games that people played stand in the order
 
 
 def collected(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> dict[str, Any]:
@@ -37,8 +43,18 @@ def collected(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> di
         "episodes": [_episode(each, folders[each[0]], tokenizers[each[0]], texts) for each in shown],
         "recorded": len(episodes),
         "texts": texts.all,
-        "tournaments": [json.loads(path.read_text()) for path in _tournaments(folders)],
+        "tournaments": _all_kept(folders, TOURNAMENT),
+        "comparisons": _all_kept(folders, COMPARISON),
+        "leagues": _all_kept(folders, LEAGUE),
     }
+
+
+def collected_alone(episode: Episode, credit: dict[str, Any], tokenizer: Decoder | None) -> dict[str, Any]:
+    """The data of a report that shows nothing but one episode."""
+    texts = _Texts()
+    shown = {**_episode((0, "", episode, credit), Path(), tokenizer, texts), "replay": ""}
+    nothing: dict[str, Any] = {"runs": [], "tournaments": [], "comparisons": [], "leagues": []}
+    return {**nothing, "episodes": [shown], "recorded": 1, "texts": texts.all}
 
 
 def write_tournament(folder: Path, standings: Standings, ladder: Ladder, matches: int) -> Path:
@@ -50,10 +66,54 @@ def write_tournament(folder: Path, standings: Standings, ladder: Ladder, matches
         "matches": matches,
         "ladder": {"headings": ladder.headings, "rows": ladder.rows, "notes": ladder.notes},
     }
+    return _kept(folder, TOURNAMENT, data)
+
+
+def write_comparison(folder: Path, found: SideBySide) -> Path:
+    """Keeps a comparison of two players in a run's folder, for its report, and returns the folder."""
+    parted_first = sorted(found.pairs, key=lambda pair: pair.fork is None)
+    data = {
+        "game": found.game,
+        "names": found.names,
+        "against": found.against,
+        "matches": len(found.pairs),
+        "parted": found.parted,
+        "scores": [[each.role, each.first, each.second, str(each.difference)] for each in found.scores],
+        "crossings": [_crossing(each) for each in found.crossings],
+        "pairs": [_pair(each) for each in parted_first[:MOST_PAIRS]],
+    }
+    return _kept(folder, COMPARISON, data)
+
+
+def _crossing(crossing: Crossing) -> dict[str, Any]:
+    ask, replies = crossing.fork.ask, crossing.fork.replies
+    return {
+        "turn": crossing.fork.turn,
+        "count": crossing.count,
+        "seat": str(ask.seat),
+        "shown": [[message.speaker, message.text] for message in ask.messages],
+        "choices": ask.choices,
+        "said": [reply.text for reply in replies],
+        "chances": [None if each is None else [round(float(p), 4) for p in each] for each in crossing.probabilities],
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "task": pair.episodes[0].task.id,
+        "seed": str(pair.episodes[0].seed),
+        "role": pair.role,
+        "fork": None if pair.fork is None else pair.fork.turn,
+        "said": [[[str(turn.ask.seat), turn.reply.text] for turn in each.turns] for each in pair.episodes],
+        "scores": [[[str(seat), float(each.outcome.scores[seat])] for seat in each.seats] for each in pair.episodes],
+    }
+
+
+def _kept(folder: Path, name: str, data: dict[str, Any]) -> Path:
     try:
-        (folder / TOURNAMENT).write_text(json.dumps(data) + "\n")
+        (folder / name).write_text(json.dumps(data) + "\n")
     except OSError as error:
-        raise RedQueenError(f"cannot write {folder / TOURNAMENT}: {error.strerror}") from error
+        raise RedQueenError(f"cannot write {folder / name}: {error.strerror}") from error
     return folder
 
 
@@ -96,8 +156,8 @@ def curves(lines: Sequence[Line]) -> dict[str, list[list[float]]]:
     """[[step, value], ...] of every figure, exact measures first; what is not finite is left out."""
     found: dict[str, list[list[float]]] = {}
     for line in lines:
-        for name, value in line.items():
-            if name != "step" and isinstance(value, int | float) and math.isfinite(value):
+        for name, value in numbers(line).items():
+            if math.isfinite(value):
                 found.setdefault(name, []).append([line["step"], float(f"{value:.6g}")])
     return dict(sorted(found.items(), key=lambda item: _rank(item[0])))
 
@@ -109,21 +169,11 @@ def _rank(name: str) -> int:
     return found[0] if found else len(first)
 
 
-def flat(data: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Nested settings under dotted names, as words."""
-    rows: dict[str, str] = {}
-    for key, value in data.items():
-        if isinstance(value, dict):
-            rows |= flat(value, f"{prefix}{key}.")
-        else:
-            rows[prefix + key] = "by default" if value is None else str(value)
-    return rows
-
-
 def _episode(
     found: tuple[int, str, Episode, dict[str, Any]], folder: Path, tokenizer: Decoder | None, texts: _Texts
 ) -> dict[str, Any]:
     number, name, episode, credit = found
+    private = not _is_open(episode.game)
     told: dict[str, int] = {}
     spoken: dict[str, int] = {}
     turns = []
@@ -137,7 +187,7 @@ def _episode(
         turns.append(
             {
                 "seat": seat,
-                "shown": [_shown(message, texts, _others(episode, seat)) for message in messages[start:]],
+                "shown": [_shown(each, texts, _others(episode, seat if private else "")) for each in messages[start:]],
                 "thought": texts.place(reply.thought) if reply.thought else None,
                 "said": texts.place(reply.text),
                 "player": f"{reply.player} v{reply.version}",
@@ -153,7 +203,7 @@ def _episode(
     return {
         "run": number,
         "name": name,
-        "step": int(name.partition(".")[0]),
+        "step": int(step) if (step := name.partition(".")[0]).isdecimal() else AFTER_ALL_STEPS,
         "game": episode.game,
         "task": episode.task.id,
         "answer": episode.task.answer,
@@ -164,6 +214,12 @@ def _episode(
         "frames": frames(episode),
         "replay": f"redqueen replay {folder} {name}",
     }
+
+
+@cache
+def _is_open(game: str) -> bool:
+    """Whether a shipped game says that nobody has secrets in it."""
+    return game in GAMES and bool(getattr(find_game(game), "perfect_information", False))
 
 
 def _others(episode: Episode, seat: str) -> set[str]:
@@ -190,5 +246,5 @@ def _at(values: Sequence[float] | None, place: int) -> float | None:
     return None if values is None or place >= len(values) else round(float(values[place]), 6)
 
 
-def _tournaments(folders: Sequence[Path]) -> list[Path]:
-    return [folder / TOURNAMENT for folder in folders if (folder / TOURNAMENT).is_file()]
+def _all_kept(folders: Sequence[Path], name: str) -> list[Any]:
+    return [json.loads((folder / name).read_text()) for folder in folders if (folder / name).is_file()]

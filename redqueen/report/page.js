@@ -1,39 +1,7 @@
-"use strict";
-// Draws the page from its data. Whatever a model or a game said becomes a text node, never markup.
-const data = JSON.parse(document.getElementById("data").textContent);
-const page = document.getElementById("page");
+// Draws the report from its data.
 const COLOURS = ["#b3202c", "#1d6fa5", "#3c8a4e", "#a86b00", "#7a4fa3", "#00838a", "#a33b7a", "#5f6b00"];
 const FEW = 12; // curves shown before the rest is asked for
 const ROWS = 100; // episodes shown before the rest is asked for
-
-function make(tag, attributes = {}, ...children) {
-  const element = tag === "svg" || SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
-}
-const SVG = new Set(["path", "line", "text", "title", "g", "rect"]);
-
-// Characters that do not show, or that turn the text around, are shown by their numbers.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/;
-function words(text) {
-  const found = document.createDocumentFragment();
-  let plain = "";
-  for (const sign of text) {
-    if (HIDDEN.test(sign)) {
-      if (plain) found.append(plain);
-      plain = "";
-      found.append(make("span", { class: "control" }, `⟨U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`));
-    } else plain += sign;
-  }
-  if (plain) found.append(plain);
-  return found;
-}
-const short = (value) => (value === null || value === undefined ? "" : Math.abs(value) >= 1e5 || (value && Math.abs(value) < 1e-3) ? value.toExponential(2) : String(+value.toPrecision(4)));
-const signed = (value) => (value > 0 ? "+" : "") + short(value);
 
 // --- curves: a line for each run, or for each group of runs that differ in the seed alone, with its interval ------
 
@@ -145,19 +113,53 @@ function folded(title, content, open) {
   return make("details", { open }, make("summary", {}, title), content);
 }
 
-function heat(tournament) {
-  const top = Math.max(...tournament.scores.flat().map(Math.abs), 1e-9);
+function heat(players, values, top, written) {
   const cell = (value, one, other) => {
-    const share = Math.round((80 * Math.abs(value)) / top);
+    const share = Math.round((80 * Math.abs(value ?? 0)) / top);
     const colour = value > 0 ? "var(--blue)" : "var(--red)";
-    return make("td", { style: one === other ? null : `background: color-mix(in oklab, ${colour} ${share}%, transparent)`, title: `${tournament.players[one]} against ${tournament.players[other]}` }, one === other ? "" : signed(value));
+    return make("td", { style: value === null ? null : `background: color-mix(in oklab, ${colour} ${share}%, transparent)`, title: `${players[one]} against ${players[other]}` }, value === null ? "" : written(value));
   };
-  const rows = tournament.scores.map((row, one) => make("tr", {}, make("th", {}, tournament.players[one]), ...row.map((value, other) => cell(value, one, other))));
-  const matrix = make("table", { class: "heat" }, make("tr", {}, make("th", {}, ""), ...tournament.players.map((name) => make("th", {}, name))), ...rows);
-  const ladder = make("table", {}, make("tr", {}, ...tournament.ladder.headings.map((heading, number) => make("th", { class: number ? "n" : null }, heading))),
-    ...tournament.ladder.rows.map((row) => make("tr", {}, ...row.map((value, number) => make("td", { class: number ? "n" : null }, value)))));
-  return make("section", {}, make("h2", {}, `Tournament: ${tournament.game}`), make("p", { class: "quiet" }, `${tournament.matches} matches of each pair, half in each seating. Mean score of the row's player against the column's.`),
-    make("div", { class: "scroll" }, matrix), make("h2", {}, "Ratings"), make("div", { class: "scroll" }, ladder), ...tournament.ladder.notes.map((note) => make("p", {}, note)));
+  const rows = values.map((row, one) => make("tr", {}, make("th", {}, players[one]), ...row.map((value, other) => cell(one === other ? null : value, one, other))));
+  return make("div", { class: "scroll" }, make("table", { class: "heat" }, make("tr", {}, make("th", {}, ""), ...players.map((name) => make("th", {}, name))), ...rows));
+}
+
+function tournament(found) {
+  const top = Math.max(...found.scores.flat().map(Math.abs), 1e-9);
+  const ladder = make("table", {}, make("tr", {}, ...found.ladder.headings.map((heading, number) => make("th", { class: number ? "n" : null }, heading))),
+    ...found.ladder.rows.map((row) => make("tr", {}, ...row.map((value, number) => make("td", { class: number ? "n" : null }, value)))));
+  return make("section", {}, make("h2", {}, `Tournament: ${found.game}`), make("p", { class: "quiet" }, `${found.matches} matches of each pair, half in each seating. Mean score of the row's player against the column's.`),
+    heat(found.players, found.scores, top, signed), make("h2", {}, "Ratings"), make("div", { class: "scroll" }, ladder), ...found.ladder.notes.map((note) => make("p", {}, note)));
+}
+
+function league(found) {
+  const leads = found.win_rates.map((row) => row.map((rate) => (rate === null ? null : rate - 0.5)));
+  const rows = found.players.map((name, number) => make("tr", {}, make("td", {}, name), make("td", {}, found.kinds[number]), make("td", { class: "n" }, String(Math.round(found.ratings[number]) || 0))));
+  return make("section", {}, make("h2", {}, "League"), make("p", { class: "quiet" }, "Share of matches that the row's player wins against the column's, draws counting half; empty where they have not met. Results of those who learn fade."),
+    heat(found.players, leads, 0.5, (lead) => (lead + 0.5).toFixed(2)), make("h2", {}, "Ratings within the league"), make("div", { class: "scroll" }, make("table", {}, make("tr", {}, make("th", {}, "player"), make("th", {}, "role"), make("th", { class: "n" }, "Elo")), ...rows)));
+}
+
+// --- two players on the same tasks and seeds ----------------------------------------------------------------------
+
+function comparison(found) {
+  const head = (...cells) => make("tr", {}, ...cells.map((cell) => make("th", {}, cell)));
+  const scores = make("table", {}, head("score as", ...found.names, "the second is better by"),
+    ...found.scores.map(([role, first, second, better]) => make("tr", {}, make("td", {}, words(role)), make("td", { class: "n" }, signed(first)), make("td", { class: "n" }, signed(second)), make("td", { class: "n" }, better))));
+  const crossings = found.crossings.map((each) => folded(`turn ${each.turn}, ${each.seat}, in ${each.count} ${each.count === 1 ? "match" : "matches"}: ${each.said.map((text) => text.slice(0, 60)).join(" or ")}`, make("div", {},
+    ...each.shown.map(([speaker, text]) => make("div", { class: "text shown" }, `${speaker}: `, words(text))),
+    make("div", { class: "scroll" }, make("table", { class: "chances" }, head("", ...found.names), make("tr", {}, make("td", {}, "says"), ...each.said.map((text) => make("td", { class: "said" }, words(text.slice(0, 300))))),
+      ...(each.chances.some(Boolean) ? each.choices : []).map((choice, number) => make("tr", {}, make("td", {}, words(choice)), ...each.chances.map((chances) => chance(chances && chances[number]))))))), false));
+  const pairs = found.pairs.map((pair) => make("tr", { class: pair.fork === null ? "quiet" : null }, make("td", {}, words(pair.task.slice(0, 120)), pair.role ? ` as ${pair.role}` : ""), ...[0, 1].map((side) => make("td", {},
+    ...pair.said[side].flatMap(([seat, text], turn) => [make("span", { class: turn === pair.fork ? "parted" : null, title: seat }, words(text.slice(0, 120))), " "]), make("span", { class: "quiet" }, pair.scores[side].map(([seat, score]) => `${seat} ${signed(score)}`).join(", "))))));
+  const rest = found.matches - found.pairs.length;
+  return make("section", { class: "comparison" }, make("h2", {}, `${found.names.join(" and ")} side by side`),
+    make("p", { class: "quiet" }, `${found.game}, ${found.matches} matches with each, on the same tasks and seeds, ${found.against ? `against ${found.against}` : "each in all seats"}. They part in ${found.parted}.`),
+    make("div", { class: "scroll" }, scores), make("h3", {}, "Where they part"), ...crossings,
+    folded(rest ? `Matches, ${found.pairs.length} of ${found.matches}` : "Matches", make("div", { class: "scroll" }, make("table", {}, make("tr", {}, make("th", {}, "task"), ...found.names.map((name) => make("th", {}, name))), ...pairs)), false));
+}
+
+function chance(value) {
+  if (value === null || value === undefined) return make("td", {});
+  return make("td", { class: "n", style: `background: linear-gradient(to left, color-mix(in oklab, var(--blue) 35%, transparent) ${(100 * value).toFixed(1)}%, transparent 0)` }, value.toFixed(3));
 }
 
 // --- episodes ----------------------------------------------------------------------------------------------------
@@ -238,11 +240,12 @@ function opened(episode, place = data.episodes.indexOf(episode)) {
     make("p", {}, ...episode.scores.flatMap(([seat, score]) => [make("span", { class: "tag" }, `${seat} ${signed(score)}`), " "]), make("span", { class: "quiet" }, `task ${episode.task.slice(0, 200)}, seed ${episode.seed}`)),
     episode.answer ? make("p", { class: "quiet" }, "expected answer: ", words(episode.answer)) : null,
     turns, end, facts.length ? folded("What is known afterwards", make("table", {}, ...facts), facts.length <= 6) : null,
-    make("p", { class: "quiet" }, "Play it again, checked word for word: ", make("code", {}, episode.replay)));
+    episode.replay ? make("p", { class: "quiet" }, "Play it again, checked word for word: ", make("code", {}, episode.replay)) : null);
 }
 
 function said(turn, episode, number, column, line) {
-  const shown = turn.shown.map(([speaker, blocks]) => make("div", { class: "text shown" }, `${speaker}: `, ...blocks.map(([place, secret]) => make("span", secret ? { class: "private", title: `only ${turn.seat} was shown this` } : {}, words(data.texts[place])))));
+  const block = ([place, secret], number) => [number ? "\n" : "", make("span", secret ? { class: "private", title: `only ${turn.seat} was shown this` } : {}, words(data.texts[place]))];
+  const shown = turn.shown.map(([speaker, blocks]) => make("div", { class: "text shown" }, `${speaker}: `, ...blocks.flatMap(block)));
   const parts = Object.entries(turn.parts).map(([name, value]) => `${name} ${signed(value)}`).join(", ");
   const credit = [turn.reward === null ? "" : `reward ${signed(turn.reward)}${parts ? ` (${parts})` : ""}`, turn.advantage === null ? "" : `advantage ${signed(turn.advantage)}`, turn.logprob === null ? "" : `log-probability ${short(turn.logprob)}`].filter(Boolean).join(", ");
   return make("div", { class: "turn", style: column ? `grid-column: ${column}; grid-row: ${line}` : null },
@@ -277,5 +280,7 @@ function header() {
   const lines = data.runs.map((run) => make("p", { class: "quiet" }, many ? make("strong", {}, `${run.name} `) : null, make("code", {}, run.command), ` — ${run.steps} steps, ${short(run.seconds)} s, ${run.finished ? "finished" : "not finished"}`));
   return make("header", {}, make("h1", {}, document.title), ...lines);
 }
-page.append(...[header(), curves(), ...data.tournaments.map(heat), ends(), settingsTable(), data.episodes.length ? episodes() : make("p", { class: "quiet" }, "No episodes were recorded.")].filter(Boolean));
+const runs = data.runs.length ? [curves(), ...data.leagues.map(league), ...data.tournaments.map(tournament), ...data.comparisons.map(comparison), ends(), settingsTable()] : [];
+page.append(...[header(), ...runs, data.episodes.length ? episodes() : make("p", { class: "quiet" }, "No episodes were recorded.")].filter(Boolean));
+if (!data.runs.length) page.querySelector(".row").click(); // one episode, shown alone
 page.dataset.ready = "true";

@@ -1,48 +1,49 @@
-"""One HTML file that shows runs: curves, settings, every word of their episodes. It needs no network.
-
-All that a model or a game said is data in the page, never markup: it is put on the screen as text by the page's script.
-"""
+"""One HTML file that shows runs: curves, settings, every word of their episodes. It needs no network."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import jinja2
-
-from redqueen.report.collected import MOST_EPISODES, collected
-from redqueen.types import RedQueenError
+from redqueen.report.collected import MOST_EPISODES, collected, collected_alone
+from redqueen.report.words import Decoder
+from redqueen.types import Episode, RedQueenError
+from redqueen.web.page import rendered
 
 PLACE = Path(__file__).parent
 
 
 def write_report(folders: Sequence[Path], target: Path | None = None, most_episodes: int = MOST_EPISODES) -> Path:
     """Writes the page, into the folder of the first run unless told where, and returns its path."""
-    if not folders:
-        raise RedQueenError("name at least one run: redqueen report outputs/spiral-0")
-    data = collected(folders, most_episodes)
-    source = (PLACE / "page.html.j2").read_text(encoding="utf-8")
-    page = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)
+    text = report_page(folders, most_episodes)
     target = target or folders[0] / "report.html"
-    names = [f"{run['recipe']}: {run['name']}" for run in data["runs"]]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        text = page.render(
-            title=names[0] if len(names) == 1 else f"{len(names)} runs",
-            style=(PLACE / "page.css").read_text(encoding="utf-8"),
-            script=(PLACE / "page.js").read_text(encoding="utf-8"),
-            data=as_data(data),
-        )
         target.write_text(text, encoding="utf-8", errors="backslashreplace")  # a lone surrogate is shown as its number
     except OSError as error:
         raise RedQueenError(f"cannot write {target}: {error.strerror}") from error
     return target
 
 
-def as_data(value: object) -> str:
-    """JSON that can stand inside a script element: nothing in it can close the element or open a comment."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
+def report_page(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> str:
+    """The page of these runs."""
+    if not folders:
+        raise RedQueenError("name at least one run: redqueen report outputs/spiral-0")
+    data = collected(folders, most_episodes)
+    names = [f"{run['recipe']}: {run['name']}" for run in data["runs"]]
+    return _page(names[0] if len(names) == 1 else f"{len(names)} runs", data)
+
+
+def episode_page(episode: Episode, credit: dict[str, Any] | None = None, tokenizer: Decoder | None = None) -> str:
+    """The page of one episode; with its `credit`, as a run records it, and a tokenizer its words can be coloured."""
+    return _page(f"{episode.game}: {episode.task.id}", collected_alone(episode, credit or {}, tokenizer))
+
+
+def _page(title: str, data: dict[str, Any]) -> str:
+    return rendered(
+        title=title,
+        style=(PLACE / "page.css").read_text(encoding="utf-8"),
+        script=(PLACE / "page.js").read_text(encoding="utf-8"),
+        data=data,
+    )

@@ -12,6 +12,7 @@ from random import Random
 
 from redqueen.chance import derive
 from redqueen.protocols import Player, Stream
+from redqueen.rollout.lockstep import answers
 from redqueen.rollout.table import Table
 from redqueen.types import Ask, Episode, Match, RedQueenError, Reply
 
@@ -91,9 +92,7 @@ class _AtOnce:
 
     def get(self) -> list[tuple[int, Reply]]:
         asks, self._asks = self._asks, []
-        replies = self._player.reply(asks) if asks else []
-        if len(replies) != len(asks):
-            raise RedQueenError(f"player {self._player.name!r} gave {len(replies)} replies to {len(asks)} asks")
+        replies = answers(self._player, asks) if asks else []
         first, self._answered = self._answered, self._answered + len(asks)
         return list(enumerate(replies, first))
 

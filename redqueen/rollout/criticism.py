@@ -9,7 +9,7 @@ import numpy as np
 
 from redqueen.domains.step_traces import CORRECT, INCORRECT, VERDICT, Criticised, Solved
 from redqueen.games.single_reply import SingleReply
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.payoff_table import CriticRewards
 from redqueen.protocols import Player
 from redqueen.rewards import marked

@@ -44,12 +44,13 @@ def _round(tables: Sequence[Table]) -> None:
             questions.setdefault(id(player), []).append(ask)
             asked.append(id(player))
         order.append(asked)
-    answers = {key: iter(_replies(players[key], asks)) for key, asks in questions.items()}
+    said = {key: iter(answers(players[key], asks)) for key, asks in questions.items()}
     for table, asked in zip(tables, order, strict=True):
-        table.hear([next(answers[key]) for key in asked])
+        table.hear([next(said[key]) for key in asked])
 
 
-def _replies(player: Player, asks: Sequence[Ask]) -> list[Reply]:
+def answers(player: Player, asks: Sequence[Ask]) -> list[Reply]:
+    """What a player says to some asks. Raises RedQueenError where it leaves one out."""
     replies = player.reply(asks)
     if len(replies) != len(asks):
         raise RedQueenError(f"player {player.name!r} gave {len(replies)} replies to {len(asks)} asks")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from redqueen.chance import derive
-from redqueen.protocols import Game, OpponentPool, Player
+from redqueen.protocols import Game, Opponents, Player
 from redqueen.types import Match, RedQueenError, Task
 
 
@@ -22,7 +22,7 @@ def alone(game: Game, tasks: Sequence[Task], player: Player, times: int = 1) -> 
 
 
 def rotate(
-    game: Game, tasks: Sequence[Task], learner: Player, opponents: OpponentPool, rng: Random, start: int = 0
+    game: Game, tasks: Sequence[Task], learner: Player, opponents: Opponents, rng: Random, start: int = 0
 ) -> list[Match]:
     """One match a task: the learner takes the roles in turn, from role number `start` on, and an
     opponent drawn for each match takes all others. Raises RedQueenError for a game of one role."""

@@ -65,7 +65,7 @@ def rows(seed=0):
         loss_weights=own / own.sum().to(torch.float64),
         sampled_logprobs=likelihoods(before, said, absent, own).logprobs,
         advantages=noise(ROWS, WIDTH) * own,
-        versions=torch.zeros(ROWS, dtype=torch.int64),
+        versions=torch.zeros(ROWS, WIDTH, dtype=torch.int64),
         lengths=torch.full((ROWS,), WIDTH),
         constraints=((),) * ROWS,
         reference=likelihoods(noise(ROWS, WIDTH, LEGAL), said, absent, own),

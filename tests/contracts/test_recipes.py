@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from redqueen.checkpoints import facts_of
 from redqueen.config import RECIPES, Learner, check_settings, find_recipe
 from redqueen.run import Run, Schedule, read_metrics
 
@@ -17,6 +18,7 @@ SMALL = {
     "steps": 2,
     "matches_per_step": 6,
     "matches_per_game": 4,
+    "snapshot_every": 2,
     "pool_size": 2,
     "magnet_every": 2,
     "games": ("kuhn_poker", "iterated_dilemma:rounds=2"),
@@ -63,7 +65,7 @@ TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 LONGEST_FILE = {"spiral": 100}
 LONGEST_TRAIN = 60
 # what `train` does at a step depends on how many there will be
-ANNEALED = ("magnetic", "cold_start")
+ANNEALED = ("magnetic", "league", "cold_start")
 
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 OF_GAMES = [
@@ -72,7 +74,7 @@ OF_GAMES = [
 OF_QUESTIONS = [name for name in RECIPES if name not in (*OF_GAMES, "first_steps")]  # these need a language model
 # all credit is the same where a model imitates, and is in the pairs and win rates where it prefers
 WITHOUT_ESTIMATE = ("cold_start", "promptcot2", "spin", "sppo", "nash_md", "iterative_dpo", "spc")
-PACKED = {"pack_pairs": "pack", "pack_samples": "pack"}
+SAME_VERB = {"pack_pairs": "pack", "pack_samples": "pack", "flow.play": "play"}
 
 
 def small(name, **changes):
@@ -103,9 +105,10 @@ def left_behind(run):
     files = [run.folder / "final.json", *sorted((run.folder / "episodes").glob("*"))]
     newest = sorted((run.folder / "checkpoints").iterdir())[-1]
     files += [path for path in sorted(newest.rglob("*")) if path.is_file() and path.suffix not in (".md", "")]
-    contents = {str(path.relative_to(run.folder)): path.read_bytes() for path in files if path.name != "memories.pt"}
-    memories = torch.load(newest / "memories.pt", weights_only=False)  # its bytes tell which equal strings are one
-    return metrics(run), contents, without_tensors(memories)
+    uneven = ("memories.pt", "manifest.json")  # the bytes of the one tell which equal strings are one, and their number
+    contents = {str(path.relative_to(run.folder)): path.read_bytes() for path in files if path.name not in uneven}
+    memories = torch.load(newest / "memories.pt", weights_only=False)
+    return metrics(run), contents, without_tensors(memories), facts_of(newest)["collapse"]
 
 
 def without_tensors(value):
@@ -159,7 +162,7 @@ def test_the_loop_of_a_recipe_is_visible(name):
     (loop,) = [node for node in train.body if isinstance(node, ast.For)]
     calls = {ast.unparse(node.func) for node in ast.walk(loop) if isinstance(node, ast.Call)}
     verbs = {"play", "score", "estimate", "pack", "run.report"} - ({"estimate"} if name in WITHOUT_ESTIMATE else set())
-    calls = {PACKED.get(call, call) for call in calls}
+    calls = {SAME_VERB.get(call, call) for call in calls}
     assert "run.steps" in calls
     assert verbs <= calls
     assert any(call.endswith(".update") for call in calls)

@@ -7,7 +7,7 @@ import pytest
 from redqueen.config import Learner
 from redqueen.domains.step_traces import StepTraces
 from redqueen.evaluation.critics import Deception, ErrorSet
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.types import Reply
 
 DOMAIN = StepTraces()

@@ -17,7 +17,7 @@ from redqueen.evaluation.preferences import (
     regularised_equilibrium,
     watched,
 )
-from redqueen.opponents import Snapshots
+from redqueen.opponents.pools import Snapshots
 from redqueen.players.tabular import TabularPolicy
 from redqueen.records import ask_to_json
 from redqueen.references import Reference

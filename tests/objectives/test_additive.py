@@ -33,7 +33,7 @@ def batch():
         loss_weights=WEIGHTS,
         sampled_logprobs=torch.full((2, 2), -1.0, dtype=torch.float64),
         advantages=torch.zeros(2, 2, dtype=torch.float64),
-        versions=torch.zeros(2, dtype=torch.int64),
+        versions=torch.zeros(2, 2, dtype=torch.int64),
         lengths=torch.tensor([1, 2]),
         constraints=((), ()),
     )

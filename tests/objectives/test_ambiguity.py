@@ -17,7 +17,7 @@ def batch_of(advantages, groups=None):
         loss_weights=torch.full((rows, 1), 1.0 / rows, dtype=torch.float64),
         sampled_logprobs=torch.zeros(rows, 1, dtype=torch.float64),
         advantages=column,
-        versions=torch.zeros(rows, dtype=torch.int64),
+        versions=torch.zeros(rows, 1, dtype=torch.int64),
         lengths=torch.ones(rows, dtype=torch.int64),
         constraints=((),) * rows,
         pairs=None if groups is None else torch.tensor(groups),

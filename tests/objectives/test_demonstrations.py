@@ -16,7 +16,7 @@ def batch(versions, sampled, advantages, weights):
         loss_weights=torch.tensor(weights, dtype=torch.float64),
         sampled_logprobs=torch.tensor(sampled, dtype=torch.float64),
         advantages=torch.tensor(advantages, dtype=torch.float64),
-        versions=torch.tensor(versions),
+        versions=torch.tensor(versions)[:, None].expand(rows, 2),
         lengths=torch.full((rows,), 2),
         constraints=((),) * rows,
     )
@@ -61,7 +61,7 @@ def test_the_loss_of_the_parts_of_a_batch_adds_up():
     halves = []
     for row in (0, 1):
         part = batch(
-            [whole.versions[row].item()],
+            [whole.versions[row, 0].item()],
             whole.sampled_logprobs[row : row + 1].tolist(),
             whole.advantages[row : row + 1].tolist(),
             whole.loss_weights[row : row + 1].tolist(),

@@ -17,7 +17,7 @@ def test_the_loss_is_the_mean_surprise_of_the_own_words():
         loss_weights=weights,
         sampled_logprobs=torch.zeros(2, 3),
         advantages=torch.tensor([[0.0, -7.0, 0.0], [0.0, 3.0, 0.0]]),
-        versions=torch.tensor([-1, -1]),
+        versions=torch.full((2, 3), -1),
         lengths=torch.tensor([3, 2]),
         constraints=((), ()),
     )

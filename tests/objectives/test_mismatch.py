@@ -27,7 +27,7 @@ def batch(weights=TM):
         loss_weights=weights,
         sampled_logprobs=SAMPLER,
         advantages=tensor([[1.0], [-0.5], [0.25]]).expand(3, 4),
-        versions=torch.zeros(3, dtype=torch.int64),
+        versions=torch.zeros(3, 4, dtype=torch.int64),
         lengths=torch.tensor([2, 4, 3]),
         constraints=((),) * 3,
         reference=rated(START),

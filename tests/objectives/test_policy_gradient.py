@@ -29,7 +29,7 @@ def batch(weights=WEIGHTS[TM], sampled=OLD, advantages=ADVANTAGES):
         loss_weights=weights,
         sampled_logprobs=sampled,
         advantages=advantages,
-        versions=torch.zeros(len(weights), dtype=torch.int64),
+        versions=torch.zeros(weights.shape, dtype=torch.int64),
         lengths=torch.full((len(weights),), weights.shape[1]),
         constraints=((),) * len(weights),
     )

@@ -29,7 +29,7 @@ def pairs():
         loss_weights=weights,
         sampled_logprobs=policy,
         advantages=torch.where(OWN, SIGNS[:, None], 0.0),
-        versions=torch.zeros(4),
+        versions=torch.zeros(4, 4),
         lengths=torch.tensor([4, 2, 2, 3]),
         constraints=((),) * 4,
         pairs=torch.tensor([7, 7, 3, 3]),

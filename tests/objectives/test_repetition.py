@@ -18,7 +18,7 @@ def batch_of(tokens, own, advantages=None):
         loss_weights=own / own.sum().clamp(min=1).double(),
         sampled_logprobs=torch.zeros(own.shape),
         advantages=torch.zeros(own.shape).double() if advantages is None else torch.tensor(advantages).double(),
-        versions=torch.zeros(len(own)),
+        versions=torch.zeros(own.shape),
         lengths=torch.full((len(own),), own.shape[1]),
         constraints=((),) * len(own),
     )

@@ -103,10 +103,8 @@ def test_fresh_words_keep_their_log_probabilities():
         version = 3
 
     class Batch:
-        versions = torch.tensor([3, 3])
-
-        def __len__(self):
-            return 2
+        versions = torch.tensor([[0, 3], [2, 3]])
+        loss_weights = torch.tensor([[0.0, 0.5], [0.0, 0.5]])
 
     batch = Batch()
     assert refreshed(Learner(), batch) is batch

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
+from redqueen.notebook import show_episode
 from redqueen.records import episode_to_json
 from redqueen.report.page import write_report
 from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Turn
@@ -37,15 +38,15 @@ def browser():
     opened.quit()
 
 
-def game(number, said="2"):
-    """Two moves of tic-tac-toe, each of one token."""
+def game(number, said="2", name="tic_tac_toe"):
+    """Two moves, of tic-tac-toe where nothing else is said, each of one token."""
     turns = []
     for seat, text in ((FIRST, said), (SECOND, "5")):
         ask = Ask(seat, (Message("game", f"The rules.\nYou are {seat.role} in game {number}."),), ("2", "5"))
         reply = Reply(text, "learner", 3, np.array([1]), np.array([7]), np.array([-0.7]), thought=f"thinking of {text}")
         turns.append(Turn(ask, reply))
     outcome = Outcome({FIRST: 1.0, SECOND: -1.0}, {"history": (said, "5"), "number": number})
-    return Episode("tic_tac_toe", Task(f"deal {number}"), number, tuple(turns), outcome, (FIRST, SECOND))
+    return Episode(name, Task(f"deal {number}"), number, tuple(turns), outcome, (FIRST, SECOND))
 
 
 def run(folder, episodes, seed=0, lines=()):
@@ -83,7 +84,8 @@ def test_a_reader_searches_opens_and_colours(browser, tmp_path):
     (row,) = browser.find_elements("css selector", ".row")
     row.click()
     assert len(texts(browser, ".episode .turn")) == 2
-    assert texts(browser, ".episode .private") == ["You are first in game 17.", "You are second in game 17."]
+    assert texts(browser, ".episode .private") == []  # there are no secrets in tic-tac-toe
+    assert texts(browser, ".episode .shown")[0] == "game: The rules.\nYou are first in game 17."
     assert texts(browser, ".thought") == ["thinking of 2", "thinking of 5"]
     assert "reward +1 (payoff +0.75, form +0.25), advantage +0.5" in page.text
     assert "redqueen replay" in page.text
@@ -97,6 +99,12 @@ def test_a_reader_searches_opens_and_colours(browser, tmp_path):
     assert all("color-mix" in word.get_attribute("style") for word in coloured)
     browser.find_element("css selector", "[data-toggle='seats:side']").click()
     assert browser.find_elements("css selector", ".turns.side")
+
+
+def test_what_one_seat_alone_was_shown_is_marked(browser, tmp_path):
+    shown(browser, write_report([run(tmp_path / "run", [game(17, name="toy")])]))
+    browser.find_element("css selector", ".row").click()
+    assert texts(browser, ".episode .private") == ["You are first in game 17.", "You are second in game 17."]
 
 
 def test_runs_that_differ_in_the_seed_alone_are_one_curve_with_a_band(browser, tmp_path):
@@ -139,3 +147,63 @@ def test_a_phone_can_read_it(browser, tmp_path):
         assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth + 1")
     finally:
         browser.set_window_size(1200, 900)
+
+
+def test_a_notebook_shows_an_episode_inside_its_frame(browser, tmp_path):
+    credit = {str(seat): {"rewards": [1.0], "advantages": [0.5], "parts": {}} for seat in (FIRST, SECOND)}
+    page = tmp_path / "notebook.html"
+    page.write_text(f"<title>mine no more</title>{show_episode(game(0, HOSTILE), credit)._repr_html_()}")
+    browser.get(page.as_uri())
+    frame = browser.find_element("tag name", "iframe")
+    browser.switch_to.frame(frame)
+    try:
+        assert len(texts(browser, ".episode .turn")) == 2
+        assert texts(browser, ".said")[0].startswith("<script>document.title='mine'</script><img src=x")
+        assert not browser.find_elements("css selector", "#curves, #page img, #page script")
+        assert "redqueen replay" not in browser.find_element("id", "page").text
+    finally:
+        browser.switch_to.default_content()
+    assert browser.title == "mine no more"
+
+
+def test_two_players_stand_side_by_side_with_where_they_part(browser, tmp_path):
+    folder = run(tmp_path / "run", [game(0)])
+    kept = {
+        "game": HOSTILE,
+        "names": ["one@10", HOSTILE],
+        "against": "",
+        "matches": 1,
+        "parted": 1,
+        "scores": [["first", 1.0, -1.0, "-2.000 [-2.000, -2.000]"]],
+        "crossings": [
+            {
+                "turn": 0,
+                "count": 1,
+                "seat": "first",
+                "shown": [["game", HOSTILE]],
+                "choices": ["2", HOSTILE],
+                "said": ["2", HOSTILE],
+                "chances": [[0.75, 0.25], [0.0, 1.0]],
+            }
+        ],
+        "pairs": [
+            {
+                "task": HOSTILE,
+                "seed": "1",
+                "role": "",
+                "fork": 0,
+                "said": [[["first", "2"]], [["first", HOSTILE]]],
+                "scores": [[["first", 1.0]], [["first", -1.0]]],
+            }
+        ],
+    }
+    (folder / "comparison.json").write_text(json.dumps(kept))
+    page = shown(browser, write_report([folder]))
+    for summary in browser.find_elements("css selector", ".comparison summary"):
+        summary.click()
+    assert texts(browser, ".chances td.n")[-4:] == ["0.750", "0.000", "0.250", "1.000"]
+    assert len(browser.find_elements("css selector", ".comparison .parted")) == 2
+    assert browser.title == "spiral: run"
+    assert not browser.find_elements("css selector", "#page img, #page script")
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.is_displayed()

@@ -2,12 +2,17 @@
 
 import json
 from html.parser import HTMLParser
+from random import Random
 
 import pytest
 
+from redqueen.games.catalogue import find_game
+from redqueen.players.scripted import Uniform
 from redqueen.records import episode_to_json
 from redqueen.report.collected import collected
-from redqueen.report.page import as_data, write_report
+from redqueen.report.page import write_report
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import mirror
 from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
 FIRST, SECOND = Seat("first"), Seat("second")
@@ -137,12 +142,6 @@ def test_hostile_words_are_data_and_never_markup(text, tmp_path):
     assert [tag for tag, _ in tags.tags] == [tag for tag, _ in usual.tags]
 
 
-def test_data_cannot_leave_their_element():
-    text = as_data({"a": "</script><!-- <script>\u2028 & \u2029"})
-    assert not set("<>&\u2028\u2029") & set(text)
-    assert json.loads(text) == {"a": "</script><!-- <script>\u2028 & \u2029"}
-
-
 def test_a_lone_half_of_a_character_does_not_stop_the_report(tmp_path):
     page, _, _ = page_of(run(tmp_path, [{"step": 0, "loss": 1.0}], [(episode("\ud83d"), credit())]))
     assert "ud83d" in page
@@ -222,3 +221,25 @@ def test_what_has_no_report_is_said(tmp_path):
     blocked.write_text("")
     with pytest.raises(RedQueenError, match="cannot write"):
         write_report([run(tmp_path / "whole", [{"step": 0, "loss": 1.0}])], blocked / "report.html")
+
+
+@pytest.mark.parametrize(("name", "secrets"), [("tic_tac_toe", False), ("kuhn_poker", True)])
+def test_in_a_game_without_secrets_nothing_is_private(name, secrets, tmp_path):
+    game = find_game(name)
+    episodes = play(mirror(game, game.tasks()[:1], Uniform()), Random(0))
+    place = run(tmp_path / "run", [{"step": 0}], [(each, {}) for each in episodes])
+    turns = collected([place])["episodes"][0]["turns"]
+    private = [flag for turn in turns for _, parts in turn["shown"] for _, flag in parts]
+    assert any(private) == secrets
+
+
+def test_the_payoffs_of_a_league_are_in_its_report(tmp_path):
+    place = run(tmp_path / "run", [{"step": 0}])
+    table = {
+        "players": ["a", "b"],
+        "kinds": ["learner", "past"],
+        "ratings": [9.0, -9.0],
+        "win_rates": [[None, 0.6], [0.4, None]],
+    }
+    (place / "league.json").write_text(json.dumps(table))
+    assert collected([place])["leagues"] == [table]

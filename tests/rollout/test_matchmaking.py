@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from redqueen.games.kuhn_poker import KuhnPoker
-from redqueen.opponents import Fixed
+from redqueen.opponents.pools import Fixed
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.protocols import Play, Player
 from redqueen.rollout.lockstep import play

@@ -18,8 +18,6 @@ import torch
 from torch import Tensor
 
 from redqueen.batch import opening, take, without_opening
-from redqueen.filters import rows_with_advantage
-from redqueen.objectives.additive import own_words, silent_without_advantage
 from redqueen.players.chat_format import ChatFormat
 from redqueen.players.saying import Mind, Minds, Question, Voice, answered, listed_replies
 from redqueen.players.transformer.forward import Forward
@@ -31,6 +29,7 @@ from redqueen.players.transformer.sampling import Manner, sample
 from redqueen.players.transformer.scoring import Body, Query, Rating, rate
 from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
+from redqueen.players.updating import Mismatch, with_signal
 from redqueen.protocols import AnswerFormat, Objective, State, Stream
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
@@ -166,6 +165,11 @@ class TransformerPolicy:
         return self._constrain
 
     @property
+    def has_adapter(self) -> bool:
+        """Whether it trains a LoRA adapter rather than all weights."""
+        return any("lora_" in key for key in self.trainable)
+
+    @property
     def learns(self) -> bool:
         """Whether it may be updated: a frozen copy may not."""
         return self._learns
@@ -259,13 +263,10 @@ class TransformerPolicy:
             return {"loss": 0.0, "gradient_norm": 0.0}
         self._begin()
         self._optimizer.clear()
-        whole, dropped = batch, {}
-        if silent_without_advantage(objective):
-            batch = take(batch, rows_with_advantage(batch))
-            dropped = {"rows_without_signal": float(len(whole) - len(batch))}
-        share = float(batch.loss_weights.sum() / whole.loss_weights.sum()) if len(batch) < len(whole) else 1.0
+        whole = batch
+        batch, share, dropped = with_signal(batch, objective)
         totals: dict[str, float] = {"loss": 0.0}
-        mismatch = _Mismatch()
+        mismatch = Mismatch()
         parts = parts_of(batch, self._budget)
         start, width = opening(batch), batch.tokens.shape[1]
         batch = without_opening(batch, start)  # the arithmetic below runs over all columns that are left
@@ -328,7 +329,7 @@ class TransformerPolicy:
     def sibling(self, name: str) -> TransformerPolicy:
         """Another learner on the same model, with an adapter of its own that starts as this one's is now. Raises
         RedQueenError where all weights are trained, of which there is one set."""
-        if not any("lora_" in key for key in self.trainable):
+        if not self.has_adapter:
             raise RedQueenError(
                 f"{name} cannot have an adapter of its own on a model without adapters: set --lora-rank"
             )
@@ -353,19 +354,8 @@ class TransformerPolicy:
         return self
 
     def recite(self, ask: Ask, text: str) -> Reply:
-        """The reply as if this policy had written the text, for objectives that imitate: its tokens carry no
-        log-probabilities (zeros) and an age of -1, since nobody sampled them. Where it would have been held to listed
-        replies it is so too; a text that is none of them raises RedQueenError."""
-        if self._is_listed(ask):
-            if text not in ask.choices:
-                raise RedQueenError(f"{text!r} is not among the choices {', '.join(ask.choices)}")
-            legal = listed_replies(self.format, ask.choices)
-            listed = np.array(legal[ask.choices.index(text)], dtype=np.int64)
-            prompt = self.format.prompt(ask)
-            return Reply(text, self.name, -1, prompt, listed, np.zeros(len(listed)), legal)
-        tokens = self.format.reply_tokens(text, ask.stops)
-        voice = Voice(self.name, -1, self.format, self._answer)
-        return voice.say(ask, self.format.prompt(ask), tokens, [0.0] * len(tokens), truncated=False)
+        """The reply as if this policy had written the text; see `Voice.recite`."""
+        return self._voice().recite(ask, text, self._is_listed(ask))
 
     def _weights(self) -> Mapping[str, Tensor]:
         return self.trainable if self._own is None else self._own
@@ -429,26 +419,6 @@ class TransformerPolicy:
     def _put_on(self, weights: Mapping[str, Tensor]) -> None:
         for key, value in self.trainable.items():
             value.copy_(weights[key])
-
-
-class _Mismatch:
-    """How far the sampler's log-probabilities lie from the trainer's, for words said with the present weights."""
-
-    def __init__(self) -> None:
-        self._sum, self._count, self._highest = 0.0, 0, 0.0
-
-    def observe(self, likelihoods: Likelihoods, batch: Batch, version: int) -> None:
-        fresh = own_words(batch) & (batch.versions == version)[:, None]
-        apart = (likelihoods.logprobs.detach() - batch.sampled_logprobs)[fresh].abs()
-        if len(apart):
-            self._sum += float(apart.sum())
-            self._count += len(apart)
-            self._highest = max(self._highest, float(apart.max()))
-
-    def metrics(self) -> Metrics:
-        if not self._count:
-            return {}
-        return {"sampler_mismatch_mean": self._sum / self._count, "sampler_mismatch_max": self._highest}
 
 
 def _saved_name(key: str, saved: Mapping[str, Tensor]) -> str:

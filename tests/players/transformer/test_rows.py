@@ -22,7 +22,7 @@ def batch_of(rows, own, constraints=None):
     zeros = torch.zeros_like(weights)
     lengths = torch.tensor([len(row) for row in rows])
     held = constraints or [()] * len(rows)
-    return Batch(tokens, weights, zeros, zeros, torch.zeros(len(rows)), lengths, tuple(held))
+    return Batch(tokens, weights, zeros, zeros, zeros, lengths, tuple(held))
 
 
 def test_the_batch_of_the_docstring():

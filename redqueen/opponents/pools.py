@@ -1,23 +1,19 @@
-"""Whom the learner plays: itself, a fixed player, or a pool of its past selves.
+"""Whom the learner plays: itself, a fixed player, or a pool of its past selves. For a league, see `league`.
 
 A pool is restored after its learner, of which its past selves are frozen copies given their own state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 from redqueen.chance import pick
+from redqueen.opponents.payoffs import Payoffs
+from redqueen.opponents.rules import Forgetting, Weighting, hard, oldest
 from redqueen.protocols import Player, Policy, State
 from redqueen.types import Episode, RedQueenError
-
-Weighting = Callable[[float], float]
-"""How much a past self is wanted as an opponent, given the learner's win rate against it, in [0, 1]."""
-
-Forgetting = Callable[[Sequence[float]], int]
-"""Which past self leaves a full pool: an index into the learner's win rates, oldest self first."""
 
 
 class Mirror:
@@ -92,7 +88,7 @@ class Snapshots:
 
     def add(self, player: Policy) -> None:
         """Takes in a past self: `pool.add(learner.freeze())`."""
-        _check_frozen(player, self.learner)
+        check_frozen(player, self.learner)
         if len(self.players) == self.capacity:
             del self.players[0]
         self.players.append(player)
@@ -101,10 +97,10 @@ class Snapshots:
         pass
 
     def state(self) -> State:
-        return {"players": _saved(self.players)}
+        return {"players": saved(self.players)}
 
     def restore(self, state: State) -> None:
-        self.players = _rebuilt(self.learner, state["players"])
+        self.players = rebuilt(self.learner, state["players"])
 
 
 class Prioritized:
@@ -112,8 +108,7 @@ class Prioritized:
     (Vinyals et al., 2019, AlphaStar).
 
     A self is drawn in proportion to `weighting(p)`, where p is the learner's win rate against it, draws counting
-    half. Every self starts as if one match against it had been drawn. Before each `observe` the
-    old results are multiplied by `decay`, since they are those of a learner that has since changed.
+    half, as `Payoffs` counts them. `forgetting` says who leaves where there is no room.
     """
 
     def __init__(
@@ -126,8 +121,6 @@ class Prioritized:
         decay: float = 1.0,
     ) -> None:
         _check(capacity, current)
-        if not 0.0 <= decay <= 1.0:
-            raise RedQueenError(f"decay must be between 0 and 1, not {decay}")
         if forgetting is not None and capacity is None:
             raise RedQueenError("a rule for forgetting has no effect without a capacity: set one")
         self.learner = learner
@@ -135,22 +128,16 @@ class Prioritized:
         self.capacity = capacity
         self.forgetting = forgetting or oldest
         self.current = current
-        self.decay = decay
         self.players: list[Policy] = [learner.freeze()]  # oldest first
-        self._won: dict[str, float] = {}  # by name, draws counting half
-        self._played: dict[str, float] = {}
+        self._payoffs = Payoffs(decay)
 
     def win_rate(self, name: str) -> float:
         """The learner's share of wins against this past self."""
-        return (self._won.get(name, 0.0) + 0.5) / (self._played.get(name, 0.0) + 1.0)
+        return self._payoffs.win_rate(self.learner.name, name)
 
     def chances(self) -> list[float]:
-        """How likely each of `players` is, given that a past self is drawn. Uniform where nobody is wanted."""
-        weights = [self.weighting(self.win_rate(player.name)) for player in self.players]
-        total = sum(weights)
-        if total <= 0.0:
-            return [1.0 / len(weights)] * len(weights)
-        return [weight / total for weight in weights]
+        """How likely each of `players` is, given that a past self is drawn."""
+        return chances([self.weighting(self.win_rate(player.name)) for player in self.players])
 
     def draw(self, rng: Random) -> Player:
         if self.current > 0.0 and rng.random() < self.current:
@@ -159,66 +146,30 @@ class Prioritized:
 
     def add(self, player: Policy) -> None:
         """Takes in a past self: `pool.add(learner.freeze())`."""
-        _check_frozen(player, self.learner)
+        check_frozen(player, self.learner)
         if len(self.players) == self.capacity:
-            del self.players[self.forgetting([self.win_rate(player.name) for player in self.players])]
-            known = {player.name for player in self.players}
-            self._won = {name: won for name, won in self._won.items() if name in known}
-            self._played = {name: played for name, played in self._played.items() if name in known}
+            names = [player.name for player in self.players]
+            del self.players[self.forgetting(self._payoffs.matrix(names, [self.learner.name, *names]))]
+            self._payoffs.keep([self.learner.name, *(player.name for player in self.players)])
         self.players.append(player)
 
     def observe(self, episodes: Sequence[Episode]) -> None:
-        """Counts the learner's results against each past self; episodes without both are passed over."""
-        for name in self._played:
-            self._won[name] *= self.decay
-            self._played[name] *= self.decay
-        names = {player.name for player in self.players}
-        for episode in episodes:
-            scores = mean_scores(episode)
-            if self.learner.name not in scores:
-                continue
-            for name in scores.keys() & names:
-                margin = scores[self.learner.name] - scores[name]
-                won = 1.0 if margin > 0.0 else 0.5 if margin == 0.0 else 0.0
-                self._won[name] = self._won.get(name, 0.0) + won
-                self._played[name] = self._played.get(name, 0.0) + 1.0
+        """Counts the results of the learner and its past selves against each other; others are passed over."""
+        learner = self.learner.name
+        self._payoffs.observe(episodes, {learner, *(player.name for player in self.players)}, {learner})
 
     def state(self) -> State:
-        return {"players": _saved(self.players), "won": dict(self._won), "played": dict(self._played)}
+        return {"players": saved(self.players), "payoffs": self._payoffs.state()}
 
     def restore(self, state: State) -> None:
-        self.players = _rebuilt(self.learner, state["players"])
-        self._won, self._played = dict(state["won"]), dict(state["played"])
+        self.players = rebuilt(self.learner, state["players"])
+        self._payoffs.restore(state["payoffs"])
 
 
-def hard(power: float = 2.0) -> Weighting:
-    """(1 - p)^power: those the learner loses to."""
-    return lambda win_rate: (1.0 - win_rate) ** power
-
-
-def even(power: float = 1.0) -> Weighting:
-    """(p (1 - p))^power: those about as strong as the learner."""
-    return lambda win_rate: (win_rate * (1.0 - win_rate)) ** power
-
-
-def oldest(win_rates: Sequence[float]) -> int:
-    """The self that has been there longest."""
-    return 0
-
-
-def most_beaten(win_rates: Sequence[float]) -> int:
-    """The self that the learner beats most often; of equals the oldest."""
-    return max(range(len(win_rates)), key=lambda index: win_rates[index])
-
-
-def mean_scores(episode: Episode) -> dict[str, float]:
-    """The mean score over the seats of each player who spoke, by name."""
-    speakers = {turn.ask.seat: turn.reply.player for turn in episode.turns}
-    scores: dict[str, list[float]] = {}
-    for seat in episode.seats:
-        if seat in speakers:
-            scores.setdefault(speakers[seat], []).append(episode.outcome.scores[seat])
-    return {name: sum(values) / len(values) for name, values in scores.items()}
+def chances(weights: Sequence[float]) -> list[float]:
+    """In proportion to the weights; uniform where nobody is wanted."""
+    total = sum(weights)
+    return [weight / total for weight in weights] if total > 0.0 else [1.0 / len(weights)] * len(weights)
 
 
 def _check(capacity: int | None, current: float) -> None:
@@ -228,16 +179,16 @@ def _check(capacity: int | None, current: float) -> None:
         raise RedQueenError(f"current must be at least 0 and below 1, not {current}: for 1, use Mirror")
 
 
-def _check_frozen(player: Policy, learner: Policy) -> None:
+def check_frozen(player: Policy, learner: Policy) -> None:
     if player is learner:
         raise RedQueenError("a pool keeps past selves: add learner.freeze(), not the learner, which goes on changing")
 
 
-def _saved(players: Sequence[Policy]) -> list[dict[str, Any]]:
+def saved(players: Sequence[Policy]) -> list[dict[str, Any]]:
     return [{"name": player.name, "state": player.state()} for player in players]
 
 
-def _rebuilt(learner: Policy, saved: Sequence[State]) -> list[Policy]:
+def rebuilt(learner: Policy, saved: Sequence[State]) -> list[Policy]:
     """Past selves from their states, each a frozen copy of the learner that is given its own."""
     players = []
     for record in saved:

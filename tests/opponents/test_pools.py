@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 
 from redqueen.games.kuhn_poker import KuhnPoker
-from redqueen.opponents import (
-    Fixed,
-    Mirror,
-    Prioritized,
-    Snapshots,
-    even,
-    hard,
-    mean_scores,
-    most_beaten,
-    oldest,
-)
+from redqueen.opponents.payoffs import mean_scores
+from redqueen.opponents.pools import Fixed, Mirror, Prioritized, Snapshots
+from redqueen.opponents.rules import even, hard, most_beaten, oldest
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
 from redqueen.records import ask_from_json

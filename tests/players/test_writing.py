@@ -2,7 +2,7 @@ import pytest
 
 from redqueen.config import Learner
 from redqueen.players.tabular import TabularPolicy
-from redqueen.players.transformer.writing import language_model
+from redqueen.players.writing import language_model
 from redqueen.types import RedQueenError
 
 

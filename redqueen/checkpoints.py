@@ -1,0 +1,141 @@
+"""A run's checkpoints: each appears whole, under its own name, or not at all.
+
+`checkpoints/step_N/` is the state after N updates, `checkpoints/best_N/` that of the best measurement, for runs that
+keep it. Each holds a folder a policy, `memories.pt` for everything else, and a manifest with the sizes of all files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+
+from redqueen.protocols import Memory, Policy
+from redqueen.types import RedQueenError
+
+_ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
+    bytes,
+    np.ndarray,
+    np.dtype,
+    np.array(0).__reduce__()[0],
+    np.float64(0).__reduce__()[0],
+    *(type(np.dtype(kind)) for kind in "bBhHiIlLefd?"),
+]
+
+
+def write_checkpoint(
+    done: Path, policies: Sequence[Policy], memories: Sequence[Memory], facts: Mapping[str, Any]
+) -> None:
+    """Facts go into the manifest."""
+    writing = done.with_name(f".writing_{done.name}")
+    with saving(done, remove=writing):
+        shutil.rmtree(writing, ignore_errors=True)
+        writing.mkdir(parents=True)
+        for policy in policies:
+            policy.save(writing / policy.name)
+        torch.save([memory.state() for memory in memories], writing / "memories.pt")
+        files = sorted(path for path in writing.rglob("*") if path.is_file())
+        sizes = {str(path.relative_to(writing)): path.stat().st_size for path in files}
+        write_whole(writing / "manifest.json", json.dumps({**facts, "sizes": sizes}))
+        shutil.rmtree(done, ignore_errors=True)
+        os.replace(writing, done)
+
+
+def read_checkpoint(path: Path, policies: Sequence[Policy], memories: Sequence[Memory]) -> dict[str, Any]:
+    """Gives everyone back what the checkpoint holds, policies before memories, and returns the manifest."""
+    for policy in policies:
+        policy.load(path / policy.name)
+    with torch.serialization.safe_globals(_ARRAYS):
+        states = torch.load(path / "memories.pt", weights_only=True)
+    if len(states) != len(memories):
+        raise RedQueenError(
+            f"the checkpoint {path} holds {len(states)} parts with a memory, but this recipe has "
+            f"{len(memories)}: resume it with the recipe and the settings that wrote it"
+        )
+    for memory, state in zip(memories, states, strict=True):
+        memory.restore(state)
+    return facts_of(path)
+
+
+def remove(paths: Sequence[Path]) -> None:
+    """A checkpoint goes whole too, so that what has a name is complete."""
+    for path in paths:
+        leaving = path.with_name(f".leaving_{path.name}")
+        os.replace(path, leaving)
+        shutil.rmtree(leaving)
+
+
+def clear(folder: Path) -> None:
+    """Removes what a run that was killed while it saved has left half-done."""
+    for leftover in (folder / "checkpoints").glob(".*"):
+        shutil.rmtree(leftover)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Finished checkpoints of a run, oldest first."""
+    return sorted((folder / "checkpoints").glob("step_*"))
+
+
+def best_checkpoints(folder: Path) -> list[Path]:
+    """Those of best measurements, oldest first: the last is the best so far."""
+    return sorted((folder / "checkpoints").glob("best_*"))
+
+
+def best_name(step: int | None) -> str:
+    """What the checkpoint of the best measurement is called; "" where nothing was measured."""
+    return "" if step is None else f"best_{step:06d}"
+
+
+def facts_of(checkpoint: Path) -> dict[str, Any]:
+    """What its manifest says."""
+    return dict(json.loads((checkpoint / "manifest.json").read_text()))
+
+
+def check(checkpoint: Path) -> int:
+    """The number of updates a checkpoint holds. Raises RedQueenError if a file is missing or cut."""
+    others = [other for other in checkpoints(checkpoint.parent.parent) if other != checkpoint]
+    advice = f"; delete it to go on from {others[-1].name}" if others else "; there is no older one"
+    try:
+        manifest = facts_of(checkpoint)
+        for name, size in manifest["sizes"].items():
+            if (checkpoint / name).stat().st_size != size:
+                raise RedQueenError(f"the checkpoint {checkpoint} is broken: {name} is cut{advice}")
+        return int(manifest["step"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RedQueenError(f"the checkpoint {checkpoint} is broken: {error}{advice}") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Under a temporary name first, so that a reader never sees half a file."""
+    temporary = path.with_name(f".{path.name}.writing")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+
+
+class saving:
+    """Turns a full disk or a forbidden folder into one line, and leaves nothing half-written."""
+
+    def __init__(self, path: Path, remove: Path | None = None) -> None:
+        self._path = path
+        self._remove = remove
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        # torch reports a file cut short as a RuntimeError of its archive, safetensors as an error of its own
+        cut = isinstance(error, RuntimeError) and any(word in str(error) for word in ("write", "inline_container"))
+        if not cut and not isinstance(error, OSError | SafetensorError):
+            return
+        if self._remove is not None:
+            shutil.rmtree(self._remove, ignore_errors=True)
+        known = isinstance(error, OSError) and error.strerror
+        reason = known or f"a file was cut short, perhaps by a full disk ({' '.join(str(error).split())[:100]})"
+        raise RedQueenError(f"cannot write {self._path}: {reason}; earlier checkpoints are intact") from error

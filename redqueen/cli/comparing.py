@@ -1,0 +1,130 @@
+"""`compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+import numpy as np
+import tyro
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from redqueen.chance import derive
+from redqueen.cli.words import parse
+from redqueen.config import Count, check_settings, unset
+from redqueen.curricula.dealt import Enumerated
+from redqueen.evaluation.benchmarks import held_out
+from redqueen.evaluation.side_by_side import Crossing, SideBySide, side_by_side
+from redqueen.games.catalogue import find_game
+from redqueen.protocols import Game
+from redqueen.report.collected import write_comparison
+from redqueen.rollout.questions import SOLVE, graded
+from redqueen.seating import find_player, mind_of
+from redqueen.stored import settings, stored_domain, stored_game
+from redqueen.types import RedQueenError
+
+LONGEST = 600  # characters of what somebody said or was shown; beyond, its beginning and its end
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    first: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FIRST")]
+    """a checkpoint, outputs/spiral-0@200, a run, for its newest one, or another that `redqueen list players` names"""
+    second: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="SECOND")]
+    """another one"""
+    against: Annotated[str | None, unset("PLAYER")] = None
+    """who sits in the other seats; each of the two plays all seats itself by default"""
+    game: Annotated[str | None, unset("GAME")] = None
+    """the game, or the questions, of the first run by default"""
+    matches: Count = 100
+    """tasks, each played with both and against PLAYER in each role; or held-out problems of each level"""
+    seed: int = 0
+    show: Count = 3
+    """of the places where they part, the most frequent"""
+    output: Annotated[Path | None, unset("RUN")] = None
+    """the folder of a run in whose report the comparison is to stand"""
+
+
+def compare(words: Sequence[str]) -> None:
+    """FIRST SECOND [flags]: two checkpoints on the same tasks and seeds: where they part, and what it was worth"""
+    options = parse(CompareOptions, words, "redqueen compare")
+    check_settings(options)
+    if options.output is not None:
+        settings(options.output)
+    found = _compared(options)
+    _print(found, options.show)
+    if options.output is not None:
+        print(f"in the report of {write_comparison(options.output, found)}")
+
+
+def _compared(options: CompareOptions) -> SideBySide:
+    runs = [Path(spec.partition("@")[0]) for spec in (options.first, options.second)]
+    known = [run for run in runs if run.is_dir()]
+    if options.game is None and not known:
+        raise RedQueenError("name the game: --game kuhn_poker")
+    domain = stored_domain(known[0]) if options.game is None else None
+    if domain is not None:
+        problems = held_out(domain, options.matches, options.seed)
+        game: Game = SOLVE
+        tasks = [task for level in problems.values() for task in level]
+    else:
+        game = find_game(options.game) if options.game else stored_game(known[0])
+        tasks = Enumerated(game.tasks()).draw(options.matches, Random(derive(options.seed, "tasks")))
+    players = (find_player(options.first, game), find_player(options.second, game))
+    return side_by_side(
+        game,
+        tasks,
+        players,
+        (mind_of(players[0]), mind_of(players[1])),
+        options.seed,
+        find_player(options.against, game) if options.against else None,
+        list if domain is None else partial(graded, domain),
+    )
+
+
+def _print(found: SideBySide, most: int) -> None:
+    console = Console()
+    meet = f"against {found.against}" if found.against else "in all seats"
+    title = f"{found.game}, {len(found.pairs)} matches {meet}: they part in {found.parted}"
+    console.print(title, markup=False, highlight=False, soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    for heading in ("score as", *found.names, "the second is better by"):
+        table.add_column(escape(heading), justify="left" if heading == "score as" else "right", overflow="fold")
+    for each in found.scores:
+        table.add_row(escape(each.role), f"{each.first:+.3f}", f"{each.second:+.3f}", escape(str(each.difference)))
+    console.print(table)
+    for crossing in found.crossings[:most]:
+        _print_crossing(console, crossing, found.names)
+    if len(found.crossings) > most:
+        console.print(f"{len(found.crossings) - most} more places where they part: --show {len(found.crossings)}")
+
+
+def _print_crossing(console: Console, crossing: Crossing, names: tuple[str, str]) -> None:
+    ask, replies = crossing.fork.ask, crossing.fork.replies
+    times = f"in {crossing.count} matches" if crossing.count > 1 else "in 1 match"
+    console.rule(f"turn {crossing.fork.turn}, {escape(str(ask.seat))}, {times}", style="dim")
+    for message in ask.messages:
+        console.print(f"{message.speaker}: {_short(message.text)}", markup=False, highlight=False, style="dim")
+    table = Table("", *map(escape, names), box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    table.add_row("says", *(escape(_short(reply.text)) for reply in replies), style="bold")
+    for number, choice in enumerate(ask.choices):
+        chances = [_chance(probabilities, number) for probabilities in crossing.probabilities]
+        if any(chances):
+            table.add_row(escape(_short(choice)), *chances)
+    console.print(table)
+
+
+def _chance(probabilities: np.ndarray | None, number: int) -> str:
+    return "" if probabilities is None else f"{probabilities[number]:.3f}"
+
+
+def _short(text: str) -> str:
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]} … {len(text) - LONGEST} more characters … {text[-half:]}"

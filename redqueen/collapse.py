@@ -1,0 +1,154 @@
+"""Whether a run is losing what it had: alarms over its figures, and the measurement that was best.
+
+    collapse = Collapse()                     once a run
+    collapse.measured(line)                   true where this measurement is the best so far
+    metrics |= collapse.check(line)           `alarm/...`, 1 while one rings
+    for text in collapse.alarms(): print(text)
+
+What a line does not hold (no measurement, no entropy, no win rates) neither rings an alarm nor resets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from redqueen.protocols import State
+from redqueen.types import Metrics, RedQueenError
+
+LOW_IS_GOOD = ("exploitability", "nash_conv", "regret", "perplexity")
+HIGH_IS_GOOD = ("accuracy", "pass@", "payoff/", "win_rate/", "rating/", "held_out/", "coverage", "reward/")
+# what is watched where nobody says otherwise, the first that a run measures
+USUAL = ("exploitability", "sampled_exploitability", "minimax_regret_reached", "accuracy", "payoff/uniform")
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What counts as a collapse, and what is done about it."""
+
+    on_collapse: Literal["warn", "stop", "roll_back"] = "warn"
+    """an alarm is shown; or ends the run; or takes everything back to the best measurement and goes on from there"""
+    score: str = ""
+    """the figure that says how good the run is: by default exploitability, regret or accuracy, what is there"""
+    keep_best: bool = False
+    """keep a checkpoint of the best measurement, RUN@best; always so where collapses are rolled back"""
+    lost_share: float = 0.5
+    """of what the score had gained since the start, or of the start where that is more: if so much is gone, ..."""
+    measurements: int = 3
+    """... over so many measurements in a row, the score has fallen"""
+    lowest_entropy: float = 0.02
+    highest_entropy: float = 1.5
+    """the entropy is gone, or the words fall apart, beyond these shares of the entropy of the first step"""
+    alarm_steps: int = 20
+    """in a row, before an alarm over entropy or opponents rings"""
+    most_roll_backs: int = 3
+    """the next collapse ends the run"""
+
+    def __post_init__(self) -> None:
+        least = {"measurements": 1, "alarm_steps": 1, "most_roll_backs": 0}
+        for name, smallest in least.items():
+            if getattr(self, name) < smallest:
+                flag = "--" + name.replace("_", "-")
+                raise RedQueenError(f"{flag} must be at least {smallest}, not {getattr(self, name)}")
+        if not self.lost_share > 0.0 or not 0.0 <= self.lowest_entropy < 1.0 < self.highest_entropy:
+            raise RedQueenError(
+                "--lost-share must be above 0, --lowest-entropy from 0 to below 1, --highest-entropy above 1"
+            )
+        if self.score:
+            direction(self.score)
+
+    @property
+    def keeps_best(self) -> bool:
+        return self.keep_best or self.on_collapse == "roll_back"
+
+
+def direction(name: str) -> float:
+    """1 where a high value of a figure is good, -1 where a low one is. Raises RedQueenError where that is not known."""
+    if any(word in name for word in LOW_IS_GOOD):
+        return -1.0
+    if any(word in name for word in HIGH_IS_GOOD):
+        return 1.0
+    known = ", ".join((*LOW_IS_GOOD, *HIGH_IS_GOOD))
+    raise RedQueenError(
+        f"whether a high {name!r} is good is not known: choose a --score with one of {known} in its name"
+    )
+
+
+class Collapse:
+    """See the module. Remembers the first and the best score, and how long each limit has been passed."""
+
+    def __init__(self, watch: Watch = Watch()) -> None:
+        self.watch = watch
+        self.best_step: int | None = None
+        self.roll_backs = 0
+        self._score = watch.score
+        self._scores: list[float] = []  # the last of them, higher is better; the first and the best beside them
+        self._first = self._best = 0.0
+        self._entropy = 0.0  # at the first step that has one
+        self._past: dict[str, int] = {}  # alarm -> steps, or measurements, in a row
+        self._said: dict[str, str] = {}
+
+    def measured(self, line: Mapping[str, Any]) -> bool:
+        """Takes in a measurement; true where its score is the best so far, the first included."""
+        self._score = self._score or next((name for name in USUAL if name in line), "")
+        if not self._score or self._score not in line:
+            return False
+        score = direction(self._score) * float(line[self._score])
+        if self.best_step is None:
+            self._first = self._best = score
+        elif score <= self._best:
+            self._add(score)
+            return False
+        self._best, self.best_step = score, int(line["step"])
+        self._add(score)
+        return True
+
+    def check(self, line: Mapping[str, Any]) -> Metrics:
+        """The alarms of a finished step."""
+        entropy, easiest = line.get("entropy"), line.get("win_rate/easiest")
+        if entropy is not None:
+            self._entropy = self._entropy or float(entropy)
+            share = float(entropy) / self._entropy if self._entropy else 1.0
+            low, high = self.watch.lowest_entropy, self.watch.highest_entropy
+            self._count("entropy_gone", share < low, f"the entropy is {entropy:.3g}, {share:.0%} of the first step's")
+            self._count("entropy_rises", share > high, f"the entropy is {entropy:.3g}, {share:.0%} of the first step's")
+        if easiest is not None:
+            median = float(line["win_rate/median"])
+            says = f"the learner wins {easiest:.0%} against one opponent and {median:.0%} against most"
+            self._count("one_opponent", easiest > 0.9 and median < 0.45, says)
+        return {f"alarm/{name}": float(self._rings(name)) for name in self._past}
+
+    def alarms(self) -> list[str]:
+        """A line for each alarm that rings."""
+        return [f"{name.replace('_', ' ')}: {self._said[name]}" for name in self._past if self._rings(name)]
+
+    def calm(self) -> None:
+        """What was counted up to now is void: the run was taken back, or goes on although it was stopped."""
+        self._scores, self._past = [], {}
+
+    def _add(self, score: float) -> None:
+        count = self.watch.measurements
+        self._scores = [*self._scores, score][-count:]
+        had, lost = max(self._best - self._first, abs(self._first)), self._best - max(self._scores)
+        sign = direction(self._score)
+        says = f"{self._score} is {sign * score:.4g}, after {sign * self._best:.4g} at step {self.best_step}"
+        self._said["score_falls"] = f"{says} and {sign * self._first:.4g} at the start"
+        self._past["score_falls"] = int(len(self._scores) == count and lost > self.watch.lost_share * had)
+
+    def _count(self, name: str, past: bool, says: str) -> None:
+        self._past[name] = self._past.get(name, 0) + 1 if past else 0
+        self._said[name] = f"{says}, for {self._past[name]} steps"
+
+    def _rings(self, name: str) -> bool:
+        return self._past[name] >= (1 if name == "score_falls" else self.watch.alarm_steps)
+
+    def state(self) -> State:
+        names = ("best_step", "roll_backs", "_score", "_scores", "_first", "_best", "_entropy", "_past", "_said")
+        return {name.lstrip("_"): getattr(self, name) for name in names}
+
+    def restore(self, state: State) -> None:
+        self.best_step, self.roll_backs = state["best_step"], state["roll_backs"]
+        self._score, self._scores = state["score"], list(state["scores"])
+        self._first, self._best, self._entropy = state["first"], state["best"], state["entropy"]
+        self._past, self._said = dict(state["past"]), dict(state["said"])

@@ -1,0 +1,75 @@
+"""Episodes and runs as small pieces of HTML, for notebooks. Whatever words are in them are shown, and nothing runs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from redqueen.types import Episode
+
+LONGEST = 2000  # characters of one text
+MOST_FIGURES = 40
+WIDTH, HEIGHT = 120, 20  # of a curve, in pixels
+
+# signs that do not show, that turn the text around, or that are half a character: they are shown by their numbers
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_WORDS = "white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate;text-align:left;vertical-align:top"
+_QUIET = "opacity:.65;font-size:90%"
+
+
+def words(text: str) -> str:
+    """A text as HTML that shows it."""
+    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
+    return escape(_HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", cut))
+
+
+def episode_as_html(episode: Episode) -> str:
+    """Who said what, what each was shown before, and the scores."""
+    rows = []
+    told: dict[str, int] = {}
+    for turn in episode.turns:
+        seat, messages = str(turn.ask.seat), turn.ask.messages
+        start = told.get(seat, 0) if len(messages) > told.get(seat, 0) else 0
+        told[seat] = len(messages)
+        shown = "\n".join(f"{message.speaker}: {message.text}" for message in messages[start:])
+        thought = f"<div style='{_QUIET}'><i>{words(turn.reply.thought)}</i></div>" if turn.reply.thought else ""
+        asked = f"<details style='{_QUIET}'><summary>was shown</summary>{words(shown)}</details>"
+        who = f"{words(seat)}<div style='{_QUIET}'>{words(turn.reply.player)} v{turn.reply.version}</div>"
+        rows.append((who, f"{asked}{thought}<b>{words(turn.reply.text)}</b>"))
+    scores = ", ".join(f"{words(str(seat))} {episode.outcome.scores[seat]:+g}" for seat in episode.seats)
+    title = f"<b>{words(episode.game)}</b>, task {words(episode.task.id)}, seed {episode.seed}: {scores}"
+    return f"<div>{title}{_table((), rows)}</div>"
+
+
+def run_as_html(title: str, curves: Mapping[str, Sequence[float]]) -> str:
+    """Every figure with its first value, its newest one and its course."""
+    rows = [
+        (words(name), f"{values[0]:.4g}", f"{values[-1]:.4g}", _course(values))
+        for name, values in list(curves.items())[:MOST_FIGURES]
+    ]
+    more = f"<div style='{_QUIET}'>{len(curves) - len(rows)} more figures</div>" if len(curves) > len(rows) else ""
+    return f"<div><b>{words(title)}</b>{_table(('', 'start', 'now', 'course'), rows)}{more}</div>"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{heading}</th>" for heading in headings)
+    body = "".join("<tr>" + "".join(f"<td style='{_WORDS}'>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table>{f'<tr>{head}</tr>' if head else ''}{body}</table>"
+
+
+def _course(values: Sequence[float]) -> str:
+    """A curve from its lowest to its highest value, as SVG; what is not finite is left out."""
+    points = [(place, value) for place, value in enumerate(values) if math.isfinite(value)]
+    if not points:
+        return ""
+    low, high = min(value for _, value in points), max(value for _, value in points)
+    across, up = WIDTH / max(len(values) - 1, 1), (HEIGHT - 2) / ((high - low) or 1.0)
+    path = " ".join(f"{place * across:.1f},{HEIGHT - 1 - (value - low) * up:.1f}" for place, value in points)
+    return (
+        f"<svg width='{WIDTH}' height='{HEIGHT}' viewBox='0 0 {WIDTH} {HEIGHT}'>"
+        f"<polyline points='{path}' fill='none' stroke='currentColor'/></svg>"
+    )

@@ -1,0 +1,91 @@
+"""Who beat whom how often: the payoff matrix of everyone who has met, kept from a run's first match to its last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from redqueen.protocols import State
+from redqueen.types import Episode, RedQueenError
+
+SWEEPS = 200  # of the ratings' fixed point; with half a match drawn between any two it is reached long before
+
+
+class Payoffs:
+    """Counts the matches between any two players, by name; a draw is half a win for both.
+
+    Any two start as if they had met once and drawn. With a `decay` below 1 the old results of those who learn are
+    multiplied by it at each `observe`: they are those of a player that has since changed.
+    """
+
+    def __init__(self, decay: float = 1.0) -> None:
+        if not 0.0 <= decay <= 1.0:
+            raise RedQueenError(f"decay must be between 0 and 1, not {decay}")
+        self.decay = decay
+        self._met: dict[tuple[str, str], tuple[float, float]] = {}  # (won by the first, played), names in order
+
+    def observe(self, episodes: Iterable[Episode], among: Collection[str], learning: Collection[str]) -> None:
+        """Counts what the players `among` whom it counts did against each other; the better mean score over its seats
+        wins a match. `learning` names those whose old results fade."""
+        for pair, (won, played) in self._met.items():
+            if not set(pair).isdisjoint(learning):
+                self._met[pair] = (won * self.decay, played * self.decay)
+        for episode in episodes:
+            scores = mean_scores(episode)
+            for one, other in combinations(sorted(scores.keys() & set(among)), 2):
+                margin = scores[one] - scores[other]
+                won, played = self._met.get((one, other), (0.0, 0.0))
+                self._met[one, other] = (won + (1.0 if margin > 0.0 else 0.5 if margin == 0.0 else 0.0), played + 1.0)
+
+    def played(self, one: str, other: str) -> float:
+        """How many matches between them count still."""
+        return self._met.get((min(one, other), max(one, other)), (0.0, 0.0))[1]
+
+    def win_rate(self, one: str, other: str) -> float:
+        """The share of its matches against the other that the one won, in (0, 1); a half where they have not met."""
+        won, played = self._met.get((min(one, other), max(one, other)), (0.0, 0.0))
+        return ((won if one < other else played - won) + 0.5) / (played + 1.0)
+
+    def matrix(self, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
+        """[R, C] the win rates of the players of the rows."""
+        return np.array([[self.win_rate(row, column) for column in columns] for row in rows]).reshape(
+            len(rows), len(columns)
+        )
+
+    def strengths(self, names: Sequence[str]) -> np.ndarray:
+        """[P] log-odds by Bradley and Terry (1952), mean zero: player i wins a share sigmoid(s_i - s_j) of its matches
+        against j. The likeliest for the counts, each two having drawn once more (Hunter, 2004, equation 3)."""
+        count = len(names)
+        played = np.array([[0.0 if a == b else self.played(a, b) + 1.0 for b in names] for a in names])
+        won = (self.matrix(names, names) * played).sum(axis=1)
+        skill = np.ones(count)
+        for _ in range(SWEEPS if count > 1 else 0):
+            skill = won / (played / (skill[:, None] + skill[None])).sum(axis=1)
+            skill = skill / np.exp(np.log(skill).mean())
+        return np.asarray(np.log(skill))
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forgets all others."""
+        self._met = {pair: counts for pair, counts in self._met.items() if set(pair) <= set(names)}
+
+    def drop(self, name: str) -> None:
+        """Forgets what this player did."""
+        self._met = {pair: counts for pair, counts in self._met.items() if name not in pair}
+
+    def state(self) -> State:
+        return {"met": [[one, other, won, played] for (one, other), (won, played) in self._met.items()]}
+
+    def restore(self, state: State) -> None:
+        self._met = {(one, other): (won, played) for one, other, won, played in state["met"]}
+
+
+def mean_scores(episode: Episode) -> dict[str, float]:
+    """The mean score over the seats of each player who spoke, by name."""
+    speakers = {turn.ask.seat: turn.reply.player for turn in episode.turns}
+    scores: dict[str, list[float]] = {}
+    for seat in episode.seats:
+        if seat in speakers:
+            scores.setdefault(speakers[seat], []).append(episode.outcome.scores[seat])
+    return {name: sum(values) / len(values) for name, values in scores.items()}

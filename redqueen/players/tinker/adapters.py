@@ -1,0 +1,246 @@
+"""One set of LoRA weights on a server: read, asked to write, moved, saved and loaded.
+
+| class         | whose weights                                     | how they are read                       |
+|---------------|---------------------------------------------------|-----------------------------------------|
+| `Adapter`     | those that learn, or a past self in its own place | a forward pass of the training client   |
+| `PastAdapter` | a past self that gets a place when it is asked    | the same                                |
+| `PastSampler` | a past self as named sampler weights              | log-probabilities of a prompt           |
+
+SkyRL 0.3.0 samples named weights by loading them over those that learn (jax), or gives what it learned last under every
+name (fsdp, megatron): there a past self must have a place of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from redqueen.players.tinker.dialects import Dialect, Words, datum, request
+from redqueen.players.tinker.losses import Loss
+from redqueen.players.tinker.readings import Row
+from redqueen.types import RedQueenError
+
+if TYPE_CHECKING:
+    from redqueen.players.tinker.connection import Connection
+
+
+@dataclass(frozen=True)
+class Written:
+    """One sampled reply."""
+
+    tokens: tuple[int, ...]  # with the one that ended it
+    logprobs: tuple[float, ...]  # [R]
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A prompt to go on from."""
+
+    prompt: Row
+    seed: int
+
+
+@dataclass(frozen=True)
+class Adam:
+    """One optimiser step, decoupled weight decay."""
+
+    learning_rate: float
+    betas: tuple[float, float]
+    weight_decay: float
+    max_grad_norm: float
+    epsilon: float = 1e-8
+
+
+class Weights(Protocol):
+    """What can be asked of weights, whether they learn or not."""
+
+    def logprobs(self, rows: Sequence[Row]) -> list[np.ndarray]:
+        """For each row [T - 1] float, of its second token to its last."""
+        ...
+
+    def write(self, wanted: Sequence[Wanted], ends: Sequence[int], longest: int) -> list[Written]:
+        """A reply to each prompt, at temperature 1, all asked for at once."""
+        ...
+
+
+class Adapter:
+    """See the module."""
+
+    def __init__(self, connection: Connection, client: Any, rank: int) -> None:
+        self.connection = connection
+        self.client = client  # tinker.TrainingClient
+        self.rank = rank
+        self._dialect: Dialect | None = None
+        self._sampler: Any = None  # of the weights as they are now
+        self._saves = 0
+
+    @property
+    def model_id(self) -> str:
+        return str(self.client.model_id)
+
+    @property
+    def dialect(self) -> Dialect:
+        """Known after the first reading; else two tokens are read to find out."""
+        if self._dialect is None:
+            self.logprobs([(0, 1)])
+        assert self._dialect is not None
+        return self._dialect
+
+    def logprobs(self, rows: Sequence[Row]) -> list[np.ndarray]:
+        if not rows:
+            return []
+        self.connection.check_length(max(map(len, rows)))
+        asked = self._filled([Words(row, np.zeros(len(row) - 1), np.zeros(len(row) - 1)) for row in rows])
+        data = [datum(words.row, {"weights": np.ones(len(words.counts))}) for words in asked]
+        output = self._call("rate words", lambda: self.client.forward(data, "cross_entropy").result())
+        first = output.loss_fn_outputs[0] if output.loss_fn_outputs else {}
+        self._dialect = self._dialect or self.connection.dialect(list(first), list(output.metrics))
+        return _logprobs_of(output)[: len(rows)]
+
+    def accumulate(self, loss: Loss, rows: Sequence[Words]) -> list[np.ndarray]:
+        """Adds the gradient of the loss, none where there are no rows, and gives the log-probabilities of the rows,
+        [T - 1] each."""
+        dialect = self.dialect
+        asked = self._filled(rows or [_NOTHING])
+        name, inputs, settings = request(dialect, loss, asked)
+        data = [datum(words.row, each) for words, each in zip(asked, inputs, strict=True)]
+        work = self._call("learn", lambda: self.client.forward_backward(data, name, settings).result())
+        return _logprobs_of(work)[: len(rows)]
+
+    def step(self, adam: Adam) -> float | None:
+        """Moves the weights by what was accumulated; the gradient's norm where the server says it."""
+        from tinker import types
+
+        beta1, beta2 = adam.betas
+        params = types.AdamParams(
+            learning_rate=adam.learning_rate,
+            beta1=beta1,
+            beta2=beta2,
+            eps=adam.epsilon,
+            weight_decay=adam.weight_decay,
+            grad_clip_norm=adam.max_grad_norm if self.dialect.clips else 0.0,
+        )
+        self._sampler = None
+        response = self._call("take a step", lambda: self.client.optim_step(params).result())
+        found = {key.rpartition("/")[2]: value for key, value in (response.metrics or {}).items()}
+        return float(found["grad_norm"]) if "grad_norm" in found else None
+
+    def write(self, wanted: Sequence[Wanted], ends: Sequence[int], longest: int) -> list[Written]:
+        if self._sampler is None:
+            self._sampler = self._call("sample", self.client.save_weights_and_get_sampling_client)
+        return _written(self.connection, self._sampler, wanted, ends, longest)
+
+    def save(self, name: str) -> str:
+        """The path under which the weights and the optimiser now lie on the server."""
+        return str(self._call("save", lambda: self.client.save_state(self._named(name)).result()).path)
+
+    def save_sampler(self, name: str) -> str:
+        """The path of the weights alone, for sampling."""
+        return str(self._call("save", lambda: self.client.save_weights_for_sampler(self._named(name)).result()).path)
+
+    def load(self, path: str, optimizer: bool = True) -> None:
+        """Takes back what lies at a path; without the optimiser, where the server can do so (SkyRL 0.3.0 cannot)."""
+        self._sampler = None
+        take = self.client.load_state_with_optimizer if optimizer else self.client.load_state
+        self._call(f"load {path}", lambda: take(path).result())
+
+    def _named(self, name: str) -> str:
+        """Two saves of one version need two names, for a policy may go back and learn anew."""
+        self._saves += 1
+        return f"{name}-{self._saves}"
+
+    def _filled(self, rows: Sequence[Words]) -> list[Words]:
+        """For a server that compiles for each number of rows: copies of the first row that count nothing, up to the
+        next power of two."""
+        rows = list(rows)
+        if self._dialect is None or not self._dialect.shapes:
+            return rows
+        size = max(4, 1 << (len(rows) - 1).bit_length())
+        first = rows[0]
+        return [*rows, *[Words(first.row, np.zeros_like(first.counts), first.sampled)] * (size - len(rows))]
+
+    def _call(self, doing: str, work: Any) -> Any:
+        return self.connection.call(doing, work)
+
+
+@dataclass(frozen=True)
+class PastAdapter:
+    """See the module."""
+
+    connection: Connection
+    path: str
+    rank: int
+
+    def logprobs(self, rows: Sequence[Row]) -> list[np.ndarray]:
+        return self.connection.past(self.path, self.rank).logprobs(rows)
+
+    def write(self, wanted: Sequence[Wanted], ends: Sequence[int], longest: int) -> list[Written]:
+        return self.connection.past(self.path, self.rank).write(wanted, ends, longest)
+
+
+class PastSampler:
+    """See the module."""
+
+    def __init__(self, connection: Connection, path: str) -> None:
+        self.connection, self.path = connection, path
+        self._client: Any = None
+
+    def logprobs(self, rows: Sequence[Row]) -> list[np.ndarray]:
+        from tinker import types
+
+        client = self._opened()
+
+        def read() -> list[Any]:
+            asked = [client.compute_logprobs(types.ModelInput.from_ints(list(row))) for row in rows]
+            return [each.result() for each in asked]
+
+        answers = self.connection.call("rate words", read)
+        return [np.array(each[1 - len(row) :], dtype=np.float64) for each, row in zip(answers, rows, strict=True)]
+
+    def write(self, wanted: Sequence[Wanted], ends: Sequence[int], longest: int) -> list[Written]:
+        return _written(self.connection, self._opened(), wanted, ends, longest)
+
+    def _opened(self) -> Any:
+        if self._client is None:
+            self._client = self.connection.sampler(self.path)
+        return self._client
+
+
+_NOTHING = Words((0, 1), np.zeros(1), np.zeros(1))  # where there is nothing to learn, a step is taken all the same
+
+
+def _written(
+    connection: Connection, client: Any, wanted: Sequence[Wanted], ends: Sequence[int], longest: int
+) -> list[Written]:
+    from tinker import types
+
+    connection.check_length(max((len(each.prompt) for each in wanted), default=0) + longest)
+
+    def sample() -> list[Any]:
+        asked = [
+            client.sample(
+                prompt=types.ModelInput.from_ints(list(each.prompt)),
+                num_samples=1,
+                sampling_params=types.SamplingParams(
+                    max_tokens=longest, seed=each.seed, stop=list(ends), temperature=1.0
+                ),
+            )
+            for each in wanted
+        ]
+        return [each.result() for each in asked]
+
+    written = []
+    for answer in connection.call("sample", sample):
+        sequence = answer.sequences[0]
+        if sequence.logprobs is None:
+            raise RedQueenError(f"{connection.where} gave no log-probabilities of what it sampled: none can be learned")
+        written.append(Written(tuple(sequence.tokens), tuple(sequence.logprobs), sequence.stop_reason == "length"))
+    return written
+
+
+def _logprobs_of(output: Any) -> list[np.ndarray]:
+    return [np.array(each["logprobs"].data, dtype=np.float64) for each in output.loss_fn_outputs]

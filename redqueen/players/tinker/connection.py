@@ -1,0 +1,281 @@
+"""A server that speaks the Tinker API: reaching it, waiting for it, and what went wrong in one line.
+
+The client itself tries again, after 1, 2, 4, ... at most 30 seconds, whatever a retry can mend: broken connections,
+429 and 5xx. It would do so for ever; here a server of one's own that no longer answers is given `patience` seconds, and
+any one request `timeout` seconds. A run that loses its server ends with one line and goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from difflib import get_close_matches
+from threading import Thread
+from typing import Any, TypeVar
+
+from redqueen.players.tinker.adapters import Adapter
+from redqueen.players.tinker.dialects import Dialect, recognised
+from redqueen.types import RedQueenError
+
+T = TypeVar("T")
+PREFIX = "tinker:"
+KEY = "TINKER_API_KEY"
+_NO_KEY = "tml-none"  # what is sent to a server of one's own where no key is set: the client wants one
+_START = "start it as docs/scale.md says"
+
+
+class Connection:
+    """See the module. `service` is a `tinker.ServiceClient`, or whatever has its methods. `alive` says whether the
+    server still answers; it is asked only while a request takes long."""
+
+    def __init__(
+        self,
+        service: Any,
+        base_model: str,
+        where: str,
+        *,
+        is_skyrl: bool,
+        alive: Callable[[], bool] = lambda: True,
+        unload: Callable[[str], None] | None = None,
+        timeout: float = 1800.0,
+        patience: float = 30.0,
+        poll: float = 2.0,
+        most_open: int = 8,
+    ) -> None:
+        self.base_model = base_model
+        self.where = where
+        self.longest: int | None = None  # tokens that the model reads, where the server says so
+        self._service = service
+        self._is_skyrl = is_skyrl
+        self._alive, self._unload = alive, unload
+        self._timeout, self._patience, self._poll = timeout, patience, poll
+        self._most_open = most_open
+        self._open: OrderedDict[str, Adapter] = OrderedDict()  # past selves that have a place of their own, by path
+        self._places: dict[str, None] = {}  # the adapters that hold one
+
+    def check(self) -> None:
+        """Raises RedQueenError for a server that cannot be used, or that does not have the base model; a server of
+        one model need not be told which."""
+        found = self.call("say what it serves", self._service.get_server_capabilities)
+        models = {str(each.model_name): each.max_context_length for each in found.supported_models}
+        if not self.base_model and len(models) == 1:
+            (self.base_model,) = models
+        if self.base_model not in models:
+            close = get_close_matches(self.base_model, models, n=1)
+            known = f"did you mean {close[0]}?" if close else f"it has {', '.join(list(models)[:8])}"
+            raise RedQueenError(f"{self.where} does not have the base model {self.base_model!r}: {known}")
+        self.longest = models[self.base_model]
+
+    def tokenizer(self, adapter: Adapter) -> Any:
+        """The tokenizer of the base model, which must be found here too: a folder, the cache or the hub."""
+        try:
+            return adapter.client.get_tokenizer()
+        except (OSError, ValueError, ImportError) as error:
+            raise RedQueenError(
+                f"the tokenizer of {self.base_model} cannot be loaded on this machine: {one_line(error)}"
+            ) from error
+
+    def create(self, rank: int, seed: int | None) -> Adapter:
+        """A new adapter, which starts as the identity."""
+        client = self.call(
+            "make an adapter",
+            lambda: self._service.create_lora_training_client(base_model=self.base_model, rank=rank, seed=seed),
+        )
+        adapter = Adapter(self, client, rank)
+        self._places[adapter.model_id] = None
+        return adapter
+
+    def past(self, path: str, rank: int) -> Adapter:
+        """The adapter that was saved at a path, in a place of its own on the server. Of these, `most_open` are kept;
+        the one that was not asked for longest leaves, and is loaded again when it is asked."""
+        if path not in self._open:
+            adapter = self.create(rank, None)
+            adapter.load(path)
+            self._open[path] = adapter
+            if len(self._open) > self._most_open:
+                _, leaving = self._open.popitem(last=False)
+                self.release(leaving)
+        self._open.move_to_end(path)
+        return self._open[path]
+
+    def release(self, adapter: Adapter) -> None:
+        """Frees an adapter's place, where the server lets it be freed."""
+        del self._places[adapter.model_id]
+        if self._unload:
+            self._unload(adapter.model_id)
+
+    def close(self) -> None:
+        """Frees the places of all adapters: what is worth keeping has been saved."""
+        while self._places and self._unload:
+            self._unload(self._places.popitem()[0])
+
+    def sampler(self, path: str) -> Any:
+        """A `tinker.SamplingClient` for named sampler weights."""
+        return self.call("open a past self", lambda: self._service.create_sampling_client(model_path=path))
+
+    def dialect(self, outputs: Sequence[str], metrics: Sequence[str]) -> Dialect:
+        return recognised(self._is_skyrl, outputs, metrics)
+
+    @property
+    def keeps_samplers(self) -> bool:
+        return not self._is_skyrl
+
+    def check_length(self, tokens: int) -> None:
+        """Raises RedQueenError where so many tokens are more than the model reads."""
+        if self.longest is not None and tokens > self.longest:
+            raise RedQueenError(
+                f"{tokens} tokens, prompt and reply, do not fit the {self.longest} that {self.base_model} reads at "
+                f"{self.where}: shorten --max-completion-length or what is asked"
+            )
+
+    def call(self, doing: str, work: Callable[[], T]) -> T:
+        """What `work` returns, which runs beside this thread. Raises RedQueenError where the server fails, is too
+        slow, or has gone."""
+        done: Future[T] = Future()
+        Thread(target=_carry_out, args=(work, done), daemon=True).start()
+        began, silent = time.monotonic(), None
+        while True:
+            try:
+                return done.result(timeout=self._poll)
+            except TimeoutError as error:
+                if done.done():
+                    raise self._trouble(doing, error) from error
+            except _troubles() as error:
+                raise self._trouble(doing, error) from error
+            now = time.monotonic()
+            silent = None if self._alive() else now if silent is None else silent
+            if silent is not None and now - silent >= self._patience:
+                raise RedQueenError(
+                    f"the server at {self.where} has not answered for {self._patience:g} s: {_START}, and go on from "
+                    "the last checkpoint with: redqueen resume RUN"
+                )
+            if now - began > self._timeout:
+                raise RedQueenError(f"{self.where} did not {doing} within {self._timeout:g} s")
+
+    def _trouble(self, doing: str, error: BaseException) -> RedQueenError:
+        return RedQueenError(trouble(self.where, doing, error))
+
+
+def trouble(where: str, doing: str, error: BaseException) -> str:
+    """One line for what the client raised."""
+    said = one_line(error)
+    status = getattr(error, "status_code", None)  # of the client's errors that answer to a response
+    if status in (401, 403) or "api_key" in said:
+        return f"{where} refused the key ({said}): put a valid one into ${KEY}"
+    if "not loaded" in said:
+        return f"{where} has forgotten this run's model ({said}): go on from the last checkpoint with redqueen resume"
+    return f"{where} could not {doing}: {said}"
+
+
+def one_line(error: BaseException) -> str:
+    """The server's own words where they can be made out."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    detail = re.search(r"""['"]detail['"]: ['"](.*?)['"]\}""", text)
+    text = detail[1] if detail else re.sub(r"^Request failed: (.*) for self\.request_id=.*$", r"\1", text)
+    return text[:240]
+
+
+def _carry_out(work: Callable[[], T], done: Future[T]) -> None:
+    try:
+        done.set_result(work())
+    except BaseException as error:
+        done.set_exception(error)
+
+
+def _troubles() -> tuple[type[BaseException], ...]:
+    """What the client raises when the server, not this program, is at fault."""
+    import httpx
+    import tinker
+    from tinker.lib.retryable_exception import RetryableException
+
+    return (tinker.TinkerError, RetryableException, httpx.HTTPError, OSError, ValueError)
+
+
+def is_on_server(model: str) -> bool:
+    return model.startswith(PREFIX)
+
+
+def base_and_url(model: str) -> tuple[str, str]:
+    """What stands in "tinker:BASE@URL"; the url is empty for the hosted service."""
+    base, at, url = model.removeprefix(PREFIX).rpartition("@")
+    if not at:
+        base, url = url, ""
+    if not base or (at and not url):
+        raise RedQueenError(
+            f"the model {model!r} is not known: write {PREFIX}BASE@URL, or {PREFIX}BASE if it is hosted"
+        )
+    return base, url
+
+
+def connect(base_model: str, url: str) -> Connection:
+    """The server at a url; without one, the hosted service. Raises RedQueenError where the client is not installed,
+    nothing answers, the key is refused or the base model is not there."""
+    try:
+        import tinker
+    except ImportError:
+        raise RedQueenError("a policy on a server needs the extra [tinker]: pip install 'redqueen[tinker]'") from None
+    os.environ.setdefault("TINKER_TELEMETRY", "0")  # nothing of a run is sent that the run does not need
+    url = (url or os.environ.get("TINKER_BASE_URL", "")).rstrip("/")
+    if not url and not os.environ.get(KEY):
+        raise RedQueenError(f"the hosted Tinker service needs a key in ${KEY}; a server of your own: tinker:BASE@URL")
+    name = _greet(url) if url else ""
+    where = url or "the hosted Tinker service"
+    settings: dict[str, Any] = {"base_url": url, "api_key": os.environ.get(KEY) or _NO_KEY} if url else {}
+    try:
+        service = tinker.ServiceClient(**settings)
+    except _troubles() as error:
+        raise RedQueenError(trouble(where, "open a session", error)) from error
+    connection = Connection(
+        service,
+        base_model,
+        where,
+        is_skyrl="Tinker API Mock" in name,  # what SkyRL's server calls itself
+        alive=(lambda: _answers(url)) if url else (lambda: True),
+        unload=(lambda model: _unload(url, model)) if url else None,
+    )
+    connection.check()
+    atexit.register(connection.close)  # a client that is killed frees its places when its session times out
+    return connection
+
+
+def _greet(url: str, tries: int = 4) -> str:
+    """What the server says of itself at its root. Tries again after 0.5, 1 and 2 seconds."""
+    import httpx
+
+    if not url.startswith(("http://", "https://")):
+        raise RedQueenError(f"the server's url must begin with http:// or https://, not {url!r}")
+    for attempt in range(tries):
+        try:
+            if httpx.get(f"{url}/api/v1/healthz", timeout=10.0).status_code < 500:
+                return httpx.get(url, timeout=10.0).text[:4096]
+        except httpx.InvalidURL as error:
+            raise RedQueenError(f"the server's url {url!r} is not a url ({error})") from None
+        except httpx.HTTPError:
+            pass  # nothing answers yet
+        if attempt + 1 < tries:
+            time.sleep(0.5 * 2**attempt)
+    raise RedQueenError(f"nothing answers at {url}: is the server running? {_START}")
+
+
+def _answers(url: str) -> bool:
+    import httpx
+
+    try:
+        return httpx.get(f"{url}/api/v1/healthz", timeout=10.0).status_code < 500
+    except httpx.HTTPError:
+        return False
+
+
+def _unload(url: str, model: str) -> None:
+    """Frees an adapter's place. The client has no call for it; a server that refuses only keeps the place."""
+    import httpx
+
+    try:
+        httpx.post(f"{url}/api/v1/unload_model", json={"model_id": model}, timeout=10.0)
+    except httpx.HTTPError:
+        return

@@ -1,0 +1,364 @@
+"""A language model on a server of the Tinker API as a policy: the hosted service, or SkyRL on one's own machines.
+
+What is asked goes as one request with many rows in it, or as many requests in flight. Listed replies are chosen by
+scoring: no server can hold its sampler to a list, so every legal reply is rated, the choice is drawn here with the
+ask's seed, and law "constrained means renormalised" holds exactly. Free text is sampled by the server with a seed made
+from the ask's; the log-probabilities are the server's own.
+
+The update is the objective's own gradient: one pass reads the log-probabilities, the loss and its gradient with respect
+to them are computed here, and one pass sends that gradient as a linear loss. An objective that the server has built in
+(see `losses`) takes one pass. Entropies of free text are estimates without a gradient, since no server gives them.
+
+Weights, optimiser and past selves live on the server; a checkpoint holds the path under which they lie there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from redqueen.chance import derive
+from redqueen.players.chat_format import ChatFormat
+from redqueen.players.saying import Mind, Minds, Question, Voice, answered, listed_replies
+from redqueen.players.tinker.adapters import Adam, Adapter, PastAdapter, PastSampler, Wanted, Weights
+from redqueen.players.tinker.dialects import Words
+from redqueen.players.tinker.losses import LINEAR, Loss, built_in, coefficients
+from redqueen.players.tinker.readings import Reading, rated, reading_of
+from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
+from redqueen.players.transformer.scoring import Query, Rating
+from redqueen.players.updating import Mismatch, with_signal
+from redqueen.protocols import AnswerFormat, Objective, State
+from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
+
+_WHOLE = 1 << 60  # tokens: the server cuts a batch as suits it
+_FILE = "tinker.json"
+
+
+class _Clock:
+    """Counts the updates and steps of a learner, for itself and its past selves."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+
+class TinkerPolicy:
+    """See the module. AdamW with the same numbers as `TransformerPolicy`, as far as the server takes them."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        tokenizer: Any,
+        *,
+        learning_rate: float = 1e-4,
+        temperature: float = 1.0,
+        max_completion_length: int = 64,
+        answer: AnswerFormat | None = None,
+        system: str = "",
+        raw: bool = False,
+        constrain: bool = True,
+        betas: tuple[float, float] = (0.9, 0.999),
+        weight_decay: float = 0.0,
+        max_grad_norm: float = 1.0,
+        name: str = "learner",
+    ) -> None:
+        if temperature <= 0.0 or (temperature != 1.0 and not constrain):
+            raise RedQueenError(
+                f"a server rates free text at temperature 1, so it is sampled so: not at {temperature:g}; listed "
+                "replies may have any temperature above 0"
+            )
+        self.name = name
+        self.version = 0
+        self.learning_rate = learning_rate
+        self.temperature = temperature
+        self._answer = answer
+        self._constrain = constrain
+        self.format = ChatFormat(tokenizer, system, answer.instruction if answer else "", raw)
+        self._ends = sorted({self.format.end, int(tokenizer.eos_token_id)})
+        self._longest = max_completion_length
+        self._betas, self._weight_decay, self._max_grad_norm = betas, weight_decay, max_grad_norm
+        self._adapter = adapter
+        self._weights: Weights = adapter
+        self._past = ""  # the path of a past self; the learner has none
+        self._frozen_at = ("", -1)  # where the learner's last past self lies, and its version
+        self._clock = _Clock()
+        self._thought_at = 0
+        self._minds = Minds(self.format, self._compute)
+
+    # Speaking
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return answered(asks, self._is_listed, self._choose, self._write)
+
+    def _is_listed(self, ask: Ask) -> bool:
+        return self._constrain and bool(ask.choices)
+
+    def _choose(self, asks: Sequence[Ask]) -> list[Reply]:
+        voice = self._voice()
+        return [voice.choose(ask, mind) for ask, mind in zip(asks, self._think(asks), strict=True)]
+
+    def _write(self, asks: Sequence[Ask]) -> list[Reply]:
+        """A server knows no rule such as "the token that completes a stop": a reply goes on, and is cut here."""
+        self._check_temperature()
+        prompts = [self.format.prompt(ask) for ask in asks]
+        wanted = [
+            Wanted(tuple(prompt.tolist()), derive(ask.seed, "tinker") & 0x7FFF_FFFF)
+            for prompt, ask in zip(prompts, asks, strict=True)
+        ]
+        voice, replies = self._voice(), []
+        for ask, prompt, said in zip(
+            asks, prompts, self._weights.write(wanted, self._ends, self._longest), strict=True
+        ):
+            completes = voice.completes(ask)
+            lengths = [n for n in range(1, len(said.tokens) + 1) if completes and completes(said.tokens[:n])]
+            end = lengths[0] if lengths else len(said.tokens)
+            truncated = said.truncated and not lengths
+            replies.append(voice.say(ask, prompt, said.tokens[:end], said.logprobs[:end], truncated))
+        return replies
+
+    def _voice(self) -> Voice:
+        return Voice(self.name, self.version, self.format, self._answer)
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """Raises RedQueenError for an ask without listed replies, or for a policy that answers freely."""
+        if not self._constrain or not all(ask.choices for ask in asks):
+            raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
+        return [np.array(mind.probabilities) for mind in self._think(asks)]
+
+    @property
+    def open(self) -> bool:
+        return self._constrain
+
+    @property
+    def learns(self) -> bool:
+        """Whether it may be updated: a frozen copy may not."""
+        return not self._past
+
+    def recite(self, ask: Ask, text: str) -> Reply:
+        """The reply as if this policy had written the text; see `Voice.recite`."""
+        return self._voice().recite(ask, text, self._is_listed(ask))
+
+    def _think(self, asks: Sequence[Ask]) -> list[Mind]:
+        if self._thought_at != self._clock.now:
+            self._begin()
+        return self._minds.of(asks)
+
+    def _compute(self, unknown: Mapping[Question, np.ndarray]) -> dict[Question, Mind]:
+        queries: list[Query] = []
+        spans = []
+        for (_, choices), prompt in unknown.items():
+            replies = listed_replies(self.format, choices)
+            first = len(queries)
+            queries += [held_query(tuple(prompt.tolist()), reply, replies) for reply in replies]
+            spans.append((replies, range(first, len(queries))))
+        ends = np.cumsum([len(query.targets) for query in queries])
+        logprobs = np.split(self._rate(queries).logprobs.double().numpy(), ends[:-1])
+        return {
+            key: Mind.of(
+                prompt,
+                replies,
+                tuple(
+                    spread(len(prompt), reply, queries[n], logprobs[n])
+                    for reply, n in zip(replies, numbers, strict=True)
+                ),
+            )
+            for (key, prompt), (replies, numbers) in zip(unknown.items(), spans, strict=True)
+        }
+
+    # Learning
+
+    def likelihoods(self, batch: Batch) -> Likelihoods:
+        if not len(batch):
+            return assemble([], batch)
+        part, width = _part(batch), batch.tokens.shape[1]
+        return hand_out(self._rate(part.queries), part, 0, width)
+
+    def update(self, batch: Batch, objective: Objective) -> Metrics:
+        """Also reports what `TransformerPolicy.update` does. `gradient_norm` is left out where the server does not say
+        it, and is the norm before clipping only where the server says it so."""
+        assert self.learns, f"{self.name} is frozen and does not learn"
+        self._clock.now += 1
+        self._begin()
+        if not len(batch):
+            return {"loss": 0.0, "gradient_norm": 0.0}
+        whole = batch
+        batch, share, dropped = with_signal(batch, objective)
+        mismatch, metrics = Mismatch(), {"loss": 0.0}
+        if len(batch):
+            likelihoods, metrics = self._learn(batch, objective, whole)
+            mismatch.observe(likelihoods, batch, self.version)
+        else:  # the moments of the optimiser still move the weights, as they do on one machine
+            self._adapter.accumulate(LINEAR, [])
+        norm = self._adapter.step(Adam(self.learning_rate, self._betas, self._weight_decay, self._max_grad_norm))
+        self.version += 1
+        metrics = {key: value / (1.0 if key.endswith("loss") else share) for key, value in metrics.items()}
+        norms = {} if norm is None else {"gradient_norm": norm}
+        return {**metrics, **norms, **mismatch.metrics(), **dropped}
+
+    def _learn(self, batch: Batch, objective: Objective, whole: Batch) -> tuple[Likelihoods, Metrics]:
+        """Accumulates the gradient of the objective on the server."""
+        loss = built_in(objective)
+        if loss and not any(batch.constraints) and loss.kind in self._adapter.dialect.losses:
+            return self._learn_there(batch, objective, loss, whole)
+        part = _part(batch)
+        reading = reading_of(part.queries)
+        line = self._line(reading).requires_grad_()
+        rating = rated(reading, line, self._checked_temperature(reading))
+        likelihoods = hand_out(rating, part, 0, batch.tokens.shape[1])
+        value, metrics = objective(likelihoods, batch)
+        self._check_finite("loss", value.detach(), whole)
+        gradient = torch.zeros_like(line)
+        if value.requires_grad:
+            (found,) = torch.autograd.grad(value, line, allow_unused=True)
+            gradient = gradient if found is None else found
+        self._check_finite("gradient", gradient, whole)
+        counts = np.split(-gradient.double().numpy(), np.cumsum(reading.lengths)[:-1])
+        self._adapter.accumulate(
+            LINEAR, [Words(row, each, np.zeros_like(each)) for row, each in zip(reading.rows, counts, strict=True)]
+        )
+        return likelihoods, {"loss": float(value.detach()), **metrics}
+
+    def _learn_there(self, batch: Batch, objective: Objective, loss: Loss, whole: Batch) -> tuple[Likelihoods, Metrics]:
+        """The same in one pass, by a loss that the server has built in; ours is computed again for its metrics."""
+        counts = coefficients(objective, batch).numpy()
+        lengths, tokens, sampled = batch.lengths.tolist(), batch.tokens.tolist(), batch.sampled_logprobs.numpy()
+        rows = [
+            Words(tuple(tokens[row][:length]), counts[row, 1:length], sampled[row, 1:length])
+            for row, length in enumerate(lengths)
+        ]
+        logprobs = torch.zeros(batch.tokens.shape)
+        for row, said in enumerate(self._adapter.accumulate(loss, rows)):
+            logprobs[row, 1 : lengths[row]] = torch.from_numpy(said).float()
+        logprobs = torch.where(batch.loss_weights != 0, logprobs, 0.0)
+        likelihoods = Likelihoods(logprobs, -logprobs)
+        value, metrics = objective(likelihoods, batch)
+        self._check_finite("loss", value, whole)
+        return likelihoods, {"loss": float(value), **metrics}
+
+    def _check_finite(self, what: str, value: Tensor, batch: Batch) -> None:
+        if not bool(torch.isfinite(value).all()):
+            raise NonFiniteLoss(f"the {what} of {self.name} is not finite", batch)
+
+    def _rate(self, queries: Sequence[Query]) -> Rating:
+        reading = reading_of(queries)
+        return rated(reading, self._line(reading), self._checked_temperature(reading))
+
+    def _line(self, reading: Reading) -> Tensor:
+        """[L] float32, what the server says of the rows, one after the other."""
+        said = self._weights.logprobs(reading.rows)
+        return torch.from_numpy(np.concatenate(said) if said else np.zeros(0)).float()
+
+    def _checked_temperature(self, reading: Reading) -> float:
+        if bool(reading.free.any()):
+            self._check_temperature()
+        return self.temperature
+
+    def _check_temperature(self) -> None:
+        if self.temperature != 1.0:
+            raise RedQueenError(
+                f"{self.name} writes free text at temperature 1, the only one at which a server rates it, not at "
+                f"{self.temperature:g}"
+            )
+
+    def forget(self) -> None:
+        """Lets go of what it and its frozen copies know of the step."""
+        self._clock.now += 1
+        self._begin()
+
+    def _begin(self) -> None:
+        self._thought_at = self._clock.now
+        self._minds.forget()
+
+    # Remembering
+
+    def freeze(self) -> TinkerPolicy:
+        """Where named sampler weights stay what they were, the past self is such a name; else a saved state that gets
+        a place of its own on the server when it is asked."""
+        path = self._past or self._saved_past()
+        copy: TinkerPolicy = object.__new__(TinkerPolicy)
+        copy.__dict__.update(self.__dict__)
+        copy.name = f"{self.name.split('@')[0]}@{self.version}"
+        copy._minds = Minds(copy.format, copy._compute)
+        copy._thought_at = -1
+        copy._go_back_to(path)
+        return copy
+
+    def _saved_past(self) -> str:
+        path, version = self._frozen_at
+        if version != self.version:
+            save = self._adapter.save_sampler if self._adapter.connection.keeps_samplers else self._adapter.save
+            path = save(self._label())
+            self._frozen_at = (path, self.version)
+        return path
+
+    def _go_back_to(self, path: str) -> None:
+        connection = self._adapter.connection
+        self._past = path
+        if connection.keeps_samplers:
+            self._weights = PastSampler(connection, path)
+        else:
+            self._weights = PastAdapter(connection, path, self._adapter.rank)
+
+    def sibling(self, name: str) -> TinkerPolicy:
+        """Another learner with an adapter of its own, which starts as this one's is now, with a fresh optimiser."""
+        twin: TinkerPolicy = object.__new__(TinkerPolicy)
+        twin.__dict__.update(self.__dict__)
+        twin.name, twin.version = name, 0
+        twin._adapter = twin._weights = self._adapter.connection.create(self._adapter.rank, None)
+        twin._adapter.load(self._adapter.save(self._label()), optimizer=False)
+        twin._past, twin._frozen_at = "", ("", -1)
+        twin._clock, twin._thought_at = _Clock(), 0
+        twin._minds = Minds(twin.format, twin._compute)
+        return twin
+
+    @property
+    def has_adapter(self) -> bool:
+        return True
+
+    def timed_by(self, learner: TinkerPolicy) -> TinkerPolicy:
+        """This one, which does not learn: from now on it forgets when the learner does, as if it were a copy of it."""
+        assert not self.learns, f"{self.name} learns and keeps its own time"
+        self._clock = learner._clock
+        self._begin()
+        return self
+
+    def state(self) -> State:
+        path = self._past or self._adapter.save(self._label())
+        return {"name": self.name, "version": self.version, "path": path}
+
+    def restore(self, state: State) -> None:
+        self.name, self.version = str(state["name"]), int(state["version"])
+        if self._past:
+            self._go_back_to(str(state["path"]))
+        else:
+            self._frozen_at = ("", -1)
+            self._adapter.load(str(state["path"]))
+        self._begin()
+
+    def save(self, folder: Path) -> None:
+        """Weights and optimiser on the server; `tinker.json` says where."""
+        folder.mkdir(parents=True, exist_ok=True)
+        connection = self._adapter.connection
+        record = {**self.state(), "base_model": connection.base_model, "server": connection.where}
+        (folder / _FILE).write_text(json.dumps(record, indent=2) + "\n")
+
+    def load(self, folder: Path) -> None:
+        """Raises RedQueenError where the server no longer has what was saved."""
+        try:
+            record = json.loads((folder / _FILE).read_text())
+        except (OSError, ValueError) as error:
+            raise RedQueenError(f"{folder} holds no policy of a server ({error}): was it trained elsewhere?") from error
+        self.restore(record)
+
+    def _label(self) -> str:
+        return f"{self.name}-{self.version:06d}"
+
+
+def _part(batch: Batch) -> Part:
+    (part,) = parts_of(batch, _WHOLE)
+    return part

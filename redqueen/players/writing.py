@@ -1,0 +1,24 @@
+"""The policies that can write: language models on this machine and on a server."""
+
+from __future__ import annotations
+
+from redqueen.players.tinker.policy import TinkerPolicy
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.protocols import Policy
+from redqueen.types import RedQueenError
+
+Writer = TransformerPolicy | TinkerPolicy
+
+
+def language_model(policy: Policy) -> Writer:
+    """The policy, known to be a language model. Raises RedQueenError for a table."""
+    if isinstance(policy, Writer):
+        return policy
+    raise RedQueenError(f"{policy.name} is a table and cannot write: choose a --model such as tiny or smollm2-135m")
+
+
+def on_this_machine(policy: Policy, why: str) -> TransformerPolicy:
+    """The policy, known to run here. Raises RedQueenError for one that does not, with what asks for it."""
+    if isinstance(policy, TransformerPolicy):
+        return policy
+    raise RedQueenError(f"{policy.name} must be a model on this machine, not on a server: {why}")

@@ -18,7 +18,7 @@ demo: $(READY)
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# against SkyRL's real server, in an environment of its own: eight minutes, half of them compiling, after two of installing
+# against SkyRL's real server, in an environment of its own; most of the time is installing and compiling
 test-scale:
 	PYTHON=$(PYTHON) tests_scale/run.sh
 

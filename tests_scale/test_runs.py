@@ -17,7 +17,7 @@ def spiral(server, folder):
     ).split()
 
 
-def finished(process, timeout=400):
+def finished(process, timeout=600):
     out, said = process.communicate(timeout=timeout)
     assert process.returncode == 0, said[-2000:] + out[-2000:]
     return said
@@ -28,7 +28,7 @@ def metrics(folder):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def wait_for(folder, steps, process, timeout=300):
+def wait_for(folder, steps, process, timeout=600):
     began = time.monotonic()
     while len(metrics(folder)) < steps:
         assert process.poll() is None, process.communicate()
@@ -116,7 +116,7 @@ def test_what_is_wrong_is_said_in_one_line(server, redqueen):
 
 def test_the_doctor_checks_a_server(server, redqueen):
     process = redqueen("doctor", "--backend", "tinker", "--url", server.url)
-    out, error = process.communicate(timeout=200)
+    out, error = process.communicate(timeout=600)
     assert process.returncode == 0, error
     print(out)
     assert "SkyRL (jax)" in out

@@ -138,7 +138,7 @@ class Learner:
     def build_beside(self, learner: Policy, seed: int, name: str) -> Policy:
         """Another policy that learns: an adapter of its own on the learner's model where that one trains an adapter,
         else weights of its own, made as the learner's were."""
-        if isinstance(learner, TransformerPolicy) and learner.has_adapter:
+        if isinstance(learner, Writer) and learner.has_adapter:
             return learner.sibling(name)
         return self.build(seed, learner.learning_rate, name)
 

@@ -460,7 +460,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("report", "name at least one run: redqueen report outputs/spiral-0"),
         ("list", "usage: redqueen list {recipes,games,domains,models,players}"),
         ("list gams", "did you mean games?"),
-        ("doctor now", "takes no arguments"),
+        ("doctor now", "unknown argument 'now'"),
         ("bench nothing", "there is no benchmark 'nothing'"),
         ("bench kuhn --seeds 0", "--seeds must be at least 1"),
         ("bench kuhn --steps -1", "--steps must be at least 1, not -1"),

@@ -30,6 +30,7 @@ def serve(menu: Menu, host: str, port: int, tell: Callable[[str], None]) -> None
     config = uvicorn.Config(
         application(Room(menu), host),
         log_level="warning",
+        log_config=None,  # its own would close the handlers that other libraries have set up
         access_log=False,  # a path holds the key of somebody's game
         server_header=False,
         ws="none",

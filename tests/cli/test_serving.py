@@ -1,6 +1,7 @@
 """`redqueen serve`: what it says before it listens."""
 
 import json
+import logging
 import socket
 
 import pytest
@@ -52,3 +53,19 @@ def test_it_says_where_it_is_and_stops_when_told(folder, capsys, monkeypatch):
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(f"play against {folder} at http://127.0.0.1:") and said[1] == "the page is closed"
     assert json.loads((folder / "config.json").read_text())["recipe"] == "spiral"
+
+
+def test_the_log_handlers_of_others_stay_open(folder, monkeypatch):
+    uvicorn = pytest.importorskip("uvicorn")
+    closed = []
+
+    class Theirs(logging.NullHandler):
+        def close(self):
+            closed.append(self)
+
+    theirs = Theirs()
+    monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: None)
+    assert main(["serve", str(folder), "--port", "0"]) == 0
+    assert closed == []
+    theirs.close()
+    assert closed == [theirs]

@@ -241,7 +241,8 @@ class Run:
             step = check(saved[-1])
             clear(self.folder)
             facts = read_checkpoint(saved[-1], policies, memories)
-            self.collapse.restore(facts["collapse"])
+            if "collapse" in facts:  # older checkpoints did not watch
+                self.collapse.restore(facts["collapse"])
         self._forget_after(step)
         return step
 
@@ -252,7 +253,7 @@ class Run:
         if name == "step":
             saved = checkpoints(self.folder)
             kept = saved[-self.schedule.keep_checkpoints :]
-            wanted = {best_name(facts_of(path)["collapse"]["best_step"]) for path in kept}
+            wanted = {best_name(facts_of(path).get("collapse", {}).get("best_step")) for path in kept}
             spare = [path for path in best_checkpoints(self.folder) if path.name not in wanted]
             remove([*saved[: -self.schedule.keep_checkpoints], *spare])
 

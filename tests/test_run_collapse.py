@@ -124,3 +124,14 @@ def test_a_run_that_is_taken_back_resumes_as_if_it_had_not_been_killed(tmp_path,
     assert [path.name for path in best_checkpoints(whole.folder)] == [
         path.name for path in best_checkpoints(resumed.folder)
     ]
+
+
+def test_a_checkpoint_from_before_there_were_alarms_can_be_resumed(tmp_path):
+    with pytest.raises(Killed):
+        train(tmp_path, FALLS, Watch(), kill_at=4)
+    manifest = checkpoints(tmp_path)[-1] / "manifest.json"
+    facts = json.loads(manifest.read_text())
+    del facts["collapse"]
+    manifest.write_text(json.dumps(facts))
+    run, versions = train(tmp_path, FALLS, Watch())
+    assert list(versions) == list(range(3, 10)) and run.stopped == ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite, nan
 from typing import Any, Literal
 
 from redqueen.protocols import State
@@ -90,9 +91,10 @@ class Collapse:
         self._said: dict[str, str] = {}
 
     def measured(self, line: Mapping[str, Any]) -> bool:
-        """Takes in a measurement; true where its score is the best so far, the first included."""
+        """Takes in a measurement, with the figures of the step before it, such as ratings; true where its score is the
+        best so far, the first included. A score that is not finite says nothing."""
         self._score = self._score or next((name for name in USUAL if name in line), "")
-        if not self._score or self._score not in line:
+        if not isfinite(line.get(self._score, nan)):
             return False
         score = direction(self._score) * float(line[self._score])
         if self.best_step is None:

@@ -135,12 +135,12 @@ class Run:
                 self.step = step
                 self.rng = Random(derive(self.seed, "step", step))
                 began = time.perf_counter()
-                self._line = {"step": step}
+                before, self._line = self._line, {"step": step}
                 for policy in policies:
                     policy.forget()
                 if step % self.schedule.evaluate_every == 0:
                     self._measure(measures)
-                    if self.collapse.measured(self._line) and self.collapse.watch.keeps_best:
+                    if self.collapse.measured(before | self._line) and self.collapse.watch.keeps_best:
                         self._save(step, policies, remembering, "best")
                 measured = time.perf_counter()
                 yield step
@@ -277,6 +277,7 @@ class Run:
         """Drops what a killed run wrote after its last checkpoint; it will be made again."""
         metrics = self.folder / "metrics.jsonl"
         kept = [line for line in read_metrics(self.folder) if line["step"] < step]
+        self._line = kept[-1] if kept else {}
         if metrics.exists():
             write_whole(metrics, "".join(json.dumps(line) + "\n" for line in kept))
         for path in (self.folder / "episodes").glob("step_*.jsonl"):

@@ -57,6 +57,11 @@ def test_the_score_is_the_one_asked_for_or_the_first_usual_one():
     assert not Collapse().measured({"step": 0, "loss": 1.0})
 
 
+def test_a_score_that_is_not_finite_says_nothing():
+    collapse = Collapse()
+    assert measured(collapse, float("nan"), 0.4, float("nan"), float("inf"), 0.5) == [False, True, False, False, True]
+
+
 def test_entropy_rings_when_it_stays_away_from_where_it_began():
     for entropy, name in ((0.01, "entropy gone"), (1.6, "entropy rises")):
         collapse = Collapse(Watch(alarm_steps=2))

@@ -41,8 +41,9 @@ class Killed(Exception):
     pass
 
 
-def train(folder, scores, watch, kill_at=None):
-    """Self-play in Kuhn poker; returns the run and the learner's version at the start of each step."""
+def train(folder, scores, watch, kill_at=None, ratings=()):
+    """Self-play in Kuhn poker; returns the run and the learner's version at the start of each step. Ratings are figures
+    of a step, not of a measurement."""
     run = Run(folder, 0, OFTEN, (), watch)
     learner = TabularPolicy()
     pool, versions = Snapshots(learner), {}
@@ -55,6 +56,8 @@ def train(folder, scores, watch, kill_at=None):
         trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
         credit = [each.rewards for each in trajectories]
         run.report(trajectories, credit, learner.update(pack(trajectories, credit), Reinforce()))
+        if ratings:
+            run.note({"rating/learner": ratings[step]})
     return run, versions
 
 
@@ -135,3 +138,15 @@ def test_a_checkpoint_from_before_there_were_alarms_can_be_resumed(tmp_path):
     manifest.write_text(json.dumps(facts))
     run, versions = train(tmp_path, FALLS, Watch())
     assert list(versions) == list(range(3, 10)) and run.stopped == ""
+
+
+def test_a_rating_that_falls_is_seen_too_and_after_a_kill(tmp_path):
+    watch = Watch(on_collapse="stop", score="rating/learner")
+    for place, kill_at in (("whole", None), ("killed", 3)):
+        if kill_at is not None:
+            with pytest.raises(Killed):
+                train(tmp_path / place, [0.5], watch, kill_at, FALLS)
+        run, versions = train(tmp_path / place, [0.5], watch, ratings=FALLS)
+        # the rating of a step is there when the next one is measured: the third bad one at step 6
+        assert list(versions)[-1] == 6
+        assert run.stopped.startswith("score falls: rating/learner is 0.3, after 0.9 at step 3 and 0.2 at the start")

@@ -79,9 +79,10 @@ class League:
 
     def members(self) -> list[Member]:
         """Everyone: the learner, the exploiters, the players from elsewhere, past selves in the order they came."""
-        owners = {self.learner.name: "past"} | {each.name: "past exploiter" for each in self.exploiters}
+        owners: dict[str, Kind] = {self.learner.name: "past"}
+        owners |= {each.name: "past exploiter" for each in self.exploiters}
         found = {
-            player.name: Member(player, kind)  # type: ignore[arg-type]
+            player.name: Member(player, kind)
             for owner, kind in owners.items()
             for player in self.past[owner]
         }

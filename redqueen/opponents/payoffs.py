@@ -25,10 +25,12 @@ class Payoffs:
             raise RedQueenError(f"decay must be between 0 and 1, not {decay}")
         self.decay = decay
         self._met: dict[tuple[str, str], tuple[float, float]] = {}  # (won by the first, played), names in order
+        self._rated: dict[tuple[str, ...], np.ndarray] = {}  # strengths by the counts as they are
 
     def observe(self, episodes: Iterable[Episode], among: Collection[str], learning: Collection[str]) -> None:
         """Counts what the players `among` whom it counts did against each other; the better mean score over its seats
         wins a match. `learning` names those whose old results fade."""
+        self._rated = {}
         for pair, (won, played) in self._met.items():
             if not set(pair).isdisjoint(learning):
                 self._met[pair] = (won * self.decay, played * self.decay)
@@ -57,6 +59,12 @@ class Payoffs:
     def strengths(self, names: Sequence[str]) -> np.ndarray:
         """[P] log-odds by Bradley and Terry (1952), mean zero: player i wins a share sigmoid(s_i - s_j) of its matches
         against j. The likeliest for the counts, each two having drawn once more (Hunter, 2004, equation 3)."""
+        key = tuple(names)
+        if key not in self._rated:
+            self._rated[key] = self._strengths(names)
+        return self._rated[key]
+
+    def _strengths(self, names: Sequence[str]) -> np.ndarray:
         count = len(names)
         played = np.array([[0.0 if a == b else self.played(a, b) + 1.0 for b in names] for a in names])
         won = (self.matrix(names, names) * played).sum(axis=1)
@@ -68,16 +76,19 @@ class Payoffs:
 
     def keep(self, names: Collection[str]) -> None:
         """Forgets all others."""
+        self._rated = {}
         self._met = {pair: counts for pair, counts in self._met.items() if set(pair) <= set(names)}
 
     def drop(self, name: str) -> None:
         """Forgets what this player did."""
+        self._rated = {}
         self._met = {pair: counts for pair, counts in self._met.items() if name not in pair}
 
     def state(self) -> State:
         return {"met": [[one, other, won, played] for (one, other), (won, played) in self._met.items()]}
 
     def restore(self, state: State) -> None:
+        self._rated = {}
         self._met = {(one, other): (won, played) for one, other, won, played in state["met"]}
 
 

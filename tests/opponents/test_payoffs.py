@@ -57,6 +57,20 @@ def test_players_who_never_met_are_placed_by_those_they_both_met(counted):
         assert won == pytest.approx(expected, abs=0.05)
 
 
+def test_strengths_follow_the_counts(counted, met):
+    payoffs = counted([[("a", "b", 1.0)] * 3])
+    before = payoffs.strengths("ab")
+    assert payoffs.strengths("ab") is before  # nothing has changed
+    payoffs.observe([met("b", "a", 1.0)] * 3, {"a", "b"}, ())
+    np.testing.assert_allclose(payoffs.strengths("ab"), 0.0, atol=1e-9)
+    state = payoffs.state()
+    payoffs.drop("b")
+    payoffs.observe([met("a", "b", 1.0)], {"a", "b"}, ())
+    assert payoffs.strengths("ab")[0] > 0.0
+    payoffs.restore(state)
+    np.testing.assert_allclose(payoffs.strengths("ab"), 0.0, atol=1e-9)
+
+
 def test_who_is_forgotten_is_as_if_never_met(counted):
     payoffs = counted([[("a", "b", 1.0), ("b", "c", 1.0), ("a", "c", 1.0)]])
     payoffs.drop("c")

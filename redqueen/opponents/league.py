@@ -81,11 +81,7 @@ class League:
         """Everyone: the learner, the exploiters, the players from elsewhere, past selves in the order they came."""
         owners: dict[str, Kind] = {self.learner.name: "past"}
         owners |= {each.name: "past exploiter" for each in self.exploiters}
-        found = {
-            player.name: Member(player, kind)
-            for owner, kind in owners.items()
-            for player in self.past[owner]
-        }
+        found = {player.name: Member(player, kind) for owner, kind in owners.items() for player in self.past[owner]}
         return [
             Member(self.learner, "learner"),
             *(Member(each, "exploiter") for each in self.exploiters),

@@ -30,12 +30,9 @@ def words(text: str) -> str:
 def episode_as_html(episode: Episode) -> str:
     """Who said what, what each was shown before, and the scores."""
     rows = []
-    told: dict[str, int] = {}
-    for turn in episode.turns:
-        seat, messages = str(turn.ask.seat), turn.ask.messages
-        start = told.get(seat, 0) if len(messages) > told.get(seat, 0) else 0
-        told[seat] = len(messages)
-        shown = "\n".join(f"{message.speaker}: {message.text}" for message in messages[start:])
+    for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
+        seat = str(turn.ask.seat)
+        shown = "\n".join(f"{message.speaker}: {message.text}" for message in messages)
         thought = f"<div style='{_QUIET}'><i>{words(turn.reply.thought)}</i></div>" if turn.reply.thought else ""
         asked = f"<details style='{_QUIET}'><summary>was shown</summary>{words(shown)}</details>"
         who = f"{words(seat)}<div style='{_QUIET}'>{words(turn.reply.player)} v{turn.reply.version}</div>"

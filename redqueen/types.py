@@ -140,6 +140,15 @@ class Episode:
     outcome: Outcome
     seats: tuple[Seat, ...]  # everyone who sat at the table, also who never spoke
 
+    def newly_shown(self) -> list[tuple[Message, ...]]:
+        """For each turn what its seat is shown that it was not shown before: all of it, where its talk began anew."""
+        found, known = [], dict[Seat, int]()
+        for turn in self.turns:
+            messages, before = turn.ask.messages, known.get(turn.ask.seat, 0)
+            found.append(messages[before if len(messages) > before else 0 :])
+            known[turn.ask.seat] = len(messages)
+        return found
+
     def _repr_html_(self) -> str:
         """How a notebook shows it; `redqueen.notebook.show_episode` shows all that is known of it."""
         return episode_as_html(self)

@@ -14,6 +14,7 @@ from redqueen.config import Learner
 from redqueen.domains.templates import TEMPLATES
 from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
 from redqueen.recipes import cold_start, promptcot2
+from redqueen.types import RedQueenError
 
 WARM = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", learning_rate=2e-3),
@@ -30,6 +31,8 @@ PHASE, ROUNDS = 12, 3
 def rationales(options: Bench, console: Console) -> Result:
     """Three rounds of expectation maximisation, then self-play."""
     steps = options.steps or 2 * PHASE * ROUNDS + 60
+    if steps <= 2 * PHASE * ROUNDS:
+        raise RedQueenError(f"rationales needs --steps of at least {2 * PHASE * ROUNDS + 1}: its rounds, and self-play")
     config = promptcot2.Config(
         warmed(warm(WARM), max_completion_length=24),
         domain=WARM.domain,

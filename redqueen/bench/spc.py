@@ -15,12 +15,12 @@ from redqueen.recipes import cold_start, spc
 
 ROUNDS, FIRST = "two rounds", "errors of round 0 alone"
 SCHOOL = cold_start.Config(
-    learner=Learner(model="tiny:hidden=64,layers=2", max_completion_length=16),
-    domain="redqueen.domains.step_traces:StepTraces:length=2,largest=20",
-    steps=600,
-    rest=250,
-    demonstrations_per_step=32,
-    problems=4,
+    learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
+    domain="redqueen.domains.step_traces:StepTraces:length=2,largest=20,doubt=0.1",
+    steps=1400,
+    rest=466,
+    demonstrations_per_step=96,
+    problems=8,
 )
 
 

@@ -98,14 +98,12 @@ def replay(words: Sequence[str]) -> None:
 def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
     console = Console()
     console.print(f"[bold]{escape(episode.game)}[/bold], task {escape(episode.task.id)}", highlight=False)
-    shown: dict[str, int] = {}
     spoken: dict[str, int] = {}
-    for turn in episode.turns:
-        seat, messages = str(turn.ask.seat), turn.ask.messages
+    for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
+        seat = str(turn.ask.seat)
         console.rule(f"{escape(seat)} is asked", style="dim")
-        for message in messages[shown.get(seat, 0) if len(messages) > shown.get(seat, 0) else 0 :]:
+        for message in messages:
             console.print(f"[dim]{escape(message.speaker)}:[/dim] {escape(message.text)}", highlight=False)
-        shown[seat] = len(messages)
         if turn.reply.thought:
             thought = f"({escape(seat)} thinks) {escape(turn.reply.thought)}"
             console.print(f"[italic dim]{thought}[/italic dim]", highlight=False)

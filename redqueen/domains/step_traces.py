@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Protocol, cast
 
@@ -145,13 +145,16 @@ class Criticised(Domain, Protocol):
 @dataclass(frozen=True)
 class StepTraces:
     """See the module. `shown` is how often each of `ERRORS` is planted in demonstrations, and made by solvers. `slip`
-    is how often a solver errs at a step, `trapped` how often a problem has a step at which most attempts err alike."""
+    is how often a solver errs at a step, `trapped` how often a problem has a step at which most attempts err alike.
+    `doubt` is how often a demonstrated critic calls a right step wrong: one that never does, never finds an error that
+    it was not shown."""
 
     length: int = 3  # steps of a problem
     largest: int = 39  # value on the way
-    shown: tuple[float, ...] = (0.40, 0.30, 0.24, 0.02, 0.02, 0.02)
+    shown: tuple[float, ...] = (0.28, 0.24, 0.18, 0.10, 0.10, 0.10)
     slip: float = 0.1
     trapped: float = 0.5
+    doubt: float = 0.0
     name: str = field(default="step_traces", init=False)
     kinds: tuple[str, ...] = field(default=("step",), init=False)
     levels: tuple[str, ...] = field(default=("right", "natural", *ERRORS), init=False)
@@ -245,10 +248,11 @@ class StepTraces:
                 if flips(trace, task.facts["place"], step):
                     return Demonstration("generator", task, step)
         task = self._problem("right" if number % 3 == 1 else _plain(rng), rng)
-        return Demonstration("critic", task, self.critique(task))
+        doubted = task.answer == CORRECT and self.doubt and rng.random() < self.doubt
+        return Demonstration("critic", task, self.critique(replace(task, answer=INCORRECT) if doubted else task))
 
     def critique(self, task: Task) -> str:
-        """What the step in question comes to, worked out by itself, and the verdict."""
+        """What the step in question comes to, worked out by itself, and the verdict that is the task's answer."""
         found = _STEP.fullmatch(task.prompt.rpartition("Check ")[2])
         assert found is not None, "a task for a critic ends with a step"
         after = applied(int(found[1]), HALF if found[2] == "/2" else found[2])

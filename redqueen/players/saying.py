@@ -6,6 +6,7 @@ with them, whichever engine rated them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -143,19 +144,56 @@ class Voice:
         return Reply(text, self.name, -1, prompt, said, np.zeros(len(said)), legal)
 
 
-def answered(
-    asks: Sequence[Ask],
-    is_listed: Callable[[Ask], bool],
-    choose: Callable[[list[Ask]], list[Reply]],
-    write: Callable[[list[Ask]], list[Reply]],
-) -> list[Reply]:
-    """The replies to the asks, in their order: those held to a list chosen together, the others written together."""
-    replies: dict[int, Reply] = {}
-    for wanted, answer in ((True, choose), (False, write)):
-        numbers = [number for number, ask in enumerate(asks) if is_listed(ask) == wanted]
-        if numbers:
-            replies.update(zip(numbers, answer([asks[number] for number in numbers]), strict=True))
-    return [replies[number] for number in range(len(asks))]
+class Speaker(ABC):
+    """A player that samples tokens: replies held to a list are drawn from its minds, all others are written."""
+
+    name: str
+    version: int
+    format: ChatFormat
+    _answer: AnswerFormat | None
+    _constrain: bool  # whether replies are held to the lists of their asks
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        """In the order of the asks; those held to a list are chosen together, the others written together."""
+        replies: dict[int, Reply] = {}
+        for wanted, answer in ((True, self._choose), (False, self._write)):
+            numbers = [number for number, ask in enumerate(asks) if self._is_listed(ask) == wanted]
+            if numbers:
+                replies.update(zip(numbers, answer([asks[number] for number in numbers]), strict=True))
+        return [replies[number] for number in range(len(asks))]
+
+    def _is_listed(self, ask: Ask) -> bool:
+        return self._constrain and bool(ask.choices)
+
+    def _choose(self, asks: Sequence[Ask]) -> list[Reply]:
+        voice = self._voice()
+        return [voice.choose(ask, mind) for ask, mind in zip(asks, self._think(asks), strict=True)]
+
+    def _voice(self) -> Voice:
+        return Voice(self.name, self.version, self.format, self._answer)
+
+    @abstractmethod
+    def _think(self, asks: Sequence[Ask]) -> list[Mind]: ...
+    @abstractmethod
+    def _write(self, asks: Sequence[Ask]) -> list[Reply]: ...
+
+
+class OpenSpeaker(Speaker):
+    """A speaker whose chances can be read, and which can be made to say what somebody else wrote."""
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """Raises RedQueenError for an ask without listed replies, or for a policy that answers freely."""
+        if not self._constrain or not all(ask.choices for ask in asks):
+            raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
+        return [np.array(mind.probabilities) for mind in self._think(asks)]
+
+    @property
+    def open(self) -> bool:
+        return self._constrain
+
+    def recite(self, ask: Ask, text: str) -> Reply:
+        """The reply as if this policy had written the text; see `Voice.recite`."""
+        return self._voice().recite(ask, text, self._is_listed(ask))
 
 
 def listed_replies(chat: ChatFormat, choices: Sequence[str]) -> tuple[tuple[int, ...], ...]:

@@ -30,7 +30,7 @@ import torch
 from redqueen.batch import free_positions
 from redqueen.chance import derive
 from redqueen.players.chat_format import ChatFormat
-from redqueen.players.saying import Mind, Minds, Question, Voice, answered, listed_replies
+from redqueen.players.saying import Mind, Minds, Question, Speaker, listed_replies
 from redqueen.players.transformer.rows import legal_tokens
 from redqueen.protocols import AnswerFormat
 from redqueen.types import Ask, RedQueenError, Reply
@@ -128,7 +128,7 @@ class Learner(Protocol):
     def save_weights(self, folder: Path) -> None: ...
 
 
-class VllmSampler:
+class VllmSampler(Speaker):
     """See the module. Until the first `synchronize` it speaks with the weights that the engine was opened with.
 
     `folder` is scratch space for weights under way: the latest ones stay there, earlier ones are removed.
@@ -177,15 +177,11 @@ class VllmSampler:
 
     # Speaking
 
-    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        """Raises RedQueenError where the engine refuses a request or does not answer what it was asked."""
-        return answered(asks, lambda ask: self._constrain and bool(ask.choices), self._choose, self._write)
-
-    def _choose(self, asks: Sequence[Ask]) -> list[Reply]:
-        voice = self._voice()
-        return [voice.choose(ask, mind) for ask, mind in zip(asks, self._minds.of(asks), strict=True)]
+    def _think(self, asks: Sequence[Ask]) -> list[Mind]:
+        return self._minds.of(asks)
 
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
+        """Raises RedQueenError where the engine refuses a request or does not answer what it was asked."""
         voice, replies = self._voice(), []
         prompts = [self.format.prompt(ask) for ask in asks]
         settings = [self._sampling(ask.seed, ask.stops) for ask in asks]
@@ -195,9 +191,6 @@ class VllmSampler:
             truncated = tokens[-1] not in self._stops and not self.format.completes(tokens, ask.stops)
             replies.append(voice.say(ask, prompt, tokens, logprobs, truncated))
         return replies
-
-    def _voice(self) -> Voice:
-        return Voice(self.name, self.version, self.format, self._answer)
 
     def _sampling(self, seed: int, stops: Sequence[str] = ()) -> Any:
         from vllm import SamplingParams

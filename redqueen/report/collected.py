@@ -174,20 +174,16 @@ def _episode(
 ) -> dict[str, Any]:
     number, name, episode, credit = found
     private = not _is_open(episode.game)
-    told: dict[str, int] = {}
     spoken: dict[str, int] = {}
     turns = []
-    for turn in episode.turns:
+    for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
         seat, reply = str(turn.ask.seat), turn.reply
-        messages = turn.ask.messages
-        start = told.get(seat, 0) if len(messages) > told.get(seat, 0) else 0
-        told[seat] = len(messages)
         place = spoken[seat] = spoken.get(seat, -1) + 1
         own = credit.get(seat, {})
         turns.append(
             {
                 "seat": seat,
-                "shown": [_shown(each, texts, _others(episode, seat if private else "")) for each in messages[start:]],
+                "shown": [_shown(each, texts, _others(episode, seat if private else "")) for each in messages],
                 "thought": texts.place(reply.thought) if reply.thought else None,
                 "said": texts.place(reply.text),
                 "player": f"{reply.player} v{reply.version}",

@@ -88,6 +88,14 @@ def test_natural_steps_are_half_right_and_the_chance_is_the_one_given():
     assert tasks == DOMAIN.natural(200, Random(0))
 
 
+def test_a_doubting_critic_calls_some_right_steps_wrong_and_no_wrong_one_right():
+    shown = [one for one in StepTraces(doubt=0.3).demonstrations(600, Random(0)) if one.role == "critic"]
+    right, wrong = ([one for one in shown if one.task.answer == answer] for answer in ("Correct", "Incorrect"))
+    called = [one.text.endswith("\nIncorrect") for one in right]
+    assert len(right) == len(wrong) == 200 and 0.2 < sum(called) / 200 < 0.4
+    assert all(one.text.endswith("\nIncorrect") for one in wrong)
+
+
 def test_demonstrations_are_right_and_their_errors_are_errors():
     shown = DOMAIN.demonstrations(300, Random(0))
     judged = [one for one in shown if one.role == "critic"]

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from redqueen.chance import derive
 from redqueen.players.chat_format import ChatFormat
-from redqueen.players.saying import Mind, Minds, Question, Voice, answered, listed_replies
+from redqueen.players.saying import Mind, Minds, OpenSpeaker, Question, listed_replies
 from redqueen.players.tinker.adapters import Adam, Adapter, PastAdapter, PastSampler, Wanted, Weights
 from redqueen.players.tinker.dialects import Words
 from redqueen.players.tinker.losses import LINEAR, Loss, built_in, coefficients
@@ -47,7 +47,7 @@ class _Clock:
         self.now = 0
 
 
-class TinkerPolicy:
+class TinkerPolicy(OpenSpeaker):
     """See the module. AdamW with the same numbers as `TransformerPolicy`, as far as the server takes them."""
 
     def __init__(
@@ -92,16 +92,6 @@ class TinkerPolicy:
 
     # Speaking
 
-    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        return answered(asks, self._is_listed, self._choose, self._write)
-
-    def _is_listed(self, ask: Ask) -> bool:
-        return self._constrain and bool(ask.choices)
-
-    def _choose(self, asks: Sequence[Ask]) -> list[Reply]:
-        voice = self._voice()
-        return [voice.choose(ask, mind) for ask, mind in zip(asks, self._think(asks), strict=True)]
-
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
         """A server knows no rule such as "the token that completes a stop": a reply goes on, and is cut here."""
         self._check_temperature()
@@ -121,27 +111,10 @@ class TinkerPolicy:
             replies.append(voice.say(ask, prompt, said.tokens[:end], said.logprobs[:end], truncated))
         return replies
 
-    def _voice(self) -> Voice:
-        return Voice(self.name, self.version, self.format, self._answer)
-
-    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
-        """Raises RedQueenError for an ask without listed replies, or for a policy that answers freely."""
-        if not self._constrain or not all(ask.choices for ask in asks):
-            raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
-        return [np.array(mind.probabilities) for mind in self._think(asks)]
-
-    @property
-    def open(self) -> bool:
-        return self._constrain
-
     @property
     def learns(self) -> bool:
         """Whether it may be updated: a frozen copy may not."""
         return not self._past
-
-    def recite(self, ask: Ask, text: str) -> Reply:
-        """The reply as if this policy had written the text; see `Voice.recite`."""
-        return self._voice().recite(ask, text, self._is_listed(ask))
 
     def _think(self, asks: Sequence[Ask]) -> list[Mind]:
         if self._thought_at != self._clock.now:

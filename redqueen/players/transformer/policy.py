@@ -19,7 +19,7 @@ from torch import Tensor
 
 from redqueen.batch import opening, take, without_opening
 from redqueen.players.chat_format import ChatFormat
-from redqueen.players.saying import Mind, Minds, Question, Voice, answered, listed_replies
+from redqueen.players.saying import Mind, Minds, OpenSpeaker, Question, listed_replies
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.loading import LoadedModel
@@ -51,7 +51,7 @@ class _Clock:
             store.forget()
 
 
-class TransformerPolicy:
+class TransformerPolicy(OpenSpeaker):
     """See the module. `trainable` names the parameters that learn; the rest of the model is shared
     with every frozen copy.
 
@@ -112,16 +112,6 @@ class TransformerPolicy:
 
     # Speaking
 
-    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        return answered(asks, self._is_listed, self._choose, self._write)
-
-    def _is_listed(self, ask: Ask) -> bool:
-        return self._constrain and bool(ask.choices)
-
-    def _choose(self, asks: Sequence[Ask]) -> list[Reply]:
-        voice = self._voice()
-        return [voice.choose(ask, mind) for ask, mind in zip(asks, self._think(asks), strict=True)]
-
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
         self._recall()
         voice = self._voice()
@@ -135,9 +125,6 @@ class TransformerPolicy:
             voice.say(ask, prompt, said.tokens, said.logprobs, said.truncated)
             for ask, prompt, said in zip(asks, prompts, samples, strict=True)
         ]
-
-    def _voice(self) -> Voice:
-        return Voice(self.name, self.version, self.format, self._answer)
 
     def stream(self, rows: int) -> Stream:
         """Free text grows in the stream; where the policy is held to listed replies, they come all at once."""
@@ -153,16 +140,6 @@ class TransformerPolicy:
             rows,
             self.reply if self._constrain else None,
         )
-
-    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
-        """Raises RedQueenError for an ask without listed replies, or for a policy that answers freely."""
-        if not self._constrain or not all(ask.choices for ask in asks):
-            raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
-        return [np.array(mind.probabilities) for mind in self._think(asks)]
-
-    @property
-    def open(self) -> bool:
-        return self._constrain
 
     @property
     def has_adapter(self) -> bool:
@@ -352,10 +329,6 @@ class TransformerPolicy:
         self._clock.stores.add(self.store)
         self._begin()
         return self
-
-    def recite(self, ask: Ask, text: str) -> Reply:
-        """The reply as if this policy had written the text; see `Voice.recite`."""
-        return self._voice().recite(ask, text, self._is_listed(ask))
 
     def _weights(self) -> Mapping[str, Tensor]:
         return self.trainable if self._own is None else self._own

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import tempfile
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from random import Random
 
 import numpy as np
-import torch
 from rich.console import Console
 
-from redqueen.bench.self_play import Trial, table, trained
+from redqueen.bench.self_play import table, trained
 from redqueen.bench.sheets import Bench, Result
 from redqueen.config import Learner
 from redqueen.evaluation.intervals import bootstrap_interval
@@ -26,8 +20,7 @@ from redqueen.players.scripted import Scripted
 from redqueen.protocols import Policy
 from redqueen.recipes import advantage_alignment
 from redqueen.rollout.lockstep import play
-from redqueen.run import Run, Schedule, read_final, read_metrics
-from redqueen.types import Match
+from redqueen.types import Match, Metrics
 
 SHARING = "redqueen.games.trust_and_split:TrustAndSplit:unit=10,listed=true,remember=false"
 PAIRS = tuple(product((COOPERATE, DEFECT), repeat=2))  # mine, the other's
@@ -50,26 +43,16 @@ def chances_to_cooperate(learner: Policy) -> Mapping[tuple[str, str], float]:
     return found
 
 
-def _trial(config: advantage_alignment.Config, seed: int) -> Trial:
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
-        run = Run(Path(folder), seed, Schedule(10**9, checkpoint_every=10**9, record_episodes=0))
-        learner = advantage_alignment.train(config, run)
-        chances = {
-            f"C AFTER {mine[0]}{other[0]}".upper(): value
-            for (mine, other), value in chances_to_cooperate(learner).items()
-        }
-        return Trial(tuple(read_metrics(run.folder)), {**read_final(run.folder), **chances})
+def read_from_table(learner: Policy) -> Metrics:
+    chances = chances_to_cooperate(learner).items()
+    return {f"C AFTER {mine[0]}{other[0]}".upper(): value for (mine, other), value in chances}
 
 
 def dilemma(options: Bench, console: Console) -> Result:
     """Ten rounds of the prisoner's dilemma on a table of five states a seat."""
     plain = advantage_alignment.Config(steps=options.steps or 200)
     variants = {"advantage alignment": plain, "naive": replace(plain, beta=0.0)}
-    jobs = [(config, seed) for config in variants.values() for seed in range(options.seeds)]
-    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        done = list(pool.map(_trial, *zip(*jobs, strict=True)))
-    trials = {name: done[n * options.seeds : (n + 1) * options.seeds] for n, name in enumerate(variants)}
+    trials = trained("advantage_alignment", variants, options.seeds, console, read=read_from_table)
     figures = (
         "self_play/cooperate",
         *(f"C AFTER {mine[0]}{other[0]}".upper() for mine, other in PAIRS),

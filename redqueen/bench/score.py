@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import os
-import tempfile
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from random import Random
 
 import numpy as np
-import torch
 from rich.console import Console
 
 from redqueen.batch import pack
 from redqueen.bench.absolute_zero import SUMS
-from redqueen.bench.self_play import Trial, difference, table, warm, warmed
+from redqueen.bench.self_play import difference, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.checkpoints import checkpoints
 from redqueen.config import Learner
@@ -38,7 +31,7 @@ from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import evenly
 from redqueen.rollout.rehearsal import Rehearsed
-from redqueen.run import Run, Schedule, read_final, read_metrics
+from redqueen.run import Run, Schedule
 from redqueen.types import Match, Task
 
 VERSION = 1  # of what the warm start is made of; a new one makes it anew
@@ -121,17 +114,6 @@ def imitated(config: recipe.Config, run: Run) -> Policy:
     return learner
 
 
-Train = Callable[[recipe.Config, Run], Policy]
-
-
-def _trial(train: Train, config: recipe.Config, seed: int) -> Trial:
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
-        run = Run(Path(folder), seed, Schedule(10**9, checkpoint_every=10**9, record_episodes=0))
-        train(config, run)
-        return Trial(tuple(read_metrics(run.folder)), read_final(run.folder))
-
-
 def second_try(options: Bench, console: Console) -> Result:
     """Accuracy of both attempts after equal rollouts."""
     steps = options.steps or 450
@@ -143,17 +125,14 @@ def second_try(options: Bench, console: Console) -> Result:
         kl_coefficient=2.0,  # nearer to the start than the paper: else the first answers soon need no mending
         first_answer_kl=0.25,
     )
-    variants: Mapping[str, tuple[Train, recipe.Config]] = {
-        "SCoRe": (recipe.train, plain),
-        "one stage, no bonus": (recipe.train, replace(plain, first_stage=0, bonus=0.0)),
-        "without stage I": (recipe.train, replace(plain, first_stage=0)),
-        "without the bonus": (recipe.train, replace(plain, bonus=0.0)),
-        "imitation of traces": (imitated, plain),
+    variants = {
+        "SCoRe": plain,
+        "one stage, no bonus": replace(plain, first_stage=0, bonus=0.0),
+        "without stage I": replace(plain, first_stage=0),
+        "without the bonus": replace(plain, bonus=0.0),
     }
-    jobs = [(train, config, seed) for train, config in variants.values() for seed in range(options.seeds)]
-    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
-        done = list(pool.map(_trial, *zip(*jobs, strict=True)))
-    trials = {name: done[n * options.seeds : (n + 1) * options.seeds] for n, name in enumerate(variants)}
+    trials = trained("score", variants, options.seeds, console)
+    trials |= trained(imitated, {"imitation of traces": plain}, options.seeds, console)
     figures = ("accuracy_1", "accuracy_2", "gain", "wrong_to_right", "right_to_wrong", "repeated")
     start = ", ".join(f"{trials['SCoRe'][0].first(name):.3f}" for name in figures)
     highest = max(line["first_answer_kl"] for trial in trials["SCoRe"] for line in trial.lines[: plain.first_stage])

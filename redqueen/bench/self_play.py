@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from importlib import import_module
@@ -31,11 +31,13 @@ from redqueen.config import Learner
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
 from redqueen.players.transformer.loading import cache_folder
-from redqueen.protocols import Domain
+from redqueen.protocols import Domain, Policy
 from redqueen.recipes import cold_start
 from redqueen.run import Line, Run, Schedule, read_final, read_metrics
+from redqueen.types import Metrics
 
 FOLDER = Path(domains.__path__[0])
+Train = Callable[[Any, Run], Policy]  # what a recipe's `train` is: a config and a run
 VERSION = 1  # of what warm starts are made of; a new one makes them anew
 
 
@@ -86,18 +88,30 @@ def warmed(folder: str, **changes: Any) -> Learner:
     return Learner(**{"model": folder, "lora_rank": 0, "learning_rate": 1e-4, "max_completion_length": 16, **changes})
 
 
+def nothing(learner: Policy) -> Metrics:
+    """No figures beyond those of the run."""
+    return {}
+
+
 def trained(
-    recipe: str, variants: Mapping[str, Any], seeds: int, console: Console, evaluate_every: int = 10**9
+    recipe: str | Train,
+    variants: Mapping[str, Any],
+    seeds: int,
+    console: Console,
+    evaluate_every: int = 10**9,
+    read: Callable[[Policy], Metrics] = nothing,
 ) -> dict[str, list[Trial]]:
-    """For each variant's config of a recipe (`redqueen.recipes.NAME`) one trial a seed, in their order."""
-    jobs = [(recipe, config, seed, evaluate_every) for config in variants.values() for seed in range(seeds)]
+    """For each variant's config of a recipe (`redqueen.recipes.NAME`, or a function like its `train`) one trial a seed,
+    in their order. `read` adds figures of the trained learner to the last measurement."""
+    name = recipe if isinstance(recipe, str) else recipe.__name__
+    jobs = [(recipe, config, seed, evaluate_every, read) for config in variants.values() for seed in range(seeds)]
     workers = min(len(jobs), len(os.sched_getaffinity(0)))
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         done = []
         for number, trial in enumerate(pool.map(_train, *zip(*jobs, strict=True))):
-            console.print(f"  {recipe}: {number + 1} of {len(jobs)} trained", highlight=False)
+            console.print(f"  {name}: {number + 1} of {len(jobs)} trained", highlight=False)
             done.append(trial)
-    return {name: done[n * seeds : (n + 1) * seeds] for n, name in enumerate(variants)}
+    return {variant: done[n * seeds : (n + 1) * seeds] for n, variant in enumerate(variants)}
 
 
 def table(trials: Mapping[str, Sequence[Trial]], figures: Sequence[str]) -> Rows:
@@ -130,13 +144,15 @@ def figure(trial: Trial, key: str) -> float:
     return float(trial.final[key])
 
 
-def _train(recipe: str, config: Any, seed: int, evaluate_every: int) -> Trial:
+def _train(
+    recipe: str | Train, config: Any, seed: int, evaluate_every: int, read: Callable[[Policy], Metrics]
+) -> Trial:
     """In a process of its own."""
-    module = import_module(f"redqueen.recipes.{recipe}")
+    train = import_module(f"redqueen.recipes.{recipe}").train if isinstance(recipe, str) else recipe
     with one_thread(), tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder), seed, Schedule(evaluate_every, checkpoint_every=10**9, record_episodes=0))
-        module.train(config, run)
-        return Trial(tuple(read_metrics(run.folder)), read_final(run.folder))
+        learner = train(config, run)
+        return Trial(tuple(read_metrics(run.folder)), {**read_final(run.folder), **read(learner)})
 
 
 class one_thread:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from multiprocessing import get_context
-from os import cpu_count
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -18,14 +13,15 @@ from redqueen.bench.sheets import Bench, Result
 from redqueen.config import Learner
 from redqueen.domains.red_styles import RedStyles
 from redqueen.games.red_team import HARMFUL
+from redqueen.protocols import Policy
 from redqueen.recipes import cold_start, self_redteam
-from redqueen.run import Run, Schedule
+from redqueen.types import Metrics
 
 TOGETHER, STATIC = "co-trained", "attacker static"
 LISTED = self_redteam.Config(
     Learner(learning_rate=2.0), world="red_styles", steps=300, vanilla=0.0, kl=0.0, imitation=0.0
 )
-Exact = tuple[np.ndarray, np.ndarray, np.ndarray]  # [ways] each: how harm is written, where it succeeds, over-refusal
+PARTS = ("written", "success", "over_refusal")  # of harm: the way it is written in; of a way: what is done there
 
 
 def red_styles(options: Bench, console: Console) -> Result:
@@ -38,33 +34,30 @@ def red_styles(options: Bench, console: Console) -> Result:
         "judge misses 27 %": replace(base, judge_misses=0.27),
         "judge misses 60 %": replace(base, judge_misses=0.6),
     }
-    jobs = [(config, seed) for config in variants.values() for seed in range(options.seeds)]
-    with ProcessPoolExecutor(min(len(jobs), cpu_count() or 1), get_context("spawn")) as pool:
-        done = list(pool.map(_exact, *zip(*jobs, strict=True)))
-    rows = []
-    for number, name in enumerate(variants):
-        group = done[number * options.seeds : (number + 1) * options.seeds]
-        rows.append((name, *(_several(np.mean([each[part] for each in group], axis=0)) for part in range(3))))
-        console.print(f"  {name}: {rows[-1][1:]}", highlight=False)
+    trials = trained("self_redteam", variants, options.seeds, console, read=read_from_table)
+    ways = range(len(RedStyles().least_errors()))
+    rows = [
+        (name, *(_several([np.mean([t.final[f"{part} {way}"] for t in group]) for way in ways]) for part in PARTS))
+        for name, group in trials.items()
+    ]
     headings = ("setting", "harm written in way 1 to 4", "attack success", "over-refusal")
     note = (
         f"{base.steps} steps of {base.matches_per_step} matches, mean of {options.seeds} seeds, read from the table. "
-        f"The least errors are {_several(RedStyles().least_errors())}."
+        f"The least errors are {_several(RedStyles().least_errors().tolist())}."
     )
     return "Self-RedTeam on a listed game, tabular", headings, rows, note
 
 
-def _exact(config: self_redteam.Config, seed: int) -> Exact:
-    """In a process of its own."""
+def read_from_table(learner: Policy) -> Metrics:
+    """How often harm is written in each way, and a way's exact errors: "written 0" and so on."""
     world = RedStyles()
-    with tempfile.TemporaryDirectory() as folder:
-        run = Run(Path(folder), seed, Schedule(10**9, checkpoint_every=10**9, record_episodes=0))
-        policy = self_redteam.train(config, run)
-    errors = np.array(world.errors(policy))
-    return world.attacks(policy, HARMFUL), errors[:, 0], errors[:, 1]
+    table = np.column_stack([world.attacks(learner, HARMFUL), world.errors(learner)])
+    return {
+        f"{part} {way}": float(value) for way, row in enumerate(table) for part, value in zip(PARTS, row, strict=True)
+    }
 
 
-def _several(values: np.ndarray) -> str:
+def _several(values: Sequence[float]) -> str:
     return " ".join(f"{value:.2f}" for value in values)
 
 
@@ -108,7 +101,7 @@ def _words(options: Bench, console: Console, school: cold_start.Config, world: s
     base = self_redteam.Config(
         warmed(warm(school), learning_rate=3e-4, max_completion_length=longest),
         world=world,
-        steps=options.steps or 100,
+        steps=options.steps or 150,
         matches_per_step=64,
         problems=12,
     )

@@ -60,7 +60,7 @@ class Sheet:
     def screen(self) -> Table:
         table = Table(title=self.title, caption=f"{self.note} {self.seconds:.0f} s".strip())
         for heading in self.headings:
-            table.add_column(heading)
+            table.add_column(heading, overflow="fold")  # a narrow window loses no figure
         for row in self.rows:
             table.add_row(*row)
         return table

@@ -151,7 +151,7 @@ class StepTraces:
 
     length: int = 3  # steps of a problem
     largest: int = 39  # value on the way
-    shown: tuple[float, ...] = (0.28, 0.24, 0.18, 0.10, 0.10, 0.10)
+    shown: tuple[float, ...] = (0.16, 0.12, 0.12, 0.20, 0.20, 0.20)
     slip: float = 0.1
     trapped: float = 0.5
     doubt: float = 0.0

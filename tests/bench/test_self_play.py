@@ -2,8 +2,9 @@
 
 import pytest
 
-from redqueen.bench.self_play import Trial, difference, figure, moved, texts_of
+from redqueen.bench.self_play import Trial, _train, difference, figure, moved, texts_of
 from redqueen.domains.catalogue import find_domain
+from redqueen.recipes import advantage_alignment
 
 LINES = tuple({"step": n, "solved": n / 10} for n in range(10))
 TRIAL = Trial(LINES, {"accuracy": 0.9})
@@ -24,6 +25,19 @@ def test_a_difference_is_taken_seed_by_seed():
     worse = [Trial((), {"accuracy": 0.1}), Trial((), {"accuracy": 0.7})]
     found = difference({"ours": better, "theirs": worse}, "ours", "theirs", "accuracy")
     assert found == "accuracy, ours minus theirs: +0.200 [+0.200, +0.200]"
+
+
+def test_one_trial_is_of_a_recipe_or_of_a_function_like_its_train_and_what_is_read_of_the_learner_is_in_it():
+    config = advantage_alignment.Config(steps=2, matches_per_step=4, group=4)
+
+    def read(learner):
+        return {"version": float(learner.version)}
+
+    by_name = _train("advantage_alignment", config, 3, 10**9, read)
+    by_function = _train(advantage_alignment.train, config, 3, 10**9, read)
+    assert by_name.final["version"] == 2.0 and "self_play/score" in by_name.final
+    assert by_function.final["self_play/score"] == by_name.final["self_play/score"]
+    assert len(by_name.lines) == 2
 
 
 @pytest.mark.parametrize(

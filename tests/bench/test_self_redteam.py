@@ -1,12 +1,9 @@
 """The evidence for Self-RedTeam in small: variants differ as they say, and figures of the listed game are exact."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
-from redqueen.bench.self_redteam import LISTED, STATIC, TOGETHER, _exact, variants
-from redqueen.config import Learner
+from redqueen.bench.self_redteam import STATIC, TOGETHER, read_from_table, variants
+from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes.self_redteam import Config
 
 
@@ -18,8 +15,10 @@ def test_variants_differ_from_the_whole_in_what_they_say():
     assert made["defender frozen"] == Config(defender="frozen", imitation=0.0)
 
 
-def test_figures_of_the_listed_game_start_from_even_chances():
-    harm, success, refusal = _exact(replace(LISTED, steps=1, matches_per_step=4, learner=Learner()), 0)
-    assert harm.sum() == pytest.approx(1.0)
-    assert harm.shape == success.shape == refusal.shape == (4,)
-    assert np.abs(success - 0.5).max() < 0.5
+def test_figures_of_the_listed_game_are_known_of_a_table_without_preferences():
+    figures = read_from_table(TabularPolicy())
+    assert {name: value for name, value in figures.items() if name.startswith("written")} == {
+        f"written {way}": pytest.approx(0.25) for way in range(4)
+    }
+    for part in ("success", "over_refusal"):
+        assert [figures[f"{part} {way}"] for way in range(4)] == [pytest.approx(0.5)] * 4

@@ -25,7 +25,8 @@ from redqueen.verifiers.judge import Label
 CORRECT, INCORRECT = "Correct", "Incorrect"
 VERDICT = Label((CORRECT, INCORRECT))
 HALF = "half"
-ERRORS = ("off_by_one", "off_by_ten", "swapped", "operand", "copied", "operation")
+PLAIN = ("off_by_one", "off_by_ten", "swapped")  # errors that show in the step itself
+ERRORS = (*PLAIN, "operand", "copied", "operation")
 _STEP = re.compile(r"(\d{1,3})([+-]\d|/2)=(\d{1,3})")
 
 
@@ -146,8 +147,8 @@ class Criticised(Domain, Protocol):
 class StepTraces:
     """See the module. `shown` is how often each of `ERRORS` is planted in demonstrations, and made by solvers. `slip`
     is how often a solver errs at a step, `trapped` how often a problem has a step at which most attempts err alike.
-    `doubt` is how often a demonstrated critic calls a right step wrong: one that never does, never finds an error that
-    it was not shown."""
+    `doubt` is how often a demonstrated critic calls a right step wrong, and `caught` how often one that errs beside the
+    problem alone; where that is 0, no critic is shown such a step."""
 
     length: int = 3  # steps of a problem
     largest: int = 39  # value on the way
@@ -155,6 +156,7 @@ class StepTraces:
     slip: float = 0.1
     trapped: float = 0.5
     doubt: float = 0.0
+    caught: float = 0.0
     name: str = field(default="step_traces", init=False)
     kinds: tuple[str, ...] = field(default=("step",), init=False)
     levels: tuple[str, ...] = field(default=("right", "natural", *ERRORS), init=False)
@@ -247,9 +249,11 @@ class StepTraces:
                 step = spoilt(trace, task.facts["place"], rng.choices(ERRORS, self.shown)[0], rng)
                 if flips(trace, task.facts["place"], step):
                     return Demonstration("generator", task, step)
-        task = self._problem("right" if number % 3 == 1 else _plain(rng), rng)
-        doubted = task.answer == CORRECT and self.doubt and rng.random() < self.doubt
-        return Demonstration("critic", task, self.critique(replace(task, answer=INCORRECT) if doubted else task))
+        error = rng.choice(ERRORS if self.caught else PLAIN)
+        task = self._problem("right" if number % 3 == 1 else error, rng)
+        refused = self.doubt if task.answer == CORRECT else 1.0 if error in PLAIN else self.caught
+        verdict = INCORRECT if rng.random() < refused else CORRECT
+        return Demonstration("critic", task, self.critique(replace(task, answer=verdict)))
 
     def critique(self, task: Task) -> str:
         """What the step in question comes to, worked out by itself, and the verdict that is the task's answer."""
@@ -285,11 +289,6 @@ class StepTraces:
             value = int(step.rpartition("=")[2])
         shown = tuple(self.judged(trace, n, step, before=steps[:n]) for n, step in enumerate(steps))
         return Attempt(str(value), shown)
-
-
-def _plain(rng: Random) -> str:
-    """Errors that show in the step itself: all that a critic is shown before it plays."""
-    return rng.choice(ERRORS[:3])
 
 
 def criticised(domain: Domain) -> Criticised:

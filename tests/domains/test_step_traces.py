@@ -96,6 +96,16 @@ def test_a_doubting_critic_calls_some_right_steps_wrong_and_no_wrong_one_right()
     assert all(one.text.endswith("\nIncorrect") for one in wrong)
 
 
+def test_a_critic_is_shown_errors_of_context_where_some_of_them_are_caught():
+    shown = [one for one in StepTraces(caught=0.4).demonstrations(1200, Random(0)) if one.role == "critic"]
+    wrong = [one for one in shown if one.task.answer == "Incorrect"]
+    context = [one for one in wrong if one.text.splitlines()[0] == one.task.prompt.rpartition("Check ")[2]]
+    assert 0.4 < len(context) / len(wrong) < 0.6
+    assert 0.3 < sum(one.text.endswith("\nIncorrect") for one in context) / len(context) < 0.5
+    assert all(one.text.endswith("\nIncorrect") for one in wrong if one not in context)
+    assert all(one.text.endswith("\nCorrect") for one in shown if one.task.answer == "Correct")
+
+
 def test_demonstrations_are_right_and_their_errors_are_errors():
     shown = DOMAIN.demonstrations(300, Random(0))
     judged = [one for one in shown if one.role == "critic"]

@@ -54,6 +54,7 @@ RECIPES: Mapping[str, str] = {
     "spo": "redqueen.recipes.spo",
     "nash_md": "redqueen.recipes.nash_md",
     "iterative_dpo": "redqueen.recipes.iterative_dpo",
+    "dpo": "redqueen.recipes.dpo",
     "self_rewarding": "redqueen.recipes.self_rewarding",
     "self_redteam": "redqueen.recipes.self_redteam",
     "spc": "redqueen.recipes.spc",

@@ -21,6 +21,7 @@ DOMAINS: Mapping[str, str] = MappingProxyType(
         "chain": "redqueen.domains.known:Chain",
         "dataset": "redqueen.domains.dataset:Dataset",
         "instructions": "redqueen.domains.dataset:instructions",
+        "preferences": "redqueen.domains.dataset:preferences",
         "tool_sums": "redqueen.domains.tool_sums:ToolSums",
         "variants": "redqueen.domains.variants:Variants",
         "growing": "redqueen.domains.growing:Growing",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Protocol, TypeVar, cast
 
 from redqueen.chance import derive
 from redqueen.curricula.parts import HELD_OUT, TRAIN
@@ -23,6 +23,7 @@ from redqueen.domains.examples import BadRow, Conversation, Example, as_text, do
 from redqueen.domains.rows import read_rows
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.reciter import Reader, Reciter
+from redqueen.protocols import Domain
 from redqueen.types import Demonstration, Match, RedQueenError, Refusal, Task
 from redqueen.verifiers.numeric import normalised, number
 
@@ -42,6 +43,30 @@ class Preference:
 def instructions(held_out: float = 0.1, seed: int = 0) -> Dataset:
     """The few hundred short instructions with short answers that ship with the library."""
     return Dataset(str(Path(__file__).parent / "instructions.jsonl"), held_out, seed=seed, name="instructions")
+
+
+def preferences(held_out: float = 0.1, seed: int = 0) -> Dataset:
+    """The same instructions with two answers each: the gold one, and as the rejected one what SmolLM2-135M-Instruct
+    said at temperature 1, cut off at 56 tokens after its last whole sentence."""
+    return Dataset(str(Path(__file__).parent / "preferences.jsonl"), held_out, seed=seed, name="preferences")
+
+
+class Preferring(Domain, Protocol):
+    """A domain whose replies somebody compared."""
+
+    def preferences(self, level: str, count: int, rng: Random) -> list[Preference]:
+        """Pairs of a level, different ones as long as there are any."""
+        ...
+
+
+def preferring(domain: Domain) -> Preferring:
+    """The domain as one of preferences. Raises RedQueenError where it has none."""
+    if getattr(domain, "preferences", None) is None:
+        raise RedQueenError(
+            f"the domain {domain.name} has no preferences: try --domain preferences, or dataset:path=FILE with the "
+            "columns prompt, chosen and rejected"
+        )
+    return cast(Preferring, domain)
 
 
 @dataclass(frozen=True)

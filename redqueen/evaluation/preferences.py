@@ -11,6 +11,8 @@ import numpy as np
 
 from redqueen.batch import beside, pack_pairs
 from redqueen.chance import derive
+from redqueen.curricula.parts import HELD_OUT
+from redqueen.domains.dataset import Preferring, recitations
 from redqueen.domains.known import known_data
 from redqueen.domains.matchups import exploitability
 from redqueen.evaluation.divergence import Alarms, Coverage, DataDivergence, Replies, question
@@ -115,6 +117,30 @@ class HeldOutPairs:
         if not len(batch):
             return {}
         batch = beside(batch, self._reference.likelihoods(batch))
+        return {f"held_out/{name}": value for name, value in compared(self._learner, batch).items()}
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+class HeldOutPreferences:
+    """Whether the learner prefers as the held-out pairs of a data set do, by log policy - log reference: the figures of
+    `HeldOutPairs`. The pairs are the same at every measurement; nothing where none are held out."""
+
+    def __init__(self, domain: Preferring, learner: Policy, reference: Reference, count: int, seed: int = 0) -> None:
+        pairs = domain.preferences(HELD_OUT, count, Random(seed)) if HELD_OUT in domain.levels else []
+        chosen, rejected = (score(play(side, Random(seed)), payoff) for side in recitations(pairs, reader(learner)))
+        self._learner = learner
+        self._reference = reference
+        self._batch = pack_pairs(chosen, rejected)
+
+    def __call__(self) -> Metrics:
+        if not len(self._batch):
+            return {}
+        batch = beside(self._batch, self._reference.likelihoods(self._batch))
         return {f"held_out/{name}": value for name, value in compared(self._learner, batch).items()}
 
     def state(self) -> State:

@@ -12,7 +12,8 @@ WITH_THE_WAY = ("variants",)  # an answer is right there only with the way to it
 NONSENSE = ("", "   ", "I would rather not.", "\x00\ud7ff", "1" * 3000, "<question></question>", "((((")
 
 
-ASKED_FOR_NOTHING = ("matchups", "known", "chain", "instructions")  # their questions are given: nobody proposes any
+# their questions are given: nobody proposes any
+ASKED_FOR_NOTHING = ("matchups", "known", "chain", "instructions", "preferences")
 WITHOUT_DEMONSTRATIONS = ("matchups", "known")
 
 

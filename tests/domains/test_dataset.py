@@ -12,7 +12,7 @@ import torch
 from redqueen.batch import pack_pairs
 from redqueen.curricula.parts import held_out_levels, training_levels
 from redqueen.domains.catalogue import demonstrator
-from redqueen.domains.dataset import Dataset, instructions, recitations
+from redqueen.domains.dataset import Dataset, instructions, preferences, recitations
 from redqueen.domains.sums import Sums
 from redqueen.players.chat_format import ChatFormat
 from redqueen.players.transformer.loading import load_model, tiny_tokenizer
@@ -228,6 +228,16 @@ def test_what_ships_is_three_hundred_short_instructions_none_twice():
     assert len({one.task.prompt for one in gold}) == len({one.text for one in gold}) == 300
     assert all(10 <= len(one.text.split()) <= 60 for one in gold)
     assert demonstrator(data) is data
+
+
+def test_the_pairs_that_ship_are_the_same_instructions_with_another_answer_each():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = preferences()
+    pairs = [pair for level in data.levels for pair in data.preferences(level, 300, Random(0))]
+    shown = {one.task.prompt: one.text for level in data.levels for one in instructions().gold(level)}
+    assert {pair.task.prompt: pair.chosen for pair in pairs} == shown
+    assert all(pair.rejected.strip() and pair.rejected != pair.chosen for pair in pairs)
 
 
 def test_it_keeps_the_contract_of_domains():

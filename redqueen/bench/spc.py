@@ -16,7 +16,7 @@ from redqueen.recipes import cold_start, spc
 ROUNDS, FIRST = "two rounds", "errors of round 0 alone"
 SCHOOL = cold_start.Config(
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
-    domain="redqueen.domains.step_traces:StepTraces:length=2,largest=20,doubt=0.15,caught=0.45",
+    domain="redqueen.domains.step_traces:StepTraces:length=2,largest=20,looks=0.5",
     steps=1600,
     rest=533,
     demonstrations_per_step=96,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol, cast
 
@@ -147,8 +147,8 @@ class Criticised(Domain, Protocol):
 class StepTraces:
     """See the module. `shown` is how often each of `ERRORS` is planted in demonstrations, and made by solvers. `slip`
     is how often a solver errs at a step, `trapped` how often a problem has a step at which most attempts err alike.
-    `doubt` is how often a demonstrated critic calls a right step wrong, and `caught` how often one that errs beside the
-    problem alone; where that is 0, no critic is shown such a step."""
+    `doubt` is how often a demonstrated critic calls a right step wrong, `looks` how often it works out the step that is
+    due rather than the one that stands there; where that is 0, no critic is shown an error that only looking finds."""
 
     length: int = 3  # steps of a problem
     largest: int = 39  # value on the way
@@ -156,7 +156,7 @@ class StepTraces:
     slip: float = 0.1
     trapped: float = 0.5
     doubt: float = 0.0
-    caught: float = 0.0
+    looks: float = 0.0
     name: str = field(default="step_traces", init=False)
     kinds: tuple[str, ...] = field(default=("step",), init=False)
     levels: tuple[str, ...] = field(default=("right", "natural", *ERRORS), init=False)
@@ -249,18 +249,25 @@ class StepTraces:
                 step = spoilt(trace, task.facts["place"], rng.choices(ERRORS, self.shown)[0], rng)
                 if flips(trace, task.facts["place"], step):
                     return Demonstration("generator", task, step)
-        error = rng.choice(ERRORS if self.caught else PLAIN)
-        task = self._problem("right" if number % 3 == 1 else error, rng)
-        refused = self.doubt if task.answer == CORRECT else 1.0 if error in PLAIN else self.caught
-        verdict = INCORRECT if rng.random() < refused else CORRECT
-        return Demonstration("critic", task, self.critique(replace(task, answer=verdict)))
+        task = self._problem("right" if number % 3 == 1 else rng.choice(ERRORS if self.looks else PLAIN), rng)
+        text = self.critique(task, rng.random() < self.looks)
+        doubted = task.answer == CORRECT and rng.random() < self.doubt
+        return Demonstration("critic", task, text.replace(f"\n{CORRECT}", f"\n{INCORRECT}") if doubted else text)
 
-    def critique(self, task: Task) -> str:
-        """What the step in question comes to, worked out by itself, and the verdict that is the task's answer."""
-        found = _STEP.fullmatch(task.prompt.rpartition("Check ")[2])
+    def critique(self, task: Task, looks: bool = False) -> str:
+        """What the step in question comes to by itself, or, of a critic who looks at the problem, the step that is due; and
+        whether that is what stands there."""
+        problem, *so_far, checked = task.prompt.splitlines()
+        step = checked.removeprefix("Check ")
+        found = _STEP.fullmatch(step)
         assert found is not None, "a task for a critic ends with a step"
-        after = applied(int(found[1]), HALF if found[2] == "/2" else found[2])
-        return f"{found[1]}{found[2]}={after}\n{task.answer}"
+        before, operation = int(found[1]), HALF if found[2] == "/2" else found[2]
+        if looks:
+            start, *operations = problem.split()
+            before = int(so_far[-1].rpartition("=")[2] if so_far else start)
+            operation = operations[len(so_far)]
+        own = written(before, operation, applied(before, operation))
+        return f"{own}\n{CORRECT if own == step else INCORRECT}"
 
     # --- solvers
 

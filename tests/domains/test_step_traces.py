@@ -96,14 +96,23 @@ def test_a_doubting_critic_calls_some_right_steps_wrong_and_no_wrong_one_right()
     assert all(one.text.endswith("\nIncorrect") for one in wrong)
 
 
-def test_a_critic_is_shown_errors_of_context_where_some_of_them_are_caught():
-    shown = [one for one in StepTraces(caught=0.4).demonstrations(1200, Random(0)) if one.role == "critic"]
+def test_a_critic_that_looks_finds_every_error_and_one_that_does_not_only_those_in_the_step_itself():
+    for level in DOMAIN.levels:
+        for task in DOMAIN.problems(level, 40, Random(2)):
+            assert DOMAIN.critique(task, looks=True).splitlines()[1] == task.answer
+            if level in ("operand", "copied", "operation"):
+                assert DOMAIN.critique(task).splitlines()[1] == "Correct"
+    assert DOMAIN.critique(DOMAIN.judged(TRACE, 1, "25-8=17"), looks=True) == "25-9=16\nIncorrect"
+
+
+def test_errors_of_context_are_shown_to_critics_who_look_at_the_problem_as_often_as_said():
+    shown = [one for one in StepTraces(looks=0.4).demonstrations(1800, Random(0)) if one.role == "critic"]
     wrong = [one for one in shown if one.task.answer == "Incorrect"]
-    context = [one for one in wrong if one.text.splitlines()[0] == one.task.prompt.rpartition("Check ")[2]]
+    context = [one for one in wrong if DOMAIN.critique(one.task).endswith("\nCorrect")]
     assert 0.4 < len(context) / len(wrong) < 0.6
     assert 0.3 < sum(one.text.endswith("\nIncorrect") for one in context) / len(context) < 0.5
-    assert all(one.text.endswith("\nIncorrect") for one in wrong if one not in context)
-    assert all(one.text.endswith("\nCorrect") for one in shown if one.task.answer == "Correct")
+    plain = [one for one in wrong if one not in context]
+    assert all(one.text.endswith("\nIncorrect") for one in plain)
 
 
 def test_demonstrations_are_right_and_their_errors_are_errors():

@@ -255,8 +255,8 @@ class StepTraces:
         return Demonstration("critic", task, text.replace(f"\n{CORRECT}", f"\n{INCORRECT}") if doubted else text)
 
     def critique(self, task: Task, looks: bool = False) -> str:
-        """What the step in question comes to by itself, or, of a critic who looks at the problem, the step that is due; and
-        whether that is what stands there."""
+        """What the step in question comes to by itself, or where the critic looks at the problem the step that is due;
+        and whether that is what stands there."""
         problem, *so_far, checked = task.prompt.splitlines()
         step = checked.removeprefix("Check ")
         found = _STEP.fullmatch(step)

@@ -26,15 +26,16 @@ SCHOOL = cold_start.Config(
 
 def critic(options: Bench, console: Console) -> Result:
     """The critic on a frozen set of errors, what each round's generator gets past it, and what its word is worth."""
-    steps = options.steps or 120
+    steps = options.steps or 160
     base = spc.Config(
-        warmed(warm(SCHOOL), max_completion_length=16, learning_rate=3e-4),
+        warmed(warm(SCHOOL), max_completion_length=16, learning_rate=5e-4),
         domain=SCHOOL.domain,
         steps=steps,
         round=steps // 2,
         planted=48,
         natural=48,
-        problems=24,
+        problems=48,
+        clip=1.0,  # a verdict is one word in nine: its ratio counts for a ninth
     )
     variants = {ROUNDS: base, FIRST: replace(base, generator="frozen"), "no natural steps": replace(base, natural=0)}
     trials = trained("spc", variants, options.seeds, console, evaluate_every=steps // 2)

@@ -13,11 +13,13 @@ import multiprocessing
 import os
 import re
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -106,7 +108,8 @@ def trained(
     name = recipe if isinstance(recipe, str) else recipe.__name__
     jobs = [(recipe, config, seed, evaluate_every, read) for config in variants.values() for seed in range(seeds)]
     workers = min(len(jobs), len(os.sched_getaffinity(0)))
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, initializer=_end_with, initargs=(os.getpid(),)) as pool:
         done = []
         for number, trial in enumerate(pool.map(_train, *zip(*jobs, strict=True))):
             console.print(f"  {name}: {number + 1} of {len(jobs)} trained", highlight=False)
@@ -142,6 +145,17 @@ def figure(trial: Trial, key: str) -> float:
     if key.startswith("first "):
         return trial.first(key.removeprefix("first "))
     return float(trial.final[key])
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process soon after its parent, which may have been killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _train(

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from redqueen.bench.self_play import difference, figure, table, trained, warm, warmed
+from redqueen.bench.self_play import difference, surplus, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.config import Learner
-from redqueen.evaluation.intervals import paired_difference
 from redqueen.recipes import cold_start
 from redqueen.recipes.multi_agent_evolve import Config
 
@@ -47,11 +46,11 @@ def unlabelled(options: Bench, console: Console) -> Result:
         f"late {DISTINCT}",
         "late proposals/solve_rate",
     )
-    ends, starts = ([figure(trial, f"{when}accuracy") for trial in trials["MAE"]] for when in ("", "first "))
     compared = [difference(trials, "MAE", other, "accuracy") for other in list(variants)[1:]]
+    gained = surplus(trials["MAE"], "accuracy", "first accuracy")
     note = (
         f"{options.seeds} paired seeds, {plain.steps} steps from one warm start; no answer reaches a reward. "
-        f"accuracy, end minus start, MAE: {paired_difference(ends, starts, seed=0)}. {'. '.join(compared)}."
+        f"accuracy, end minus start, MAE: {gained}. {'. '.join(compared)}."
     )
     return "Multi-Agent Evolve on sums, with its controls", ("variant", *figures), table(trials, figures), note
 

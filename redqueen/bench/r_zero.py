@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from redqueen.bench.self_play import difference, figure, table, trained, warm, warmed
+from redqueen.bench.self_play import difference, surplus, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.config import Learner
 from redqueen.domains.sums import Sums
-from redqueen.evaluation.intervals import paired_difference
 from redqueen.recipes import cold_start
 from redqueen.recipes.r_zero import Config
 
@@ -53,10 +52,10 @@ def majorities(options: Bench, console: Console) -> Result:
         "late label_accuracy",
         "late proposals/solve_rate",
     )
-    ends, starts = ([figure(trial, f"{when}accuracy") for trial in trials["R-Zero"]] for when in ("", "first "))
     compared = [difference(trials, "R-Zero", other, "accuracy") for other in list(variants)[1:]]
+    gained = surplus(trials["R-Zero"], "accuracy", "first accuracy")
     note = (
         f"{options.seeds} paired seeds, {plain.steps} steps from one warm start; no answer reaches a reward. "
-        f"accuracy, end minus start, R-Zero: {paired_difference(ends, starts, seed=0)}. {'. '.join(compared)}."
+        f"accuracy, end minus start, R-Zero: {gained}. {'. '.join(compared)}."
     )
     return "R-Zero on sums, with its controls", ("variant", *figures), table(trials, figures), note

@@ -7,12 +7,11 @@ from dataclasses import replace
 from rich.console import Console
 
 from redqueen.bench.absolute_zero import SUMS
-from redqueen.bench.self_play import difference, table, trained, warm, warmed
+from redqueen.bench.self_play import difference, surplus, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.domains.sums import Sums
 from redqueen.domains.taught import Taught
 from redqueen.domains.verifying import Verifying
-from redqueen.evaluation.intervals import paired_difference
 from redqueen.recipes import cold_start, rise
 
 DOMAIN = "redqueen.bench.rise:sums"
@@ -49,11 +48,7 @@ def verified_sums(options: Bench, console: Console) -> Result:
         "majority",
         "weighted_vote",
     )
-    voted = paired_difference(
-        [trial.final["weighted_vote"] for trial in trials["RISE"]],
-        [trial.final["majority"] for trial in trials["RISE"]],
-        seed=0,
-    )
+    voted = surplus(trials["RISE"], "weighted_vote", "majority")
     first = ", ".join(f"{trials['RISE'][0].first(name):.3f}" for name in figures)
     note = (
         f"{options.seeds} paired seeds, {plain.steps} updates of {plain.tasks} x {plain.attempts} solutions from one "

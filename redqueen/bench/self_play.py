@@ -138,6 +138,12 @@ def difference(trials: Mapping[str, Sequence[Trial]], one: str, other: str, key:
     return f"{key}, {one} minus {other}: {paired_difference(first, second, seed=0)}"
 
 
+def surplus(trials: Sequence[Trial], one: str, other: str) -> str:
+    """How much higher one figure of `table` is than another of the same trial."""
+    first, second = ([figure(trial, key) for trial in trials] for key in (one, other))
+    return str(paired_difference(first, second, seed=0))
+
+
 def figure(trial: Trial, key: str) -> float:
     """See `table`."""
     if key.startswith("late "):

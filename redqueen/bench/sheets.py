@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -70,9 +70,9 @@ class Sheet:
         lines = [
             f"## {self.title}",
             "",
-            "| " + " | ".join(self.headings) + " |",
+            _line(self.headings),
             "|" + "---|" * len(self.headings),
-            *("| " + " | ".join(row) + " |" for row in self.rows),
+            *map(_line, self.rows),
             "",
             f"{self.note} {self.seconds:.0f} s.".strip(),
             f"Made by `redqueen bench {self.name}{_flags(options)}` with {_with()}.",
@@ -96,6 +96,11 @@ def write(sheets: list[Sheet], options: Bench, path: Path) -> None:
             sections.append(text)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(section.rstrip("\n") + "\n" for section in sections))
+
+
+def _line(cells: Sequence[str]) -> str:
+    """A row of a Markdown table, in which a bar within a cell is no border."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _flags(options: Bench) -> str:

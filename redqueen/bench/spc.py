@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from redqueen.bench.self_play import Trial, difference, table, trained, warm, warmed
+from redqueen.bench.self_play import Trial, difference, surplus, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.config import Learner
-from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
+from redqueen.evaluation.intervals import bootstrap_interval
 from redqueen.recipes import cold_start, spc
 
 ROUNDS, FIRST = "two rounds", "errors of round 0 alone"
@@ -47,11 +47,7 @@ def critic(options: Bench, console: Console) -> Result:
         "guided",
         "late planted/valid_share",
     )
-    guided = paired_difference(
-        [trial.final["guided"] for trial in trials[ROUNDS]],
-        [trial.final["majority"] for trial in trials[ROUNDS]],
-        seed=0,
-    )
+    guided = surplus(trials[ROUNDS], "guided", "majority")
     note = (
         f"{options.seeds} paired seeds, {steps} steps of {base.planted} planted and {base.natural} natural steps, two "
         f"rounds, from one warm start. {difference(trials, ROUNDS, FIRST, 'balanced_accuracy')}; guided minus "

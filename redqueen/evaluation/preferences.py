@@ -128,7 +128,8 @@ class HeldOutPairs:
 
 class HeldOutPreferences:
     """Whether the learner prefers as the held-out pairs of a data set do, by log policy - log reference: the figures of
-    `HeldOutPairs`. The pairs are the same at every measurement; nothing where none are held out."""
+    `HeldOutPairs`. The pairs are the same at every measurement, and so is the reference, which rates them at the first;
+    nothing where none are held out."""
 
     def __init__(self, domain: Preferring, learner: Policy, reference: Reference, count: int, seed: int = 0) -> None:
         pairs = domain.preferences(HELD_OUT, count, Random(seed)) if HELD_OUT in domain.levels else []
@@ -140,8 +141,9 @@ class HeldOutPreferences:
     def __call__(self) -> Metrics:
         if not len(self._batch):
             return {}
-        batch = beside(self._batch, self._reference.likelihoods(self._batch))
-        return {f"held_out/{name}": value for name, value in compared(self._learner, batch).items()}
+        if self._batch.reference is None:
+            self._batch = beside(self._batch, self._reference.likelihoods(self._batch))
+        return {f"held_out/{name}": value for name, value in compared(self._learner, self._batch).items()}
 
     def state(self) -> State:
         return {}

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from redqueen.bench.run import BENCHES, bench
-from redqueen.bench.sheets import Bench
+from redqueen.bench.sheets import Bench, Sheet
 
 LEARNING = ("constants", "head_to_head", "kuhn", "leduc", "tic_tac_toe")  # speed has tests of its own
 
@@ -49,6 +49,11 @@ def test_the_comparison_of_methods_names_each_and_its_seeds():
     _, _, rows, note = result("kuhn", steps=2, seeds=2)
     assert [row[0] for row in rows] == ["spiral", "fictitious_self_play", "magnetic"]
     assert "2 paired seeds, 2 updates" in note
+
+
+def test_a_bar_in_a_cell_is_no_border_of_the_table():
+    page = Sheet("x", "X", ("KL(p || q)", "b"), (("1|2", "3"),), "", 0.0).markdown(Bench())
+    assert "| KL(p \\|\\| q) | b |\n|---|---|\n| 1\\|2 | 3 |\n" in page
 
 
 def test_tables_are_printed_and_written_as_markdown_with_the_command_that_made_them(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redqueen.bench.self_play import Trial, _train, difference, figure, moved, texts_of
+from redqueen.bench.self_play import Trial, _train, difference, figure, moved, surplus, texts_of
 from redqueen.domains.catalogue import find_domain
 from redqueen.recipes import advantage_alignment
 
@@ -25,6 +25,11 @@ def test_a_difference_is_taken_seed_by_seed():
     worse = [Trial((), {"accuracy": 0.1}), Trial((), {"accuracy": 0.7})]
     found = difference({"ours": better, "theirs": worse}, "ours", "theirs", "accuracy")
     assert found == "accuracy, ours minus theirs: +0.200 [+0.200, +0.200]"
+
+
+def test_a_surplus_is_taken_trial_by_trial():
+    trials = [Trial(({"step": 0, "accuracy": start},), {"accuracy": end}) for start, end in ((0.1, 0.4), (0.5, 0.8))]
+    assert surplus(trials, "accuracy", "first accuracy") == "+0.300 [+0.300, +0.300]"
 
 
 def test_one_trial_is_of_a_recipe_or_of_a_function_like_its_train_and_what_is_read_of_the_learner_is_in_it():

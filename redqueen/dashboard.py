@@ -60,13 +60,21 @@ class Dashboard:
         self._drawn = None
         self._heard = time.monotonic()
         self.done = line["step"] + 1
-        for name, value in numbers(line).items():
-            self._first.setdefault(name, value)
-            self._courses.setdefault(name, deque(maxlen=KEPT)).append(value)
+        self._follow(line)
         spent: Mapping[str, float] = line.get("time", {})
         if spent:
             self._seconds.append(spent.get("step", 0.0) + spent.get("measure", 0.0))
             self._spent += self._seconds[-1]
+
+    def finish(self, final: Line) -> None:
+        """Adds what was measured after the last update."""
+        self._drawn = None
+        self._follow(final)
+
+    def _follow(self, line: Line) -> None:
+        for name, value in numbers(line).items():
+            self._first.setdefault(name, value)
+            self._courses.setdefault(name, deque(maxlen=KEPT)).append(value)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         room = max((options.height or console.height) - 4, 8)

@@ -53,6 +53,17 @@ def test_progress_tells_what_is_left_at_the_pace_of_late_steps(tmp_path):
     assert shown(board).startswith(f"step 20/40 {'━' * 30} 0:00:05, 0:00:09 left\n")  # 20 steps of 0.5 s, less a moment
 
 
+def test_a_finished_run_shows_what_was_measured_last(tmp_path):
+    board = Dashboard(tmp_path, 2)
+    for step in range(2):
+        board.add(line(step, exploitability=0.5))
+    shown(board)
+    board.finish({"step": 2, "exploitability": 0.25})
+    (row,) = [each for each in shown(board).splitlines() if "exploitability" in each]
+    assert row.split()[2:4] == ["exploitability", "0.5"] and "0.25" in row
+    assert "step 2/2" in shown(board)
+
+
 def test_it_is_drawn_anew_only_when_there_is_something_new(tmp_path):
     board = Dashboard(tmp_path)
     board.add(line(0, entropy=1.0))
@@ -124,5 +135,7 @@ def test_a_run_is_watched_from_another_terminal(tmp_path, capsys):
     assert main(["watch", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "3 of 3 steps" in text and "exploitability" in text and "kuhn_poker" in text
+    last = json.loads((tmp_path / "final.json").read_text())["exploitability"]
+    assert f"{last:.4g}" in next(row for row in text.splitlines() if "exploitability" in row)
     assert main(["watch", str(tmp_path / "nothing")]) == 2
     assert "is not a run" in capsys.readouterr().err

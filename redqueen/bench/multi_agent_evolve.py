@@ -6,25 +6,36 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from redqueen.bench.absolute_zero import SUMS
 from redqueen.bench.self_play import difference, surplus, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.config import Learner
+from redqueen.domains.judging import Judging
+from redqueen.domains.sums import Sums
+from redqueen.domains.taught import Taught
 from redqueen.recipes import cold_start
 from redqueen.recipes.multi_agent_evolve import Config
 
-WARM = cold_start.Config(
-    learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
-    domain="judged:sums",
-    steps=1500,
-)
+DOMAIN = "redqueen.bench.multi_agent_evolve:sums"
 DISTINCT = "proposals/distinct_share"
+
+
+def sums() -> Taught:
+    """Sums of one and two digits that are often answered wrongly, and demonstrated judgements that hardly ever are."""
+    inner = Sums(digits=2, lengths=(0.3, 0.7), slips=(0.75, 0.9), name="slipping_sums")
+    return Taught(inner, Judging(0.97), "judged_sums")
+
+
+def shown_judgements(base: str) -> cold_start.Config:
+    """A model that can add is shown how a judge speaks."""
+    learner = warmed(base, learning_rate=1e-3)
+    return cold_start.Config(learner, domain=DOMAIN, steps=400, rest=150, demonstrations_per_step=96)
 
 
 def unlabelled(options: Bench, console: Console) -> Result:
     """Three roles of one model, the same with a judge that does not learn, and without the difficulty term."""
     plain = Config(
-        learner=warmed(warm(WARM), learning_rate=LEARNING_RATE),
-        domain=WARM.domain,
+        learner=warmed(warm(shown_judgements(warm(SUMS))), learning_rate=LEARNING_RATE),
+        domain=DOMAIN,
         steps=options.steps or STEPS,
         attempts=64,
     )

@@ -121,9 +121,12 @@ def table(trials: Mapping[str, Sequence[Trial]], figures: Sequence[str]) -> Rows
     """A row for each variant: the mean of each figure over the seeds, with its 95 % interval. A figure is one of the
     last measurement, "late NAME" the mean over the last fifth of the steps, "first NAME" the first one."""
     return [
-        (name, *(str(bootstrap_interval([figure(trial, key) for trial in group], seed=0)) for key in figures))
-        for name, group in trials.items()
+        (name, *(_cell([figure(trial, key) for trial in group]) for key in figures)) for name, group in trials.items()
     ]
+
+
+def _cell(values: Sequence[float]) -> str:
+    return str(bootstrap_interval(values, seed=0)) if np.isfinite(values).all() else "none"
 
 
 def moved(trials: Sequence[Trial], start: str, end: str) -> str:

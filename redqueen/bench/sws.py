@@ -25,6 +25,7 @@ WARM = cold_start.Config(
 )
 EXPERT = replace(WARM, domain="redqueen.bench.sws:expert")
 WEAK = Concepts().weak
+SYNTHESIS = 16  # steps
 
 
 def expert() -> Concepts:
@@ -34,15 +35,15 @@ def expert() -> Concepts:
 
 def weaknesses(options: Bench, console: Console) -> Result:
     """What is found weak, and what training on more of it is worth."""
-    steps = options.steps or 170
+    steps = options.steps or 300
     config = sws.Config(
-        warmed(warm(WARM), learning_rate=5e-4),
+        warmed(warm(WARM), learning_rate=2e-4),
         labeller=warm(EXPERT),
         domain=WARM.domain,
         steps=steps,
         preliminary=64,
-        synthesis=6,
-        data=16,
+        synthesis=SYNTHESIS,
+        data=24,
         slope=0.02,
     )
     variants = {
@@ -65,9 +66,10 @@ def weaknesses(options: Bench, console: Console) -> Result:
     ]
     first = trials["SwS"][0].lines[0]
     note = (
-        f"{steps - 6} updates of 16 x 8 attempts and 6 steps of synthesis, {options.seeds} paired seeds. At the start "
-        f"weak {fmean(first[f'accuracy/{concept}'] for concept in WEAK):.2f}, overall {first['accuracy']:.2f}. "
-        f"SwS minus more of the same data: {', '.join(gains)}. The labels are a stronger model's."
+        f"{steps - SYNTHESIS} updates of 16 x 8 attempts and {SYNTHESIS} steps of synthesis, {options.seeds} paired "
+        f"seeds. At the start weak {fmean(first[f'accuracy/{concept}'] for concept in WEAK):.2f}, "
+        f"overall {first['accuracy']:.2f}. SwS minus more of the same data: {', '.join(gains)}. "
+        "The labels are a stronger model's."
     )
     headings = ("data", "accuracy on weak concepts", "accuracy", "weak problems found, mean by concept; label accuracy")
     return "Weakness-driven synthesis", headings, rows, note

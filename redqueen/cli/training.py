@@ -119,6 +119,7 @@ def _board(run: Path, steps: int, lines: Sequence[Line]) -> Dashboard:
     board = Dashboard(run, steps)
     for line in lines:
         board.add(line)
+    board.finish(read_final(run))
     return board
 
 

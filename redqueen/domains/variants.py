@@ -58,12 +58,14 @@ def varying(domain: Domain) -> Varying:
 
 @dataclass(frozen=True)
 class Variants:
-    """See the module. `works_on`, `turned` and `faithful` are for demonstrations only: how often a story is worked on
-    rather than back, whatever it needs; how often it is a turned one; and how often a variant tells the same events."""
+    """See the module. `works_on`, `skill`, `turned` and `faithful` are for demonstrations only: how often a story is
+    worked on rather than back, whatever it needs; how often it is worked on exactly where that leads to the end; how
+    often it is a turned one; and how often a variant tells the same events."""
 
     changes: int = 3  # of the number that one has, at most
     largest: int = 6  # number in a story
     works_on: float = 0.6
+    skill: float = 0.0
     turned: float = 0.3
     faithful: float = 0.9
     name: str = field(default="variants", repr=False)
@@ -120,6 +122,8 @@ class Variants:
     def _demonstration(self, number: int, rng: Random) -> Demonstration:
         steps = self._any_steps(rng)
         way = ON if rng.random() < self.works_on else BACK
+        if self.skill and rng.random() < self.skill:
+            way = BACK if stuck(steps, ON) else ON
         if number % 2:
             return Demonstration("solver", _task(steps), worked(steps, way))
         response = next(

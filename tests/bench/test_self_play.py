@@ -2,7 +2,7 @@
 
 import pytest
 
-from redqueen.bench.self_play import Trial, _train, difference, figure, moved, surplus, texts_of
+from redqueen.bench.self_play import Trial, _train, difference, figure, moved, surplus, table, texts_of
 from redqueen.domains.catalogue import find_domain
 from redqueen.recipes import advantage_alignment
 
@@ -18,6 +18,11 @@ def test_a_figure_is_of_the_last_measurement_the_first_step_or_the_last_fifth():
 
 def test_a_cell_tells_the_start_and_the_end_with_its_interval():
     assert moved([TRIAL, TRIAL], "first solved", "late solved") == "0.000 to +0.850 [+0.850, +0.850]"
+
+
+def test_a_figure_that_some_trial_lacks_is_none_in_the_table():
+    rows = table({"ours": [TRIAL, Trial(LINES[:1], {"accuracy": 0.5})]}, ("late solved", "late missing"))
+    assert rows == [("ours", "+0.425 [+0.000, +0.850]", "none")]
 
 
 def test_a_difference_is_taken_seed_by_seed():

@@ -114,6 +114,12 @@ def test_demonstrations_show_both_ways_whatever_is_needed_and_variants_that_most
     assert all("stuck" not in each.task.prompt for each in varied)
 
 
+def test_a_skilled_demonstration_goes_on_exactly_where_that_leads_to_the_end():
+    shown = Variants(works_on=0.0, skill=1.0).demonstrations(400, Random(0))
+    solved = [(each.task.facts["level"], each.text.split()[0]) for each in shown if each.role == "solver"]
+    assert set(solved) == {(PLAIN, ON), (TURNED, BACK)}
+
+
 def test_stuck_is_about_running_totals_alone():
     assert stuck((1, -2, 9), ON)
     assert not stuck((1, -2, 9), BACK)

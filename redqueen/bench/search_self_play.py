@@ -16,16 +16,26 @@ from redqueen.config import Learner
 from redqueen.domains.knowledge import Knowledge
 from redqueen.games.tools import Limits, ToolReply
 from redqueen.recipes import search_self_play
-from redqueen.types import Demonstration
+from redqueen.types import Demonstration, Task
 
-START = ToolStart(
-    "knowledge",
-    Learner(model="tiny:hidden=96,layers=3", learning_rate=2e-3),
-    steps=2500,
-    demonstrations=32,
-    rest=600,
-)
+COPYING = ToolStart("copying", Learner(model="tiny:hidden=64,layers=3"), steps=1200, demonstrations=32, rest=1)
+"""Who cannot repeat a name cannot search for it; a tiny model learns to from lists of names alone."""
 WORLDS = 100  # other than the one that is searched in training, so that nothing of it is known
+
+
+def start(base: str) -> ToolStart:
+    """A model that can repeat names is shown how to search."""
+    return ToolStart("knowledge", warmed(base, learning_rate=1e-3), steps=1600, demonstrations=32, rest=500)
+
+
+def names(count: int, rng: Random) -> Sequence[tuple[ToolReply, Demonstration]]:
+    """Names of other worlds, to be said again."""
+    return [(ToolReply("solver"), _said_again(_world(rng.randint(1, WORLDS)), rng)) for _ in range(count)]
+
+
+def _said_again(world: Knowledge, rng: Random) -> Demonstration:
+    listed = " ".join(rng.choices(world.wanted, k=rng.randint(4, 16)))
+    return Demonstration("solver", Task(f"names {listed}", "names", f"Say: {listed}"), f" {listed}")
 
 
 @cache
@@ -46,7 +56,7 @@ def rehearsal(count: int, rng: Random) -> Sequence[tuple[ToolReply, Demonstratio
 def search_play(options: Bench, console: Console) -> Result:
     """Self-play, the same without its gate, and reinforcement on the questions of the first step."""
     plain = search_self_play.Config(
-        learner=warmed(warm_with_tools(START, rehearsal), max_completion_length=64),
+        learner=warmed(warm_with_tools(start(warm_with_tools(COPYING, names)), rehearsal), max_completion_length=64),
         steps=options.steps or 100,
     )
     variants = {

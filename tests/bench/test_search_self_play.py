@@ -1,4 +1,4 @@
-"""A model that is to search is first shown to repeat names, and to search where nothing is that it will be asked for."""
+"""A model that is to search is shown to repeat names first, and then searches in which no answer of its world lies."""
 
 from random import Random
 

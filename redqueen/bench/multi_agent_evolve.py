@@ -28,7 +28,7 @@ def sums() -> Taught:
 def shown_judgements(base: str) -> cold_start.Config:
     """A model that can add is shown how a judge speaks."""
     learner = warmed(base, learning_rate=1e-3)
-    return cold_start.Config(learner, domain=DOMAIN, steps=400, rest=150, demonstrations_per_step=96)
+    return cold_start.Config(learner, domain=DOMAIN, steps=2000, rest=600, demonstrations_per_step=96)
 
 
 def unlabelled(options: Bench, console: Console) -> Result:
@@ -66,5 +66,5 @@ def unlabelled(options: Bench, console: Console) -> Result:
     return "Multi-Agent Evolve on sums, with its controls", ("variant", *figures), table(trials, figures), note
 
 
-STEPS = 150
-LEARNING_RATE = 3e-4
+STEPS = 60
+LEARNING_RATE = 1e-4

@@ -35,7 +35,7 @@ def expert() -> Concepts:
 
 def weaknesses(options: Bench, console: Console) -> Result:
     """What is found weak, and what training on more of it is worth."""
-    steps = options.steps or 300
+    steps = options.steps or 500
     config = sws.Config(
         warmed(warm(WARM), learning_rate=2e-4),
         labeller=warm(EXPERT),

@@ -7,12 +7,11 @@ from dataclasses import replace
 from rich.console import Console
 
 from redqueen.bench.absolute_zero import SUMS
-from redqueen.bench.self_play import difference, surplus, table, trained, warm, warmed
+from redqueen.bench.self_play import difference, surplus, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.domains.judging import Judging
 from redqueen.domains.sums import Sums
 from redqueen.domains.taught import Taught
-from redqueen.recipes import cold_start
 from redqueen.recipes.multi_agent_evolve import Config
 
 DOMAIN = "redqueen.bench.multi_agent_evolve:sums"
@@ -25,16 +24,11 @@ def sums() -> Taught:
     return Taught(inner, Judging(0.97), "judged_sums")
 
 
-def shown_judgements(base: str) -> cold_start.Config:
-    """A model that can add is shown how a judge speaks."""
-    learner = warmed(base, learning_rate=1e-3)
-    return cold_start.Config(learner, domain=DOMAIN, steps=2000, rest=600, demonstrations_per_step=96)
-
-
 def unlabelled(options: Bench, console: Console) -> Result:
     """Three roles of one model, the same with a judge that does not learn, and without the difficulty term."""
+    shown_judgements = warm_further(warm(SUMS), DOMAIN, steps=2000, rest=600)
     plain = Config(
-        learner=warmed(warm(shown_judgements(warm(SUMS))), learning_rate=LEARNING_RATE),
+        learner=warmed(shown_judgements, learning_rate=LEARNING_RATE),
         domain=DOMAIN,
         steps=options.steps or STEPS,
         attempts=64,

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from redqueen.bench.self_play import difference, surplus, table, trained, warm, warmed
+from redqueen.bench.self_play import difference, surplus, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.bench.sws import EXPERT
 from redqueen.domains.concepts import Concepts
-from redqueen.recipes import cold_start
 from redqueen.recipes.r_zero import Config
 
 DOMAIN = "redqueen.bench.r_zero:unsteady"
@@ -23,16 +22,11 @@ def unsteady() -> Concepts:
     return Concepts(skill=0.5)
 
 
-def shown_errors(base: str) -> cold_start.Config:
-    """A model that knows every concept is shown how often it errs."""
-    learner = warmed(base, max_completion_length=12, learning_rate=1e-3)
-    return cold_start.Config(learner, domain=DOMAIN, steps=150, rest=50, demonstrations_per_step=96)
-
-
 def majorities(options: Bench, console: Console) -> Result:
     """R-Zero, its challenger frozen, and with the code's reward."""
+    shown_errors = warm_further(warm(EXPERT), DOMAIN, steps=150, rest=50, max_completion_length=12)
     plain = Config(
-        learner=warmed(warm(shown_errors(warm(EXPERT))), max_completion_length=12, learning_rate=3e-4),
+        learner=warmed(shown_errors, max_completion_length=12, learning_rate=3e-4),
         domain=DOMAIN,
         steps=options.steps or STEPS,
         attempts=32,

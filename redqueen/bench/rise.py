@@ -7,12 +7,12 @@ from dataclasses import replace
 from rich.console import Console
 
 from redqueen.bench.absolute_zero import SUMS
-from redqueen.bench.self_play import difference, surplus, table, trained, warm, warmed
+from redqueen.bench.self_play import difference, surplus, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.domains.sums import Sums
 from redqueen.domains.taught import Taught
 from redqueen.domains.verifying import Verifying
-from redqueen.recipes import cold_start, rise
+from redqueen.recipes import rise
 
 DOMAIN = "redqueen.bench.rise:sums"
 
@@ -23,16 +23,11 @@ def sums() -> Taught:
     return Taught(inner, Verifying(0.6), "verified_sums")
 
 
-def shown_verdicts(base: str) -> cold_start.Config:
-    """A model that can add is shown how verdicts read."""
-    learner = warmed(base, learning_rate=1e-3)
-    return cold_start.Config(learner, domain=DOMAIN, steps=300, rest=100, demonstrations_per_step=64)
-
-
 def verified_sums(options: Bench, console: Console) -> Result:
     """Solving and verifying beside solving alone, at equal updates."""
+    shown_verdicts = warm_further(warm(SUMS), DOMAIN, steps=300, rest=100, demonstrations=64)
     plain = rise.Config(
-        warmed(warm(shown_verdicts(warm(SUMS))), learning_rate=3e-4),
+        warmed(shown_verdicts, learning_rate=3e-4),
         domain=DOMAIN,
         steps=options.steps or 250,
         tasks=8,

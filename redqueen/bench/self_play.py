@@ -72,6 +72,13 @@ def warm(config: cold_start.Config, seed: int = 0) -> str:
     return str(checkpoints(place)[-1] / "learner")
 
 
+def warm_further(base: str, domain: str, steps: int, rest: int, demonstrations: int = 96, **changes: Any) -> str:
+    """The folder of a warm model that goes on with the demonstrations of another domain, so many a step; `changes` are
+    of its learner."""
+    learner = warmed(base, learning_rate=1e-3, **changes)
+    return warm(cold_start.Config(learner, domain, steps, demonstrations, rest))
+
+
 def texts_of(domain: Domain) -> list[str]:
     """Of the module of a domain, of those of its parts, and of the shipped ones that these import."""
     parts: list[Any] = [domain]

@@ -25,7 +25,7 @@ def sums() -> Taught:
 
 
 def unlabelled(options: Bench, console: Console) -> Result:
-    """Three roles of one model, the same with a judge that does not learn, and without the difficulty term."""
+    """Three roles of one model, beside a judge that does not learn, no difficulty term, and the proposer's controls."""
     shown_judgements = warm_further(warm(SUMS), DOMAIN, steps=2000, rest=600)
     plain = Config(
         learner=warmed(shown_judgements, learning_rate=LEARNING_RATE),
@@ -36,8 +36,10 @@ def unlabelled(options: Bench, console: Console) -> Result:
     variants = {
         "MAE": plain,
         "judge frozen": replace(plain, judge="frozen"),
-        "no difficulty term": replace(plain, difficulty=False),
+        "no difficulty term": replace(plain, question_reward="no-difficulty"),
         "proposer frozen": replace(plain, proposer="frozen"),
+        "random reward": replace(plain, question_reward="random"),
+        "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
     }
     trials = trained("multi_agent_evolve", variants, options.seeds, console)
     figures = (

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
-from redqueen.bench.self_play import Trial, difference, table, trained, warm, warmed
+from redqueen.bench.self_play import Trial, difference, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
 from redqueen.chance import derive
 from redqueen.config import Learner
@@ -178,21 +178,28 @@ def _row(name: str, climbs: Sequence[Climb], steps: int) -> tuple[str, ...]:
 # --- sums ------------------------------------------------------------------------------------
 
 
-WARM = cold_start.Config(
-    Learner(model="tiny:hidden=96,layers=3"), domain="redqueen.bench.sec:ladder", steps=2000, rest=600
+ABLE = cold_start.Config(
+    Learner(model="tiny:hidden=96,layers=3"), domain="redqueen.bench.sec:carried", steps=2500, rest=800
 )
+LADDER = "redqueen.bench.sec:ladder"
 RANDOM = 1e9  # temperature: all arms alike
 
 
+def carried() -> Sums:
+    """Sums of one to three digits in which nothing is forgotten."""
+    return Sums(digits=3, lengths=(0.15, 0.25, 0.60), slips=(0.0, 0.0, 0.0), name="carried")
+
+
 def ladder() -> Sums:
-    """Sums of one to three digits, of which a model is shown enough to add, and more often how to forget to carry."""
-    return Sums(digits=3, lengths=(0.25, 0.35, 0.40), slips=(0.30, 0.55, 0.80), name="ladder")
+    """The same, of which a model that can add is shown how to forget to carry: the longer a sum, the more often."""
+    return Sums(digits=3, lengths=(0.25, 0.35, 0.40), slips=(0.30, 0.70, 0.95), name="ladder")
 
 
 def sums(options: Bench, console: Console) -> Result:
     """The levels drawn by the bandit beside levels drawn at random."""
     steps = options.steps or 120
-    config = sec.Config(warmed(warm(WARM)), domain=WARM.domain, steps=steps)
+    forgetful = warm_further(warm(ABLE), LADDER, steps=100, rest=50)
+    config = sec.Config(warmed(forgetful), domain=LADDER, steps=steps)
     variants = {"SEC": config, "random order": replace(config, temperature=RANDOM)}
     trials = trained("sec", variants, options.seeds, console, evaluate_every=30)
     levels = ladder().levels

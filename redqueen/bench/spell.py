@@ -7,7 +7,7 @@ from random import Random
 
 from rich.console import Console
 
-from redqueen.bench.self_play import difference, table, trained, warm, warmed
+from redqueen.bench.self_play import difference, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.config import Learner
 from redqueen.domains.documents import LOOKUP, Documents
@@ -16,18 +16,32 @@ from redqueen.rollout.grounding import grounded
 from redqueen.types import Refusal, Task
 from redqueen.verifiers.numeric import Covers
 
-NOTES = cold_start.Config(
-    learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=12),
-    domain="documents",
-    steps=2000,
-    demonstrations_per_step=96,
-    problems=24,
+READING = cold_start.Config(
+    learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=72),
+    domain="redqueen.bench.spell:readings",
+    steps=1200,
+    demonstrations_per_step=32,
+    rest=1,
+    problems=8,
 )
+"""Who cannot read a line out cannot look one up; a tiny model learns to from nothing but notes read out."""
+
+
+def readings() -> Documents:
+    """Notes of up to 24 lines, read out."""
+    return Documents(lengths=(0.4, 0.4, 0.2, 0.0), readings_only=True, name="readings")
+
+
+def start() -> str:
+    """The folder of a model that was taught to read notes out, then its three roles, then more of the verifier's."""
+    reader = warm_further(warm(READING), READING.domain, 1500, 1, demonstrations=32, max_completion_length=72)
+    roles = warm_further(reader, "documents", 1200, 500, max_completion_length=12)
+    return warm_further(roles, "documents:judgements=14", 600, 300, max_completion_length=12)
 
 
 def growing_texts(options: Bench, console: Console) -> Result:
     """SPELL, the shortest and the longest texts alone, no filter."""
-    folder = warm(NOTES)
+    folder = start()
     plain = spell.Config(
         learner=warmed(folder, max_completion_length=12, learning_rate=3e-4), steps=options.steps or 100, votes=4
     )

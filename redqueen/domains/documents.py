@@ -71,8 +71,9 @@ def documented(domain: Domain) -> Documented:
 @dataclass(frozen=True)
 class Documents:
     """See the module. What follows `two_steps` is for demonstrations only: how often notes have so many lines; how
-    often the right one of them is read, and not its neighbour; and of questions how many have the right answer, how
-    many need no notes, and how often a verifier is right."""
+    often the right one of them is read, and not its neighbour; of questions how many have the right answer, and how
+    many need no notes; how often a verifier is right; how many of its judgements are shown beside 14 demonstrations of
+    other roles; and whether nothing is shown but notes read out."""
 
     sizes: tuple[int, ...] = (6, 12, 24, 48)  # lines of notes, stage by stage
     largest: int = 12  # number that a line may say
@@ -82,6 +83,8 @@ class Documents:
     faithful: float = 0.9
     closed: float = 0.2
     judgement: float = 0.92
+    judgements: int = 2
+    readings_only: bool = False
     name: str = field(default="documents", repr=False)
 
     def __post_init__(self) -> None:
@@ -182,22 +185,28 @@ class Documents:
     # Demonstrations
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """For every 16 one cluster of notes: 2 readings of its lines in any order, 3 questions on them, 7 answers from
-        them, 2 without, 2 judgements. Readings are no role of the game: they are what teaches a model made from
+        """For each cluster of notes 2 readings of its lines in any order, 3 questions on them, 7 answers from them, 2
+        without, and judgements. Readings are no role of the game: they are what teaches a model made from
         nothing to look a name up. What is read is said as it stands there, after a space, for the same reason."""
         shown: list[Demonstration] = []
         while len(shown) < count:
             cluster, (stage,) = rng.getrandbits(48), rng.choices(range(len(self.sizes)), self.lengths)
+            if self.readings_only:
+                shown.append(self._reading(cluster, stage, rng))
+                continue
             shown += [self._reading(cluster, stage, rng) for _ in range(2)]
             shown += [self._proposal(cluster, stage, number, rng) for number in range(3)]
             shown += [self._solution(cluster, stage, rng) for _ in range(7)]
-            shown += [self._without_notes(rng) for _ in range(2)] + [self._judgement(rng) for _ in range(2)]
+            shown += [self._without_notes(rng) for _ in range(2)]
+            shown += [self._judgement(rng) for _ in range(self.judgements)]
         return shown[:count]
 
     def _reading(self, cluster: int, stage: int, rng: Random) -> Demonstration:
-        """Of 16 lines at most."""
+        """Of 16 lines at most; where there is nothing else to learn from, half the time as they stand."""
         lines = self._lines(cluster, stage)
         read = rng.sample(lines, min(16, len(lines)))
+        if self.readings_only and rng.random() < 0.5:
+            read = lines[:16]
         task = Task(f"reading {cluster}/{stage}", LOOKUP, f"{_notes(lines)}\nRead the notes.")
         return Demonstration("reader", task, "\n".join(f" {name} {said}" for name, said in read))
 

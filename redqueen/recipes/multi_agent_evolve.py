@@ -9,8 +9,8 @@ of several answers to it from 1 to 10, a few times; s becomes (s - 1) / 9, and t
     judge      R = 1 if its score can be read, else 0, on pairs of question and answer of this step
     TRR++      A = (R - mean) / deviation for each role by itself, one update of the shared weights
 
-Nothing anchors the judge, who is paid for form alone: so its agreement with the domain's oracle is measured every step
-(`judge_*`, of which no reward learns), and it can be bound elsewhere: `--judge frozen`.
+Nothing anchors the judge: its agreement with the domain's oracle is measured every step (`judge_*`, of which no reward
+learns), and it can be bound elsewhere: `--judge frozen`. `--question-reward random` and `--dealt 1` are controls.
 
 Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, those
 of the prompt among them). Questions start from the domain's seeds, not from a thousand.
@@ -19,7 +19,7 @@ of the prompt among them). Questions start from the domain's seeds, not from a t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import tyro
@@ -44,6 +44,7 @@ from redqueen.rollout.questions import (
     SOLVE,
     beside_refusals,
     by_task,
+    evenly,
     graded,
     in_form,
     invited,
@@ -72,7 +73,8 @@ class Config:
     repeats: Count = 2  # of every judgement (5 in the paper)
     with_reference: Share = 0.5  # of the invitations
     quality: Share = 0.7  # below it a question is not kept
-    difficulty: bool = True  # whether d is paid: without it any clear question does
+    question_reward: Literal["full", "no-difficulty", "random"] = "full"  # without d any clear question does
+    dealt: Share = 0.0  # of the attempts, on the domain's own problems
     capacity: Count = 4096
     problems: Count = 64  # held out, of each level
 
@@ -91,31 +93,28 @@ def train(config: Config, run: Run) -> Policy:
     for step in run.steps(config.steps, learners, [store, agreement, health], measures):
         if step == 0:
             store.add(domain.seeds(), origin="seed")
-        varied = round(config.with_reference * config.proposals)
-        invitations = invited(domain, store, varied, 1, run.rng)
-        invitations += invited(domain, store, config.proposals - varied, 0, run.rng)
+        invitations = invited(domain, store, config.proposals, 1, run.rng, config.with_reference)
         proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
         written = read(domain, proposals)
         tasks = tasks_among(written)
         tries = play(alone(SOLVE, tasks, solver, config.tries), run.rng)
-        drawn = store.draw(config.attempts, run.rng)
+        dealt = round(config.dealt * config.attempts)
+        drawn = store.draw(config.attempts - dealt, run.rng) + evenly(domain, dealt, run.rng)
         attempts = play(alone(SOLVE, drawn, solver), run.rng)
         asked = [about_question(task) for task in tasks] + judged_answers([*tries, *attempts])
         judgements = play(alone(JUDGE, asked, judge, config.repeats), run.rng)
         parts = [len(tasks), len(tasks) + len(tries)]
         of_questions, of_tries, of_attempts = np.split(opinions(judgements, config.repeats), parts)
         of_tries = of_tries.reshape(len(tasks), config.tries)
-        paid = [
-            mae_proposer(quality, mean_known(answers) if config.difficulty else 1.0, 1.0, config.quality)
-            for quality, answers in zip(of_questions, of_tries, strict=True)
-        ]
+        answers = [1.0 if config.question_reward == "no-difficulty" else mean_known(each) for each in of_tries]
+        paid = [mae_proposer(*each, 1.0, config.quality) for each in zip(of_questions, answers, strict=True)]
         clear = [task for task, each in zip(tasks, paid, strict=True) if each.stored]
         store.add(clear, origin=proposer.name, gates=("quality",), step=step)
         right = graded(domain, attempts)  # for audits alone: no reward below looks at it
         store.observe(right)
-        scores = [None if np.isnan(each) else float(each) for each in of_attempts]
-        agreement.observe(scores, [bool(episode.outcome.facts["right"]) for episode in right])
-        proposals = marked(proposals, beside_refusals(written, [each.reward for each in paid], 0.0))
+        agreement.observe(of_attempts.tolist(), [bool(episode.outcome.facts["right"]) for episode in right])
+        earned = [run.rng.random() if config.question_reward == "random" else each.reward for each in paid]
+        proposals = marked(proposals, beside_refusals(written, earned, 0.0))
         solved = [mae_solver(each, form) for each, form in zip(of_attempts, in_form(attempts), strict=True)]
         chosen = run.rng.sample(judgements, min(len(judgements), config.attempts))
         trajectories = score([*proposals, *marked(attempts, solved), *marked(chosen, readable(chosen))], payoff)

@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import numpy as np
 import tyro
 
 from redqueen.advantages import GroupRelative, by_task_and_role
@@ -115,7 +114,7 @@ def train(config: Config, run: Run) -> Policy:
                 check_start(learner, batch)
             round_.renew(batch)
             right = [bool(episode.outcome.facts["right"]) for episode in graded(domain, attempts)]
-            agreement.observe([None if np.isnan(each) else float(each) for each in scores], right)  # for audits alone
+            agreement.observe(scores.tolist(), right)  # for audits alone
             run.note({"invented": len(invented) / max(1, len(invented) + len(others))})
         metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
         if round_.open:

@@ -26,10 +26,16 @@ from redqueen.verifiers.judge import Score, opinion
 PROPOSE, SOLVE, JUDGE = SingleReply("proposer"), SingleReply("solver"), SingleReply("judge")
 
 
-def invited(domain: Domain, store: TaskStore, count: int, references: int, rng: Random) -> list[Task]:
-    """`count` invitations of each kind, each with up to so many references from the store."""
+def invited(
+    domain: Domain, store: TaskStore, count: int, references: int, rng: Random, share: float = 1.0
+) -> list[Task]:
+    """`count` invitations of each kind, each of the first `share` of them with up to so many references from the
+    store."""
+    referring = round(share * count) if references else 0
     return [
-        domain.invite(kind, store.draw_references(references, rng, domain.sources(kind)) if references else (), number)
+        domain.invite(
+            kind, store.draw_references(references, rng, domain.sources(kind)) if number < referring else (), number
+        )
         for kind in domain.kinds
         for number in range(count)
     ]

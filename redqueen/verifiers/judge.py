@@ -174,8 +174,9 @@ class Agreement:
         self._total = 0  # parsed scores ever
 
     def observe(self, scores: Sequence[float | None], truths: Sequence[bool]) -> None:
-        """One score from 0 to 1 for each answer, None where unparsed, and whether the answer is right."""
-        for score, truth in zip(scores, truths, strict=True):
+        """One score from 0 to 1 for each answer, None or NaN where unparsed, and whether the answer is right."""
+        for given, truth in zip(scores, truths, strict=True):
+            score = None if given is None or math.isnan(given) else float(given)
             if score is not None and not 0.0 <= score <= 1.0:
                 raise RedQueenError(f"a judge's score lies from 0 to 1, not at {score}")
             self._seen.append((score, truth))

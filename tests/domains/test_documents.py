@@ -1,6 +1,7 @@
 """Notes: what grows, who sees what, and which questions need them."""
 
 import re
+from collections import Counter
 from itertools import pairwise
 from random import Random
 
@@ -116,6 +117,18 @@ def test_demonstrations_are_as_skilled_as_they_are_told():
     assert all(isinstance(each, Task) for each in read)
     closed = sum("+" in each.facts["question"] for each in read) / len(read)
     assert closed == pytest.approx(0.2, abs=0.04)
+
+
+def test_as_many_judgements_are_shown_as_is_asked_for():
+    shown = Documents(judgements=14).demonstrations(56, Random(0))
+    assert Counter(one.role for one in shown) == {"reader": 4, "proposer": 6, "solver": 18, "judge": 28}
+
+
+def test_who_learns_to_read_alone_reads_in_order_half_of_the_time():
+    shown = Documents(readings_only=True).demonstrations(200, Random(0))
+    ordered = [one.text in one.task.prompt for one in shown]
+    assert sum(ordered) / len(ordered) == pytest.approx(0.5, abs=0.1)
+    assert all(set(one.text.split("\n")) <= set(one.task.prompt.split("\n")) for one in shown)
 
 
 def test_settings_that_do_not_fit_are_named():

@@ -94,3 +94,5 @@ def test_a_proposer_is_shown_tasks_of_the_kinds_that_the_domain_names():
     assert [one.id for one in invitations] == ["easy 0", "easy 1", "hard 0", "hard 1"]
     assert [one.prompt for one in invitations[2:]] == ["easy easy"] * 2
     assert len(invited(Curious(), store, 1, 100, Random(0))[0].prompt.split()) == 6
+    shown = [len(task.prompt.split()) for task in invited(Curious(), store, 4, 1, Random(0), share=0.5)]
+    assert shown == [1, 1, 0, 0] * 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from random import Random
 
+import numpy as np
 import pytest
 
 from redqueen.types import RedQueenError
@@ -164,6 +165,13 @@ def test_agreement_holds_the_judge_against_the_oracle():
         "judge_right": pytest.approx(1 / 3),
         "judge_auc": 1.0,
     }
+
+
+def test_what_is_not_a_number_is_not_parsed():
+    seen = Agreement()
+    seen.observe(np.array([np.nan, 1.0]), [True, True])
+    assert seen.metrics()["judge_unparsed"] == 0.5
+    assert seen.metrics()["judge_mean_score"] == 1.0
 
 
 def test_a_judge_that_likes_everything_has_an_auc_of_one_half():

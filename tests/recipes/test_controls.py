@@ -1,0 +1,60 @@
+"""Controls of a proposer: a reward by chance looks at nothing, and dealt problems are none of its own."""
+
+import pytest
+
+from redqueen.config import Learner
+from redqueen.players.scripted import Constant
+from redqueen.recipes import absolute_zero, multi_agent_evolve
+from redqueen.rollout.questions import PROPOSE, SOLVE
+from redqueen.run import Run, Schedule
+
+TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
+TRAININGS = [
+    (absolute_zero, {"domain": "sums"}, {"random_reward": True}),
+    (multi_agent_evolve, {}, {"question_reward": "random"}),
+]
+with_each = pytest.mark.parametrize(
+    ("recipe", "settings", "by_chance"), TRAININGS, ids=["absolute_zero", "multi_agent_evolve"]
+)
+PROPOSED = "2+3"
+
+
+def trained(recipe, settings, folder, monkeypatch):
+    """A step in which every proposal is the same sum: what the proposals were paid, and each list of tasks solved."""
+    paid, solved = [], []
+    alone, beside_refusals = recipe.alone, recipe.beside_refusals
+
+    def spied(game, tasks, player, *times):
+        if game is SOLVE:
+            solved.append([task.id for task in tasks])
+        return alone(game, tasks, Constant(PROPOSED) if game is PROPOSE else player, *times)
+
+    def observed(written, values, refused):
+        paid.extend(values)
+        return beside_refusals(written, values, refused)
+
+    monkeypatch.setattr(recipe, "alone", spied)
+    monkeypatch.setattr(recipe, "beside_refusals", observed)
+    config = recipe.Config(learner=TINY, steps=1, proposals=4, tries=2, attempts=8, problems=2, **settings)
+    recipe.train(config, Run(folder, 0, Schedule(100, 100, record_episodes=0)))
+    return paid, solved
+
+
+@with_each
+def test_equal_proposals_are_paid_alike_unless_chance_pays_them(recipe, settings, by_chance, tmp_path, monkeypatch):
+    paid, _ = trained(recipe, settings, tmp_path / "own", monkeypatch)
+    assert len(paid) == 4
+    assert len(set(map(str, paid))) == 1  # a tiny model solves none of them, and its judgements cannot be read
+    monkeypatch.undo()
+    paid, _ = trained(recipe, settings | by_chance, tmp_path / "by chance", monkeypatch)
+    assert len(set(paid)) == 4
+    assert all(0.0 <= each < 1.0 for each in paid)
+
+
+@with_each
+@pytest.mark.parametrize(("dealt", "own"), [(0.0, 8), (0.5, 4), (1.0, 0)])
+def test_dealt_problems_are_the_domains(recipe, settings, by_chance, dealt, own, tmp_path, monkeypatch):
+    _, (tried, drawn) = trained(recipe, settings | {"dealt": dealt}, tmp_path, monkeypatch)
+    assert set(tried) == {PROPOSED}
+    assert len(drawn) == 8
+    assert sum(each in (PROPOSED, "1+1") for each in drawn) == own  # the seed's; those dealt are of four levels

@@ -126,7 +126,8 @@ def trained(
 
 def table(trials: Mapping[str, Sequence[Trial]], figures: Sequence[str]) -> Rows:
     """A row for each variant: the mean of each figure over the seeds, with its 95 % interval. A figure is one of the
-    last measurement, "late NAME" the mean over the last fifth of the steps, "first NAME" the first one."""
+    last measurement, "late NAME" the mean over the last fifth of the steps, "first NAME" the first one; one that was
+    never measured is "none", so that no name of a column costs the trainings."""
     return [
         (name, *(_cell([figure(trial, key) for trial in group]) for key in figures)) for name, group in trials.items()
     ]
@@ -160,7 +161,7 @@ def figure(trial: Trial, key: str) -> float:
         return trial.late(key.removeprefix("late "))
     if key.startswith("first "):
         return trial.first(key.removeprefix("first "))
-    return float(trial.final[key])
+    return float(trial.final.get(key, np.nan))
 
 
 def _end_with(parent: int) -> None:

@@ -42,9 +42,7 @@ def start() -> str:
 def growing_texts(options: Bench, console: Console) -> Result:
     """SPELL, the shortest and the longest texts alone, no filter."""
     folder = start()
-    plain = spell.Config(
-        learner=warmed(folder, max_completion_length=12, learning_rate=3e-4), steps=options.steps or 100, votes=4
-    )
+    plain = spell.Config(learner=warmed(folder, max_completion_length=12), steps=options.steps or 100, votes=4)
     variants = {
         "SPELL": plain,
         "shortest texts only": replace(plain, stages=(0, 0)),
@@ -58,7 +56,9 @@ def growing_texts(options: Bench, console: Console) -> Result:
         f"pass@8/{longest}",
         f"accuracy/{longest}",
         f"accuracy/{Documents().levels[0]}",
-        "judge_accuracy",
+        "first judge_accuracy",
+        "late judge_accuracy",
+        "first proposals/solve_rate",
         "late proposals/solve_rate",
         "late clusters/stage",
     )

@@ -21,8 +21,8 @@ def test_a_cell_tells_the_start_and_the_end_with_its_interval():
 
 
 def test_a_figure_that_some_trial_lacks_is_none_in_the_table():
-    rows = table({"ours": [TRIAL, Trial(LINES[:1], {"accuracy": 0.5})]}, ("late solved", "late missing"))
-    assert rows == [("ours", "+0.425 [+0.000, +0.850]", "none")]
+    rows = table({"ours": [TRIAL, Trial(LINES[:1], {"accuracy": 0.5})]}, ("late solved", "late missing", "missing"))
+    assert rows == [("ours", "+0.425 [+0.000, +0.850]", "none", "none")]
 
 
 def test_a_difference_is_taken_seed_by_seed():

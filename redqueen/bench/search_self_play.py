@@ -57,7 +57,7 @@ def search_play(options: Bench, console: Console) -> Result:
     """Self-play, the same without its gate, and reinforcement on the questions of the first step."""
     plain = search_self_play.Config(
         learner=warmed(warm_with_tools(start(warm_with_tools(COPYING, names)), rehearsal), max_completion_length=64),
-        steps=options.steps or 100,
+        steps=options.steps or 240,
     )
     variants = {
         "Search Self-Play": plain,

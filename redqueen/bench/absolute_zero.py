@@ -32,7 +32,7 @@ def self_taught(options: Bench, console: Console) -> Result:
     variants = {
         "Absolute Zero": plain,
         "proposer frozen": replace(plain, proposer="frozen"),
-        "random reward": replace(plain, random_reward=True),
+        "random reward": replace(plain, question_reward="random"),
         "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
     }
     return "Absolute Zero on expressions, from one seed", *_taught(options, console, variants)
@@ -114,9 +114,9 @@ def digit_play(options: Bench, console: Console) -> Result:
     variants = {
         "Absolute Zero": plain,
         "proposer frozen": replace(plain, proposer="frozen"),
-        "random reward": replace(plain, random_reward=True),
+        "random reward": replace(plain, question_reward="random"),
         "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
-        "1 - r, unsolved tasks paid": replace(plain, pay_unsolved=True),
+        "1 - r, unsolved tasks paid": replace(plain, question_reward="pay-unsolved"),
         "with novelty": replace(plain, novelty=0.5),
     }
     trials = trained("absolute_zero", variants, options.seeds, console)

@@ -18,14 +18,14 @@ Buffers begin with the seeds alone and forget the oldest task when full (the cod
 learns nothing new). `at_the_ends` is what r of 0 or 1 pays: 0 in the paper, -0.5 in the code. `novelty` is not in
 the paper: it pays for tasks unlike those before, without which a proposer narrows (0 turns it off).
 
-Controls, since a solver gains from almost any tasks: `--proposer frozen`, `--random-reward`, `--dealt 1` (the solver
-trains on problems of the domain, all levels alike), and `--pay-unsolved` (1 - r without the zero at r = 0).
+Controls, since a solver gains from almost any tasks: `--proposer frozen`, `--question-reward random`, `--dealt 1` (the
+solver trains on problems of the domain, all levels alike), `--question-reward pay-unsolved` (1 - r, also where r = 0).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -72,8 +72,7 @@ class Config:
     references: Count = 2  # K, shown to the proposer (6 in the paper)
     capacity: Count = 16384
     at_the_ends: float = 0.0  # what a task pays that no try, or every try, solves
-    pay_unsolved: bool = False
-    random_reward: bool = False
+    question_reward: Literal["full", "pay-unsolved", "random"] = "full"
     novelty: Amount = 0.0
     dealt: Share = 0.0  # of the attempts, on the domain's own problems
     problems: Count = 64  # held out, of each level
@@ -85,7 +84,8 @@ def train(config: Config, run: Run) -> Policy:
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     learners = learning([solver, proposer])
     store = TaskStore(config.capacity, NewestFirst(Uniform(), age=0))
-    pays = FailureShare(pay_unsolved=True) if config.pay_unsolved else HardButSolved(config.at_the_ends)
+    unguarded = config.question_reward == "pay-unsolved"
+    pays = FailureShare(pay_unsolved=True) if unguarded else HardButSolved(config.at_the_ends)
     novelty, health = CountNovelty(config.novelty), ProposerHealth()
     estimate, objective = GroupRelative(by_kind_and_role), ClippedRatio()
     measures = [HeldOut(domain, solver, held_out(domain, config.problems))]
@@ -100,7 +100,7 @@ def train(config: Config, run: Run) -> Policy:
         tries = by_task(graded(domain, play(alone(SOLVE, tasks, solver, config.tries), run.rng)), config.tries)
 
         texts = [task.prompt for task in tasks]
-        paid = [run.rng.random() if config.random_reward else pays(scores) for scores in tries]
+        paid = [run.rng.random() if config.question_reward == "random" else pays(scores) for scores in tries]
         proposals = marked(proposals, beside_refusals(written, novelty(texts) + paid, -1.0))
         novelty.observe(texts)
         store.add(tasks, origin=proposer.name, step=step)

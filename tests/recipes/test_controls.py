@@ -9,13 +9,8 @@ from redqueen.rollout.questions import PROPOSE, SOLVE
 from redqueen.run import Run, Schedule
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
-TRAININGS = [
-    (absolute_zero, {"domain": "sums"}, {"random_reward": True}),
-    (multi_agent_evolve, {}, {"question_reward": "random"}),
-]
-with_each = pytest.mark.parametrize(
-    ("recipe", "settings", "by_chance"), TRAININGS, ids=["absolute_zero", "multi_agent_evolve"]
-)
+TRAININGS = [(absolute_zero, {"domain": "sums"}), (multi_agent_evolve, {})]
+with_each = pytest.mark.parametrize(("recipe", "settings"), TRAININGS, ids=["absolute_zero", "multi_agent_evolve"])
 PROPOSED = "2+3"
 
 
@@ -41,19 +36,19 @@ def trained(recipe, settings, folder, monkeypatch):
 
 
 @with_each
-def test_equal_proposals_are_paid_alike_unless_chance_pays_them(recipe, settings, by_chance, tmp_path, monkeypatch):
+def test_equal_proposals_are_paid_alike_unless_chance_pays_them(recipe, settings, tmp_path, monkeypatch):
     paid, _ = trained(recipe, settings, tmp_path / "own", monkeypatch)
     assert len(paid) == 4
     assert len(set(map(str, paid))) == 1  # a tiny model solves none of them, and its judgements cannot be read
     monkeypatch.undo()
-    paid, _ = trained(recipe, settings | by_chance, tmp_path / "by chance", monkeypatch)
+    paid, _ = trained(recipe, settings | {"question_reward": "random"}, tmp_path / "by chance", monkeypatch)
     assert len(set(paid)) == 4
     assert all(0.0 <= each < 1.0 for each in paid)
 
 
 @with_each
 @pytest.mark.parametrize(("dealt", "own"), [(0.0, 8), (0.5, 4), (1.0, 0)])
-def test_dealt_problems_are_the_domains(recipe, settings, by_chance, dealt, own, tmp_path, monkeypatch):
+def test_dealt_problems_are_the_domains(recipe, settings, dealt, own, tmp_path, monkeypatch):
     _, (tried, drawn) = trained(recipe, settings | {"dealt": dealt}, tmp_path, monkeypatch)
     assert set(tried) == {PROPOSED}
     assert len(drawn) == 8

@@ -182,7 +182,8 @@ ABLE = cold_start.Config(
     Learner(model="tiny:hidden=96,layers=3"), domain="redqueen.bench.sec:carried", steps=2500, rest=800
 )
 LADDER = "redqueen.bench.sec:ladder"
-RANDOM = 1e9  # temperature: all arms alike
+SHARP = 0.1  # temperature: advantages of RLOO are at most about .57 on the average
+RANDOM = 1e9  # all arms alike
 
 
 def carried() -> Sums:
@@ -196,10 +197,11 @@ def ladder() -> Sums:
 
 
 def sums(options: Bench, console: Console) -> Result:
-    """The levels drawn by the bandit beside levels drawn at random."""
+    """The levels drawn by the bandit beside levels drawn at random, under RLOO: where one attempt in eight is right
+    its advantages are .44 as great as where half are, those that are divided by a deviation .66."""
     steps = options.steps or 120
     forgetful = warm_further(warm(ABLE), LADDER, steps=100, rest=50)
-    config = sec.Config(warmed(forgetful), domain=LADDER, steps=steps)
+    config = sec.Config(warmed(forgetful), domain=LADDER, steps=steps, temperature=SHARP, leave_one_out=True)
     variants = {"SEC": config, "random order": replace(config, temperature=RANDOM)}
     trials = trained("sec", variants, options.seeds, console, evaluate_every=30)
     levels = ladder().levels

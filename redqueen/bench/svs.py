@@ -10,6 +10,7 @@ from rich.console import Console
 from redqueen.bench.self_play import Trial, difference, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
 from redqueen.config import Learner
+from redqueen.domains.variants import PLAIN, TURNED
 from redqueen.evaluation.intervals import bootstrap_interval
 from redqueen.recipes import cold_start
 from redqueen.recipes.svs import Config
@@ -23,7 +24,8 @@ WARM = cold_start.Config(  # so long that a sum is seldom wrong: what is wrong i
     rest=700,
     problems=32,
 )
-LABELLED = 12  # of each level: so few that plain reinforcement comes to know them by heart
+LEVELS = (PLAIN, PLAIN, PLAIN, TURNED)  # most of what is labelled can be solved by habit
+LABELLED = 8  # of each: so few that plain reinforcement comes to know them by heart
 
 
 def svs(options: Bench, console: Console) -> Result:
@@ -33,6 +35,7 @@ def svs(options: Bench, console: Console) -> Result:
         learner=learner,
         domain="variants",
         steps=options.steps or STEPS,
+        levels=LEVELS,
         labelled=LABELLED,
         originals=16,
         responses=8,

@@ -18,7 +18,7 @@ from redqueen.games.tools import Limits, ToolReply
 from redqueen.recipes import search_self_play
 from redqueen.types import Demonstration, Task
 
-COPYING = ToolStart("copying", Learner(model="tiny:hidden=64,layers=3"), steps=1200, demonstrations=32, rest=1)
+COPYING = ToolStart("knowledge", Learner(model="tiny:hidden=64,layers=3"), steps=1200, demonstrations=32, rest=1)
 """Who cannot repeat a name cannot search for it; a tiny model learns to from lists of names alone."""
 WORLDS = 100  # other than the one that is searched in training, so that nothing of it is known
 

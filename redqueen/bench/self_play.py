@@ -63,12 +63,18 @@ class Trial:
 def warm(config: cold_start.Config, seed: int = 0) -> str:
     """The folder of a model warmed up on a domain's demonstrations; made once and kept in the cache, until the text of
     the domain changes, or that of one it is made from."""
-    texts = texts_of(find_domain(config.domain))
-    facts = json.dumps([VERSION, asdict(config), seed, texts], sort_keys=True)
-    place = cache_folder() / "warm" / hashlib.sha1(facts.encode()).hexdigest()[:16]
+    schedule = Schedule(250, checkpoint_every=config.steps, record_episodes=0)
+    facts = [asdict(config), seed, texts_of(find_domain(config.domain))]
+    return made_once(facts, lambda place: cold_start.train(config, Run(place, seed, schedule)))
+
+
+def made_once(facts: Sequence[Any], train: Callable[[Path], object]) -> str:
+    """The folder of the model that `train` makes in the folder of a run; kept in the cache under these facts."""
+    text = json.dumps([VERSION, *facts], sort_keys=True)
+    place = cache_folder() / "warm" / hashlib.sha1(text.encode()).hexdigest()[:16]
     if not (place / "final.json").exists():
         with one_thread():
-            cold_start.train(config, Run(place, seed, Schedule(250, checkpoint_every=config.steps, record_episodes=0)))
+            train(place)
     return str(checkpoints(place)[-1] / "learner")
 
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from random import Random
 
 import numpy as np
-import torch
 
 from redqueen.batch import pack
-from redqueen.checkpoints import checkpoints
+from redqueen.bench.self_play import made_once, texts_of
 from redqueen.config import Learner
+from redqueen.domains.catalogue import find_domain
 from redqueen.games.tools import ToolReply
 from redqueen.objectives.imitation import Imitation
-from redqueen.players.transformer.loading import cache_folder
 from redqueen.rewards import payoff, score
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.rehearsal import Rehearsed, turns_of
 from redqueen.run import Run, Schedule
 from redqueen.types import Demonstration, Match
 
-VERSION = 2  # of what warm starts are made of; a new one makes them anew
 Rehearsal = Callable[[int, Random], Sequence[tuple[ToolReply, Demonstration]]]
 """So many demonstrations, each with the game in which it is given."""
 
@@ -32,7 +29,7 @@ Rehearsal = Callable[[int, Random], Sequence[tuple[ToolReply, Demonstration]]]
 class ToolStart:
     """How long, and from what, a model is warmed up."""
 
-    name: str  # of what is rehearsed: with the numbers below it names the folder in the cache
+    domain: str  # whose roles are rehearsed
     learner: Learner = Learner(model="tiny:hidden=96,layers=3")
     steps: int = 2000
     demonstrations: int = 64  # a step
@@ -40,17 +37,11 @@ class ToolStart:
 
 
 def warm_with_tools(start: ToolStart, rehearsal: Rehearsal, seed: int = 0) -> str:
-    """The folder of a model that was warmed up so; made once and kept in the cache."""
-    facts = json.dumps([VERSION, asdict(start), seed], sort_keys=True)
-    place = cache_folder() / "warm" / f"{start.name}-{hashlib.sha1(facts.encode()).hexdigest()[:12]}"
-    if not (place / "final.json").exists():
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            _train(start, rehearsal, Run(place, seed, Schedule(250, checkpoint_every=100, record_episodes=0)))
-        finally:
-            torch.set_num_threads(threads)
-    return str(checkpoints(place)[-1] / "learner")
+    """The folder of a model that was warmed up so; made once and kept in the cache, until the text of the rehearsal
+    changes, or that of its domain."""
+    schedule = Schedule(250, checkpoint_every=100, record_episodes=0)
+    facts = [asdict(start), seed, inspect.getsource(rehearsal), texts_of(find_domain(start.domain))]
+    return made_once(facts, lambda place: _train(start, rehearsal, Run(place, seed, schedule)))
 
 
 def _train(start: ToolStart, rehearsal: Rehearsal, run: Run) -> None:

@@ -10,7 +10,6 @@ from rich.console import Console
 from redqueen.bench.self_play import Trial, difference, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
 from redqueen.config import Learner
-from redqueen.domains.variants import PLAIN, TURNED
 from redqueen.evaluation.intervals import bootstrap_interval
 from redqueen.recipes import cold_start
 from redqueen.recipes.svs import Config
@@ -24,8 +23,7 @@ WARM = cold_start.Config(  # so long that a sum is seldom wrong: what is wrong i
     rest=700,
     problems=32,
 )
-LEVELS = (PLAIN, PLAIN, PLAIN, TURNED)  # most of what is labelled can be solved by habit
-LABELLED = 8  # of each: so few that plain reinforcement comes to know them by heart
+LABELLED = 12  # of each level: so few that plain reinforcement comes to know them by heart
 
 
 def svs(options: Bench, console: Console) -> Result:
@@ -35,7 +33,6 @@ def svs(options: Bench, console: Console) -> Result:
         learner=learner,
         domain="variants",
         steps=options.steps or STEPS,
-        levels=LEVELS,
         labelled=LABELLED,
         originals=16,
         responses=8,

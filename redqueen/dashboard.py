@@ -63,7 +63,7 @@ class Dashboard:
         self._follow(line)
         spent: Mapping[str, float] = line.get("time", {})
         if spent:
-            self._seconds.append(spent.get("step", 0.0) + spent.get("measure", 0.0))
+            self._seconds.append(spent.get("step", 0.0))  # in which "measure" is contained
             self._spent += self._seconds[-1]
 
     def finish(self, final: Line) -> None:

@@ -23,7 +23,7 @@ def shown(board, height=40, width=100):
 
 
 def line(step, **figures):
-    return {"step": step, "time": {"step": 0.4, "measure": 0.1, "gigabytes": 1.25}, **figures}
+    return {"step": step, "time": {"step": 0.5, "measure": 0.1, "gigabytes": 1.25}, **figures}
 
 
 def recorded(folder, text="4", game="tic_tac_toe", task="empty"):

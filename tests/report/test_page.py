@@ -126,6 +126,12 @@ def test_the_page_holds_curves_settings_and_every_word(tmp_path):
     assert found["replay"] == f"redqueen replay {tmp_path} 0.0"
 
 
+def test_a_run_took_as_long_as_its_steps_in_which_their_measurements_are_contained(tmp_path):
+    lines = [{"step": n, "loss": 1.0, "time": {"step": 2.0, "measure": 0.5}} for n in range(3)]
+    (shown,) = collected([run(tmp_path, lines)])["runs"]
+    assert shown["seconds"] == 6.0
+
+
 def test_what_is_no_number_is_left_out_of_a_curve(tmp_path):
     lines = [{"step": 0, "loss": 1.0}, {"step": 1, "loss": float("nan")}, {"step": 2, "loss": float("inf")}]
     _, _, data = page_of(run(tmp_path, [*lines, {"step": 3, "loss": 0.5}, {"step": 4, "only": float("nan")}]))

@@ -24,6 +24,7 @@ WARM = cold_start.Config(  # so long that a sum is seldom wrong: what is wrong i
     problems=32,
 )
 LABELLED = 12  # of each level: so few that plain reinforcement comes to know them by heart
+OF_EQUAL_ROLLOUTS = 14  # attempts of plain reinforcement at each original
 
 
 def svs(options: Bench, console: Console) -> Result:
@@ -59,9 +60,6 @@ def svs(options: Bench, console: Console) -> Result:
         f"{start.first('accuracy'):.2f} and pass@8 {start.first('pass@8'):.2f}. {'. '.join(compared)}."
     )
     return "Variational synthesis", headings, rows, note
-
-
-OF_EQUAL_ROLLOUTS = 14  # attempts at each original
 
 
 def _figures(trials: Sequence[Trial]) -> tuple[str, ...]:

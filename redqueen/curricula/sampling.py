@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log
 from random import Random
 from typing import Protocol
 
@@ -57,11 +56,10 @@ class Distinct:
     weights: Weights
 
     def __call__(self, held: Sequence[TaskHistory], count: int, now: int, rng: Random) -> list[int]:
-        keys = [
-            (log(1.0 - rng.random()) / weight, -index) if weight > 0.0 else None
-            for index, weight in enumerate(chances(self.weights, held, now).tolist())
-        ]
-        return [-index for _, index in sorted((key for key in keys if key is not None), reverse=True)[:count]]
+        likely = chances(self.weights, held, now)
+        within_reach = np.flatnonzero(likely)
+        keys = np.log([1.0 - rng.random() for _ in range(len(within_reach))]) / likely[within_reach]
+        return [int(within_reach[place]) for place in np.argsort(-keys, kind="stable")[:count]]
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Collapse:
         self._score = watch.score
         self._scores: list[float] = []  # the last of them, higher is better; the first and the best beside them
         self._first = self._best = 0.0
-        self._entropy = 0.0  # at the first step that has one
+        self._entropies: dict[str, float] = {}  # by what stands before a learner's figures, at its first step
         self._past: dict[str, int] = {}  # alarm -> steps, or measurements, in a row
         self._said: dict[str, str] = {}
 
@@ -108,13 +108,13 @@ class Collapse:
 
     def check(self, line: Mapping[str, Any]) -> Metrics:
         """The alarms of a finished step."""
-        entropy, easiest = line.get("entropy"), line.get("win_rate/easiest")
-        if entropy is not None:
-            self._entropy = self._entropy or float(entropy)
-            share = float(entropy) / self._entropy if self._entropy else 1.0
-            low, high = self.watch.lowest_entropy, self.watch.highest_entropy
-            self._count("entropy_gone", share < low, f"the entropy is {entropy:.3g}, {share:.0%} of the first step's")
-            self._count("entropy_rises", share > high, f"the entropy is {entropy:.3g}, {share:.0%} of the first step's")
+        easiest = line.get("win_rate/easiest")
+        for learner, entropy in _entropies(line).items():
+            first = self._entropies[learner] = self._entropies.get(learner, 0.0) or entropy
+            share = entropy / first if first else 1.0
+            says = f"the entropy is {entropy:.3g}, {share:.0%} of the first step's"
+            self._count(f"{learner}entropy_gone", share < self.watch.lowest_entropy, says)
+            self._count(f"{learner}entropy_rises", share > self.watch.highest_entropy, says)
         if easiest is not None:
             median = float(line["win_rate/median"])
             says = f"the learner wins {easiest:.0%} against one opponent and {median:.0%} against most"
@@ -146,11 +146,17 @@ class Collapse:
         return self._past[name] >= (1 if name == "score_falls" else self.watch.alarm_steps)
 
     def state(self) -> State:
-        names = ("best_step", "roll_backs", "_score", "_scores", "_first", "_best", "_entropy", "_past", "_said")
+        names = ("best_step", "roll_backs", "_score", "_scores", "_first", "_best", "_entropies", "_past", "_said")
         return {name.lstrip("_"): getattr(self, name) for name in names}
 
     def restore(self, state: State) -> None:
         self.best_step, self.roll_backs = state["best_step"], state["roll_backs"]
         self._score, self._scores = state["score"], list(state["scores"])
-        self._first, self._best, self._entropy = state["first"], state["best"], state["entropy"]
+        self._first, self._best, self._entropies = state["first"], state["best"], dict(state.get("entropies", {}))
         self._past, self._said = dict(state["past"]), dict(state["said"])
+
+
+def _entropies(line: Mapping[str, Any]) -> dict[str, float]:
+    """The entropy of every learner's own words in an update, by what stands before its figures: "" or "solver/"."""
+    learners = [key.removesuffix("entropy") for key in line if key == "entropy" or key.endswith("/entropy")]
+    return {each: float(line[f"{each}entropy"]) for each in learners if not each or f"{each}loss" in line}

@@ -203,13 +203,18 @@ class Learner:
 SHARED, ADAPTER, SEPARATE, FROZEN = "shared", "adapter", "separate", "frozen"
 
 
-def bind(role: str, binding: str, config: Learner, learner: Writer, seed: int) -> Player:
+def bind(role: str, binding: str, config: Learner, learner: Writer, seed: int, learns: bool = True) -> Player:
     """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
     learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
     now, for ever), `http://HOST/v1#MODEL` (an endpoint, which does not learn), or a model folder or name (frozen).
 
-    What learns under a name of its own is called as its role. Raises RedQueenError for what cannot be had.
+    What learns under a name of its own is called as its role. Raises RedQueenError for what cannot be had, and for an
+    adapter or a model of its own where the role `learns` nothing.
     """
+    if not learns and binding in (ADAPTER, SEPARATE):
+        raise RedQueenError(
+            f"the {role} does not learn: {binding} would stay what it was made as; say frozen or shared"
+        )
     if binding == SHARED:
         return learner
     if binding == ADAPTER:

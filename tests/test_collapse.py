@@ -103,3 +103,12 @@ def test_settings_that_cannot_work_are_refused(settings):
 def test_of_a_figure_it_is_known_which_way_is_good():
     assert direction("late_average_exploitability") == direction("minimax_regret_mean") == -1.0
     assert direction("accuracy/hard") == direction("payoff/uniform") == 1.0
+
+
+def test_every_learner_s_entropy_is_watched_under_its_name():
+    collapse = Collapse(Watch(alarm_steps=1))
+    first = {"solver/entropy": 1.0, "solver/loss": 0.0, "proposals/entropy": 3.0}
+    assert rings(collapse, first) == []
+    assert rings(collapse, {"proposer/entropy": 4.0, "proposer/loss": 0.0, "proposals/entropy": 0.0}) == []
+    assert rings(collapse, {"proposer/entropy": 0.01, "proposer/loss": 0.0}) == ["proposer/entropy gone"]
+    assert rings(collapse, {"solver/entropy": 0.9, "solver/loss": 0.0}) == ["proposer/entropy gone"]

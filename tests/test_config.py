@@ -304,6 +304,13 @@ def test_a_role_that_cannot_be_bound_gets_one_clear_line(word, expected):
         bind("proposer", word, settings, settings.build_model(0), 0)
 
 
+@pytest.mark.parametrize("word", ["adapter", "separate"])
+def test_who_does_not_learn_has_no_weights_of_its_own(word):
+    settings = Learner(model="tiny", lora_rank=2)
+    with pytest.raises(RedQueenError, match=f"the labeller does not learn: {word} would stay what it was made as"):
+        bind("labeller", word, settings, settings.build_model(0), 0, learns=False)
+
+
 def test_a_table_cannot_write():
     with pytest.raises(RedQueenError, match="a tabular policy cannot write: choose a --model"):
         Learner().build_model(0)

@@ -25,6 +25,11 @@ class Epochs:
         """How many epochs were drawn to their end."""
         return self._drawn // len(self.tasks)
 
+    @property
+    def begun(self) -> int:
+        """How many tasks of the present epoch were drawn."""
+        return self._drawn % len(self.tasks)
+
     def draw(self, count: int, rng: Random) -> list[Task]:
         """The next tasks. A draw goes on into the next epoch where this one has fewer left."""
         drawn = [self._at(self._drawn + place) for place in range(count)]

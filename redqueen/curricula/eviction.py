@@ -6,6 +6,7 @@ AZR's code does so (`max_programs`), and `newest` is here to reproduce it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,14 @@ def oldest(held: Sequence[TaskHistory], count: int, now: int) -> list[int]:
 def newest(held: Sequence[TaskHistory], count: int, now: int) -> list[int]:
     """Those that were added last: a full store accepts nothing."""
     return list(range(len(held) - count, len(held)))
+
+
+def oldest_of_most(held: Sequence[TaskHistory], count: int, now: int) -> list[int]:
+    """One after another the oldest of the kind that has most: no kind is pushed out by the others."""
+    kinds: dict[str, deque[int]] = {}
+    for index, history in enumerate(held):
+        kinds.setdefault(history.task.kind, deque()).append(index)
+    return [max(kinds.values(), key=len).popleft() for _ in range(count)]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ def by_text(wording: Wording = Wording()) -> Callable[[Task], Hashable]:
     return key
 
 
+word_for_word = by_text(Wording(case=True, space=True))  # for programs: capitals and indents count
+
+
 def by_behaviour(
     run: Callable[[Task], tuple[Any, ...]], fallback: Callable[[Task], Hashable] | None = None
 ) -> Callable[[Task], Hashable]:
@@ -30,7 +33,7 @@ def by_behaviour(
     `run(task)` gives a literal for each probe, and None for one that the program could not take. A program that
     could take none is known by the `fallback` key (its text, where None). What `run` raises is not caught.
     Programs that agree on the probes count as one: choose probes on which different programs differ."""
-    by_words = fallback or by_text(Wording(case=True, space=True))
+    by_words = fallback or word_for_word
 
     def key(task: Task) -> Hashable:
         seen = run(task)

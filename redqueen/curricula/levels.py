@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
+from types import MappingProxyType
 
-from redqueen.curricula.parts import training_levels
+from redqueen.curricula.parts import Apart, problems_apart, training_levels
 from redqueen.protocols import Domain
 from redqueen.types import Episode, RedQueenError, Task
 
@@ -15,24 +16,25 @@ LEVEL = "level"  # the fact that says which level a task was dealt from
 
 @dataclass(frozen=True)
 class Level:
-    """New problems of one level at every draw, each marked with its level."""
+    """New problems of one level at every draw but for those held out, each marked with its level."""
 
     domain: Domain
     name: str
+    apart: Apart = field(default_factory=dict, repr=False)
 
     def draw(self, count: int, rng: Random) -> list[Task]:
         return [
             replace(task, facts={**task.facts, LEVEL: self.name})
-            for task in self.domain.problems(self.name, count, rng)
+            for task in problems_apart(self.apart, self.domain, self.name, count, rng)
         ]
 
     def observe(self, episodes: Sequence[Episode]) -> None:
         """Nothing: what is dealt does not depend on what became of it."""
 
 
-def levels_of(domain: Domain) -> dict[str, Level]:
+def levels_of(domain: Domain, apart: Apart = MappingProxyType({})) -> dict[str, Level]:
     """A curriculum for every level that is for training, in the domain's order."""
-    return {name: Level(domain, name) for name in training_levels(domain)}
+    return {name: Level(domain, name, apart) for name in training_levels(domain)}
 
 
 def level_of(task: Task) -> str:

@@ -1,8 +1,15 @@
-"""Which levels of a domain are for training and which for tests: a data set has a part for each, most have none."""
+"""What of a domain is for training and what for tests: a data set has a part for each; of other domains, the problems
+that are held out are kept from training one by one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from random import Random
+
 from redqueen.protocols import Domain
+from redqueen.types import RedQueenError, Task
+
+Apart = Mapping[str, Sequence[Task]]  # the problems held out, by level
 
 TRAIN, HELD_OUT = "train", "held_out"
 
@@ -15,3 +22,25 @@ def training_levels(domain: Domain) -> tuple[str, ...]:
 def held_out_levels(domain: Domain) -> tuple[str, ...]:
     """The part that is held out where there is one, and else all levels: there tests and training are drawn apart."""
     return (HELD_OUT,) if HELD_OUT in domain.levels else tuple(domain.levels)
+
+
+def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
+    """The tasks without those that are held out: of the same id, or of the same prompt and whatever answer. One prompt
+    that all of them share, as in a game, tells no tasks apart."""
+    held = [task for group in apart.values() for task in group]
+    ids, prompts = {task.id for task in held}, {task.prompt for task in held}
+    prompts = prompts if len(prompts) > 1 else set()
+    return [task for task in tasks if task.id not in ids and task.prompt not in prompts]
+
+
+def problems_apart(apart: Apart, domain: Domain, level: str, count: int, rng: Random) -> list[Task]:
+    """So many problems of a level, others in place of those that are held out. Raises RedQueenError where there are
+    hardly any others."""
+    found = apart_from(apart, domain.problems(level, count, rng))
+    for _ in range(100):
+        if len(found) == count:
+            return found
+        found += apart_from(apart, domain.problems(level, count - len(found), rng))
+    raise RedQueenError(
+        f"nearly all problems of the level {level!r} of {domain.name} are held out: hold out fewer (--problems)"
+    )

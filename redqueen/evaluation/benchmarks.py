@@ -1,4 +1,4 @@
-"""How well a player answers questions that it was not trained on."""
+"""How well a player answers questions that a recipe keeps from its training (`curricula.parts`)."""
 
 from __future__ import annotations
 

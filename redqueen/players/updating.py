@@ -10,15 +10,17 @@ from redqueen.types import Batch, Likelihoods, Metrics
 
 
 def with_signal(batch: Batch, objective: Objective) -> tuple[Batch, float, Metrics]:
-    """The rows that the objective speaks about, their share of the loss weights, and how many were left out, where any
-    could be."""
+    """The rows that the objective speaks about, the sum of their loss weights, by which sums over words become means,
+    and how many were left out, where any could be."""
     if not silent_without_advantage(objective):
-        return batch, 1.0, {}
+        return batch, _sum(batch), {}
     kept = take(batch, rows_with_advantage(batch))
     dropped = {"rows_without_signal": float(len(batch) - len(kept))}
-    if len(kept) == len(batch):
-        return kept, 1.0, dropped
-    return kept, float(kept.loss_weights.sum() / batch.loss_weights.sum()), dropped
+    return kept, _sum(kept), dropped
+
+
+def _sum(batch: Batch) -> float:
+    return float(batch.loss_weights.sum()) or 1.0  # of no word at all there is no mean
 
 
 class Mismatch:

@@ -14,9 +14,10 @@ tasks drawn from the buffers, the newest first.
 
 Differences: the solver meets the tasks of this step, as in the paper's algorithm (the code: those of the step before).
 Means and deviations are over samples (the code: over tokens), and there is one update where the code takes three.
-Buffers begin with the seeds alone and forget the oldest task when full (the code: never, so that a full buffer
-learns nothing new). `at_the_ends` is what r of 0 or 1 pays: 0 in the paper, -0.5 in the code. `novelty` is not in
-the paper: it pays for tasks unlike those before, without which a proposer narrows (0 turns it off).
+Buffers begin with the seeds alone, hold no task twice and none of the tests, and when full the fullest forgets its
+oldest task (the code: none does, so that a full buffer learns nothing new). `at_the_ends` is what r of 0 or 1 pays: 0
+in the paper, -0.5 in the code. `novelty` is not in the paper: it pays for tasks unlike those before, without which a
+proposer narrows (0 turns it off).
 
 Controls, since a solver gains from almost any tasks: `--proposer frozen`, `--question-reward random`, `--dealt 1` (the
 solver trains on problems of the domain, all levels alike), `--question-reward pay-unsolved` (1 - r, also where r = 0).
@@ -32,6 +33,10 @@ import tyro
 from redqueen.advantages import GroupRelative, by_kind_and_role
 from redqueen.batch import pack
 from redqueen.config import SHARED, Amount, Count, Learner, Share, Within, bind, learning
+from redqueen.curricula.duplicates import SameKey
+from redqueen.curricula.eviction import oldest_of_most
+from redqueen.curricula.keys import word_for_word
+from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import NewestFirst, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
@@ -83,12 +88,14 @@ def train(config: Config, run: Run) -> Policy:
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     learners = learning([solver, proposer])
-    store = TaskStore(config.capacity, NewestFirst(Uniform(), age=0))
+    newest, screens = NewestFirst(Uniform(), age=0), [SameKey(word_for_word)]
+    store = TaskStore(config.capacity, newest, eviction=oldest_of_most, screens=screens)
     unguarded = config.question_reward == "pay-unsolved"
     pays = FailureShare(pay_unsolved=True) if unguarded else HardButSolved(config.at_the_ends)
     novelty, health = CountNovelty(config.novelty), ProposerHealth()
     estimate, objective = GroupRelative(by_kind_and_role), ClippedRatio()
-    measures = [HeldOut(domain, solver, held_out(domain, config.problems))]
+    tests = held_out(domain, config.problems)
+    measures = [HeldOut(domain, solver, tests)]
 
     for step in run.steps(config.steps, learners, [store, novelty, health], measures):
         if step == 0:
@@ -103,11 +110,11 @@ def train(config: Config, run: Run) -> Policy:
         paid = [run.rng.random() if config.question_reward == "random" else pays(scores) for scores in tries]
         proposals = marked(proposals, beside_refusals(written, novelty(texts) + paid, -1.0))
         novelty.observe(texts)
-        store.add(tasks, origin=proposer.name, step=step)
+        store.add(apart_from(tests, tasks), origin=proposer.name, step=step)
 
         dealt = round(config.dealt * config.attempts)
         drawn = [task for kind in domain.kinds for task in store.draw(config.attempts - dealt, run.rng, [kind])]
-        drawn += evenly(domain, dealt * len(domain.kinds), run.rng)
+        drawn += evenly(domain, dealt * len(domain.kinds), run.rng, tests)
         attempts = graded(domain, play(alone(SOLVE, drawn, solver), run.rng))
         store.observe(attempts)
 

@@ -14,8 +14,8 @@ in a mean over attempts of their means over tokens. What the tool says carries n
 
 Differences: the published code halves the first term, takes no maximum, and counts output blocks in the curriculum
 agent's own words, so that printing them pays; here only the executor's calls count, which were really run. No KL term
-(0.01 there), and temperature 1 (0.7 for the executor there). Every batch is used `updates` times: the upper bounds
-have no effect on words that were only just said.
+(0.01 there), and temperature 1 (0.7 for the executor there). Every batch of the executor's is used `updates`
+times: the upper bounds have no effect on words that were only just said.
 """
 
 from __future__ import annotations
@@ -29,20 +29,23 @@ import tyro
 from redqueen.advantages import GroupRelative
 from redqueen.batch import pack, row_mean
 from redqueen.config import SEPARATE, Amount, Count, Learner, Within, bind, learning
+from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.toolbox import find_tools
 from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.games.tools import Limits, ToolReply
+from redqueen.health import ProposerHealth
 from redqueen.objectives.ambiguity import GroupClippedRatio, grouped
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Objective, Policy
 from redqueen.rewards import marked, payoff, score
+from redqueen.rollout.labels import labels_right
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.polling import MOST_CALLS, by_kind_or_task, kept, poll_metrics, polled, rewards, uninspired
-from redqueen.rollout.questions import PROPOSE, graded, read, tasks_among
+from redqueen.rollout.questions import PROPOSE, by_task, graded, proposed, read, tasks_among
 from redqueen.rollout.rehearsal import Equipped
 from redqueen.run import Run
 from redqueen.types import Metrics
@@ -79,18 +82,22 @@ def train(config: Config, run: Run) -> Policy:
     solve = ToolReply("solver", find_tools(config.tool), Limits(MOST_CALLS, MOST_CALLS + 1))
     majority, estimate = Majority(count_missing=True), GroupRelative(by_kind_or_task)
     clipped: Objective = ClippedRatio()
-    measures = [HeldOut(domain, Equipped(executor, solve), held_out(domain, 64))]
+    health, tests = ProposerHealth(), held_out(domain, 64)
+    measures = [HeldOut(domain, Equipped(executor, solve), tests)]
 
-    for step in run.steps(config.steps, learners, [pool], measures):
+    for step in run.steps(config.steps, learners, [pool, health], measures):
         place = step % (config.curriculum_steps + config.executor_steps)
         if place <= config.curriculum_steps:  # the last time for the executor
             count = config.proposals if place < config.curriculum_steps else config.pool
             proposals = play(alone(PROPOSE, uninspired(domain, count), curriculum), run.rng)
             written = read(domain, proposals)
             tasks = tasks_among(written)
-            polls = polled(play(alone(solve, tasks, executor, config.votes), run.rng), config.votes, majority)
-            labelled = kept(tasks, polls, *BAND)
-            run.note(poll_metrics(tasks, polls, labelled))
+            answers = graded(domain, play(alone(solve, tasks, executor, config.votes), run.rng))
+            polls = polled(answers, config.votes, majority)
+            labelled = apart_from(tests, kept(tasks, polls, *BAND))
+            right = labels_right(domain, tasks, [poll.vote for poll in polls])
+            run.note(poll_metrics(domain, tasks, polls, labelled))
+            run.note(health.check(proposed(written, by_task(answers, config.votes), labels_right=right)))
         if place < config.curriculum_steps:
             speaker, updates, objective = curriculum, 1, clipped
             trajectories = score(marked(proposals, rewards(written, polls, config.per_call, config.repetition)), payoff)
@@ -115,5 +122,5 @@ def train(config: Config, run: Run) -> Policy:
         metrics: Metrics = {}
         for learner in [each for each in learners if each is speaker] * updates:
             metrics = learner.update(batch, objective)
-        run.report(trajectories, advantages, metrics)
+        run.report(trajectories, advantages, metrics, learner=speaker.name)
     return executor

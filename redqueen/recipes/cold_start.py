@@ -2,7 +2,8 @@
 
 There is no paper: it is the supervised fine-tuning that PasoDoble, STP, WebRL and others do first. Reinforcement
 makes likelier what is said now and then; a model made from nothing never says it. The demonstrations are as good,
-or as bad, as the domain makes them: mistakes are shown on purpose, so that something is left to learn.
+or as bad, as the domain makes them: mistakes are shown on purpose, so that something is left to learn. Where a domain
+is small some are of its test problems: what comes after is compared from one start.
 
     L = - mean over demonstrations of  mean over tokens  log pi(token)
 

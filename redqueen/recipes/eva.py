@@ -28,8 +28,8 @@ import tyro
 
 from redqueen.advantages import LeaveOneOut, by_task_and_role
 from redqueen.batch import beside, pack, pack_pairs
-from redqueen.config import ADAPTER, FROZEN, SEPARATE, Count, Learner, Positive, Share, Within, bind, unset
-from redqueen.curricula.parts import training_levels
+from redqueen.config import FROZEN, Count, Learner, Positive, Share, Within, bind, unset
+from redqueen.curricula.parts import apart_from, training_levels
 from redqueen.curricula.sampling import Independent, Uniform, best_minus_worst, by_regret
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
@@ -77,8 +77,8 @@ def train(config: Config, run: Run) -> Policy:
     domain = evolving(find_domain(config.domain))
     model = find_reward_model(config.reward, domain)
     learner = config.learner.build_model(run.derived("learner"))
-    bound = (config.rewriter, config.learner, learner, run.derived("rewriter"))
-    rewriter = domain.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound)
+    bound = (config.rewriter, config.learner, learner, 0)
+    rewriter = domain.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound, learns=False)
     tests = held_out(domain, config.problems)
     seeds = labelled(domain, config.levels or training_levels(domain), config.seeds, tests, run.derived("seeds"))
     sampling = Independent(by_regret() if config.by_info else Uniform())
@@ -90,8 +90,9 @@ def train(config: Config, run: Run) -> Policy:
     for _ in run.steps(config.steps, [learner], [store], [HeldOut(domain, learner, tests)]):
         parents = store.draw(most, run.rng) if len(store) else []
         children = read(domain, play(alone(REWRITE, evolutions(domain, parents, run.rng), rewriter), run.rng))
-        prompts = mixed(tasks_among(children), seeds, config.prompts, most, run.rng)
+        prompts = mixed(apart_from(tests, tasks_among(children)), seeds, config.prompts, most, run.rng)
         attempts = rewarded(model, play(alone(SOLVE, prompts, learner, config.attempts), run.rng))
+        store.prune(lambda history: True)
         store.add(prompts)
         store.observe(attempts)
 
@@ -117,5 +118,3 @@ def refuse_unused(config: Config) -> None:
         raise RedQueenError("--beta has no effect on --inner rloo: leave it out")
     if config.evolved == 0.0 and (config.rewriter != FROZEN or not config.by_info):
         raise RedQueenError("nothing is rewritten with --evolved 0: leave out --rewriter and --no-by-info")
-    if config.rewriter in (ADAPTER, SEPARATE):
-        raise RedQueenError(f"the rewriter does not learn: {config.rewriter} would stay what it was made as")

@@ -13,7 +13,8 @@ Nothing anchors the judge: its agreement with the domain's oracle is measured ev
 learns), and it can be bound elsewhere: `--judge frozen`. `--question-reward random` and `--dealt 1` are controls.
 
 Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, those
-of the prompt among them). Questions start from the domain's seeds, not from a thousand.
+of the prompt among them). Questions start from the domain's seeds, not from a thousand, and the solver is asked what
+was stored before this step. The default domain shows its proposer no stored question, whatever `with_reference` is.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import tyro
 from redqueen.advantages import GroupRelative, by_role
 from redqueen.batch import pack
 from redqueen.config import SHARED, Count, Learner, Share, bind, learning
+from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
@@ -88,7 +90,8 @@ def train(config: Config, run: Run) -> Policy:
     store = TaskStore(config.capacity, Independent(Uniform()))
     agreement, health = Agreement(), ProposerHealth()
     estimate, objective = GroupRelative(by_role), ClippedRatio()
-    measures = [HeldOut(domain, solver, held_out(domain, config.problems))]
+    tests = held_out(domain, config.problems)
+    measures = [HeldOut(domain, solver, tests)]
 
     for step in run.steps(config.steps, learners, [store, agreement, health], measures):
         if step == 0:
@@ -99,7 +102,7 @@ def train(config: Config, run: Run) -> Policy:
         tasks = tasks_among(written)
         tries = play(alone(SOLVE, tasks, solver, config.tries), run.rng)
         dealt = round(config.dealt * config.attempts)
-        drawn = store.draw(config.attempts - dealt, run.rng) + evenly(domain, dealt, run.rng)
+        drawn = store.draw(config.attempts - dealt, run.rng) + evenly(domain, dealt, run.rng, tests)
         attempts = play(alone(SOLVE, drawn, solver), run.rng)
         asked = [about_question(task) for task in tasks] + judged_answers([*tries, *attempts])
         judgements = play(alone(JUDGE, asked, judge, config.repeats), run.rng)
@@ -109,14 +112,15 @@ def train(config: Config, run: Run) -> Policy:
         answers = [1.0 if config.question_reward == "no-difficulty" else mean_known(each) for each in of_tries]
         paid = [mae_proposer(*each, 1.0, config.quality) for each in zip(of_questions, answers, strict=True)]
         clear = [task for task, each in zip(tasks, paid, strict=True) if each.stored]
-        store.add(clear, origin=proposer.name, gates=("quality",), step=step)
+        store.add(apart_from(tests, clear), origin=proposer.name, gates=("quality",), step=step)
         right = graded(domain, attempts)  # for audits alone: no reward below looks at it
         store.observe(right)
         agreement.observe(of_attempts.tolist(), [bool(episode.outcome.facts["right"]) for episode in right])
         earned = [run.rng.random() if config.question_reward == "random" else each.reward for each in paid]
         proposals = marked(proposals, beside_refusals(written, earned, 0.0))
         solved = [mae_solver(each, form) for each, form in zip(of_attempts, in_form(attempts), strict=True)]
-        chosen = run.rng.sample(judgements, min(len(judgements), config.attempts))
+        of_answers = judgements[len(tasks) * config.repeats :]
+        chosen = run.rng.sample(of_answers, min(len(of_answers), config.attempts))
         trajectories = score([*proposals, *marked(attempts, solved), *marked(chosen, readable(chosen))], payoff)
         for policy in learners:
             own = spoken_by(policy, trajectories)

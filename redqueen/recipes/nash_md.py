@@ -24,6 +24,7 @@ import tyro
 
 from redqueen.batch import beside, pack
 from redqueen.config import Count, Learner, Positive, Share, bind
+from redqueen.curricula.parts import apart_from
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.preferences import AgainstStart, watched
@@ -35,7 +36,6 @@ from redqueen.players.writing import language_model
 from redqueen.protocols import Policy
 from redqueen.rewards import payoff, score
 from redqueen.rollout.comparisons import against_rivals
-from redqueen.rollout.gold import apart_from
 from redqueen.rollout.judging import find_oracle
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone

@@ -17,7 +17,8 @@ leaves at p = 1 or after 3 rounds without improvement.
 Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). `gate` off pays 1.1 - p +
 0.2 d at any p, whatever d: the control in which the proposer learns to be wrong. The oracle of the domain is asked for
 figures only, `valid_share` (of all proposals, problem and answer right) and `label_accuracy` (of those trained on).
-Attempts cut off at the longest reply count in no p. The code divides by the deviation unless told not to.
+Attempts cut off at the longest reply count in no p. Temperature is 1 (0.6 there). The code divides by the deviation
+unless told not to.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ import numpy as np
 import tyro
 
 from redqueen.advantages import GroupRelative, by_task_and_role
-from redqueen.batch import ConstantMean, pack, take
+from redqueen.batch import ConstantMean, pack
 from redqueen.config import LONGEST_REPLY, SEPARATE, Count, Learner, Within, bind, learning
 from redqueen.curricula.improvement import exhausted
+from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.facts import informed
 from redqueen.evaluation.benchmarks import HeldOut, held_out
-from redqueen.filters import rows_with_advantage
 from redqueen.health import ProposerHealth
 from redqueen.learnability import HardAboveFloor
 from redqueen.novelty import WindowNovelty
@@ -79,7 +80,8 @@ def train(config: Config, run: Run) -> Policy:
     novelty, health = WindowNovelty(config.window), ProposerHealth()
     estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), ClippedRatio()
     weigh = ConstantMean(config.learner.max_completion_length or LONGEST_REPLY)
-    measures = [HeldOut(domain, solver, held_out(domain, config.problems))]
+    tests = held_out(domain, config.problems)
+    measures = [HeldOut(domain, solver, tests)]
 
     for step in run.steps(config.steps, learners, [buffer, novelty, health], measures):
         proposing = not config.phase or step % (2 * config.phase) < config.phase
@@ -98,9 +100,10 @@ def train(config: Config, run: Run) -> Policy:
             texts = [task.prompt for task in tasks]
             paid = limits_reward(rates, novelty(texts), config.gate)
             proposals = marked(proposals, beside_refusals(written, paid, 0.0))
-            kept = between(tasks, rates, FLOOR if config.gate else 0.0)
+            kept = apart_from(tests, between(tasks, rates, FLOOR if config.gate else 0.0))
             run.note({"diversity": float(np.mean(novelty(texts)))} if texts else {})
-            run.note(oracle_figures(domain, written, kept) | health.check(proposed(written, scores)))
+            true = [domain.true_answer(task) == task.answer for task in tasks]
+            run.note(oracle_figures(domain, written, kept) | health.check(proposed(written, scores, labels_right=true)))
             novelty.observe(texts)
             attempts = [] if config.phase else attempts_at(kept, attempts)
             buffer.add(kept if config.phase else [], origin=proposer.name)
@@ -112,8 +115,7 @@ def train(config: Config, run: Run) -> Policy:
         for policy in learners:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
-            batch = pack(own, advantages, weigh)
-            metrics = policy.update(take(batch, rows_with_advantage(batch)), objective)
+            metrics = policy.update(pack(own, advantages, weigh), objective)
             run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
         run.note(buffer.metrics() if config.phase else {})
     return solver

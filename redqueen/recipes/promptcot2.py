@@ -17,6 +17,7 @@ Differences: E and M take turns of `phase` minibatches, not of passes over the c
 from the q that E trained. Pairs are of the solver as it is. Held-out problems are not learned from (the published set
 had near copies of its benchmark). The models begin as one that was shown annotated triples (cold_start). One
 candidate is the method without its E-step; `--from-seeds` learns from the domain's seeds and not from what p writes.
+Where p or q is the solver (`shared`), the policy before self-play is the one before EM.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import tyro
 
 from redqueen.batch import beside, pack, pack_pairs, row_mean
 from redqueen.config import SEPARATE, SHARED, Count, Learner, Positive, Within, bind, learning
-from redqueen.curricula.parts import training_levels
+from redqueen.curricula.parts import apart_from, training_levels
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.templates import explained
 from redqueen.evaluation.benchmarks import HeldOut, held_out
@@ -66,7 +67,7 @@ class Config:
     explainer: str = SEPARATE
     """q: separate, shared or adapter"""
     labeller: str = SHARED
-    """shared, frozen, separate, adapter, a model folder, or http://HOST/v1#MODEL; it is not trained"""
+    """shared, frozen, a model folder, or http://HOST/v1#MODEL; it is not trained"""
     domain: str = "templates"
     steps: Count = 300
     rounds: Count = 3  # of expectation maximisation, the first steps; all others are self-play
@@ -94,9 +95,8 @@ def train(config: Config, run: Run) -> Policy:
     base = solver.freeze()
     prompter = learner_for("prompter", config.prompter, config, solver, run)
     explainer = learner_for("explainer", config.explainer, config, solver, run)
-    labeller = bind("labeller", config.labeller, config.learner, solver, run.derived("labeller"))
+    labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
     tests = held_out(domain, config.problems)
-    tested = {task.prompt for group in tests.values() for task in group}
     corpus = labelled(domain, training_levels(domain), config.corpus, tests, run.derived("corpus"))
     bound = Bound(domain, explainer, prompter, [task for group in tests.values() for task in group[:8]])
     measures: list[Measure] = [HeldOut(domain, solver, tests, 4), bound, Generated(domain, prompter, base, corpus)]
@@ -115,7 +115,7 @@ def train(config: Config, run: Run) -> Policy:
         else:
             drawn = rng.choices(domain.seeds() if config.from_seeds else corpus, k=config.tasks)
             posed = drawn if config.from_seeds else tasks_among(problems_from(domain, drawn, prompter, rng))
-            posed = [task for task in posed if task.prompt not in tested]
+            posed = apart_from(tests, posed)
             labels = elected(posed, labeller, config.attempts, rng, above=0.0)
             attempts = graded(domain, play(alone(SOLVE, labels, solver, config.attempts), rng))
             chosen, rejected = verified_pairs(score(attempts, payoff), config.attempts, below=0.5)
@@ -125,5 +125,5 @@ def train(config: Config, run: Run) -> Policy:
             batch = beside(batch, base.likelihoods(batch))
             run.note({"posed": len(posed), "pairs": len(chosen)} | label_accuracy(domain, posed, labels))
         metrics = learner.update(batch, objective)
-        run.report(trajectories, credit, metrics)
+        run.report(trajectories, credit, metrics, learner=learner.name)
     return solver

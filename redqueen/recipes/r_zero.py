@@ -11,8 +11,9 @@ majority's answer as their label, and the solver learns from them:
 
     solver       R = 0.9 * (the answer is the label) + 0.1 * (the answer is in form)
 
-Both by GRPO: A = (R - mean) / deviation of the group of answers to one prompt. The domain's oracle is asked for one
-figure, `label_accuracy`, on which everything hangs: below about 0.6 the solver gets worse.
+Both by GRPO: A = (R - mean) / deviation of the group of answers to one prompt. The domain's oracle is asked for figures
+alone: how often a question is solved, and `label_accuracy`, on which everything hangs: below about 0.6 the solver gets
+worse, and an alarm says so.
 
 `--as-coded` gives the code's min(p, 1 - p) less the cluster's share, unclipped, and -1 less it where there is no
 question. As in the code all m answers count in p when rewarding, those given when filtering. No KL penalty here.
@@ -30,6 +31,7 @@ import tyro
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
 from redqueen.config import SEPARATE, Count, Learner, Share, Within, bind, learning
+from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
@@ -40,13 +42,15 @@ from redqueen.novelty import Repetition
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Policy
 from redqueen.rewards import marked, payoff, score
-from redqueen.rollout.labels import agreed, label_accuracy, labelled, majorities
+from redqueen.rollout.labels import agreed, label_accuracy, labelled, labels_right, majorities
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import (
     PROPOSE,
     SOLVE,
     beside_refusals,
+    by_task,
+    graded,
     in_form,
     proposed,
     read,
@@ -86,7 +90,8 @@ def train(config: Config, run: Run) -> Policy:
     invitations = [domain.invite(kind, (), 0) for kind in domain.kinds]
     store, health = TaskStore(sampling=Distinct(Uniform())), ProposerHealth()
     estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
-    measures = [HeldOut(domain, solver, held_out(domain, config.problems))]
+    tests = held_out(domain, config.problems)
+    measures = [HeldOut(domain, solver, tests)]
 
     for step in run.steps(config.steps, learners, [store, health], measures):
         turn = step % (challenging + config.solver_steps)
@@ -95,16 +100,18 @@ def train(config: Config, run: Run) -> Policy:
             proposals = play(alone(PROPOSE, invitations, challenger, config.proposals), run.rng)
             written = read(domain, proposals)
             tasks = tasks_among(written)
-            votes = majorities(play(alone(SOLVE, tasks, solver, config.votes), run.rng), config.votes)
+            answers = play(alone(SOLVE, tasks, solver, config.votes), run.rng)
+            votes = majorities(answers, config.votes)
             episodes = marked(proposals, challenge(written, votes, config.as_coded))
-            run.note(health.check(proposed(written, np.array([[vote.share] for vote in votes]).reshape(-1, 1))))
+            rates = by_task(graded(domain, answers), config.votes)
+            run.note(health.check(proposed(written, rates, labels_right=labels_right(domain, tasks, votes))))
         else:
             learner = solver
             if turn == challenging:
                 proposals = play(alone(PROPOSE, invitations, challenger, config.questions), run.rng)
                 tasks = tasks_among(read(domain, proposals))
                 votes = majorities(play(alone(SOLVE, tasks, solver, config.votes), run.rng), config.votes, False)
-                kept = labelled(tasks, votes, config.band)
+                kept = apart_from(tests, labelled(tasks, votes, config.band))
                 store.prune(lambda history: True)
                 store.add(kept, origin=challenger.name, step=step)
                 run.note(label_accuracy(domain, tasks, kept))

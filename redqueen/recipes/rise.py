@@ -66,10 +66,11 @@ def train(config: Config, run: Run) -> Policy:
     critic = ValueHead(head, config.critic_learning_rate)
     credit = GeneralizedAdvantage(critic)
     objective = Sum(ClippedRatio(), KLPenalty(config.kl_coefficient, k3))
-    measures = [SelfVerification(domain, learner, held_out(domain, config.problems))]
+    tests = held_out(domain, config.problems)
+    measures = [SelfVerification(domain, learner, tests)]
 
     for _ in run.steps(config.steps, [learner], [critic], measures):
-        tasks = evenly(domain, config.tasks, run.rng)
+        tasks = evenly(domain, config.tasks, run.rng, tests)
         solutions = graded(domain, play(alone(SOLVE, tasks, learner, config.attempts), run.rng))
         questions = asked_about(solutions, config.verifications, run.rng)
         verdicts = judged(play(alone(VERIFY, questions, learner), run.rng))

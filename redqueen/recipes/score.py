@@ -68,11 +68,12 @@ def train(config: Config, run: Run) -> Policy:
     near = KLPenalty(config.kl_coefficient, k2)
     first_stage = Correction(first=0.0), Sum(Reinforce(), near, OnOpening(KLPenalty(config.first_answer_kl, k2)))
     second_stage = Correction(config.bonus), Sum(Reinforce(), near)
-    measures = [SelfCorrection(domain, learner, held_out(domain, config.problems))]
+    tests = held_out(domain, config.problems)
+    measures = [SelfCorrection(domain, learner, tests)]
 
     for step in run.steps(config.steps, [learner], measures=measures):
         reward, objective = first_stage if step < config.first_stage else second_stage
-        tasks = evenly(domain, config.tasks, run.rng)
+        tasks = evenly(domain, config.tasks, run.rng, tests)
         episodes = twice_graded(domain, play(alone(game, tasks, learner, config.attempts), run.rng))
         trajectories = score(episodes, reward)
         advantages = estimate(trajectories)

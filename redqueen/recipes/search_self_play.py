@@ -13,7 +13,8 @@ loss. There is no zero at a mean success of 0: only the reader keeps impossible 
 
 Differences: the proposer is compared with the batch's other proposals (the code's group of one has no baseline), no
 hop count or examples are shown, there is no KL term (0.01 in the paper), and nothing stands in for a question where the
-pool is empty (the code trains on dummies). `invalid` below 0 is the paper's warning: valid questions died out at -0.1.
+pool is empty (the code trains on dummies). Rules of form are for short questions (`knowledge.RULES`; there at least ten
+words and two searches). `invalid` below 0 is the paper's warning: valid questions died out at -0.1.
 `fixed` goes on with the questions of the first step, `no-gate` lets the rules alone decide: controls.
 """
 
@@ -22,12 +23,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-import numpy as np
 import tyro
 
 from redqueen.advantages import GroupRelative
 from redqueen.batch import pack
 from redqueen.config import SHARED, Count, Learner, Within, bind, learning
+from redqueen.curricula.parts import apart_from
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.knowledge import Knowledge
 from redqueen.evaluation.benchmarks import HeldOut, held_out
@@ -39,6 +40,7 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.players.writing import Writer
 from redqueen.protocols import Policy
 from redqueen.rewards import marked, payoff, score, spoken_by
+from redqueen.rollout.dual_play import attempts_at
 from redqueen.rollout.evidence import Grounds
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
@@ -57,7 +59,7 @@ class Config:
     proposer: str = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
     reader: str = ""
-    """whose answer from the evidence counts: the toy world's own, or named as the proposer is (frozen is usual)"""
+    """whose answer from the evidence counts: the toy world's own, or frozen, shared, a model folder, an endpoint"""
     corpus: str = ""
     """documents of your own, {"id": ..., "text": ...} in each line; without them a world of 500 facts"""
     answers: str = ""
@@ -79,7 +81,7 @@ def train(config: Config, run: Run) -> Policy:
     domain = Knowledge(corpus=config.corpus, answers=config.answers, questions=config.questions)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
-    reader = bind("reader", config.reader, config.learner, solver, run.derived("reader")) if config.reader else None
+    reader = bind("reader", config.reader, config.learner, solver, 0, learns=False) if config.reader else None
     grounds = Grounds(domain, reader, noise=config.noise, gate=config.gate)
     limits = Limits(config.searches, config.searches + 1)
     propose, solve = (ToolReply(role, (domain.search,), limits) for role in ("proposer", "solver"))
@@ -99,22 +101,23 @@ def train(config: Config, run: Run) -> Policy:
         wanted = run.rng.choices(range(len(domain.wanted)), k=count)
         proposals = play(alone(propose, [domain.invite("question", (), n) for n in wanted], proposer), run.rng)
         written = grounds.checked(proposals, run.rng)
+        figures = grounds.audited(proposals, written)
         tasks = tasks_among(written)
         reused = pool.draw(config.proposals - len(tasks), run.rng) if len(pool) else []
         attempts = graded(domain, play(alone(solve, tasks + reused, solver, config.attempts), run.rng))
-        pool.add(tasks, origin=proposer.name)
+        pool.add(apart_from(tests, tasks), origin=proposer.name)
 
         tries = by_task(attempts, config.attempts)[: len(tasks)]
-        paid = [float(np.nan_to_num(pays(scores))) for scores in tries]
-        proposals = marked(proposals, beside_refusals(written, paid, config.invalid))
-        for trajectories in (score(proposals, payoff), score(attempts, payoff)):
+        proposals = marked(proposals, beside_refusals(written, [pays(scores) for scores in tries], config.invalid))
+        attempts = attempts_at(apart_from(tests, tasks) + reused, attempts)
+        for role, trajectories in (("proposer", score(proposals, payoff)), ("solver", score(attempts, payoff))):
             for learner in learners:
                 own = spoken_by(learner, trajectories)
                 if own:
                     advantages = estimate(own)
                     metrics = learner.update(refreshed(learner, pack(own, advantages)), objective)
-                    run.report(own, advantages, metrics, learner=learner.name if len(learners) > 1 else "")
-        run.note(pool.metrics() | grounds.audited(proposals, written) | health.check(proposed(written, tries)))
+                    run.report(own, advantages, metrics, learner=role)
+        run.note(pool.metrics() | figures | health.check(proposed(written, tries)))
     return solver
 
 

@@ -55,10 +55,11 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
-    curriculum = SelfEvolving(levels_of(domain), level_of, config.step_size, config.temperature, config.start)
+    tests = held_out(domain, config.problems)
+    curriculum = SelfEvolving(levels_of(domain, tests), level_of, config.step_size, config.temperature, config.start)
     estimate = LeaveOneOut(by_task_and_role) if config.leave_one_out else GroupRelative(by_task_and_role)
     objective = ClippedRatio()
-    measures = [HeldOut(domain, learner, held_out(domain, config.problems))]
+    measures = [HeldOut(domain, learner, tests)]
 
     for _ in run.steps(config.steps, [learner], [curriculum], measures):
         tasks = curriculum.draw(config.tasks, run.rng)

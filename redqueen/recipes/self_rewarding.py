@@ -27,6 +27,7 @@ import tyro
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import beside, pack_pairs
 from redqueen.config import SHARED, Count, Learner, Positive, Share, Within, bind, learning
+from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
@@ -38,7 +39,6 @@ from redqueen.opponents.pools import Snapshots
 from redqueen.protocols import Policy
 from redqueen.references import Reference, check_start
 from redqueen.rewards import marked, payoff, score
-from redqueen.rollout.gold import apart_from
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.pairs import best_and_worst

@@ -17,9 +17,10 @@ Groups of answers and verdicts that are all alike are left out; questions are ma
 
 Differences: a text is one of the domain's numbered clusters at a stage, which stands for 5 documents and distractors.
 Equal answers to one question are judged once. All that was made counts, where the paper takes a fixed number. No part
-of the badly formed questions is left out (an option of the code, off in its script). `grounding` off skips the
-attempt without text; `--stages 0 0` holds texts at one length. The domain's oracle is asked for one figure alone,
-how the majority of the verdicts agrees with it (`judge_accuracy`).
+of the badly formed questions is left out (an option of the code, off in its script). The rule allows 20 words beside
+the answer. Temperature is 1 (0.7 there). `grounding` off skips the attempt without text; `--stages 0 0` holds texts at
+one length. The domain's oracle is asked for one figure alone, how the majority of the verdicts agrees with it
+(`judge_accuracy`).
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def train(config: Config, run: Run) -> Policy:
     verifier = bind("verifier", config.verifier, config.learner, responder, run.derived("verifier"))
     learners = learning([responder, questioner, verifier])
     first, last = config.stages
-    memory, agreement, health = ClusterMemory(config.clusters, 3, first, last), Agreement(), ProposerHealth()
+    memory, health = ClusterMemory(config.clusters, 3, first, last), ProposerHealth()
+    agreement = Agreement(threshold=0.51)  # a tie is no majority
     estimate, objective = GroupRelative(by_kind_or_task), ClippedRatio()
     measures = [HeldOut(domain, responder, held_out(domain, config.problems))]
 

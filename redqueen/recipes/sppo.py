@@ -27,6 +27,7 @@ import tyro
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import beside, pack_samples
 from redqueen.config import Count, Learner, Positive, Within, bind
+from redqueen.curricula.parts import apart_from
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.preferences import AgainstStart, watched
@@ -38,7 +39,6 @@ from redqueen.protocols import Policy
 from redqueen.references import Reference, check_start
 from redqueen.rewards import payoff, score
 from redqueen.rollout.comparisons import contested
-from redqueen.rollout.gold import apart_from
 from redqueen.rollout.judging import find_oracle
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone

@@ -94,7 +94,7 @@ def train(config: Config, run: Run) -> Policy:
         written = posed(read(domain, synthesis), tests, config.refuse_leaks)
         tries = graded(domain, play(alone(SOLVE, tasks_among(written), solver, config.attempts), run.rng))
         scores = by_task(tries, config.attempts)
-        rewards = [float(np.nan_to_num(pays(each))) for each in scores]
+        rewards = [pays(each) for each in scores]
         synthesis = marked(synthesis, beside_refusals(written, rewards, 0.0))
 
         solved = drop_even_groups(score(attempts + tries, payoff), by_task_and_role)

@@ -30,7 +30,7 @@ from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
 from redqueen.config import FROZEN, SHARED, Count, Learner, Share, Within, bind
 from redqueen.curricula.epochs import Epochs
-from redqueen.curricula.parts import training_levels
+from redqueen.curricula.parts import apart_from, training_levels
 from redqueen.curricula.store import TaskStore
 from redqueen.curricula.weaknesses import LearningCurves, is_weak, weak_counts
 from redqueen.domains.catalogue import find_domain
@@ -51,7 +51,7 @@ from redqueen.run import Run
 class Config:
     learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
     proposer: str = FROZEN
-    """frozen, shared, separate, adapter, a model folder, or http://HOST/v1#MODEL; it is not trained"""
+    """frozen, shared, a model folder, or http://HOST/v1#MODEL; it is not trained"""
     labeller: str = SHARED
     """the same choices"""
     domain: str = "concepts"
@@ -71,8 +71,8 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
     solver = config.learner.build_model(run.derived("learner"))
-    proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
-    labeller = bind("labeller", config.labeller, config.learner, solver, run.derived("labeller"))
+    proposer = bind("proposer", config.proposer, config.learner, solver, 0, learns=False)
+    labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
     tests = held_out(domain, config.problems)
     data = Epochs(
         labelled(domain, training_levels(domain), config.data, tests, run.derived("data")), run.derived("epochs")
@@ -95,6 +95,7 @@ def train(config: Config, run: Run) -> Policy:
             posed = tasks_among(read(domain, written))
             labels = elected(posed, labeller, config.attempts, run.rng)
             kept = within(labels, tried(domain, labels, solver, config.attempts, run.rng), 0.25, 0.75)
+            kept = apart_from({**tests, "data": data.tasks}, kept)
             store.add(kept, origin=proposer.name)
             run.note({f"weak/{category}": float(count) for category, count in counts.items()})
             run.note(
@@ -105,9 +106,11 @@ def train(config: Config, run: Run) -> Policy:
         tasks = (store.draw(new, run.rng) if new else []) + data.draw(count - new, run.rng)
         attempts = graded(domain, play(alone(SOLVE, tasks, solver, config.attempts), run.rng))
         if made < 0:
-            curves.observe(attempts)
+            last = len(attempts) - data.begun * config.attempts  # those after it are of the next epoch
+            curves.observe(attempts[:last] if data.ended > curves.epoch else attempts)
             if data.ended > curves.epoch:
                 curves.end_epoch()
+                curves.observe(attempts[last:])
         trajectories = score(attempts, payoff)
         advantages = estimate(trajectories)
         metrics = solver.update(pack(trajectories, advantages), objective)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Literal
 
+from redqueen.curricula.parts import apart_from
 from redqueen.domains.catalogue import demonstrator
 from redqueen.players.reciter import Reader, Reciter
 from redqueen.protocols import Domain, State
@@ -44,12 +45,6 @@ def _demonstrated(domain: Domain, count: int, rng: Random) -> list[Task]:
         if len(found) >= count:
             break
     return found[:count]
-
-
-def apart_from(apart: Mapping[str, Sequence[Task]], tasks: Sequence[Task]) -> list[Task]:
-    """The tasks without those that are held out."""
-    held = {task.id for group in apart.values() for task in group}
-    return [task for task in tasks if task.id not in held]
 
 
 def recited(tasks: Sequence[Task], reader: Reader) -> list[Match]:

@@ -9,15 +9,15 @@ import numpy as np
 
 from redqueen.protocols import Domain, Verifier
 from redqueen.rewards import marked
-from redqueen.rollout.questions import said
+from redqueen.rollout.questions import answered, said
 from redqueen.types import Episode, Metrics, Task
 from redqueen.verifiers.numeric import Exact
 from redqueen.verifiers.votes import Majority, Vote
 
 
 def majorities(attempts: Sequence[Episode], times: int, count_missing: bool = True) -> list[Vote]:
-    """The vote on the answers to each task, of attempts that lie task by task."""
-    answers = said(attempts)
+    """The vote on the answers to each task, of attempts that lie task by task. One that was cut off gave no answer."""
+    answers = answered(attempts)
     count = Majority(count_missing).label
     return [count(answers[start : start + times]) for start in range(0, len(answers), times)]
 
@@ -35,6 +35,12 @@ def labelled(tasks: Sequence[Task], votes: Sequence[Vote], band: tuple[float, fl
 def agreed(attempts: Sequence[Episode], same: Verifier = Exact()) -> list[bool]:
     """Which attempts give the answer of their task, which here is a label and may be wrong."""
     return [same(episode.task, reply) for episode, reply in zip(attempts, said(attempts), strict=True)]
+
+
+def labels_right(domain: Domain, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[bool | None]:
+    """Whether the domain's oracle finds what most said right; None where nobody said anything."""
+    found = domain.right(tasks, [vote.answer for vote in votes])
+    return [right if vote.answer else None for right, vote in zip(found, votes, strict=True)]
 
 
 def label_accuracy(domain: Domain, tasks: Sequence[Task], kept: Sequence[Task]) -> Metrics:

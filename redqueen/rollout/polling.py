@@ -11,7 +11,7 @@ from redqueen.advantages import by_kind_and_role, by_task_and_role
 from redqueen.learnability import Tent
 from redqueen.novelty import Repetition, Text
 from redqueen.protocols import Domain
-from redqueen.rollout.questions import said
+from redqueen.rollout.questions import answered
 from redqueen.types import Episode, Metrics, Refusal, Task, Trajectory
 from redqueen.verifiers.votes import Majority, Vote
 
@@ -32,15 +32,11 @@ def polled(attempts: Sequence[Episode], times: int, majority: Majority) -> list[
     groups = [attempts[start : start + times] for start in range(0, len(attempts), times)]
     return [
         Poll(
-            majority.label([_answer(each) for each in group]),
+            majority.label(answered(group)),
             fmean(len(each.outcome.facts.get("calls", ())) for each in group),
         )
         for group in groups
     ]
-
-
-def _answer(attempt: Episode) -> str:
-    return "" if attempt.turns[-1].reply.truncated else said([attempt])[0]
 
 
 def kept(tasks: Sequence[Task], polls: Sequence[Poll], lowest: float, highest: float) -> list[Task]:
@@ -53,8 +49,8 @@ def kept(tasks: Sequence[Task], polls: Sequence[Poll], lowest: float, highest: f
     ]
 
 
-def poll_metrics(tasks: Sequence[Task], polls: Sequence[Poll], labelled: Sequence[Task]) -> Metrics:
-    """What the polls of a step say, and how often the labels that were kept are what the domain knows."""
+def poll_metrics(domain: Domain, tasks: Sequence[Task], polls: Sequence[Poll], labelled: Sequence[Task]) -> Metrics:
+    """What the polls of a step say, and how often the domain finds the labels that were kept right."""
     if not polls:
         return {"polls": 0.0}
     found = {
@@ -65,7 +61,8 @@ def poll_metrics(tasks: Sequence[Task], polls: Sequence[Poll], labelled: Sequenc
     }
     known = [task for task in labelled if task.facts["known"]]
     if known:
-        found["polls/label_accuracy"] = fmean(task.answer == task.facts["known"] for task in known)
+        truths = [replace(task, answer=str(task.facts["known"])) for task in known]
+        found["polls/label_accuracy"] = fmean(domain.right(truths, [task.answer for task in known]))
     return found
 
 

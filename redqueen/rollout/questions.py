@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from random import Random
+from types import MappingProxyType
 
 import numpy as np
 
-from redqueen.curricula.parts import training_levels
+from redqueen.curricula.parts import Apart, problems_apart, training_levels
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.judging import about_answer
 from redqueen.games.single_reply import SingleReply
@@ -41,13 +42,16 @@ def invited(
     ]
 
 
-def evenly(domain: Domain, count: int, rng: Random) -> list[Task]:
-    """So many of the domain's own problems, of each level as many; what is left over goes to levels drawn by chance."""
+def evenly(domain: Domain, count: int, rng: Random, apart: Apart = MappingProxyType({})) -> list[Task]:
+    """So many of the domain's own problems but for those held out, of each level as many; what is left over goes to
+    levels drawn by chance."""
     levels = training_levels(domain)
     whole, rest = divmod(count, len(levels))
     extra = rng.sample(range(len(levels)), rest)
     return [
-        task for number, level in enumerate(levels) for task in domain.problems(level, whole + (number in extra), rng)
+        task
+        for number, level in enumerate(levels)
+        for task in problems_apart(apart, domain, level, whole + (number in extra), rng)
     ]
 
 
@@ -72,6 +76,11 @@ def graded(domain: Domain, attempts: Sequence[Episode]) -> list[Episode]:
     return marked(attempts, [float(each) for each in right], [{"right": each} for each in right])
 
 
+def answered(attempts: Sequence[Episode]) -> list[str]:
+    """What each attempt answers, "" where it was cut off: half an answer is none."""
+    return ["" if each.turns[-1].reply.truncated else text for each, text in zip(attempts, said(attempts), strict=True)]
+
+
 def in_form(episodes: Sequence[Episode]) -> list[float]:
     """1 for each reply in the stated format that was not cut off, 0 for the others."""
     replies = [episode.turns[-1].reply for episode in episodes]
@@ -84,22 +93,31 @@ def beside_refusals(written: Sequence[Task | Refusal], of_tasks: Iterable[float]
     return [next(numbers) if isinstance(each, Task) else refused for each in written]
 
 
-def proposed(written: Sequence[Task | Refusal], scores: np.ndarray, judged: np.ndarray | None = None) -> list[Proposed]:
+def proposed(
+    written: Sequence[Task | Refusal],
+    scores: np.ndarray,
+    judged: np.ndarray | None = None,
+    labels_right: Sequence[bool | None] | None = None,
+) -> list[Proposed]:
     """The proposals as `ProposerHealth` looks at them, with the mean of each task's scores, [tasks, times], and of
-    those that a judge gave the same attempts, where there is one."""
-    rates, opinions = iter(scores), iter(np.full_like(scores, np.nan) if judged is None else judged)
-    return [
+    those that a judge gave the same attempts, where there is one. `labels_right` says for each task whether an oracle
+    agrees with what counts as its answer."""
+    tasks = tasks_among(written)
+    opinions = np.full_like(scores, np.nan) if judged is None else judged
+    rights = [None] * len(tasks) if labels_right is None else labels_right
+    found = iter(
         Proposed(
-            each.prompt,
-            solve_rate=(rate := mean_known(next(rates))),
-            answer=each.answer,
-            judged=(opinion := mean_known(next(opinions))),
-            actual=np.nan if np.isnan(opinion) else rate,
+            task.prompt,
+            solve_rate=mean_known(own),
+            answer=task.answer,
+            hint=str(task.facts.get("hint", "")),
+            answer_right=right,
+            judged=mean_known(opinion[~np.isnan(own)]),
+            actual=mean_known(own[~np.isnan(opinion)]),
         )
-        if isinstance(each, Task)
-        else Proposed("", refused=each.reason)
-        for each in written
-    ]
+        for task, own, opinion, right in zip(tasks, scores, opinions, rights, strict=True)
+    )
+    return [next(found) if isinstance(each, Task) else Proposed("", refused=each.reason) for each in written]
 
 
 def mean_known(scores: np.ndarray) -> float:

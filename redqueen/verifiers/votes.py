@@ -9,6 +9,7 @@ and filters on those that gave an answer, which are two numbers.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ from redqueen.verifiers.numeric import normalised
 class Vote:
     """What the attempts at one task agree on."""
 
-    answer: str  # as the first of the majority wrote it, "" where no attempt gave an answer
+    answer: str  # as most of the majority wrote it, of equals the first; "" where no attempt gave an answer
     share: float  # of the votes, from 0 to 1
     counted: int  # attempts that gave an answer
     total: int  # attempts
@@ -57,8 +58,8 @@ class Majority:
         most = max(votes, default=0.0)
         if most == 0.0:
             return Vote("", 0.0, len(given), len(answers))
-        winner = groups[votes.index(most)]
-        return Vote(answers[winner[0]].strip(), most / size, len(given), len(answers))
+        spellings = Counter(answers[i].strip() for i in groups[votes.index(most)])  # of equals the first seen wins
+        return Vote(spellings.most_common(1)[0][0], most / size, len(given), len(answers))
 
     def _groups(self, answers: Sequence[str]) -> list[list[int]]:
         """The numbers of the attempts that gave each answer, in the order of first appearance."""

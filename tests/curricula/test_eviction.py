@@ -2,7 +2,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from redqueen.curricula.eviction import LowestPriority, MostSolved, Stagnant, newest, oldest, solved_at_least
+from redqueen.curricula.eviction import (
+    LowestPriority,
+    MostSolved,
+    Stagnant,
+    newest,
+    oldest,
+    oldest_of_most,
+    solved_at_least,
+)
 from redqueen.curricula.history import TaskHistory
 from redqueen.types import Task
 
@@ -37,3 +45,10 @@ def test_the_stagnant_leave_and_then_the_oldest():
 def test_a_task_is_solved_at_the_rate_itself_and_an_untried_one_is_not():
     assert [solved_at_least(0.9)(history) for history in HELD] == [False, True, True, True, False]
     assert not solved_at_least(0.0)(TaskHistory(Task("new")))
+
+
+def test_no_kind_is_pushed_out_by_the_others():
+    held = [TaskHistory(Task(str(place), kind)) for place, kind in enumerate("abbabbbc")]
+    assert oldest_of_most(held, 1, 0) == [1]
+    assert oldest_of_most(held, 5, 0) == [1, 2, 4, 0, 5]  # of equals the kind that was there first
+    assert {held[place].task.kind for place in range(8) if place not in oldest_of_most(held, 5, 0)} == set("abc")

@@ -1,7 +1,9 @@
 import pytest
 import torch
 
-from redqueen.players.updating import Mismatch
+from redqueen.objectives.additive import measured
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.players.updating import Mismatch, with_signal
 from redqueen.types import Batch, Likelihoods
 
 
@@ -24,3 +26,20 @@ def test_words_are_measured_where_the_present_weights_said_them_also_inside_a_ro
         "sampler_mismatch_mean": pytest.approx(0.25),
         "sampler_mismatch_max": pytest.approx(0.5),
     }
+
+
+@pytest.mark.parametrize("advantages", [[1.0, 1.0], [1.0, 0.0]])
+def test_means_are_over_words_whatever_the_weights_sum_to(advantages):
+    """Dr. GRPO's weights sum to the mean length over the longest: 2 / 16."""
+    batch = Batch(
+        tokens=torch.zeros(2, 3, dtype=torch.int64),
+        loss_weights=torch.tensor([[0.0, 1 / 32, 1 / 32], [0.0, 1 / 32, 1 / 32]]),
+        sampled_logprobs=torch.zeros(2, 3),
+        advantages=torch.tensor(advantages)[:, None].expand(2, 3).contiguous(),
+        versions=torch.zeros(2, 3, dtype=torch.int64),
+        lengths=torch.tensor([3, 3]),
+        constraints=((), ()),
+    )
+    kept, weight, _ = with_signal(batch, Reinforce())
+    assert len(kept) == sum(map(bool, advantages))
+    assert measured(kept, torch.full((len(kept), 3), 2.5)) / weight == pytest.approx(2.5)

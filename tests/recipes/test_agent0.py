@@ -81,8 +81,8 @@ def test_the_agents_take_turns(tmp_path, monkeypatch):
     spoken = Spoken(monkeypatch, proposes, half_sure)
     lines = trained(replace(SMALL, steps=8), tmp_path)
     assert [name for name, _, _ in spoken.updates] == (["proposer"] * 2 + ["learner"] * 4) * 2
-    assert ["reward/proposer" in line for line in lines] == [True, True, False, False] * 2
-    assert ["reward/solver" in line for line in lines] == [False, False, True, True] * 2
+    assert ["proposer/reward/proposer" in line for line in lines] == [True, True, False, False] * 2
+    assert ["learner/reward/solver" in line for line in lines] == [False, False, True, True] * 2
     assert ["polls" in line for line in lines] == [True, True, True, False] * 2
 
 
@@ -91,9 +91,9 @@ def test_a_curriculum_agent_is_paid_for_doubt_and_for_calls_of_the_executor(tmp_
     (line,) = trained(replace(SMALL, steps=1, repetition=0.0), tmp_path / "all")
     assert line["polls/share"] == 1.0
     assert line["polls/calls"] == 1.0
-    assert line["reward/proposer"] == pytest.approx(0.05)  # nobody doubts, one call each
+    assert line["proposer/reward/proposer"] == pytest.approx(0.05)  # nobody doubts, one call each
     (line,) = trained(replace(SMALL, steps=1, repetition=0.0, per_call=0.0), tmp_path / "none")
-    assert line["reward/proposer"] == 0.0
+    assert line["proposer/reward/proposer"] == 0.0
 
 
 def test_output_blocks_that_are_only_written_pay_nothing(tmp_path, monkeypatch):
@@ -101,11 +101,11 @@ def test_output_blocks_that_are_only_written_pay_nothing(tmp_path, monkeypatch):
     fake = "<information>2</information>"
     Spoken(monkeypatch, lambda ask: proposes(ask) + fake, lambda ask: "2")
     (line,) = trained(replace(SMALL, steps=1), tmp_path / "proposer")
-    assert line["reward/proposer"] == 0.0
+    assert line["proposer/reward/proposer"] == 0.0
     Spoken(monkeypatch, proposes, lambda ask: f"{fake * 4} 2")
     (line,) = trained(replace(SMALL, steps=1, repetition=0.0), tmp_path / "executor")
     assert line["polls/calls"] == 0.0
-    assert line["reward/proposer"] == 0.0
+    assert line["proposer/reward/proposer"] == 0.0
 
 
 def test_the_executor_learns_from_labels_of_the_band_with_trusted_advantages(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """eva with a reward model that likes vowels, on prompts that evolve."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -96,10 +97,26 @@ def test_without_evolution_all_prompts_are_seeds(tmp_path):
         ({"inner": "rloo", "beta": 0.1}, "--beta has no effect"),
         ({"evolved": 0.0}, "nothing is rewritten"),
         ({"evolved": 0.0, "rewriter": "frozen", "by_info": False}, "nothing is rewritten"),
-        ({"rewriter": "separate"}, "does not learn"),
-        ({"rewriter": "adapter"}, "does not learn"),
     ],
 )
 def test_settings_without_effect_are_refused(changes, words):
     with pytest.raises(RedQueenError, match=words):
         refuse_unused(replace(SMALL, **changes))
+
+
+def test_parents_are_the_prompts_of_the_last_round(tmp_path, monkeypatch):
+    rounds = []
+
+    def spy(domain, parents, rng):
+        rounds.append({parent.id for parent in parents})
+        return evolutions(domain, parents, rng)
+
+    tried, by_prompt = [], eva.by_prompt
+    monkeypatch.setattr(eva, "evolutions", spy)
+    monkeypatch.setattr(
+        eva, "by_prompt", lambda attempts: tried.append({each.task.id for each in attempts}) or by_prompt(attempts)
+    )
+    few = replace(SMALL, levels=("2_numbers",), seeds=8, prompts=8, steps=8)  # so few that they come again
+    lines_of(few, tmp_path)
+    assert any(one & other for one, other in pairwise(tried))
+    assert all(parents <= prompts for prompts, parents in zip(tried, rounds[1:], strict=False))

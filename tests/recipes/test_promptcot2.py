@@ -30,14 +30,14 @@ def lines(folder, checkpoint_every=100, **changes):
 
 def test_explaining_and_writing_take_turns_and_self_play_follows(tmp_path):
     found = lines(tmp_path)
-    roles = [next((key for key in line if key.startswith("reward/")), "") for line in found]
-    assert roles[:4] == ["reward/explainer"] * 2 + ["reward/proposer"] * 2
+    roles = [next((key for key in line if "/reward/" in key), "") for line in found]
+    assert roles[:4] == ["explainer/reward/explainer"] * 2 + ["prompter/reward/proposer"] * 2
     assert ["posed" in line for line in found] == [False] * 4 + [True] * 2
 
 
 def test_a_step_without_a_pair_goes_on(tmp_path):
     for line in lines(tmp_path)[4:]:
-        assert (line["pairs"], line["loss"], line["gradient_norm"]) == (0, 0.0, 0.0)
+        assert (line["pairs"], line["learner/loss"], line["learner/gradient_norm"]) == (0, 0.0, 0.0)
 
 
 def test_self_play_may_be_on_the_seeds(tmp_path):

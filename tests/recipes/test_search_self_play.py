@@ -12,7 +12,7 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.recipes import search_self_play
 from redqueen.recipes.search_self_play import Config, refreshed, train
 from redqueen.run import Run, Schedule, read_metrics
-from redqueen.types import RedQueenError
+from redqueen.types import RedQueenError, Task
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SMALL = Config(learner=TINY, steps=2, proposals=3, attempts=2, problems=1)
@@ -74,7 +74,7 @@ def test_a_step_in_which_nothing_is_proposed_goes_on(tmp_path):
     lines = trained(SMALL, tmp_path)
     assert [line["step"] for line in lines] == [0, 1]
     assert [line["accepted"] for line in lines] == [0.0, 0.0]
-    assert "reward/solver" not in lines[0]
+    assert "solver/reward/solver" not in lines[0]
 
 
 def test_proposer_and_solver_are_updated_one_after_the_other(tmp_path, monkeypatch):
@@ -84,8 +84,29 @@ def test_proposer_and_solver_are_updated_one_after_the_other(tmp_path, monkeypat
     assert lines[0]["accepted"] == 1.0
     assert lines[0]["accepted/right"] == 1.0
     assert lines[0]["accepted/hops"] == 1.0
-    assert 0.0 < lines[0]["reward/solver"] < 1.0
-    assert lines[0]["reward/proposer"] == pytest.approx(1.0 - lines[0]["reward/solver"])
+    assert 0.0 < lines[0]["solver/reward/solver"] < 1.0
+    assert lines[0]["proposer/reward/proposer"] == pytest.approx(1.0 - lines[0]["solver/reward/solver"])
+
+
+def test_a_question_that_is_held_out_is_tried_and_not_learned_from(tmp_path, monkeypatch):
+    learned, report = [], Run.report
+
+    def spied(run, trajectories, *rest, **named):
+        learned.extend(each.episode.task.prompt for each in trajectories if each.seat.role == "solver")
+        report(run, trajectories, *rest, **named)
+
+    monkeypatch.setattr(Run, "report", spied)
+    Spoken(monkeypatch, good_proposer, by_seed)
+    config = replace(SMALL, proposals=6, attempts=4, steps=3, problems=2)
+    (first,) = trained(replace(config, steps=1), tmp_path / "all")
+    asked = list(dict.fromkeys(learned))
+    assert len(asked) > 3
+    learned.clear()
+    held = {"1_hops": [Task(f"test {number}", "question", prompt) for number, prompt in enumerate(asked[:3])]}
+    monkeypatch.setattr(search_self_play, "held_out", lambda domain, problems: held)
+    (line,) = trained(replace(config, steps=1), tmp_path / "some")
+    assert list(dict.fromkeys(learned)) == asked[3:]
+    assert line["proposer/reward/proposer"] == first["proposer/reward/proposer"]
 
 
 def test_the_solver_s_old_log_probabilities_are_computed_anew(tmp_path, monkeypatch):
@@ -118,13 +139,13 @@ def test_without_the_gate_wrong_questions_are_tried(tmp_path, monkeypatch):
     lines = trained(replace(SMALL, steps=1), tmp_path / "gated")
     assert lines[0]["accepted"] == 0.0
     assert lines[0]["asked/wrong"] == 1.0
-    assert lines[0]["reward/proposer"] == 0.0
+    assert lines[0]["proposer/reward/proposer"] == 0.0
     lines = trained(replace(SMALL, steps=1, gate=False), tmp_path / "open")
     assert lines[0]["accepted"] == 1.0
     assert lines[0]["accepted/right"] == 0.0
-    assert lines[0]["reward/proposer"] == 1.0  # nobody can answer what has no answer
+    assert lines[0]["proposer/reward/proposer"] == 1.0  # nobody can answer what has no answer
     lines = trained(replace(SMALL, steps=1, invalid=-0.1), tmp_path / "fined")
-    assert lines[0]["reward/proposer"] == pytest.approx(-0.1)
+    assert lines[0]["proposer/reward/proposer"] == pytest.approx(-0.1)
 
 
 def test_questions_that_fail_are_replaced_from_a_pool_that_is_cleared(tmp_path, monkeypatch):
@@ -137,14 +158,14 @@ def test_questions_that_fail_are_replaced_from_a_pool_that_is_cleared(tmp_path, 
     Spoken(monkeypatch, tired, by_seed)
     lines = trained(replace(SMALL, steps=12), tmp_path)
     assert [line["accepted"] for line in lines[:3]] == [1.0, 0.0, 0.0]
-    assert ["reward/solver" in line for line in lines] == [True] * 10 + [False] * 2
+    assert ["solver/reward/solver" in line for line in lines] == [True] * 10 + [False] * 2
 
 
 def test_a_fixed_set_is_asked_for_once(tmp_path, monkeypatch):
     Spoken(monkeypatch, good_proposer, by_seed)
     lines = trained(replace(SMALL, steps=12, fixed=True), tmp_path)
-    assert ["reward/proposer" in line for line in lines] == [True] + [False] * 11
-    assert all("reward/solver" in line for line in lines)
+    assert ["proposer/reward/proposer" in line for line in lines] == [True] + [False] * 11
+    assert all("solver/reward/solver" in line for line in lines)
 
 
 def test_what_a_search_gave_carries_no_weight(tmp_path, monkeypatch):
@@ -176,7 +197,7 @@ def test_documents_of_one_s_own_are_read_by_a_player(tmp_path, monkeypatch):
     files = {"corpus": str(tmp_path / "docs"), "answers": str(tmp_path / "answers"), "reader": "frozen"}
     lines = trained(replace(SMALL, steps=1, **files), tmp_path / "run")
     assert lines[0]["accepted"] == 1.0
-    assert lines[0]["reward/solver"] == 1.0
+    assert lines[0]["solver/reward/solver"] == 1.0
     assert "accepted/right" not in lines[0]
 
 
@@ -184,7 +205,7 @@ def test_two_learners_each_report_under_their_name(tmp_path, monkeypatch):
     Spoken(monkeypatch, good_proposer, by_seed)
     lines = trained(replace(SMALL, steps=1, proposer="separate"), tmp_path)
     assert "proposer/loss" in lines[0]
-    assert "learner/loss" in lines[0]
+    assert "solver/loss" in lines[0]
 
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import cycle
 from random import Random
 
 import numpy as np
@@ -12,6 +13,7 @@ from redqueen.advantages import GroupRelative
 from redqueen.config import Learner
 from redqueen.domains.documents import LOOKUP, TWO_STEPS, Documents
 from redqueen.players.scripted import Constant
+from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.recipes import spell
 from redqueen.recipes.spell import Config, by_kind_or_task, train
 from redqueen.rewards import marked, payoff, score
@@ -165,3 +167,13 @@ def test_stages_that_are_not_there_and_domains_without_documents_are_refused(tmp
         run_of(tmp_path / "a", replace(SMALL, stages=(4, 4)))
     with pytest.raises(RedQueenError, match="try --domain documents"):
         run_of(tmp_path / "b", replace(SMALL, domain="sums"))
+
+
+def test_an_article_may_be_an_answer(tmp_path, monkeypatch):
+    said = cycle(["king the", "king a", "king 7"])
+    monkeypatch.setattr(
+        TransformerPolicy, "reply", lambda policy, asks: [policy.recite(ask, next(said)) for ask in asks]
+    )
+    (line,) = lines_of(run_of(tmp_path, replace(SMALL, steps=1, proposals=3, rounds=1, grounding=False)))
+    assert line["proposals/valid_share"] == 1.0
+    assert 0.0 < line["proposals/solve_rate"] < 1.0

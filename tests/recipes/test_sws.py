@@ -1,6 +1,7 @@
 """SwS: three stages in one loop, new problems aimed at what fails, labels that are votes."""
 
 from redqueen.config import Learner
+from redqueen.curricula.weaknesses import LearningCurves
 from redqueen.recipes import sws
 from redqueen.run import Run, Schedule, read_metrics
 
@@ -50,3 +51,12 @@ def test_a_run_killed_between_the_stages_goes_on_as_if_nothing_had_happened(tmp_
     lines(tmp_path / "parts", checkpoint_every=1, slope=0.05, steps=1)
     lines(tmp_path / "parts", checkpoint_every=1, slope=0.05, steps=3)
     assert lines(tmp_path / "parts", checkpoint_every=1, slope=0.05) == whole
+
+
+def test_every_task_has_one_point_an_epoch(tmp_path, monkeypatch):
+    kept = []
+    monkeypatch.setattr(sws, "LearningCurves", lambda: kept.append(LearningCurves()) or kept[0])
+    lines(tmp_path, steps=8, preliminary=7, data=2, tasks=12)  # 16 tasks: a draw may go on into the next epoch
+    found = kept[0].curves()
+    assert len(found) == 16
+    assert {curve.epochs for curve in found} == {(0, 1, 2, 3, 4)}

@@ -3,13 +3,14 @@ from random import Random
 import pytest
 import torch
 
+from redqueen.curricula.parts import apart_from
 from redqueen.domains.known import Known
 from redqueen.domains.matchups import Matchups
 from redqueen.domains.sums import Sums
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.players.reciter import reader
 from redqueen.players.tabular import TabularPolicy
-from redqueen.rollout.gold import Kept, apart_from, recited, with_gold
+from redqueen.rollout.gold import Kept, recited, with_gold
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.questions import said
 from redqueen.types import RedQueenError

@@ -1,11 +1,12 @@
 """Labels by majority: the attempts of each task vote, tasks too easy or too hard are left out, the oracle audits."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from redqueen.domains.sums import Sums
-from redqueen.rollout.labels import label_accuracy, labelled, majorities
+from redqueen.rollout.labels import label_accuracy, labelled, labels_right, majorities
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import SOLVE
@@ -52,3 +53,21 @@ def test_tasks_within_the_band_keep_what_most_said_both_ends_included():
 
 def test_nothing_labelled_has_no_accuracy():
     assert label_accuracy(SUMS, TASKS, []) == {"labels": 0.0}
+
+
+class CutOff(Answering):
+    """Is cut off whenever it says more than one word."""
+
+    def reply(self, asks):
+        return [replace(one, truncated=" " in one.text) for one in super().reply(asks)]
+
+
+def test_half_an_answer_has_no_vote():
+    answers = CutOff("The answer", "The answer", "2", "The answer", "2")
+    (vote,) = majorities(play(alone(SOLVE, TASKS[:1], answers, 5), Random(0)), 5)
+    assert (vote.answer, vote.share, vote.counted) == ("2", 0.4, 2)
+
+
+def test_an_oracle_says_of_every_label_whether_it_is_right():
+    votes = [Vote("2", 0.5, 10, 10), Vote("5", 0.5, 10, 10), Vote("", 0.0, 0, 10)]
+    assert labels_right(SUMS, TASKS[:3], votes) == [True, False, None]

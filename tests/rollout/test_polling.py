@@ -2,6 +2,7 @@ from random import Random
 
 import pytest
 
+from redqueen.domains.documents import Documents
 from redqueen.domains.tool_sums import ToolSums
 from redqueen.games.tools import Calculator, ToolReply
 from redqueen.players.scripted import Scripted
@@ -55,11 +56,18 @@ def test_tasks_of_the_band_are_kept_with_the_vote_as_their_answer():
         ("a", "2", 0.3, "2"),
         ("b", "4", 0.8, "2"),
     ]
-    metrics = poll_metrics(tasks, polls, found)
+    metrics = poll_metrics(ToolSums(), tasks, polls, found)
     assert metrics["polls/label_accuracy"] == 0.5
     assert metrics["polls/kept"] == 0.4
-    assert poll_metrics([], [], []) == {"polls": 0.0}
+    assert poll_metrics(ToolSums(), [], [], []) == {"polls": 0.0}
 
 
 def test_invitations_need_no_tasks_to_show():
     assert [task.kind for task in uninspired(ToolSums(), 2)] == ["sum", "sum"]
+
+
+def test_a_label_is_right_as_the_domain_sees_it():
+    tasks = [Task("a", answer="7"), Task("b", answer="7")]
+    polls = [poll(0.5, 0, "seven"), poll(0.5, 0, "eight")]
+    metrics = poll_metrics(Documents(), tasks, polls, kept(tasks, polls, 0.3, 0.8))
+    assert metrics["polls/label_accuracy"] == 0.5

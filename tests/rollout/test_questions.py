@@ -3,9 +3,11 @@
 from random import Random
 
 import numpy as np
+import pytest
 
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.sums import Sums
+from redqueen.health import ProposerHealth
 from redqueen.players.scripted import Constant
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
@@ -96,3 +98,14 @@ def test_a_proposer_is_shown_tasks_of_the_kinds_that_the_domain_names():
     assert len(invited(Curious(), store, 1, 100, Random(0))[0].prompt.split()) == 6
     shown = [len(task.prompt.split()) for task in invited(Curious(), store, 4, 1, Random(0), share=0.5)]
     assert shown == [1, 1, 0, 0] * 2
+
+
+def test_labels_hints_and_judgements_are_told_to_the_alarms():
+    written = [Task("a", prompt="A?", answer="7", facts={"hint": "it is 7"}), Refusal("leak"), Task("b", prompt="B?")]
+    scores, judged = np.array([[1.0, np.nan, 0.0], [0.0, 0.0, 1.0]]), np.array([[0.5, 1.0, np.nan], [np.nan] * 3])
+    first, _, second = proposed(written, scores, judged, [False, None])
+    assert (first.hint, first.answer_right, second.answer_right) == ("it is 7", False, None)
+    assert (first.judged, first.actual, first.solve_rate) == (0.5, 1.0, 0.5)  # judge and oracle on the same attempts
+    assert np.isnan(second.judged) and np.isnan(second.actual) and second.solve_rate == pytest.approx(1 / 3)
+    figures = ProposerHealth().check([first, second])
+    assert (figures["proposals/label_accuracy"], figures["proposals/leaks/answer_in_hint"]) == (0.0, 0.5)

@@ -93,3 +93,8 @@ def test_adpo_scales_are_those_of_the_card():
     assert [trust.upper_clip(share) for share in shares] == pytest.approx([0.3, 0.3, 0.28, 0.25, 0.22, 0.2, 0.2])
     with pytest.raises(RedQueenError, match="low < high"):
         LabelTrust(low=0.8, high=0.8)
+
+
+def test_the_label_is_written_as_most_wrote_it():
+    assert label(["19.", "19", "19", "20"], count_missing=True).answer == "19"
+    assert label(["x", " 19. ", "19", "19.", "19"], count_missing=True).answer == "19."  # of equals the first

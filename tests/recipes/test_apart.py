@@ -1,0 +1,77 @@
+"""No recipe learns from a problem that it is measured on, whoever comes upon it."""
+
+from dataclasses import replace
+from itertools import count, cycle
+from random import Random
+
+import pytest
+
+from redqueen.config import Learner
+from redqueen.curricula.parts import apart_from
+from redqueen.domains.catalogue import find_domain
+from redqueen.evaluation.benchmarks import held_out
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.recipes import absolute_zero, agent0, eva, multi_agent_evolve, pasodoble, r_zero, sec, sws
+from redqueen.run import Run, Schedule
+
+TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=32)
+TOOLS = "redqueen.domains.tool_sums:ToolSums"
+MAE = {"domain": "judged:sums", "proposals": 8, "attempts": 8, "tries": 2, "repeats": 2}
+R_ZERO = {"challenger_steps": 1, "solver_steps": 2, "proposals": 4, "questions": 32, "votes": 8, "attempts": 4}
+AGENT0 = {"curriculum_steps": 1, "executor_steps": 2, "proposals": 4, "pool": 32, "votes": 8, "tasks": 8, "attempts": 4}
+SWS = {"domain": "sums", "preliminary": 1, "synthesis": 1, "proposals": 32, "tasks": 8, "data": 8, "aim": False}
+TRAININGS = [
+    (absolute_zero, {"domain": "sums", "proposals": 8, "attempts": 8, "tries": 2}),
+    (absolute_zero, {"domain": "sums", "proposals": 2, "attempts": 32, "tries": 2, "dealt": 0.75}),
+    (multi_agent_evolve, MAE),
+    (r_zero, {"domain": "sums", **R_ZERO}),
+    (agent0, {"domain": TOOLS, **AGENT0}),
+    (sws, SWS),
+    (pasodoble, {"domain": "facts", "passages": 2, "proposals": 8, "attempts": 8}),
+    (pasodoble, {"domain": "facts", "passages": 2, "proposals": 8, "attempts": 8, "phase": 1}),
+    (eva, {"domain": "growing", "rewriter": "rule", "prompts": 16, "attempts": 2}),
+    (sec, {"domain": "sums", "tasks": 32, "attempts": 2}),
+]
+
+
+def scripted(monkeypatch, known):
+    """Every policy proposes the known problems, one after the other, tests and others; gives their answers five times
+    of eight; and judges all to be good."""
+    written = [f"{task.prompt}\n{task.answer}" if "? " in task.id else task.id for task in known]  # facts: with answers
+    proposals, number = cycle(written), count()
+    answers = {task.prompt: task.answer for task in known}
+
+    def line(ask):
+        if ask.seat.role == "proposer":
+            return next(proposals)
+        if ask.seat.role == "judge":
+            return "<score>10</score>"
+        right = answers.get(ask.messages[-1].text.split("\n")[-1], "7")
+        return right if next(number) % 8 < 5 else "0"
+
+    def reply(policy, asks):
+        return [replace(policy.recite(ask, line(ask)), version=policy.version) for ask in asks]
+
+    monkeypatch.setattr(TransformerPolicy, "reply", reply)
+
+
+@pytest.mark.parametrize(("recipe", "settings"), TRAININGS, ids=lambda each: getattr(each, "__name__", None))
+def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkeypatch):
+    domain, learned = find_domain(settings["domain"]), []
+    problems = {} if recipe is agent0 else {"problems": 48}
+    tests = held_out(domain, problems.get("problems", 64))
+    level = domain.levels[0]  # so small that many of its problems are held out
+    others = apart_from(tests, domain.problems(level, 200, Random(9)))
+    assert len(others) < 150
+    scripted(monkeypatch, [task for pair in zip(tests[level], others, strict=False) for task in pair])
+    report = Run.report
+
+    def spied(run, trajectories, *rest, **named):
+        learned.extend(each.episode.task for each in trajectories if each.seat.role == "solver")
+        report(run, trajectories, *rest, **named)
+
+    monkeypatch.setattr(Run, "report", spied)
+    config = recipe.Config(learner=TINY, steps=4, **problems, **settings)
+    recipe.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=0)))
+    assert len({task.prompt for task in learned}) > 3
+    assert apart_from(tests, learned) == learned

@@ -90,12 +90,12 @@ def task_from_json(data: Json) -> Task:
 
 
 def plain(value: Any) -> Any:
-    """Mappings, sequences and numpy values as JSON has them."""
+    """Mappings, sequences and numpy values as JSON has them. Bytes, which it does not have, stay."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return [plain(item) for item in value]
     return value
 

@@ -94,4 +94,5 @@ def test_an_episode_reads_back_equal():
 def test_numpy_values_become_plain_ones():
     value = {"row": np.array([1, 2]), "number": np.float64(0.5), 3: (np.bool_(True), "text")}
     assert plain(value) == {"row": [1, 2], "number": 0.5, "3": [True, "text"]}
+    assert plain((b"ab", bytearray(b"c"))) == [b"ab", b"c"]  # not lists of numbers
     assert tuples(plain(value)) == {"row": (1, 2), "number": 0.5, "3": (True, "text")}

@@ -19,6 +19,7 @@ class Epochs:
         self.tasks = tuple(tasks)
         self.seed = seed
         self._drawn = 0  # ever
+        self._kept: tuple[int, list[Task]] = (-1, [])  # the epoch drawn from last, and its order
 
     @property
     def ended(self) -> int:
@@ -41,9 +42,11 @@ class Epochs:
         return self._order(epoch)[within]
 
     def _order(self, epoch: int) -> list[Task]:
-        shuffled = list(self.tasks)
-        Random(derive(self.seed, "epoch", epoch)).shuffle(shuffled)
-        return shuffled
+        if self._kept[0] != epoch:
+            shuffled = list(self.tasks)
+            Random(derive(self.seed, "epoch", epoch)).shuffle(shuffled)
+            self._kept = (epoch, shuffled)
+        return self._kept[1]
 
     def observe(self, episodes: Sequence[Episode]) -> None:
         """Nothing: what is dealt does not depend on what became of it."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,10 @@ def read_tasks(path: Path) -> list[Task]:
     for number, line in enumerate(text.split("\n"), 1):  # a prompt may hold other line ends, such as U+2028
         if not line.strip():
             continue
-        task = _task(line, f"{path}:{number}")
+        try:
+            task = _task(line, f"{path}:{number}")
+        except RecursionError:
+            raise RedQueenError(f"{path}:{number}: this is nested too deeply to be read") from None
         if task.id in lines:
             raise RedQueenError(
                 f"{path}:{number}: the id {task.id!r} is that of line {lines[task.id]}: every task needs its own"
@@ -104,9 +107,12 @@ def export_dataset(histories: Sequence[TaskHistory], folder: Path) -> None:
         dataset.save_to_disk(str(writing / "dataset"))
         dataset.to_parquet(str(writing / "tasks.parquet"))
         os.replace(writing, folder)
+    except UnicodeEncodeError as error:
+        raise RedQueenError(f"cannot write {folder}: a task holds half a character ({error.reason})") from None
     except OSError as error:
-        shutil.rmtree(writing, ignore_errors=True)
         raise RedQueenError(f"cannot write {folder}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(writing, ignore_errors=True)  # it is there only where something went wrong
 
 
 def _task(line: str, where: str) -> Task:
@@ -137,8 +143,8 @@ def _check(name: str, value: Any, where: str) -> None:
         raise RedQueenError(f"{where}: id must not be empty")
     if name == "schema" and value != SCHEMA:
         raise RedQueenError(f"{where}: this is version {value} of the format, and this redqueen reads version {SCHEMA}")
-    if name == "weight" and not 0.0 <= float(value) < inf:
-        raise RedQueenError(f"{where}: weight must be a finite number of at least 0, not {value}")
+    if name == "weight" and not 0 <= value <= sys.float_info.max:  # whole numbers of JSON may be larger
+        raise RedQueenError(f"{where}: weight must be a finite number of at least 0, not {str(value)[:40]}")
 
 
 def _row(history: TaskHistory) -> dict[str, Any]:

@@ -77,7 +77,9 @@ class NewestFirst:
         new = [index for index, history in enumerate(held) if now - history.added <= self.age and history.task.weight]
         drawn = new[::-1][:count]
         fresh = set(new)
-        older = [index for index in range(len(held)) if index not in fresh] or list(range(len(held)))
+        older = [index for index in range(len(held)) if index not in fresh]
+        if not any(held[index].task.weight for index in older):
+            older = list(range(len(held)))
         missing = count - len(drawn)
         if missing == 0:
             return drawn

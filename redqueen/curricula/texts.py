@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
+
+from redqueen.spelling import one_spelling
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[^\w\s]|_")
@@ -28,7 +29,7 @@ class Wording:
     numbers: bool = True
 
     def __call__(self, text: str) -> str:
-        text = unicodedata.normalize("NFKC", text)
+        text = one_spelling(text)
         if not self.case:
             text = text.casefold()
         if not self.punctuation:

@@ -21,7 +21,7 @@ from typing import Protocol, cast
 from redqueen.chance import derive
 from redqueen.protocols import Domain
 from redqueen.types import Demonstration, RedQueenError, Refusal, Task
-from redqueen.verifiers.numeric import normalised, words
+from redqueen.verifiers.numeric import normalised
 
 LOOKUP, TWO_STEPS, JUDGEMENT = "lookup", "two_steps", "judgement"
 UNKNOWN = "unknown"
@@ -128,7 +128,7 @@ class Documents:
 
     def _read(self, invitation: Task, text: str) -> Task | Refusal:
         found = _PROPOSAL.fullmatch(text)
-        if found is None or not words(found[2]):  # "the" is no answer
+        if found is None or not normalised(found[2]):
             return Refusal("malformed")
         cluster, stage = invitation.facts["cluster"], invitation.facts["stage"]
         return self.task(cluster, stage, invitation.kind, found[1].strip(), found[2].strip())

@@ -143,8 +143,8 @@ class ToolReply:
     """The seat of this role is shown how its tools are called and the task's prompt, and answers in the end.
 
     Its score is 0 until somebody checks the answer (`rewards.marked`). Facts: `reply`, "" where there is none;
-    `calls`, a (tool, text) for each that was run; `outputs`; `failed`, how many calls were at fault; `repeated`, how
-    many had been made before; `words`, all that the seat said, turn by turn.
+    `calls`, a (tool, text) for each that was run; `outputs`; `failures`, whether it was at fault, call by call;
+    `failed`, how many were; `repeated`, how many had been made before; `words`, all that the seat said, turn by turn.
     """
 
     role: str = "solver"
@@ -176,6 +176,7 @@ class ToolReply:
                 "reply": talk.reply,
                 "calls": tuple((call.tool, call.text) for call in talk.calls),
                 "outputs": tuple(call.output for call in talk.calls),
+                "failures": tuple(call.failed for call in talk.calls),
                 "failed": sum(call.failed for call in talk.calls),
                 "repeated": talk.repeated,
                 "words": talk.words,
@@ -185,27 +186,32 @@ class ToolReply:
 
 def as_recorded(episode: Episode) -> ToolReply:
     """The game of a recorded episode, its tools giving the outputs that they gave then: to play it again where what was
-    searched or run is not at hand. Raises RedQueenError for an episode of another game."""
+    searched or run is not at hand. Raises RedQueenError for an episode of another game. Records without `failures` are
+    read by their words: an output that begins with "Error: " was a failure."""
     facts, (seat,) = episode.outcome.facts, episode.seats
     if "calls" not in facts or "outputs" not in facts:
         raise RedQueenError(f"an episode of {episode.game!r} records no calls of tools")
-    first, outputs = episode.turns[0].ask, iter(facts["outputs"])
-    lines = first.messages[-1].text.removesuffix(episode.task.prompt).splitlines()
+    first, outputs = episode.turns[0].ask, facts["outputs"]
+    failures = facts.get("failures", [output.startswith("Error: ") for output in outputs])
+    said = zip(outputs, failures, strict=True)
     names = [stop.removeprefix("</").removesuffix(">") for stop in first.stops]
-    tools = tuple(_Recorded(outputs, name, usage) for name, usage in zip(names, lines, strict=True))
+    lines = first.messages[-1].text.removesuffix(episode.task.prompt).removesuffix("\n")
+    # a usage may have several lines: which of them is whose does not matter, for they are shown together
+    usages = lines.split("\n", len(names) - 1)
+    tools = tuple(_Recorded(said, name, usage) for name, usage in zip(names, usages, strict=False))
     length = sum(map(len, facts["outputs"]))
     return ToolReply(seat.role, tools, Limits(len(facts["calls"]), len(episode.turns), length))
 
 
 @dataclass(frozen=True)
 class _Recorded:
-    outputs: Iterator[str]
+    said: Iterator[tuple[str, bool]]  # an output, and whether the call was at fault
     name: str
     usage: str
 
     def __call__(self, text: str) -> str:
-        output = next(self.outputs)
-        if output.startswith("Error: "):
+        output, failed = next(self.said)
+        if failed:  # one that was cut is cut again
             raise ToolError(output.removeprefix("Error: "))
         return output
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from redqueen.spelling import VULGAR, one_spelling
 from redqueen.types import Metrics, RedQueenError, Task
 from redqueen.verifiers.calculation import guarded_eval
 from redqueen.verifiers.worker import Undecided, Worker
@@ -23,25 +23,35 @@ LONGEST = 1000  # characters of an expression; a longer answer is not one
 _LONGEST_NUMBER = 100  # characters
 _EXPONENT = 400
 _ROUNDED = Fraction(1, 10**5)  # math-verify rounds to six decimals
+_QUOTES = "\"'`*“”‘’ "
+_WORD = re.compile(
+    r"(?:(?<![\w)\]])-)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+|(?<!\w)\.[0-9]+)(?:\.[0-9]+)*(?:\w+|!+)?|\w+"
+)
 
 
 def normalised(text: str) -> str:
-    """The text in one case, one spelling of each character (NFKC), single spaces, and without the quotes and
-    end punctuation around it."""
-    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return folded.strip("\"'`*“”‘’ ").rstrip(".,;:!? ").strip("\"'`*“”‘’ ")
+    """The text in one case, `one_spelling`, single spaces, and without the quotes and end punctuation around it, but
+    with the mark of a factorial."""
+    folded = " ".join(one_spelling(text).casefold().split()).strip(_QUOTES)
+    ended = folded.rstrip(".,;:!? ")
+    if ended[-1:].isdigit():
+        rest = folded[len(ended) :]
+        ended += rest[: len(rest) - len(rest.lstrip("!"))]
+    return ended.strip(_QUOTES)
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, normalised, without punctuation and the articles a, an, the: what question answering
-    calls exact match compares (Rajpurkar et al., 2016)."""
-    return [word for word in re.findall(r"\w+", normalised(text)) if word not in ("a", "an", "the")]
+    """The words of a text, normalised, without punctuation and, where others are left, the articles a, an, the: what
+    question answering calls exact match compares (Rajpurkar et al., 2016). A number is one word, with its sign, its
+    decimal point and the mark of a factorial: -5, 3.5, 5!."""
+    found = [word.replace(",", "") for word in _WORD.findall(normalised(text).replace("−", "-"))]
+    return [word for word in found if word not in ("a", "an", "the")] or found
 
 
 @dataclass(frozen=True)
 class Exact:
     """The answer is the task's answer, but for case, white space and the punctuation around it; with
-    `words_only` also but for articles and all other punctuation."""
+    `words_only` also but for articles and all punctuation that is no part of a number."""
 
     words_only: bool = False
 
@@ -90,7 +100,8 @@ class Number:
                 f"the answer of task {task.id!r} is {task.answer!r}: Number() needs one such as 1,234.5, 3/4 or 1e3"
             )
         given = number(answer, self.units)
-        allowed = max(Fraction(self.tolerance), Fraction(self.relative) * abs(right))
+        # by their decimals: Fraction(0.3) is less than 3/10
+        allowed = max(Fraction(str(self.tolerance)), Fraction(str(self.relative)) * abs(right))
         return given is not None and abs(given - right) <= allowed
 
 
@@ -101,12 +112,16 @@ _NUMBER = re.compile(
     rf"(?:\s*/\s*(?P<bottom>{_DECIMAL}))?\s*(?P<percent>%)?"
 )
 _CURRENCY = re.compile(r"^([-+]?)\s*[$€£¥]\s*")
-_UNIT_WORD = re.compile(r"[^\W\d_]+(?:\^?-?[23])?|°[A-Za-z]?")
+_UNIT_WORD = re.compile(r"([^\W\d_]+)(?:\^?-?[23]|\^\(-?[23]\))?|°[A-Za-z]?")
 _NO_UNIT = re.compile(
-    r"(?:per ?cent(?:age)?|cent|dozen|hundred|thousand|[mbtr]+illion|k|mio|bn)s?|"  # they change the value
+    r"(?i:(?:per ?cent(?:age)?|cent|dozen|hundred|thousand|[mbtr]+illion|crore|lakh|k|mio|bn)s?|"  # change the value
     r"half|halves|(?:third|quarter|tenth|hundredth|thousandth)s?|"
-    r"or|and|to|not|plus|minus|times|x"  # a second number may follow
+    r"π|pi|e|i|sqrt|squared|cubed|factorial|"
+    r"or|and|to|not|plus|minus|times|x)|"  # a second number may follow
+    r"[BM]"  # 5 m is a length, 5 M five million
 )
+_GLUED = re.compile(r"(?<!\s)[^\W\d_](?![^\W\d_])")  # a letter alone that touches the number
+_LETTERS = frozenset("mgslhLVWNJCFΩ")  # which of these are units; any other is a variable
 
 
 def number(text: str, units: bool = False) -> Fraction | None:
@@ -114,12 +129,13 @@ def number(text: str, units: bool = False) -> Fraction | None:
 
     None for any other text: two numbers, a comma that does not part thousands, a division by zero, more than
     100 characters or an exponent beyond 400. With `units` also "$5", "12 cm", "30 km/h"; a word that changes the value
-    ("5 million", "5 percent") or joins another ("5 or 6") is no unit, and such a text is None.
+    ("5 million", "5 percent", "2 pi") or joins another ("5 or 6") is no unit, nor is a letter such as that of "2a", and
+    such a text is None.
     """
-    text = unicodedata.normalize("NFKC", text).replace("−", "-").strip()
+    text = one_spelling(text).replace("−", "-").strip()
     text = _CURRENCY.sub(r"\1", text) if units else text
     found = _NUMBER.match(text) if len(text) <= _LONGEST_NUMBER else None
-    if found is None or not (_is_unit(text[found.end() :]) if units else found.end() == len(text)):
+    if found is None or not (_is_unit(text, found.end()) if units else found.end() == len(text)):
         return None
     top, bottom = Fraction(_plain(found["top"])), Fraction(_plain(found["bottom"] or "1"))
     if bottom == 0 or abs(int(found["exponent"] or 0)) > _EXPONENT:
@@ -132,20 +148,23 @@ def _plain(digits: str) -> str:
     return digits.replace(",", "").rstrip(".")
 
 
-def _is_unit(rest: str) -> bool:
+def _is_unit(text: str, start: int) -> bool:
     """Whether what follows a number is nothing, or up to three words of a unit."""
-    parts = [part for part in re.split(r"[\s/·.]+", rest.casefold()) if part]
-    return len(parts) <= 3 and all(_UNIT_WORD.fullmatch(part) and not _NO_UNIT.fullmatch(part) for part in parts)
+    letter = _GLUED.match(text, start)
+    if letter and letter[0] not in _LETTERS:
+        return False
+    parts = [_UNIT_WORD.fullmatch(part) for part in re.split(r"[\s/·.]+", text[start:]) if part]
+    return len(parts) <= 3 and all(part and not _NO_UNIT.fullmatch(part[1] or "") for part in parts)
 
 
 @dataclass(frozen=True)
 class Symbolic:
     r"""The answer equals the task's as mathematics: 2x+2 and 2(x+1), \frac{1}{2} and 0.5, {1,2} and {2,1}.
 
-    Equal texts and plain numbers are compared here; the rest goes to math-verify (the extra [math]) in a process of
-    its own, because its own time limits rest on signals and can hang a trainer (R-Zero, issue 10). An answer that is
-    not one expression is wrong. Where the process had to be ended there is no verdict: a call raises
-    Undecided, and `verdicts` gives None, to be left out of the rewards and counted.
+    Equal texts and plain numbers are compared here, 50% being one half and never 50; the rest goes to math-verify (the
+    extra [math]) in a process of its own, because its own time limits rest on signals and can hang a trainer (R-Zero,
+    issue 10). An answer that is not one expression is wrong. Where the process had to be ended there is no verdict: a
+    call raises Undecided, and `verdicts` gives None, to be left out of the rewards and counted.
     """
 
     seconds: float = 5.0  # of processor time for one comparison
@@ -200,7 +219,7 @@ def _quickly(first: str, second: str) -> bool | None:
     """What equal texts and plain numbers tell without a library."""
     if first.strip() == second.strip() and first.strip():
         return True
-    one, other = number(first), number(second)
+    one, other = number(_untexed(first)), number(_untexed(second))
     if one is None or other is None:
         return None
     return True if one == other else None if abs(one - other) < _ROUNDED else False
@@ -247,16 +266,33 @@ def prepare_symbolic() -> Callable[[list[str]], dict[str, bool]]:
 
 
 _SHELLS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"), ("\\boxed{", "}"))
+_THIN_SPACE = re.compile(r"(?<=[0-9])(,?)(?:\\[,!])+(?=[0-9]{3}(?![0-9]))")  # 1\,000 and 1,\!000
+_PERCENT = re.compile(rf"({_DECIMAL})\s*%")
+_INDEX = re.compile(r"_([0-9]+)")
+_ARGUMENT = re.compile(r"(?:\\[cdt]?frac|\\[dt]?binom|\\sqrt|\])\s*[0-9]")
+_SEVERAL = re.compile(r"\$|\\boxed|[0-9](?:\s|\\[,;:!])+[0-9]")  # "1 2" would be read as a sum, "1\,2" as a product
+
+
+def _untexed(text: str) -> str:
+    """The text with its signs of dollar and percent and its thousands as they stand outside of TeX."""
+    return _THIN_SPACE.sub(r"\1", text.replace("\\$", "").replace("\\%", "%")).strip()
 
 
 def _expression(text: str) -> str | None:
     """The text without dollars or a box around all of it; None where it is none, too long, or more than one."""
-    text = text.strip().rstrip(".").strip()
+    text = _untexed(text).rstrip(".").strip()
     for left, right in _SHELLS:
         if text.startswith(left) and text.endswith(right) and len(text) > len(left) + len(right):
             text = text[len(left) : -len(right)].strip()
     value = number(text)
     if value is not None:
         return f"\\frac{{{value.numerator}}}{{{value.denominator}}}"
-    several = "$" in text or "\\boxed" in text or re.search(r"[0-9]\s+[0-9]", text)  # "1 2" would be read as a sum
-    return None if not text or len(text) > LONGEST or several else text.replace("**", "^")
+    if not text or len(text) > LONGEST or re.search(VULGAR, text):  # 1/2 x would be read as 1/(2x)
+        return None
+    text = one_spelling(text).replace("**", "^")
+    text = _INDEX.sub(r"_{\1}", _PERCENT.sub(_hundredths, text))
+    return None if _SEVERAL.search(_ARGUMENT.sub("x", text)) else text
+
+
+def _hundredths(percent: re.Match[str]) -> str:
+    return f"\\frac{{{_plain(percent[1])}}}{{100}}"

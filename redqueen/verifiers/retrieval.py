@@ -20,8 +20,13 @@ from typing import Any
 import numpy as np
 
 from redqueen.protocols import Verifier
+from redqueen.spelling import one_spelling
 from redqueen.types import Metrics, RedQueenError, Task
 from redqueen.verifiers.numeric import normalised
+
+# Chinese, Japanese, Thai, Lao, Burmese and Khmer put no spaces between words
+_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+_WORD = re.compile(rf"(?=\w)[{_SPACELESS}]|[^\W{_SPACELESS}]+")
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ Reader = Callable[[str, Sequence[Document]], str]  # question, documents -> answ
 
 
 class Corpus:
-    """Documents searched by words (BM25, through bm25s, the extra [search]). Titles are searched with the text."""
+    """Documents searched by words (BM25, through bm25s, the extra [search]), by single characters in scripts without
+    spaces. Titles are searched with the text."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         """Raises RedQueenError where there are none, where two share an id, or where none holds a word."""
@@ -92,7 +98,7 @@ def _document(where: str, line: str) -> Document:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
+    return _WORD.findall(one_spelling(text).casefold())
 
 
 def _bm25s() -> Any:

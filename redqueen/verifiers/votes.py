@@ -9,7 +9,6 @@ and filters on those that gave an answer, which are two numbers.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -58,8 +57,10 @@ class Majority:
         most = max(votes, default=0.0)
         if most == 0.0:
             return Vote("", 0.0, len(given), len(answers))
-        spellings = Counter(answers[i].strip() for i in groups[votes.index(most)])  # of equals the first seen wins
-        return Vote(spellings.most_common(1)[0][0], most / size, len(given), len(answers))
+        spelled: dict[str, float] = {}
+        for i in groups[votes.index(most)]:
+            spelled[answers[i].strip()] = spelled.get(answers[i].strip(), 0.0) + weights[i]
+        return Vote(max(spelled, key=spelled.__getitem__), most / size, len(given), len(answers))
 
     def _groups(self, answers: Sequence[str]) -> list[list[int]]:
         """The numbers of the attempts that gave each answer, in the order of first appearance."""

@@ -4,6 +4,8 @@ from random import Random
 
 import pytest
 
+from redqueen.chance import derive
+from redqueen.curricula import epochs
 from redqueen.curricula.epochs import Epochs
 from redqueen.types import RedQueenError, Task
 
@@ -42,6 +44,18 @@ def test_a_restored_data_set_goes_on_where_it_was():
     data.draw(10, Random(0))
     again.restore(data.state())
     assert ids(again.draw(9, Random(1))) == ids(data.draw(9, Random(2)))
+
+
+def test_an_epoch_is_shuffled_once_and_drawn_as_its_seed_says(monkeypatch):
+    orders = [list("0123456"), list("0123456")]
+    for number, order in enumerate(orders):
+        Random(derive(3, "epoch", number)).shuffle(order)
+    seeds = []
+    monkeypatch.setattr(epochs, "Random", lambda seed: seeds.append(seed) or Random(seed))
+    data = Epochs(TASKS, seed=3)
+    assert ids(data.draw(5, Random(0)) + data.draw(9, Random(0))) == orders[0] + orders[1] and len(seeds) == 2
+    data.restore({"drawn": 0})
+    assert ids(data.draw(14, Random(0))) == orders[0] + orders[1]
 
 
 def test_an_empty_data_set_is_refused():

@@ -51,6 +51,9 @@ def test_files_of_other_systems_are_read(tmp_path):
         ('{"id": "2", "prompt": "x", "weight": -1}', "weight must be a finite number of at least 0, not -1"),
         ('{"id": "2", "prompt": "x", "weight": NaN}', "weight must be a finite number"),
         ('{"id": "2", "prompt": "x", "weight": Infinity}', "weight must be a finite number"),
+        (f'{{"id": "2", "prompt": "x", "weight": 1{"0" * 400}}}', "weight must be a finite number .*, not 10{39}$"),
+        (f'{{"id": "2", "prompt": "x", "facts": {{"a": {"[" * 9999}{"]" * 9999}}}}}', "nested too deeply"),
+        (f'{{"id": "2", "prompt": "x", "facts": {{"a": {"[" * 600}{"]" * 600}}}}}', "nested too deeply"),
         ('{"id": "2", "prompt": "x", "question": "y"}', "'question' is no field of a task: .* under facts"),
         ('{"id": "2", "prompt": "x", "schema": 2}', "version 2 of the format, and this redqueen reads version 1"),
         ('{"id": "1", "prompt": "x"}', "the id '1' is that of line 1"),
@@ -123,6 +126,14 @@ def test_an_export_needs_the_extra_and_something_to_export(tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(RedQueenError, match=r"pip install 'redqueen\[hub\]'"):
         export_dataset([TaskHistory(FULL)], tmp_path / "export")
+
+
+@pytest.mark.parametrize("wrong", [Task("b", prompt="q\ud800"), Task("b\ud800"), Task("b", facts={"x": "\ud800"})])
+def test_an_export_of_half_a_character_leaves_nothing_behind(tmp_path, wrong):
+    pytest.importorskip("datasets")
+    with pytest.raises(RedQueenError, match="half a character"):
+        export_dataset([TaskHistory(FULL), TaskHistory(wrong)], tmp_path / "export")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_empty_export_is_refused(tmp_path):

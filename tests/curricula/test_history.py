@@ -53,6 +53,8 @@ def test_storing_makes_tuples_of_lists_and_arrays():
         (Task("a", weight=-1.0), "weight of task 'a'"),
         (Task("a", weight=float("nan")), "weight of task 'a'"),
         (Task("a", facts={"x": {1, 2}}), "facts of task 'a' must be numbers"),
+        (Task("a", facts={"x": b"ab"}), "facts of task 'a' must be numbers"),
+        (Task("a", facts={"x": [bytearray(b"ab")]}), "facts of task 'a' must be numbers"),
         (Task("a", facts={"x": [{1: "one"}]}), "keys are not all strings"),
     ],
 )

@@ -105,6 +105,14 @@ def test_newest_first_fills_up_with_the_new_where_nothing_is_older():
     assert draw[:2] == [1, 0] and len(draw) == 5
 
 
+def test_newest_first_fills_up_with_the_new_where_nothing_older_has_a_weight():
+    old, new = held(0, 3)
+    tasks = [replace(old, task=replace(old.task, weight=0.0)), new]
+    assert NewestFirst(Uniform())(tasks, 3, 3, Random(0)) == [1, 1, 1]
+    with pytest.raises(RedQueenError, match="weights of all the tasks held are 0"):
+        NewestFirst(Uniform())(tasks[:1], 2, 3, Random(0))
+
+
 def test_nothing_is_new_after_steps_without_additions():
     counts = Counter(NewestFirst(Uniform(), age=1)(held(0, 3), 4000, 5, Random(1)))
     assert counts[0] == pytest.approx(2000, abs=130)

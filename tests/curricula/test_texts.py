@@ -18,6 +18,12 @@ def test_wording_overlooks_what_it_says_and_nothing_else(wording, text, same):
     assert wording(text) == same
 
 
+def test_exponents_bases_and_fractions_stay_apart_from_the_digits_before_them():
+    assert Wording()("What is 5²?") == "what is 5^(2)?" != Wording()("What is 52?")
+    assert Wording()("10⁻³ + 101₂") == "10^(−3) + 101_(2)"
+    assert Wording()("½ of 1½") == "1/2 of 1 1/2" and Wording()("H₂O") == "h2o"
+
+
 def test_tokens_are_words_numbers_and_marks():
     assert tokens("x2 = 3.5*(1,000-a_b)") == ["x", "2", "=", "3.5", "*", "(", "1,000", "-", "a", "_", "b", ")"]
 

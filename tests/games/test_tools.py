@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import numpy as np
@@ -230,6 +230,7 @@ def test_a_match_reports_what_was_called_and_said(policy):
         "reply": "19",
         "calls": (("calculate", "12+7"), ("calculate", "a")),
         "outputs": ("19", "Error: 'a' is not arithmetic"),
+        "failures": (False, True),
         "failed": 1,
         "repeated": 0,
         "words": ("<calculate>12+7</calculate>", "<calculate>a</calculate>", "19"),
@@ -279,5 +280,50 @@ def test_an_episode_is_played_again_without_the_tools(wrong):
     assert [turn.ask for turn in again.turns] == [turn.ask for turn in episode.turns]
     assert again.outcome == episode.outcome
     assert len(episode.outcome.facts["calls"]) == 2
+    old = {name: fact for name, fact in episode.outcome.facts.items() if name != "failures"}  # as it was recorded once
+    old_episode = replace(episode, outcome=replace(episode.outcome, facts=old))
+    (again,) = play([Match(as_recorded(old_episode), episode.task, {"solver": Saying()}, episode.seed)], Random(1))
+    assert again.outcome == episode.outcome
     with pytest.raises(RedQueenError, match="records no calls"):
         as_recorded(play([Match(SingleReply(), Task("t"), {"solver": Saying()})], Random(0))[0])
+
+
+@pytest.mark.parametrize(
+    ("limits", "facts"),
+    [
+        (Limits(2, 3), {"outputs": ("Error: x", "Error: division by zero"), "failures": (False, True), "failed": 1}),
+        (Limits(2, 3, 20), {"outputs": ("Error: x", "Error: divis"), "failures": (False, True), "failed": 1}),
+        (Limits(2, 3, 11), {"outputs": ("Error: x", "Err"), "failures": (False, True), "failed": 1}),
+        (Limits(2, 3, 8), {"outputs": ("Error: x", ""), "failures": (False, True), "failed": 1}),
+    ],
+)
+def test_an_episode_is_played_again_with_the_faults_that_there_were(limits, facts):
+    @dataclass
+    class Saying:
+        name: str = "saying"
+
+        def reply(self, asks):
+            words = ("<python>print('Error: x')</python>", "<calculate>1/0</calculate>", "19")
+            return [Reply(words[len(ask.messages) // 2], "saying") for ask in asks]
+
+    tools = (Running(lambda source: "Error: x\n", usage="<python>print(1)</python>\nruns a program."), Calculator())
+    game, task = ToolReply("solver", tools, limits), Task("t", prompt="What?")
+    (episode,) = play([Match(game, task, {"solver": Saying()})], Random(0))
+    (again,) = play([Match(as_recorded(episode), task, {"solver": Saying()}, episode.seed)], Random(1))
+    assert {name: episode.outcome.facts[name] for name in facts} == facts
+    assert [turn.ask for turn in again.turns] == [turn.ask for turn in episode.turns]
+    assert again.outcome == episode.outcome
+
+
+@pytest.mark.parametrize("tools", [(), (Calculator(),)])
+def test_an_episode_with_one_tool_or_none_is_played_again(tools):
+    @dataclass
+    class Saying:
+        name: str = "saying"
+
+        def reply(self, asks):
+            return [Reply("19", "saying") for _ in asks]
+
+    (episode,) = play([Match(ToolReply(tools=tools), Task("t", prompt="a\nb"), {"solver": Saying()})], Random(0))
+    (again,) = play([Match(as_recorded(episode), episode.task, {"solver": Saying()}, episode.seed)], Random(1))
+    assert [turn.ask for turn in again.turns] == [turn.ask for turn in episode.turns]

@@ -17,6 +17,7 @@ from redqueen.verifiers.numeric import (
     number,
     prepare_symbolic,
     verdict_counts,
+    words,
 )
 from redqueen.verifiers.worker import Undecided
 
@@ -41,6 +42,51 @@ def test_exact_looks_past_case_spaces_and_end_punctuation_only():
     assert not Exact()(task("the Nile"), "Nile")
     assert Exact(words_only=True)(task("the Nile"), "Nile!")
     assert not Exact()(task("x"), "")
+
+
+def test_exponents_bases_and_fractions_stay_apart_from_the_digits_before_them():
+    for one, other in (("5²", "52"), ("10⁶", "106"), ("101₂", "1012"), ("1½", "11/2")):
+        assert not Exact()(task(one), other) and not Exact()(task(other), one)
+    assert Exact()(task("½"), "1/2") and Exact()(task("1½"), "1 1/2") and Exact()(task("H₂O"), "H2O")
+    assert {text: number(text) for text in ("5²", "10⁶", "101₂", "1¹⁄₂")} == dict.fromkeys(
+        ("5²", "10⁶", "101₂", "1¹⁄₂")
+    )
+    assert [number(text) for text in ("½", "1½", "-2¾")] == [Fraction(1, 2), Fraction(3, 2), Fraction(-11, 4)]
+    assert number("5 m²", units=True) == 5 and number("5²", units=True) is None
+
+
+def test_a_factorial_is_no_exclamation():
+    assert not Exact()(task("5!"), "5") and not Exact()(task("5"), "5!") and Exact()(task("5!"), "“5!”.")
+    assert Exact()(task("yes"), "Yes!!") and Exact()(task("k7"), "k7.")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("-5", ["-5"]),
+        ("−3.5", ["-3.5"]),
+        ("3-5 and covid-19", ["3", "5", "and", "covid", "19"]),
+        ("f(3)-5", ["f", "3", "5"]),
+        ("It is 1,234.5 km.", ["it", "is", "1234.5", "km"]),
+        ("1,2,3", ["1", "2", "3"]),
+        ("5! of 5!", ["5!", "of", "5!"]),
+        ("the 3rd, 3.5kg", ["3rd", "3.5kg"]),
+        ("A", ["a"]),
+        ("the Nile", ["nile"]),
+        (" . ", []),
+    ],
+)
+def test_a_number_is_one_word_with_its_sign_and_point(text, found):
+    assert words(text) == found
+
+
+def test_words_do_not_lose_signs_points_and_the_answer_a():
+    exact = Exact(words_only=True)
+    for one, other in (("-5", "5"), ("3.5", "3 5"), ("5!", "5")):
+        assert not exact(task(one), other) and not exact(task(other), one) and exact(task(one), one)
+    assert exact(task("A"), "a.") and not exact(task("A"), "B") and Covers()(task("A"), "A")
+    assert not Covers()(task("5"), "It is -5.") and not Covers()(task("12"), "It is 3.12.")
+    assert Covers()(task("-5"), "It is -5.") and Covers()(task("5"), "It is 5.")
 
 
 @pytest.mark.parametrize("verifier", [Exact(), Exact(words_only=True), Covers(), Number()])
@@ -111,10 +157,19 @@ def test_units_are_dropped_only_when_asked_and_only_units():
     assert Number(units=True)(task("12 cm"), "12") and not Number()(task("12"), "12 cm")
 
 
+def test_factors_and_variables_are_no_units():
+    factors = "2π;2 pi;2 π r;3i;3 i;2e;2 e^2;2a;2x^2;2a/b;2 sqrt;2 sqrt 3;5 squared;5 factorial;5 crore;5 lakhs;5B;5 M"
+    assert {text: number(text, units=True) for text in factors.split(";")} == dict.fromkeys(factors.split(";"))
+    for unit in ("m", "g", "s", "l", "h", " m", "m²", " A", "V"):
+        assert number(f"5{unit}", units=True) == 5
+
+
 def test_a_number_may_be_off_by_the_tolerance_and_no_more():
     assert Number()(task("0.5"), "1/2") and not Number()(task("1/3"), "0.333")
     assert Number(tolerance=0.5)(task("10"), "10.5") and not Number(tolerance=0.5)(task("10"), "10.51")
     assert Number(relative=0.125)(task("-8"), "-9") and not Number(relative=0.125)(task("-8"), "-9.1")
+    assert Number(tolerance=0.3)(task("1.0"), "1.3") and not Number(tolerance=0.3)(task("1.0"), "1.3000001")
+    assert Number(relative=0.1)(task("3"), "3.3") and Number(tolerance=1e-5)(task("1"), "1.00001")
     assert not Number(tolerance=9.0)(task("1"), "one")
     with pytest.raises(RedQueenError, match="0 or above"):
         Number(tolerance=-1.0)
@@ -133,6 +188,20 @@ def test_a_number_may_be_off_by_the_tolerance_and_no_more():
         ("3/2", "1 1/2"),
         ("5", "x=5"),
         ("(1,2)", "(1, 2)"),
+        ("\\log_3 81", "4"),
+        ("\\log_2 3", "\\log_{2} 3"),
+        ("\\log_10 100", "2"),
+        ("\\frac 3 4", "0.75"),
+        ("2\\sqrt 3", "\\sqrt 3 \\cdot 2"),
+        ("\\$36", "36"),
+        ("$\\$18.90$", "18.9"),
+        ("1\\,000", "1000"),
+        ("1,\\!000,\\!000", "10^6"),
+        ("50\\%", "50%"),
+        ("\\frac12", "50\\%"),
+        ("1/2", "x=50%"),
+        ("x²", "x^2"),
+        ("5²", "25"),
     ],
 )
 def test_equal_expressions_are_equal(symbolic, right, answer):
@@ -154,6 +223,12 @@ def test_equal_expressions_are_equal(symbolic, right, answer):
         ("x", "}{"),
         ("x+1", "x" + "+0" * 600 + "+1"),
         ("\\pi", "3.14"),
+        ("50", "50%"),
+        ("50", "50\\%"),
+        ("50", "x=50\\%"),
+        ("52", "5²"),
+        ("30", "5\\,6"),
+        ("3/2", "\\frac 1 2 3"),
     ],
 )
 def test_others_and_what_is_not_one_expression_are_wrong(symbolic, right, answer):

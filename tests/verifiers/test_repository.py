@@ -125,12 +125,26 @@ def test_edits_are_made_one_after_the_other():
         (Edit("a.py", "", "2"), "not found"),
         (Edit("a.py", "aa", "2"), "more than once"),  # the two overlap
         (Edit("a.py", "1", "1"), "changes nothing"),
+        (Edit("a.py", "1\n", "1"), "changes nothing"),
         (Edit("a.py", "1", "#" * 150_000), "up to 150000"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_bad(edit, reason):
     with pytest.raises(BadEdit, match=reason):
         Repository({"a.py": "aaa = 1"}).apply([edit])
+
+
+@pytest.mark.parametrize(
+    ("text", "edit", "after"),
+    [
+        ("x = 1\ny = 2", Edit("a.py", "y = 2\n", "y = 3\n"), "x = 1\ny = 3"),
+        ("x = 1\ny = 2", Edit("a.py", "y = 2\n", ""), "x = 1"),
+        ("x = 12\nx = 1", Edit("a.py", "x = 1\n", "x = 3\n"), "x = 12\nx = 3"),
+        ("x = 1\ny = 2", Edit("a.py", "x = 1\n", ""), "y = 2"),
+    ],
+)
+def test_the_last_line_of_a_file_without_a_final_newline_is_edited(text, edit, after):
+    assert Repository({"a.py": text}).apply([edit]).files == {"a.py": after}
 
 
 def test_no_edit_is_a_bad_edit():
@@ -144,6 +158,19 @@ BLOCK = "### a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\ny = 3\n>>>>>>> REPLACE
 def test_edits_are_read_from_a_text():
     found = read_edits(f"I change two things.\n{BLOCK}and\n{BLOCK.replace('x = 2', '').replace('a.py', 'b.py')}")
     assert found == [Edit("a.py", "x = 1\n", "x = 2\ny = 3\n"), Edit("b.py", "x = 1\n", "\ny = 3\n")]
+
+
+@pytest.mark.parametrize("text", [BLOCK.replace("\n", "\r\n"), BLOCK.replace("\n", " \n").replace("= 1 ", "= 1")])
+def test_edits_are_read_with_the_line_ends_of_windows_and_with_spaces_after_marks(text):
+    (found,) = read_edits(text)
+    assert (found.path, found.search) == ("a.py", "x = 1\n") and "".join(found.replace.split()) == "x=2y=3"
+
+
+def test_a_heading_that_could_part_an_edit_is_refused():
+    block = BLOCK.replace("x = 1", "Heading\n=======\nx = 1")
+    with pytest.raises(BadEdit, match="more than one line ======="):
+        read_edits(block)
+    assert read_edits(BLOCK.replace("x = 1", "Heading\n========"))[0].search == "Heading\n========\n"
 
 
 @pytest.mark.parametrize("text", ["", "x = 2", BLOCK[:-15], BLOCK + "<<<<<<< SEARCH\n", BLOCK.replace("###", "#")])
@@ -209,6 +236,44 @@ def test_many_repositories_are_run_at_once(jail):
         "test_goods_have_a_total": (Kind.EXCEPTION, "AssertionError"),
         "test_words_have_no_total": (Kind.VALUE, ""),
     }
+
+
+@needs_jail
+def test_a_test_file_may_hold_dataclasses_whose_annotations_are_texts(jail):
+    text = """
+from __future__ import annotations
+import typing as t
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+@dataclass
+class Point:
+    x: int
+    first: ClassVar[int] = 1
+    second: t.ClassVar[int] = 2
+
+def test_fields():
+    assert [field.name for field in fields(Point(3))] == ["x"]
+
+def test_inside():
+    @dataclass
+    class Inside:
+        y: str
+    assert Inside("a").y == "a" and Inside.__module__ == "tests.test_point"
+"""
+    repository = Repository({"tests/test_point.py": text})
+    (ended,) = run_tests(jail, [repository], [discover(repository).tests])
+    assert [verdict.kind for verdict in ended.values()] == [Kind.VALUE, Kind.VALUE], ended
+
+
+@needs_jail
+def test_what_stands_for_a_tests_module_shows_nothing_of_it(jail):
+    code = "import sys\n\ndef seen():\n    return sorted(vars(sys.modules['test_a']))\n"
+    head = "from dataclasses import dataclass\nfrom a import seen\n\nSECRET = 1\n\n"
+    text = f"{head}def test_it():\n    assert seen() == ['dataclass']\n"
+    repository = Repository({"a.py": code, "test_a.py": text})
+    (ended,) = run_tests(jail, [repository], [discover(repository).tests])
+    assert ended["test_a.py::test_it"].kind is Kind.VALUE, ended
 
 
 @needs_jail
@@ -472,6 +537,13 @@ def test_the_similarity_of_patches_is_that_of_the_published_reward():
     assert patch_similarity({}, one, both_empty=1.0) == 0.0
     same = "a" * 300  # difflib takes so frequent a letter for junk unless it is told not to
     assert patch_similarity({"a.py": f"b{same}"}, {"a.py": f"c{same}"}, both_empty=0.0) == 600 / 602
+
+
+def test_a_diff_that_is_too_long_to_be_compared_earns_nothing_unless_it_is_right():
+    long = {"a.py": "+" + " " * 10_000}
+    assert patch_similarity(long, {"a.py": "+b"}, both_empty=0.0) == 0.0
+    assert patch_similarity({"a.py": "+b"}, long, both_empty=0.0) == 0.0
+    assert patch_similarity(long, long, both_empty=0.0) == 1.0
 
 
 def test_what_two_empty_patches_earn_is_said_by_the_caller():

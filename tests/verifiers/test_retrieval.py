@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from collections import Counter
 from random import Random
@@ -11,6 +12,7 @@ from random import Random
 import pytest
 
 from redqueen.types import RedQueenError, Task
+from redqueen.verifiers import retrieval
 from redqueen.verifiers.numeric import Exact
 from redqueen.verifiers.retrieval import (
     Corpus,
@@ -59,6 +61,25 @@ def test_equal_documents_keep_the_order_of_the_corpus(corpus):
     many = [Document(str(number), "owl " * (1 + number % 2)) for number in range(100)]
     order = [*range(1, 100, 2), *range(0, 100, 2)]  # those that say it twice come first
     assert ids(Corpus(many).search("owl", count=100)) == [str(number) for number in order]
+
+
+def test_spellings_of_one_word_and_scripts_without_spaces_are_found():
+    pytest.importorskip("bm25s")
+    texts = {
+        "nfc": "un caf\u00e9 noir",
+        "full": "Ｔokyo",
+        "zh": "北京是中国的首都。",
+        "ja": "東京タワー",
+        "ko": "서울 특별시",
+    }
+    found = Corpus([Document(id, text) for id, text in texts.items()])
+    queries = {"cafe\u0301": "nfc", "tokyo": "full", "首都": "zh", "ﾀﾜｰ": "ja", "서울": "ko"}
+    assert {query: ids(found.search(query)) for query in queries} == {query: [id] for query, id in queries.items()}
+
+
+def test_words_of_plain_text_are_as_they_always_were():
+    text = "The Nile's 3.5 km_long k7-b2, (NO) e-mail!? x=1\ty\n\x0b~"
+    assert retrieval._words(text) == re.findall(r"\w+", text.casefold())
 
 
 def test_rare_words_count_more(corpus):

@@ -98,3 +98,4 @@ def test_adpo_scales_are_those_of_the_card():
 def test_the_label_is_written_as_most_wrote_it():
     assert label(["19.", "19", "19", "20"], count_missing=True).answer == "19"
     assert label(["x", " 19. ", "19", "19.", "19"], count_missing=True).answer == "19."  # of equals the first
+    assert label(["19", "19.", "19."], True, weights=[3.0, 1.0, 1.0]).answer == "19"

@@ -21,7 +21,10 @@ from redqueen.verifiers.python_code.values import NotPlain, literal
 
 LARGEST = 150_000  # characters of all files written as literals; the jail takes 262,144 with what goes along
 RESERVED = sys.stdlib_module_names | {"__main__", "program", "pytest", "redqueen"}  # names that the jail knows already
-EDIT = re.compile(r"### (\S+)\n<{7} SEARCH\n(.*?)^={7}\n(.*?)^>{7} REPLACE$", re.DOTALL | re.MULTILINE)
+EDIT = re.compile(
+    r"### (\S+)[ \t]*\n<{7} SEARCH[ \t]*\n(.*?)^={7}[ \t]*\n(.*?)^>{7} REPLACE[ \t]*$", re.DOTALL | re.MULTILINE
+)
+DIVIDER = re.compile(r"^={7}[ \t]*$", re.MULTILINE)
 MARKS = ("<" * 7 + " SEARCH", ">" * 7 + " REPLACE")
 
 
@@ -31,7 +34,8 @@ class BadEdit(ValueError):
 
 @dataclass(frozen=True)
 class Edit:
-    """A text that stands once in a file, and what is to stand there instead."""
+    """A text that stands once in a file, and what is to stand there instead. Its last line may be that of a file that
+    ends without a newline."""
 
     path: str
     search: str
@@ -94,13 +98,16 @@ def read_edits(text: str) -> list[Edit]:
         new lines
         >>>>>>> REPLACE
 
-    Raises BadEdit where there is none, or where a mark stands outside of one. Words around them are passed over.
+    Raises BadEdit where there is none, where a mark stands outside of one, or where several lines could part the old
+    from the new. Words around them are passed over; lines may end as on Windows.
     """
-    edits = [Edit(*match.groups()) for match in EDIT.finditer(text)]
+    edits = [Edit(*match.groups()) for match in EDIT.finditer(text.replace("\r\n", "\n"))]
     if not edits:
         raise BadEdit("no edit")
     if any(text.count(mark) != len(edits) for mark in MARKS):
         raise BadEdit("an edit that is not closed, or not opened")
+    if any(DIVIDER.search(edit.replace) for edit in edits):  # what is sought ends at the first
+        raise BadEdit("an edit with more than one line =======")
     return edits
 
 
@@ -159,8 +166,14 @@ def _replaced(files: Mapping[str, str], edit: Edit) -> str:
     text = files.get(edit.path)
     if text is None:
         raise BadEdit(f"no file {edit.path[:80]!r}")
-    if edit.search == edit.replace:
+    open_ended = edit.search not in text and text and not text.endswith("\n")
+    after = _put(text + "\n", edit).removesuffix("\n") if open_ended else _put(text, edit)
+    if after == text:
         raise BadEdit(f"an edit of {edit.path} that changes nothing")
+    return after
+
+
+def _put(text: str, edit: Edit) -> str:
     place = text.find(edit.search) if edit.search else -1
     if place < 0:
         raise BadEdit(f"a search that is not found in {edit.path}")

@@ -4,8 +4,9 @@ This text is sent as the source of a `Program` and its files as arguments; nothi
 repository is pasted into it. The repository imports its own modules and what the jail offers.
 
 A test shares its process with the code that it tests. What makes it harder for the code to lie: the test's module is
-not in `sys.modules`, every module has builtins of its own, every import of `pytest` makes another stand-in, and only
-the last line of the test function knows the token that stands for a pass.
+not in `sys.modules` (what stands there shows what the test has of typing, for `dataclasses`), every module has builtins
+of its own, every import of `pytest` makes another stand-in, and only the last line of the test function knows the token
+that stands for a pass.
 """
 
 from __future__ import annotations
@@ -24,6 +25,22 @@ _SPACE = globals()  # the jail checks what is imported in the name of this modul
 _BUILTINS = dict(vars(builtins))
 _IMPORT: Callable[..., Any] = builtins.__import__
 _SPEC: Any = type(types.__spec__)
+
+
+def _shown(name: str, space: dict[str, Any]) -> types.ModuleType:
+    """What stands for a test's module: dataclasses whose annotations are texts look there for ClassVar and InitVar."""
+
+    class Shown(types.ModuleType):
+        @property
+        def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+            return {key: value for key, value in space.items() if _of_typing(value)}
+
+    return Shown(name)
+
+
+def _of_typing(value: object) -> bool:
+    name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    return name in ("typing", "dataclasses")
 
 
 class _Modules:
@@ -81,6 +98,7 @@ def test(files: dict[str, str], stand_in: str, path: str, name: str, token: str)
     function.body.append(ast.Return(ast.Constant(token)))
     module = path.removesuffix(".py").replace("/", ".")
     space = {"__name__": module, "__package__": module.rpartition(".")[0], "__file__": path}
+    sys.modules[module] = _shown(module, space)
     modules.fill(space, ast.fix_missing_locations(tree), path)
     return space[name]()  # type: ignore[operator]
 

@@ -4,8 +4,9 @@
         mean over files of ratio(diff of the patch, diff of the oracle)       otherwise
 
 The mean is over the files that either changes; one that only one of them changes counts 0. The ratio is difflib's
-(`SequenceMatcher`, autojunk off) between unified diffs. The paper's -1 also covers the tags around a reply, which are
-for whoever reads replies.
+(`SequenceMatcher`, autojunk off) between unified diffs. Its time grows with the product of their lengths: where one has
+more than `LONGEST` characters and the two are not equal, it counts 0. The paper's -1 also covers the tags around a
+reply, which are for whoever reads replies.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from difflib import SequenceMatcher
 from redqueen.verifiers.repository.files import BadEdit, Edit, Repository, file_diffs
 
 MALFORMED = -1.0
+LONGEST = 10_000  # characters of the diff of one file
 
 
 def patch_similarity(predicted: Mapping[str, str], oracle: Mapping[str, str], *, both_empty: float) -> float:
@@ -37,6 +39,8 @@ def patch_reward(before: Repository, edits: Iterable[Edit], oracle: Repository, 
 
 
 def _ratio(predicted: str, oracle: str) -> float:
-    if not predicted or not oracle:
+    if predicted == oracle:
+        return float(bool(predicted))
+    if not predicted or not oracle or max(len(predicted), len(oracle)) > LONGEST:
         return 0.0
     return SequenceMatcher(None, predicted, oracle, autojunk=False).ratio()

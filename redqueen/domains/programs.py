@@ -19,7 +19,7 @@ from random import Random
 from redqueen.domains.triplets import ABDUCTION, DEDUCTION, INDUCTION, Arguments, Pair, Triplets, shown
 from redqueen.types import Refusal, Task
 from redqueen.verifiers.python_code.answers import arguments
-from redqueen.verifiers.python_code.values import NotPlain, literal
+from redqueen.verifiers.python_code.values import NotPlain, literal, quiet
 
 LONGEST = 4000  # characters of a program
 PAIRS = 10  # N of an induction task; the first half is shown, all are checked
@@ -122,17 +122,19 @@ def _blocks(reply: str) -> dict[str, str]:
 
 
 def _function(text: str) -> str:
-    """The program, if it defines a function f; a lone function of another name is called f. Nothing is run."""
+    """The program, if it defines a function f; a lone function of another name is given that one too. Nothing is
+    run."""
     if not text or len(text) > LONGEST:
         return ""
     try:
-        tree = ast.parse(text)
+        with quiet():
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return ""
     functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     if "f" in functions:
         return text
-    return re.sub(rf"\b{functions[0]}(?=\s*\()", "f", text) if len(functions) == 1 else ""
+    return f"{text}\nf = {functions[0]}" if len(functions) == 1 else ""
 
 
 def _example(task: Task) -> str:

@@ -25,7 +25,7 @@ from redqueen.verifiers.python_code.verdicts import Kind, Program, Verdict
 
 DEDUCTION, ABDUCTION, INDUCTION = KINDS = ("deduction", "abduction", "induction")
 Arguments = tuple[Any, ...]  # of one call
-Pair = tuple[str, str]  # the literals of the arguments, as a tuple, and of the output
+Pair = tuple[str, str]  # the literals of the arguments, as a tuple with dicts in their order, and of the output
 
 
 class Wording(Protocol):
@@ -92,7 +92,7 @@ class Triplets:
     def seeds(self) -> list[Task]:
         """The identity, once of each kind."""
         source, arguments = self.wording.seed()
-        pair = (literal(arguments), literal(arguments[0]))
+        pair = (literal(arguments, ordered=True), literal(arguments[0]))
         return [self._task(kind, source, [pair]) for kind in KINDS]
 
     def sources(self, kind: str) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class Triplets:
             source, inputs, hint = each
             runs = [next(verdicts) for _ in inputs]
             failed = next((run for run in runs if run.kind is not Kind.VALUE), None)
-            pairs = [(literal(x), run.value) for x, run in zip(inputs, runs, strict=True)]
+            pairs = [(literal(x, ordered=True), run.value) for x, run in zip(inputs, runs, strict=True)]
             found.append(Refusal(failed.kind.value) if failed else self._task(task.kind, source, pairs, hint))
         return found
 
@@ -180,4 +180,4 @@ def _pairs(task: Task) -> Sequence[Pair]:
 
 def shown(pair_input: str) -> str:
     """The arguments of a pair as they stand in a call: "(4,)" becomes "4"."""
-    return ", ".join(literal(each) for each in parse(pair_input))
+    return ", ".join(literal(each, ordered=True) for each in parse(pair_input))

@@ -137,6 +137,36 @@ def test_a_lone_function_of_another_name_is_called_f_and_its_calls_too(blocks):
 
 
 @pytest.mark.parametrize(
+    ("source", "given", "answer"),
+    [
+        ("def count(s, x): return s.count(x)", "'abca', 'a'", "2"),
+        ("def deep(x): return 1 + max(map(deep, x), default=0) if isinstance(x, list) else 0", "[[1], [[2]]]", "3"),
+        ("def letters(x): return set(x)", "'abb'", "{'a', 'b'}"),
+        ("def g(g): return g + 1  # the end", "1", "2"),
+        ("def g(x): return 'g (x)'", "1", "'g (x)'"),
+    ],
+)
+def test_a_lone_function_keeps_its_text(blocks, source, given, answer):
+    (task,) = read(blocks, DEDUCTION, f"```python\n{source}\n```\n```input\n{given}\n```")
+    assert task.answer == answer
+    assert task.facts["source"].startswith(source)
+
+
+def test_an_input_is_shown_and_kept_as_it_is_run(blocks):
+    """A dict in its order, a zero with its sign: both tiers and the solver see the same."""
+    for head in ("", "class A: pass\n"):  # Monty's, and the jail's
+        keys = f"```python\n{head}def f(d):\n    return list(d)\n```\n```input\n{{'b': 1, 'a': 2}}\n```"
+        (task,) = read(blocks, DEDUCTION, keys)
+        assert task.prompt.endswith("What does f({'b': 1, 'a': 2}) give?")
+        assert (task.answer, task.facts["pairs"]) == ("['b', 'a']", [["({'b': 1, 'a': 2},)", "['b', 'a']"]])
+        assert blocks.right([task] * 2, ["['b', 'a']", "['a', 'b']"]) == [True, False]
+        (task,) = read(blocks, ABDUCTION, keys)
+        assert blocks.right([task] * 3, [task.answer, "{'b': 0, 'a': 0}", "{'a': 0, 'b': 0}"]) == [True, True, False]
+        (task,) = read(blocks, DEDUCTION, f"```python\n{head}def f(x): return str(x)\n```\n```input\n-0.0\n```")
+        assert task.prompt.endswith("f(-0.0) give?") and task.answer == "'-0.0'"
+
+
+@pytest.mark.parametrize(
     ("reply", "reason"),
     [
         ("def f(x): return x", "malformed"),

@@ -7,28 +7,37 @@ for its answer. `read` lets through what is known to agree and names the first t
 the jail's.
 
 What it does not see: a list that is changed through a second name or by a function while `enumerate`, `zip` or
-`reversed` walk it; keys of a dict that are equal but of two types (`True` and `1`: CPython keeps the first, Monty the
-last); digits of other scripts, which Monty's `int` does not read. Sums of floats are those of CPython 3.11.
+`reversed` walk it; which of two things fails first where one is made lazily and the other adds or compares it; keys of
+a dict that are equal but of two types (`True` and `1`: CPython keeps the first, Monty the last); digits of other
+scripts, which Monty's `int` does not read. Sums of floats are those of CPython 3.11.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import string
 from dataclasses import dataclass
 from functools import lru_cache
 
+from redqueen.verifiers.python_code.scopes import is_own
 from redqueen.verifiers.python_code.set_order import shows_order
 from redqueen.verifiers.python_code.syntax import Text, parsed
 from redqueen.verifiers.python_code.vocabulary import (
     BUILTINS,
     CHANGES,
+    CODECS,
     CONSUMERS,
     EXCEPTIONS,
     LAZY,
     METHODS,
     MODULES,
     NODES,
+    NUMBERS_AND_TEXT,
+    OUT_MODULES,
+    OUT_NAMES,
     READS,
+    REFUSALS,
     SET_MAKERS,
     VIEWS,
 )
@@ -51,15 +60,31 @@ def read(source: str) -> Reading:
     outside = outside or next(filter(None, (_outside(text, node) for node in text.nodes)), "")
     if not outside and any(_is_function_value(text, node) for node in text.nodes) and any(map(_makes_text, text.nodes)):
         outside = "the text of a function"  # it has an address
-    return Reading(outside, bool("GeneratorExp" in text.kinds or text.used & LAZY))
+    outside = outside or next((name for name in text.bound if name.startswith(RESERVED)), "")
+    return Reading(outside, bool("GeneratorExp" in text.kinds or text.used & LAZY or _has_formats(text)))
 
+
+@lru_cache(maxsize=1024)
+def reaches_out(source: str) -> bool:
+    """Whether a program asks for files or the system, so that Monty's refusal means that it does. Raises
+    `syntax.Unread`."""
+    text = parsed(source)
+    asks = {name.partition(".")[0] for name in text.imports} & OUT_MODULES or text.used & OUT_NAMES - text.bound
+    return bool(asks) and not text.used & REFUSALS
+
+
+RESERVED = "redqueen_"  # the names of what Monty is handed
+TYPED = tuple("bcdeEfFgGnosxX%,_")  # ends of a format for numbers or text: Monty too refuses other values
+PYTHONS = frozenset(dir(builtins))
+_QUIET = BUILTINS - {"next", "print"}
+_ONLY_CALLED = LAZY | {"format", "pow"}
+_CONDITIONS = frozenset(("bytes", "format", "pow", "str", ".decode", ".encode", ".format"))
 
 _HARMLESS = frozenset(  # on their own
     (
         ast.Assign,
         ast.AugAssign,
         ast.BinOp,
-        ast.Compare,
         ast.Constant,
         ast.Expr,
         ast.If,
@@ -98,6 +123,12 @@ def _outside(text: Text, node: ast.AST) -> str:
             ast.Call(func=ast.Name(id="round"), args=[_, _, *_]) | ast.Call(func=ast.Name(id="round"), keywords=[_, *_])
         ):
             return "round to decimals"
+        case ast.Compare(ops=ops) if not all(map(_is_plain, [node.left, *node.comparators], ops, node.comparators)):
+            return "is"
+        case ast.Call():
+            return _call(text, node)
+        case ast.FormattedValue(conversion=-1, format_spec=ast.JoinedStr() as format, value=value):
+            return "" if _is_number_or_text(value) or _is_typed(text, _end(format)) else "a format for some values only"
         case ast.Return() if not text.around(node, ast.FunctionDef):
             return "return outside a function"
         case ast.NamedExpr() if text.around(node, ast.GeneratorExp):
@@ -108,9 +139,9 @@ def _outside(text: Text, node: ast.AST) -> str:
 def _name(text: Text, node: ast.Name, name: str) -> str:
     if isinstance(node.ctx, ast.Store):
         return f"{name} bound anew" if name in BUILTINS else ""
-    if name not in text.bound and name not in BUILTINS:
+    if name not in BUILTINS and (name not in text.bound or (name in PYTHONS and not is_own(text, node))):
         return name
-    if name in LAZY and not text.is_called(node):
+    if name in _ONLY_CALLED and not text.is_called(node):
         return f"{name} as a value"
     return ""
 
@@ -126,6 +157,98 @@ def _attribute(text: Text, node: ast.Attribute) -> str:
     return ""
 
 
+# --- calls and formats that agree for some arguments only ----------------------------------------
+
+
+def _call(text: Text, node: ast.Call) -> str:
+    match node.func:
+        case ast.Name(id=name):
+            pass
+        case ast.Attribute(attr=attr):
+            name = f".{attr}"
+        case _:
+            return ""
+    if name not in _CONDITIONS or _is_agreed(text, name, node):
+        return ""
+    return f"{name} with such arguments"
+
+
+def _is_agreed(text: Text, name: str, node: ast.Call) -> bool:
+    if any(isinstance(argument, ast.Starred) for argument in node.args):
+        return False
+    match name, node.args, node.keywords:
+        case "pow", [_, _] | [_, ast.Constant(), _], []:  # Monty lacks the inverse that a power below 0 asks for
+            return True
+        case "str" | "bytes" | "format", [] | [_], []:
+            return True
+        case "str" | "bytes", [_, ast.Constant(value=str(codec))], []:
+            return codec.lower() in CODECS
+        case ".encode" | ".decode", [], []:
+            return True
+        case ".encode" | ".decode", [ast.Constant(value=str(codec))], []:
+            return codec.lower() in CODECS
+        case ".encode" | ".decode", [ast.Constant(value=str(codec)), ast.Constant(value="ignore")], []:
+            return codec.lower() in CODECS
+        case ".encode" | ".decode", [], [ast.keyword(arg="encoding", value=ast.Constant(value=str(codec)))]:
+            return codec.lower() in CODECS
+        case "format", [value, ast.Constant(value=str(format))], []:
+            return _is_number_or_text(value) or _is_typed(text, format)
+        case ".format", _, _:
+            return all(_is_typed(text, format) for format in _formats_in(node.func))
+    return False
+
+
+def _formats_in(method: ast.expr) -> list[str]:
+    """What a text says of how its values are written. One that is not known may say anything."""
+    match method:
+        case ast.Attribute(value=ast.Constant(value=str(text))):
+            try:
+                fields = list(string.Formatter().parse(text))
+            except ValueError:
+                return ["?"]
+            return [format for _, _, format, conversion in fields if format and not conversion]
+    return ["?"]
+
+
+def _has_formats(text: Text) -> bool:
+    if "format" in text.used or "format" in text.attributes:
+        return True
+    return "FormattedValue" in text.kinds and any(
+        isinstance(node, ast.FormattedValue) and node.format_spec is not None for node in text.nodes
+    )
+
+
+def _is_typed(text: Text, format: str) -> bool:
+    """Whether Monty refuses with a format what CPython refuses, though with another exception."""
+    return not format or (format.endswith(TYPED) and "Try" not in text.kinds)
+
+
+def _end(format: ast.JoinedStr) -> str:
+    match format.values:
+        case []:
+            return ""
+        case [*_, ast.Constant(value=str(end))]:
+            return end
+    return "?"
+
+
+def _is_number_or_text(value: ast.AST) -> bool:
+    match value:
+        case ast.Constant(value=str() | int() | float()) | ast.JoinedStr():
+            return True
+        case ast.Call(func=ast.Name(id=name)):
+            return name in NUMBERS_AND_TEXT
+    return False
+
+
+def _is_plain(left: ast.AST, operation: ast.cmpop, right: ast.AST) -> bool:
+    """Whether a comparison asks for identity only with what there is one of."""
+    return not isinstance(operation, ast.Is | ast.IsNot) or any(
+        isinstance(side, ast.Constant) and (side.value is None or isinstance(side.value, bool))
+        for side in (left, right)
+    )
+
+
 # --- what is lazy ----------------------------------------------------------------------------
 
 
@@ -139,31 +262,79 @@ def _is_lazy(node: ast.AST) -> bool:
 def _is_consumed(text: Text, node: ast.AST) -> bool:
     """Whether all of it is taken at once, so that it does not matter when it is made."""
     match text.parents[node]:
-        case ast.Call(func=ast.Name(id="any" | "all"), args=[first]) if first is node:
-            return not any(_acts(text, part) for part in ast.walk(node))
+        case ast.Call(func=ast.Name(id="any" | "all"), args=[first]) if first is node:  # which stop early
+            grows = "defaultdict" in text.bound | text.attributes
+            return "Try" not in text.kinds and not any(
+                _acts(text, part) or (grows and isinstance(part, ast.Subscript)) for part in _later(node)
+            )
+        case ast.Call(func=ast.Name(id="min" | "max"), args=[first, *others], keywords=words) if first is node:
+            return not others and (not words or _is_alone(text, node, list(words)))
         case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in CONSUMERS and first is node:
             return True
-        case ast.Call(func=ast.Name(id=name)) if name in LAZY:
-            return True  # and that one is asked in its turn
+        case ast.Call(func=ast.Name(id=name), args=taken) if name in LAZY:  # and that one is asked in its turn
+            return _is_alone(text, node, [each for each in taken if each is not node])
         case ast.Call(func=ast.Attribute(attr="join")) | ast.Starred():
             return True
-        case ast.Assign(targets=[ast.Tuple() | ast.List()]) | ast.comprehension():
-            return True
+        case ast.Assign(targets=[ast.Tuple() | ast.List()]):
+            return _is_alone(text, node, [])
+        case ast.comprehension() as walk:
+            around = text.parents[walk]
+            beside = [each for part in (walk, around) for each in ast.iter_child_nodes(part)]
+            return _is_alone(text, node, [each for each in beside if each is not node and each is not walk])
         case ast.For(iter=walked, body=body) if walked is node:
             return _walks_still(walked, body)
     return False
 
 
+def _is_alone(text: Text, lazy: ast.AST, others: list[ast.AST]) -> bool:
+    """Whether what is lazy may be made before the others are run, with which CPython would run it in turns."""
+    later = _later(lazy)
+    if any(_acts(text, part) for part in later):
+        return False
+    if later and "Try" in text.kinds:
+        return False  # the first to fail may be another
+    parts = list(ast.walk(lazy))
+    others = [part for each in others for part in ast.walk(each)]
+    computes = any(isinstance(part, ast.GeneratorExp | ast.Lambda) for part in parts)  # from what others may change
+    if computes and any(_acts(text, part) for part in others):
+        return False
+    names = {part.id for part in parts if isinstance(part, ast.Name)}
+    return not names & {root for part in others for root in _changed(part)}
+
+
+def _later(lazy: ast.AST) -> list[ast.AST]:
+    """What CPython runs when something lazy is asked for what comes next, and not when it is made."""
+    match lazy:
+        case ast.GeneratorExp(elt=made, generators=[first, *others]):
+            return [part for each in (made, *first.ifs, *others) for part in ast.walk(each)] + _later(first.iter)
+        case ast.Call(func=ast.Name(id="map" | "filter"), args=[function, *taken]):
+            return [lazy, *ast.walk(function)] + [part for each in taken for part in _later(each)]
+        case ast.Call(func=ast.Name(id=name), args=taken) if name in LAZY:
+            return [part for each in taken for part in _later(each)]
+    return []
+
+
 def _acts(text: Text, node: ast.AST) -> bool:
     """Whether a call may do something besides giving a value."""
     match node:
-        case ast.Call(func=ast.Name(id=name)):
-            return name not in BUILTINS or name in {"print", "next"}
+        case ast.Call(func=ast.Name(id=name), args=given, keywords=words):
+            called = [word.value for word in words if word.arg == "key"] + given[: name in {"map", "filter"}]
+            return name not in _QUIET or not all(map(_is_quiet, called)) or (name == "iter" and len(given) > 1)
         case ast.Call(func=ast.Attribute(attr=attr, value=value)):
             from_module = isinstance(value, ast.Name) and value.id in text.modules
             return not from_module and attr not in READS | VIEWS | SET_MAKERS
         case ast.Call():
             return True
+    return False
+
+
+def _is_quiet(function: ast.AST) -> bool:
+    """Whether a function does nothing besides giving a value; what a lambda calls is looked at on its own."""
+    match function:
+        case ast.Lambda() | ast.Constant():
+            return True
+        case ast.Name(id=name):
+            return name in _QUIET
     return False
 
 
@@ -211,7 +382,7 @@ def _is_function_value(text: Text, node: ast.AST) -> bool:
     is_function = isinstance(node, ast.Lambda) or (
         isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in text.functions
     )
-    if not is_function or text.is_called(node):
+    if not is_function or text.is_called(node) or node is text.second_name:
         return False
     match text.parents[node]:
         case ast.keyword(arg="key"):

@@ -19,8 +19,7 @@ from typing import Any
 
 from redqueen.types import RedQueenError
 from redqueen.verifiers.python_code.runner import PythonRunner
-from redqueen.verifiers.python_code.syntax import quiet
-from redqueen.verifiers.python_code.values import NotPlain, literal, parse
+from redqueen.verifiers.python_code.values import NotPlain, literal, parse, quiet
 from redqueen.verifiers.python_code.verdicts import Kind, Program, Verdict
 
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import array
 import codecs
+import encodings
 import gc
 import importlib
 import json
 import os
+import pkgutil
 import select
 import signal
 import socket
@@ -31,13 +33,6 @@ from redqueen.verifiers.python_code.jail_program import Allowance, answer
 from redqueen.verifiers.python_code.jail_seccomp import Filter, filter_for_programs
 
 SLACK = 2 << 20  # bytes of address space that an empty program takes by running
-# fmt: off
-CODECS = (
-    "ascii", "latin_1", "cp1252", "cp437", "utf_8_sig", "utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le",
-    "utf_32_be", "utf_7", "unicode_escape", "raw_unicode_escape", "punycode", "idna", "hex_codec", "base64_codec",
-    "rot_13", "zlib_codec",
-)
-# fmt: on
 INNER = ("_strptime", "copyreg")  # what built-in functions import in the name of a program
 
 
@@ -82,8 +77,9 @@ def _load(offered: list[str]) -> None:
     """Loads all that a program may import: later there is no file to load it from."""
     for name in (*offered, *INNER):
         importlib.import_module(name)
-    for name in CODECS:
-        codecs.lookup(name)
+    for module in pkgutil.iter_modules(encodings.__path__):
+        with suppress(LookupError):  # those of Windows
+            codecs.lookup(module.name)
     time.tzset()
 
 
@@ -144,10 +140,11 @@ def _leave_to_launcher() -> None:
 
 
 def _forget() -> None:
-    """What a program has no use for: paths of this machine, an environment."""
+    """What a program has no use for: the environment, and paths of this machine. Those at which Python and this
+    package lie stay: in `sys.prefix`, in the modules and in their code."""
     sys.path.clear()
     sys.path_importer_cache.clear()
-    sys.argv[:] = [""]
+    sys.argv[:] = sys.orig_argv[:] = [""]
     sys.executable = ""
     os.environ.clear()
     gc.collect()

@@ -19,7 +19,7 @@ def request_of(program: Program) -> Request | Verdict:
     if len(program.source) > LONGEST_SOURCE:
         return Verdict(Kind.UNSUPPORTED, detail=f"a source of more than {LONGEST_SOURCE} characters")
     try:
-        arguments = literal(program.arguments, longest=LONGEST_SOURCE)
+        arguments = literal(program.arguments, LONGEST_SOURCE, ordered=True)
     except NotPlain as error:
         return Verdict(Kind.UNSUPPORTED, detail=f"arguments: {error}")
     return Request(program.source, program.function, arguments)

@@ -18,7 +18,7 @@ from typing import Any, Self
 import pydantic_monty
 
 from redqueen.types import RedQueenError
-from redqueen.verifiers.python_code.agreement import read
+from redqueen.verifiers.python_code.agreement import reaches_out, read
 from redqueen.verifiers.python_code.syntax import Unread
 from redqueen.verifiers.python_code.values import LONGEST, NotPlain, literal, parse
 from redqueen.verifiers.python_code.verdicts import Kind, Limits, Program, Verdict
@@ -26,7 +26,6 @@ from redqueen.verifiers.python_code.vocabulary import EXCEPTIONS
 
 GRACE = 0.5  # seconds after which a worker that does not mind its limit is killed
 SESSIONS = 2000  # of a worker before another takes its place
-OUT = re.compile(r"\b(open|input|os|pathlib|io|shutil|tempfile|glob)\b")  # what Monty knows and refuses
 ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
 LOST = re.compile("\ufffd|[^.]\\.\\.\\.[^.]")  # in place of a lone surrogate, and of what is nested deep
 LARGEST_ARGUMENTS = 1 << 20  # characters of their literals
@@ -92,7 +91,7 @@ class Monty:
             verdict = self._run(program, shift)
             doubtful = reading.values_only and verdict.kind is not Kind.VALUE
             return Verdict(Kind.UNSUPPORTED, detail="something lazy that fails") if doubtful else verdict
-        if OUT.search(program.source):
+        if reaches_out(program.source):
             verdict = self._run(program, shift)
             if verdict.kind is Kind.FORBIDDEN:
                 return verdict
@@ -168,7 +167,7 @@ class Monty:
 def _travel(arguments: tuple[Any, ...]) -> bool:
     """Whether arguments reach Monty as they are. Raises RedQueenError where they are not plain data."""
     try:
-        text = literal(arguments, LARGEST_ARGUMENTS)
+        text = literal(arguments, LARGEST_ARGUMENTS, ordered=True)
     except NotPlain as error:
         raise RedQueenError(f"the arguments of a program are plain data, not {error}") from error
     return ("{" not in text and "set()" not in text and "\\u" not in text) or all(map(_is_ordered, arguments))

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from redqueen.types import RedQueenError
 from redqueen.verifiers.python_code.monty import ADDRESS, Monty
@@ -122,9 +122,23 @@ def _settled(program: Program, verdict: Verdict) -> Verdict:
         return verdict
     if ADDRESS.search(verdict.value) or ADDRESS.search(verdict.printed):
         return Verdict(Kind.NONDETERMINISTIC, detail="an address")
-    if shows_order(program.source):
+    if shows_order(program.source, program.function, _places_of_sets(program)):
         return Verdict(Kind.NONDETERMINISTIC, detail="the order of a set may show")
     return verdict
+
+
+def _places_of_sets(program: Program) -> tuple[int, ...]:
+    """The places of the arguments that are sets; one beyond all arguments for a set in a list or the like."""
+    given = program.arguments if program.function else ()
+    places = [place for place, argument in enumerate(given) if type(argument) is set]
+    return (*places, len(given)) if any(_holds_set(argument) for argument in given) else tuple(places)
+
+
+def _holds_set(value: Any) -> bool:
+    kind = type(value)
+    if kind is dict:
+        return any(type(item) is set or _holds_set(item) for pair in value.items() for item in pair)
+    return kind in (list, tuple) and any(type(item) is set or _holds_set(item) for item in value)
 
 
 def _may_still_differ(verdict: Verdict | None) -> bool:

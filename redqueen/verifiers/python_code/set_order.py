@@ -12,19 +12,45 @@ import ast
 from functools import lru_cache
 
 from redqueen.verifiers.python_code.syntax import Text, parsed
-from redqueen.verifiers.python_code.vocabulary import SET_CHANGES, SET_MAKERS, SETS, VIEWS
+from redqueen.verifiers.python_code.vocabulary import MODULES, SET_CHANGES, SET_MAKERS, SETS, VIEWS
+
+_WALKERS = (  # functions and methods that take what an iterable gives, and do not keep it
+    (MODULES["collections"] | MODULES["itertools"] | MODULES["math"] | SET_CHANGES | SET_MAKERS)
+    | {"extend", "extendleft", "fromkeys", "join", "subtract", "update"}
+) - {"add", "remove", "discard", "repeat"}
 
 
 @lru_cache(maxsize=1024)
-def shows_order(source: str) -> bool:
-    """Whether the order of a set may show in what the program does. Raises `syntax.Unread`."""
+def shows_order(source: str, function: str = "", given: tuple[int, ...] = ()) -> bool:
+    """Whether the order of a set may show in what the program does, where the arguments of `function` at the places
+    `given` are or hold sets. Raises `syntax.Unread`."""
     text = parsed(source)
-    if not (text.kinds & {"Set", "SetComp"} or text.used & SETS or text.attributes & VIEWS):
+    if not (given or text.kinds & {"Set", "SetComp"} or text.used & SETS or text.attributes & VIEWS):
         return False
-    known: set[str] = set()
-    while found := {label for node in text.nodes for label in _taught(text, known, node)} - known:
-        known |= found
+    parameters = text.functions.get(function, [])
+    if any(place >= len(parameters) for place in given):
+        return True
+    known = _known(text, [parameters[place] for place in given])
+    if "dataclasses" in text.imports and any(label.startswith(".") for label in known):
+        return True  # it writes its attributes out
     return any(_shows(text, known, node) for node in text.nodes)
+
+
+def _known(text: Text, given: list[str]) -> set[str]:
+    """The labels of what may hold a set, from those of what is given one."""
+    feeds: dict[str, list[str]] = {}  # a label, or "" for a set that is written there -> the labels that take from it
+    for node in text.nodes:
+        for label, value in _taught(text, node):
+            for source in _sources(value):
+                feeds.setdefault(source, []).append(label)
+    known: set[str] = set()
+    found = [*given, *feeds.get("", [])]
+    while found:
+        label = found.pop()
+        if label not in known:
+            known.add(label)
+            found += feeds.get(label, [])
+    return known
 
 
 def _label(node: ast.AST) -> str:
@@ -36,16 +62,15 @@ def _label(node: ast.AST) -> str:
     return ""
 
 
-def _taught(text: Text, known: set[str], node: ast.AST) -> list[str]:
-    """What holds a set because of a node."""
+def _taught(text: Text, node: ast.AST) -> list[tuple[str, ast.AST]]:
+    """The labels that a node gives to values."""
     match node:
-        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target], value=value) if _is_set(known, value):
-            return [_label(target)]
-        case ast.AnnAssign(target=target, value=ast.expr() as value) if _is_set(known, value):
-            return [_label(target)]
+        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target], value=value):
+            return [(_label(target), value)]
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            return [(_label(target), value)]
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in text.functions:
-            pairs = zip(text.functions[name], arguments, strict=False)
-            return [parameter for parameter, argument in pairs if _is_set(known, argument)]
+            return list(zip(text.functions[name], arguments, strict=False))
     return []
 
 
@@ -59,8 +84,35 @@ def _shows(text: Text, known: set[str], node: ast.AST) -> bool:
             return _label(node) in known and not _is_hidden(text, known, node)
         case ast.Set() | ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset")):
             return not _is_hidden(text, known, node)
-        case ast.Call(func=ast.Attribute(attr=attr)) if attr in VIEWS:  # of which two make a set
-            return not isinstance(text.parents[node], ast.For | ast.comprehension | ast.Call | ast.Compare)
+        case ast.Call(func=ast.Attribute(attr="keys" | "items")):  # of which two make a set
+            return not _is_walked(text, node)
+    return False
+
+
+def _leaves(text: Text, end: ast.Return) -> bool:
+    """Whether what is returned leaves the program: nothing in it calls the function, or could."""
+    function = text.around(end, ast.FunctionDef | ast.AsyncFunctionDef)
+    return (
+        isinstance(function, ast.FunctionDef)
+        and isinstance(text.parents[function], ast.Module)
+        and not function.decorator_list
+        and function.name not in text.used | text.attributes
+    )
+
+
+def _is_walked(text: Text, view: ast.AST) -> bool:
+    """Whether the keys or items of a dict are only walked, in the order of the dict, or asked."""
+    match text.parents[view]:
+        case ast.For() | ast.comprehension() | ast.Compare():
+            return True
+        case ast.Call(func=ast.Name(id="max" | "min"), args=[_, _, *_]):
+            return False  # which gives one of them back
+        case ast.Call(func=ast.Name(id=name)) if name in text.bound:
+            return name in _WALKERS and name not in text.functions
+        case ast.Call(func=ast.Name(id=name)):
+            return name != "next"
+        case ast.Call(func=ast.Attribute(attr=attr)):
+            return attr not in text.functions and attr in _WALKERS
     return False
 
 
@@ -73,17 +125,18 @@ def _asks_for_type(text: Text, node: ast.AST) -> bool:
     return False
 
 
-def _is_set(known: set[str], node: ast.AST) -> bool:
-    match node:
+def _sources(value: ast.AST) -> list[str]:
+    """What makes a value a set: the labels of which one would have to hold one, and "" for a set."""
+    match value:
         case ast.Set() | ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset")):
-            return True
+            return [""]
         case ast.Name() | ast.Attribute():
-            return _label(node) in known
+            return [_label(value)]
         case ast.BinOp(left=left, right=right, op=ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub()):
-            return _is_set(known, left) or _is_set(known, right)
-        case ast.Call(func=ast.Attribute(attr=attr, value=value)) if attr in SET_MAKERS:
-            return _is_set(known, value)
-    return False
+            return _sources(left) + _sources(right)
+        case ast.Call(func=ast.Attribute(attr=attr, value=made_of)) if attr in SET_MAKERS:
+            return _sources(made_of)
+    return []
 
 
 def _is_hidden(text: Text, known: set[str], node: ast.AST) -> bool:
@@ -100,15 +153,13 @@ def _is_hidden(text: Text, known: set[str], node: ast.AST) -> bool:
             return not starred and place < len(parameters) and parameters[place] in known
         case ast.Compare(left=left, ops=ops):
             return left is not node or not isinstance(ops[0], ast.In | ast.NotIn)
-        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]):
-            return _label(target) in known
-        case ast.AnnAssign(target=target):
-            return _label(target) in known
+        case (ast.Assign(targets=[ast.Name() | ast.Attribute() as target]) | ast.AnnAssign(target=target)) as statement:
+            in_class = isinstance(text.parents[statement], ast.ClassDef)  # where it gets a second label
+            return _label(target) in known and not in_class
         case ast.AugAssign(target=target, op=ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub()):
             return _label(target) in known
-        case ast.Return() as end:  # it leaves the program, where nothing else calls the function
-            function = text.around(end, ast.FunctionDef)
-            return isinstance(function, ast.FunctionDef) and function.name not in text.used
+        case ast.Return() as end:
+            return _leaves(text, end)
         case ast.If(test=test) | ast.While(test=test):
             return test is node
         case ast.Expr() | ast.UnaryOp(op=ast.Not()):

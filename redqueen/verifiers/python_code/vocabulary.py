@@ -18,6 +18,7 @@ PLAIN = _words(
     """Exception abs bin bool bytes chr divmod float format hex int isinstance iter len next oct ord pow print range
     repr round str type"""
 )
+NUMBERS_AND_TEXT = _words("abs bin bool chr float hex int len oct ord repr round str")  # what these give
 BUILTINS = LAZY | CONSUMERS | PLAIN | EXCEPTIONS
 
 MODULES = {
@@ -36,6 +37,11 @@ MODULES = {
     ),
     "typing": _words("Any Callable Dict FrozenSet Iterable Iterator List Optional Sequence Set Tuple Union"),
 }
+
+OUT_MODULES = _words("glob io os pathlib shutil tempfile")  # what Monty knows and refuses
+OUT_NAMES = _words("input open")
+REFUSALS = _words("OSError PermissionError RuntimeError")  # how Monty refuses, unless the program says it itself
+CODECS = _words("ascii utf-8 utf8")
 
 VIEWS = _words("items keys values")
 SET_CHANGES = _words("add clear discard isdisjoint issubset issuperset remove")  # and questions: none shows an order

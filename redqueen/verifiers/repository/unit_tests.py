@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from redqueen.types import RedQueenError
-from redqueen.verifiers.python_code.syntax import quiet
-from redqueen.verifiers.python_code.values import NotPlain, literal
+from redqueen.verifiers.python_code.values import NotPlain, literal, quiet
 from redqueen.verifiers.python_code.verdicts import Kind, Program, Tier, Verdict
 from redqueen.verifiers.repository.files import Repository, is_test_file
 

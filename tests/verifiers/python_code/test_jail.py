@@ -70,6 +70,9 @@ def run(jail, source, *arguments, function="f", **options):
         ),
         ("import time\ndef f(): return time.localtime(0).tm_hour", (), "0"),
         ("def f(): return 'ä'.encode('utf-16-le'), '\\N{BULLET}'", (), "(b'\\xe4\\x00', '•')"),
+        ("def f(): return 'ł'.encode('iso8859-2'), 'é'.encode('mac-roman')", (), "(b'\\xb3', b'\\x8e')"),
+        ("def f(x): return list(x), str(x['b'])", ({"b": -0.0, "a": 1},), "(['b', 'a'], '-0.0')"),
+        ("import sys\ndef f(): return sys.orig_argv + sys.argv, sys.path, sys.executable", (), "(['', ''], [], '')"),
         ("def g(): return f()\ndef f(): return __name__ == '__main__'", (), "False"),
         ("def f(n): return n if n == 0 else f(n - 1)", (150,), "0"),
         (

@@ -191,12 +191,72 @@ def test_files_and_the_system_are_out_of_reach(monty, source):
         ("return 3", "return outside a function"),
         ("def f(x): return x.__class__", ".__class__"),
         ("def f(x): return eval(x)", "eval"),
+        ("def f(x): return pow(3, -1, 7)", "pow with such arguments"),
+        ("def f(x): return [*map(pow, x, x, x)]", "pow as a value"),
+        ("def f(x): return f'{None:>6}'", "a format for some values only"),
+        ("def f(x): return f'{x:>{x[1]}}'", "a format for some values only"),
+        ("def f(x):\n    try: return f'{x:d}'\n    except ValueError: return 0", "a format for some values only"),
+        ("def f(x): return '{:>5}'.format(None)", ".format with such arguments"),
+        ("def f(x): return ('{' + ':>5}').format(x)", ".format with such arguments"),
+        ("def f(x): return format(x, '>9')", "format with such arguments"),
+        ("def f(x): return 'é'.encode('latin-1')", ".encode with such arguments"),
+        ("def f(x): return b'a'.decode(encoding='cp1252')", ".decode with such arguments"),
+        ("def f(x): return str(b'a', 'latin-1')", "str with such arguments"),
+        ("def f(x): return bytes('a', 'utf-8', 'replace')", "bytes with such arguments"),
+        ("def f(a): return [a.pop() for i, _ in enumerate(a)]", "something lazy that is kept"),
+        ("def f(a): return sum(a.pop() for i, _ in enumerate(a))", "something lazy that is kept"),
+        ("def g(c): return c\ndef f(x): return any(map(g, x))", "something lazy that is kept"),
+        ("def g(c): return c\ndef f(x): return all(c for c in map(g, x))", "something lazy that is kept"),
+        ("def g(c): return c\ndef f(x): return list(zip(map(g, x), x))", "something lazy that is kept"),
+        ("def g(c): return c\ndef f(x): return [print(c) for c in map(g, x)]", "something lazy that is kept"),
+        ("def g(c): return c\ndef f(x): return list(filter(g, map(g, x)))", "something lazy that is kept"),
+        ("def g(c): return c\ndef f(x): return max(map(g, x), key=g)", "something lazy that is kept"),
+        ("def f(x): return [x.pop() for _ in map(lambda c: len(x), [1, 2])]", "something lazy that is kept"),
+        ("def f(x): return max(map(int, x), [1])", "something lazy that is kept"),
+        (
+            "def f(x):\n    try: return any(1 // c for c in x)\n    except ValueError: return 0",
+            "something lazy that is kept",
+        ),
+        ("def f(x): return x[0] is 1000", "is"),
+        ("def f(x): return 1 < x[0] is not x[1]", "is"),
+        ("def g(hash): return 1\ndef f(x): return hash('a')", "hash"),
+        ("def f(x): return id(x)\ny = f(1)\ndef id(x): return 1", "id"),
+        ("redqueen_arguments = [5]\ndef f(x): return x", "redqueen_arguments"),
+        ("def f(x):\n    for redqueen_source in x: return 1", "redqueen_source"),
     ],
 )
 def test_what_monty_does_otherwise_than_cpython_is_not_its_to_answer(monty, source, reason):
     assert read(source).outside.replace("something lazy that is kept", reason) == reason
     (verdict,) = monty.run([Program(source, "f", ([1, 2],))])
     assert verdict.kind is Kind.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("return pow(x, 2, 5), pow(x, 2)", "(4, 9)"),
+        ("return f'{x:5d}|{x / 2:.1f}|{str(x):>3}|{None!r:>5}', '{:,}'.format(x)", "('    3|1.5|  3| None', '3')"),
+        ("return 'é'.encode('utf-8').decode(), b'a'.decode('ascii')", "('é', 'a')"),
+        ("return [i * c for i, c in enumerate([x, x])]", "[0, 3]"),
+        ("def g(c): return [c, c]\nreturn [c for _, c in enumerate(g(x))]", "[3, 3]"),
+        ("return [c + 1 for c in map(int, '12')], list(zip(map(str, [x]), [x]))", "([2, 3], [('3', 3)])"),
+        ("return any(c > 2 for c in (y for y in [x])), max(enumerate([1, x]), key=lambda p: p[1])", "(True, (1, 3))"),
+        ("return x is None, None is not x, (x == 3) is True", "(False, True, True)"),
+        ("def g(input, id): return input + id\nreturn g(x, 1), [hash for hash in [x]]", "(4, [3])"),
+    ],
+)
+def test_what_is_near_to_that_stays_monty_s_to_answer(monty, body, value):
+    assert one(monty, body) == Verdict(Kind.VALUE, value)
+
+
+def test_a_word_of_the_system_is_no_call_of_it(monty):
+    """A parameter or a comment may be called as what Monty refuses; the program's own refusal is its exception."""
+    for source in (
+        "def f(input):\n    if input > 0: raise PermissionError('no')",
+        "def f(x):\n    raise PermissionError('no')  # open the os",
+        "import os\ndef f(x):\n    raise PermissionError('no')",
+    ):
+        assert monty.run([Program(source, "f", (1,))])[0].kind is Kind.UNSUPPORTED
 
 
 def test_an_error_for_something_missing_is_not_monty_s_to_answer(monty):
@@ -396,7 +456,7 @@ def f(xs):
     a += [1]
     b.insert(0, 9)
     xs[1:3] = [7, 7, 7]
-    return a, b, xs, a is xs
+    return a, b, xs, a is None
 --- [1,2,3]
 def f(s):
     stack = []
@@ -451,7 +511,7 @@ def f(s):
     return ''.join(chr((ord(c) - 97 + 3) % 26 + 97) if c.isalpha() else c for c in s)
 --- "abc xyz"
 def f(n):
-    return f"{n:>6}|{n/3:.2f}|{n:05d}|{n!r}|{'x' * n}|{n:,}"
+    return f"{n:>6d}|{n/3:.2f}|{n:05d}|{n!r}|{'x' * n}|{n:,}"
 --- 7
 def f(a):
     x, (y, *z) = a

@@ -1,12 +1,17 @@
 """Which tier runs what, and that nothing which could end otherwise another time is ever certified."""
 
+import importlib
+import time
+from types import ModuleType
+
 import pytest
 
 from redqueen.types import RedQueenError
 from redqueen.verifiers.python_code import jail, runner
-from redqueen.verifiers.python_code.repeatable import barred
+from redqueen.verifiers.python_code.repeatable import PURE, REACHING, barred
 from redqueen.verifiers.python_code.runner import PythonRunner
 from redqueen.verifiers.python_code.set_order import shows_order
+from redqueen.verifiers.python_code.syntax import Unread, parsed
 from redqueen.verifiers.python_code.verdicts import Kind, Limits, Program, Verdict
 
 WHY_NOT = jail.why_not()
@@ -41,10 +46,28 @@ BAD = {
     "banned import": "import subprocess\ndef f(x): return 1",
     "more than 400 characters": "def f(x): return 'a' * 401",
     "printed set": "def f(x):\n    print(set(x))\n    return 1",
+    "set of a method": "class C:\n    def g(self): return {'a', 'b', 'c'}\ndef f(x): return list(C().g())",
+    "set of an operator": "class C:\n    def __or__(self, other): return {'a', 'b'}\ndef f(x): return list(C() | 1)",
+    "set of a class": "class C:\n    s = {'a', 'b', 'c'}\ndef f(x): return list(C.s)",
+    "set of a data class": "from dataclasses import *\n@dataclass\nclass C:\n    s: object = 0\n"
+    "def f(x):\n    c = C()\n    c.s = set(x)\n    return list(astuple(c)[0])",
+    "set of another function": "def g(s): return 1\ng = list\ndef f(x): return g(set(x))",
+    "set of views": "def g(a, b): return list(a & b)\n"
+    "def f(x):\n    d = {c: 1 for c in x}\n    return g(d.keys(), d.keys())",
+    "held module": "from statistics import random\ndef f(x): return random.random() < 2",
+    "held module of a data class": "from dataclasses import sys\ndef f(x): return len(sys.argv)",
+    "module by another name": "import statistics\nm = statistics\ndef f(x): return m.random.random() < 2",
+    "samples": "import statistics\ndef f(x): return len(statistics.NormalDist(0, 1).samples(3))",
+    "frame": "def f(x):\n    g = (c for c in x)\n    return g.gi_frame.f_builtins['hash']('a') < 0",
+    "attribute by name": "import operator\ndef f(x): return operator.attrgetter('__name__')(f)",
+    "attribute in a format": "class C: s = 0\ndef f(x):\n    c = C()\n    c.s = set(x)\n    return '{0.s}'.format(c)",
+    "set of a module": "import hashlib\ndef f(x): return sorted(hashlib.algorithms_guaranteed)[0]",
+    "hash of another": "def g(hash): return hash\ndef f(x): return hash(x) % 2",
 }
 GOOD = {
     "two functions": ("def g(x): return x + '!'\ndef f(x): return g(x)", "'hello!'"),
     "a sorted set": ("def f(x): return sorted(set(x))", "['e', 'h', 'l', 'o']"),
+    "a set given back by another name": ("def g(x): return set(x)\nf = g", "{'e', 'h', 'l', 'o'}"),
     "a set given back": ("def f(x): return {c for c in x}", "{'e', 'h', 'l', 'o'}"),
     "a set that is asked": (
         "def seen(c, past): return c in past\n"
@@ -238,6 +261,64 @@ def test_a_set_is_followed_through_a_program(body, shows):
     assert shows_order("def f(x):\n    " + body.replace("\n", "\n    ")) is shows
 
 
+@pytest.mark.parametrize(
+    ("source", "given", "shows"),
+    [
+        ("def f(s): return list(s)", (0,), True),
+        ("def f(s): return sorted(s), len(s)", (0,), False),
+        ("def f(x, s):\n    t = s\n    for c in t: return c", (1,), True),
+        ("def f(x, s): return list(x)", (1,), False),
+        ("def f(*s): return 1", (0,), True),
+        ("def f(s): return len(s[0])", (0, 1), True),  # not followed
+        ("def g(s): return list(s)\nf = g", (0,), True),
+        ("def g(s): return len(s)\nf = g", (0,), False),
+        ("def f(s): return 1\nf = list", (0,), True),
+    ],
+)
+def test_a_set_among_the_arguments_is_followed(source, given, shows):
+    assert shows_order(source, "f", given) is shows
+
+
+@needs_jail
+def test_what_the_order_of_an_argument_decides_is_not_certain(running):
+    """Whatever the runs say: two words come in the same order in every second interpreter."""
+    asked = [Program("def f(s): return list(s)", "f", argument) for argument in (({"a"},), ([{"a"}],), (["a"],))]
+    asked.append(Program("def f(s): return sorted(s)", "f", ({"b", "a"},)))
+    ended = running.certified(asked)
+    assert [verdict.kind for verdict in ended] == [Kind.NONDETERMINISTIC] * 2 + [Kind.VALUE] * 2
+    assert ended[-1].value == "['a', 'b']"
+
+
+def test_a_program_that_is_too_large_or_deep_to_be_read_is_no_crash_and_not_certain(running):
+    """Each operand of a chain lies one deeper; `ast.parse` reads a few thousand."""
+    for count in (150, 1100, 2900):
+        chains = [f"def f(x): return set(x){' - set(x)' * count}", f"def f(x): return x{' + x[:0]' * count}"]
+        ended = running.certified([Program(source, "f", ("a",)) for source in chains])
+        kind = Kind.VALUE if count == 150 else Kind.UNSUPPORTED
+        assert [verdict.kind for verdict in ended] == [kind] * 2
+    with pytest.raises(Unread, match="nodes"):
+        parsed("x = 1\n" * 4000)
+
+
+def test_names_that_are_handed_on_a_thousand_times_are_followed_at_once():
+    names = "".join(f" a{n + 1} = a{n}\n" for n in reversed(range(1200)))
+    began = time.process_time()
+    assert shows_order(f"def f(x):\n a0 = set(x)\n{names} return list(a1200)")
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("name", sorted(PURE - {"__future__"}))
+def test_what_a_pure_module_holds_is_pure_or_cannot_be_had(name):
+    module = importlib.import_module(name)
+    held = [word for word, value in vars(module).items() if isinstance(value, ModuleType | set | frozenset)]
+    for word in held:
+        got = getattr(module, word)
+        pure = isinstance(got, ModuleType) and got.__name__ in PURE
+        assert barred(f"import {name}\n{name}.{word}") or pure
+        assert barred(f"from {name} import {word}") or (pure and got.__name__ != f"{name}.{word}")
+    assert not set(held) & set(getattr(module, "__all__", ())) - REACHING  # which `import *` would bind
+
+
 @pytest.mark.parametrize("name", [*GOOD, *JAILED])
 def test_other_programs_show_no_order_and_reach_for_nothing(name):
     source = {**GOOD, **JAILED}[name][0]
@@ -258,6 +339,19 @@ def test_other_programs_show_no_order_and_reach_for_nothing(name):
         ("import math, random", "random"),
         ("from . import x", "."),
         ("def id(x): return x\nid(3)", ""),
+        ("def f(x): return id(x)\ny = f(1)\ndef id(x): return x", "id"),
+        ("def g(hash): return 1\ndef f(x): return hash(x)", "hash"),
+        ("def f(input, x=1): return input + x", ""),
+        ("def f(x):\n    input = x\n    return [input for dir in x if dir]", ""),
+        ("def f(x):\n    global hash\n    hash = 1\ndef g(x): return hash(x)", "hash"),
+        ("class A:\n    id = 1\ndef f(x): return id(x)", "id"),
+        ("from operator import *\ndef f(x): return attrgetter(x)", "attrgetter"),
+        ("import json\njson.decoder.scanner", "scanner"),
+        ("import collections.abc\ncollections.abc.sys", "sys"),
+        ("'{:.2f} {0[1]}'.format(1)", ""),
+        ("'{0.real}'.format(1)", "format"),
+        ("x = ''\nx.format(1)", "format"),
+        ("class A:\n    def __init__(self): self.f_score = self.time = 1\nA().f_score", ""),
         ("class A:\n    def __init__(self): self._time = 1\nA()._time", ""),
         ("import json, re, heapq", ""),
     ],

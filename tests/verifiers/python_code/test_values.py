@@ -1,8 +1,12 @@
 """One text for each value, and texts that are only read."""
 
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
-from redqueen.verifiers.python_code.values import NotPlain, literal, parse
+from redqueen.verifiers.python_code.syntax import parsed
+from redqueen.verifiers.python_code.values import NotPlain, literal, parse, quiet
 
 PLAIN = [
     (None, "None"),
@@ -36,6 +40,31 @@ def test_equal_sets_and_dicts_are_written_alike_whatever_their_order():
     assert literal(set("abcdef")) == literal(set("fedcba"))
     assert literal({1: 2, 3: 4}) == literal({3: 4, 1: 2})
     assert literal([{2, 1}, {"x": {3, 0}}]) == "[{1, 2}, {'x': {0, 3}}]"
+
+
+def test_arguments_keep_what_a_program_can_tell():
+    """The order of a dict and the sign of a zero; a set has no order to keep."""
+    given = ({"b": [-0.0], "a": {"d": 1, "c": 2}}, {2, 1})
+    text = literal(given, ordered=True)
+    assert text == "({'b': [-0.0], 'a': {'d': 1, 'c': 2}}, {1, 2})"
+    assert literal(parse(text), ordered=True) == text
+    assert literal(given) == "({'a': {'c': 2, 'd': 1}, 'b': [0.0]}, {1, 2})"
+
+
+def test_warnings_are_as_they_were_after_many_threads_kept_them_quiet():
+    """Python keeps one list of filters: threads that leave it in another order than they came would empty it."""
+    before = list(warnings.filters)
+
+    def work(number):
+        for each in range(200):
+            assert parse(f"'\\d{each}'") == f"\\d{each}"
+            parsed(f"x = {number}, {each}, '\\d'")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(work, range(8)))
+    assert list(warnings.filters) == before
+    with quiet(), quiet():  # one in another
+        pass
 
 
 class Sly(int):

@@ -97,9 +97,10 @@ def imitated(config: recipe.Config, run: Run) -> Policy:
     domain, game = find_domain(config.domain), SecondTry()
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
-    measures = [SelfCorrection(domain, learner, held_out(domain, config.problems))]
+    tests = held_out(domain, config.problems)
+    measures = [SelfCorrection(domain, learner, tests)]
     for _ in run.steps(config.steps, [learner], measures=measures):
-        tasks = evenly(domain, config.tasks, run.rng)
+        tasks = evenly(domain, config.tasks, run.rng, tests)
         traces = twice_graded(domain, play(alone(game, tasks, initial, config.attempts), run.rng))
         kept = score([trace for trace in traces if trace.outcome.facts["right"][1]], Correction())
         # the learner's own tokens: a frozen copy of it said them

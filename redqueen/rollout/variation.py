@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 
+from redqueen.curricula.parts import apart_from
 from redqueen.domains.variants import Varying
 from redqueen.health import leaks
 from redqueen.learnability import solve_rate
@@ -23,9 +24,9 @@ def labelled(
     unknown = [level for level in levels if level not in domain.levels]
     if unknown:
         raise RedQueenError(f"{domain.name} has no level {unknown[0]!r}: its levels are {', '.join(domain.levels)}")
-    held, rng = {task.id for group in apart.values() for task in group}, Random(seed)
+    rng = Random(seed)
     drawn = [task for level in levels for task in domain.problems(level, count, rng)]
-    kept = {task.id: task for task in drawn if task.id not in held}
+    kept = {task.id: task for task in apart_from(apart, drawn)}
     if not kept:
         raise RedQueenError(f"all problems of {domain.name} that were drawn are held out: ask for more labelled ones")
     return list(kept.values())

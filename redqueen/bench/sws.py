@@ -17,7 +17,7 @@ from redqueen.recipes import cold_start, sws
 
 WARM = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", learning_rate=2e-3),
-    domain="redqueen.bench.sws:world",
+    domain="redqueen.domains.concepts:Concepts",
     steps=1000,
     rest=300,
     demonstrations_per_step=96,
@@ -28,14 +28,9 @@ WEAK = Concepts().weak
 SYNTHESIS = 16  # steps
 
 
-def world() -> Concepts:
-    """400 questions of each concept, so that beside the tests and the data set there are new ones to write."""
-    return Concepts(largest=20)
-
-
 def expert() -> Concepts:
     """The same questions, nearly all answered as one should: what a stronger labeller was shown."""
-    return Concepts(largest=20, skill=0.97, skill_small=0.97, skill_weak=0.97)
+    return Concepts(skill=0.97, skill_small=0.97, skill_weak=0.97)
 
 
 def weaknesses(options: Bench, console: Console) -> Result:

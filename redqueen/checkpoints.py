@@ -74,8 +74,9 @@ def remove(paths: Sequence[Path]) -> None:
 
 def clear(folder: Path) -> None:
     """Removes what a run that was killed while it saved has left half-done."""
-    for leftover in (folder / "checkpoints").glob(".*"):
-        shutil.rmtree(leftover)
+    for name in (".writing_*", ".leaving_*"):
+        for leftover in (folder / "checkpoints").glob(name):
+            shutil.rmtree(leftover)
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -203,6 +203,10 @@ class Learner:
 SHARED, ADAPTER, SEPARATE, FROZEN = "shared", "adapter", "separate", "frozen"
 
 
+_BINDINGS = (SHARED, ADAPTER, SEPARATE, FROZEN)
+_BOUND = f"It is {', '.join(_BINDINGS)}, a model folder or name, or http://HOST/v1#MODEL"
+
+
 def bind(role: str, binding: str, config: Learner, learner: Writer, seed: int, learns: bool = True) -> Player:
     """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
     learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
@@ -228,6 +232,9 @@ def bind(role: str, binding: str, config: Learner, learner: Writer, seed: int, l
         if not model:
             raise RedQueenError(f"name the model of the endpoint after a #: {binding}#MODEL")
         return Server(model, url, answer=_ANSWERS[config.answer]() if config.answer else Plain(), label=role)
+    meant = get_close_matches(binding.lower(), _BINDINGS, cutoff=0.75)
+    if meant and not Path(binding).exists():
+        raise RedQueenError(f"the {role} cannot be {binding!r}: did you mean {meant[0]}? {_BOUND}")
     other = replace(config, model=binding).build_model(seed, role).freeze()
     if isinstance(other, TransformerPolicy) and isinstance(learner, TransformerPolicy):
         return other.timed_by(learner)

@@ -15,6 +15,7 @@ recipe shows before its first step, `NAME.json` for a table that it keeps.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import resource
@@ -49,6 +50,8 @@ from redqueen.markup import run_as_html
 from redqueen.protocols import Measure, Memory, Policy
 from redqueen.records import episode_to_json, plain
 from redqueen.types import Metrics, NonFiniteLoss, RedQueenError, Trajectory
+
+LOCK = ".lock"  # in the folder of a run, held while it is trained
 
 Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
 
@@ -123,6 +126,14 @@ class Run:
         if count < 1:
             raise RedQueenError(f"a run needs at least one step, not {count}")
         remembering = [*memories, *measures]
+        with saving(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with held(self.folder):
+            yield from self._steps(count, policies, remembering, measures)
+
+    def _steps(
+        self, count: int, policies: Sequence[Policy], remembering: Sequence[Memory], measures: Sequence[Measure]
+    ) -> Iterator[int]:
         start = self._resume(policies, remembering)
         for title, text in self.shown.items():
             with saving(self.folder):
@@ -233,8 +244,6 @@ class Run:
 
     def _resume(self, policies: Sequence[Policy], memories: Sequence[Memory]) -> int:
         """The step to go on from."""
-        with saving(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
         saved = checkpoints(self.folder)
         step = 0
         if saved:
@@ -283,6 +292,21 @@ class Run:
         for path in (self.folder / "episodes").glob("step_*.jsonl"):
             if int(path.stem.removeprefix("step_")) >= step:
                 path.unlink()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keeps other processes from training in a folder. What holds it is gone when this process is, however it ends."""
+    with saving(folder):
+        lock = (folder / LOCK).open("a")
+    with lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            raise RedQueenError(
+                f"{folder} is being trained by another process: wait for its end, stop it, or choose another --output"
+            ) from None
+        yield
 
 
 @contextmanager

@@ -8,14 +8,15 @@ import re
 from dataclasses import fields, is_dataclass
 from itertools import count
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from redqueen.checkpoints import best_checkpoints, check, checkpoints
-from redqueen.config import Learner
+from redqueen.config import Learner, find_recipe
 from redqueen.domains.catalogue import find_domain
 from redqueen.games.catalogue import find_game
 from redqueen.players.tabular import TabularPolicy
-from redqueen.protocols import Domain, Game, Policy
+from redqueen.protocols import Domain, Game, Player, Policy
 from redqueen.records import episode_from_json, episode_to_json
 from redqueen.types import Episode, RedQueenError
 
@@ -121,9 +122,30 @@ def _as_spec(name: str) -> str:
 
 
 def stored_domain(folder: Path) -> Domain | None:
-    """The domain whose questions a run was about; None for a run of games."""
-    spec = settings(folder)["config"].get("domain")
-    return None if spec is None else find_domain(spec)
+    """The domain whose questions a run was about, by its settings or as its recipe makes it (`domain_of`); None for a
+    run of games."""
+    found = settings(folder)
+    if "domain" in found["config"]:
+        return find_domain(found["config"]["domain"])
+    recipe = find_recipe(found["recipe"])
+    made: Domain | None = (
+        recipe.domain_of(rebuild(recipe.Config, found["config"])) if _offers(recipe, "domain_of") else None
+    )
+    return made
+
+
+def measured_player(folder: Path, policy: Player) -> Player:
+    """The policy of a run as its recipe measures it: with its tools, where it has any (`equipped`)."""
+    found = settings(folder)
+    recipe = find_recipe(found["recipe"])
+    if not _offers(recipe, "equipped"):
+        return policy
+    player: Player = recipe.equipped(rebuild(recipe.Config, found["config"]), policy)
+    return player
+
+
+def _offers(recipe: ModuleType, part: str) -> bool:
+    return callable(getattr(recipe, part, None))
 
 
 def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:

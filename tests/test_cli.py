@@ -17,9 +17,10 @@ import torch
 from redqueen.checkpoints import checkpoints
 from redqueen.cli import training
 from redqueen.cli.main import COMMANDS, main
-from redqueen.config import Learner
+from redqueen.config import RECIPES, Learner
 from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes import spiral
+from redqueen.rollout.rehearsal import Equipped
 from redqueen.run import read_metrics
 
 QUICK = ("--matches-per-step", "8", "--checkpoint-every", "2")
@@ -621,6 +622,76 @@ def test_a_model_name_that_nobody_has_is_explained(here, complaint, monkeypatch)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     assert "cannot load the model 'nobody/nothing'" in complaint("train", "spiral", "--model", "nobody/nothing")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_flags_of_every_recipe_have_names_of_their_own(name, said):
+    assert f"redqueen train {name}" in said("train", name, "--help")
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(here, complaint):
+    (here / "mine").mkdir()
+    mine = written(here / "mine" / "metrics.jsonl", '{"step": 0, "loss": 1.5}\n')
+    line = complaint("train", "spiral", "--steps", "1", "--output", "mine")
+    assert "mine holds something that is no run" in line
+    assert mine.read_text() == '{"step": 0, "loss": 1.5}\n'
+    assert [path.name for path in (here / "mine").iterdir()] == ["metrics.jsonl"]
+
+
+def test_a_run_that_is_being_trained_is_left_alone(run, complaint):
+    before = (run / "metrics.jsonl").read_text()
+    other = "import sys\nfrom pathlib import Path\nfrom redqueen.run import held\n"
+    other += "with held(Path('run')):\n print('held', flush=True)\n sys.stdin.read()\n"
+    with subprocess.Popen([sys.executable, "-c", other], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        assert "run is being trained by another process" in complaint("resume", "run")
+        assert (run / "metrics.jsonl").read_text() == before
+    assert main(["resume", "run"]) == 0
+
+
+def test_what_others_leave_among_the_checkpoints_is_left_there(run, said):
+    stray = written(run / "checkpoints" / ".DS_Store", "")
+    (run / "checkpoints" / ".writing_step_000009").mkdir()
+    said("resume", "run")
+    assert stray.exists()
+    assert not (run / "checkpoints" / ".writing_step_000009").exists()
+
+
+def test_a_role_that_is_misspelt_is_found_out_before_the_hub_is_asked(here, complaint):
+    line = complaint("train", "absolute_zero", "--model", "tiny", "--steps", "1", "--proposer", "frozn")
+    assert "the proposer cannot be 'frozn': did you mean frozen?" in line
+
+
+@pytest.mark.parametrize(
+    ("domain", "expected"),
+    [
+        ("sums:digits=0", "has no levels"),
+        ("expressions:largest=0", "at least 1, not 0"),
+        ("variants:changes=0", "changes=0"),
+        ("growing:longest=1", "longest=1"),
+    ],
+)
+def test_a_domain_without_problems_is_one_clear_line(here, complaint, domain, expected):
+    assert expected in complaint("train", "absolute_zero", "--model", "tiny", "--steps", "1", "--domain", domain)
+
+
+def test_a_run_with_tools_is_measured_with_them(here, said, monkeypatch):
+    tiny = ("--model", "tiny", "--max-completion-length", "8", "--learning-rate", "0", "--steps", "1")
+    few = ("--proposals", "2", "--votes", "2", "--tasks", "2", "--attempts", "2", "--pool", "2")
+    said("train", "agent0", *tiny, *few, "--output", "tools")
+    played = []
+    reply = Equipped.reply
+    monkeypatch.setattr(Equipped, "reply", lambda player, asks: played.append(len(asks)) or reply(player, asks))
+    assert "pass@8/1_digits" in said("evaluate", "tools", "--matches", "1")
+    assert played == [4 * 8]
+    small = ("--proposals", "2", "--attempts", "2", "--problems", "1")
+    said("train", "search_self_play", *tiny, *small, "--output", "search")
+    assert "pass@8/2_hops" in said("evaluate", "search", "--matches", "1")
+    assert played == [4 * 8, *[3 * 8] * 3]  # two measurements of the run's own, and this one
+
+
+def test_a_number_of_problems_must_be_one(run, complaint):
+    assert "matches must be at least 1, not 0" in complaint("evaluate", "run", "--matches", "0")
 
 
 def test_a_folder_that_holds_a_run_is_not_overwritten(run, complaint):

@@ -182,7 +182,7 @@ ABLE = cold_start.Config(
     Learner(model="tiny:hidden=96,layers=3"), domain="redqueen.bench.sec:carried", steps=2500, rest=800
 )
 LADDER = "redqueen.bench.sec:ladder"
-SHARP = 0.1  # temperature: advantages of RLOO are at most about .57 on the average
+SHARP = 0.1  # tau: advantages of RLOO are at most about .57 on the average
 RANDOM = 1e9  # all arms alike
 
 
@@ -201,8 +201,8 @@ def sums(options: Bench, console: Console) -> Result:
     its advantages are .44 as great as where half are, those that are divided by a deviation .66."""
     steps = options.steps or 120
     forgetful = warm_further(warm(ABLE), LADDER, steps=100, rest=50)
-    config = sec.Config(warmed(forgetful), domain=LADDER, steps=steps, temperature=SHARP, leave_one_out=True)
-    variants = {"SEC": config, "random order": replace(config, temperature=RANDOM)}
+    config = sec.Config(warmed(forgetful), domain=LADDER, steps=steps, tau=SHARP, leave_one_out=True)
+    variants = {"SEC": config, "random order": replace(config, tau=RANDOM)}
     trials = trained("sec", variants, options.seeds, console, evaluate_every=30)
     levels = ladder().levels
     figures = ("accuracy", *(f"accuracy/{level}" for level in levels))

@@ -16,7 +16,7 @@ from rich.table import Table
 from redqueen.bench.run import BENCHES, bench
 from redqueen.bench.sheets import Bench
 from redqueen.cli.words import closest, parse
-from redqueen.config import check_settings, unset
+from redqueen.config import Count, check_settings, unset
 from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.evaluation.ladder import Ladder, ladder
 from redqueen.evaluation.measures import usual_measures
@@ -25,7 +25,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.protocols import Domain, Game, Player
 from redqueen.report.collected import write_tournament
 from redqueen.seating import PLAYERS, Named, find_player
-from redqueen.stored import settings, stored_domain, stored_game, stored_policy
+from redqueen.stored import measured_player, settings, stored_domain, stored_game, stored_policy
 from redqueen.types import RedQueenError
 
 
@@ -39,7 +39,7 @@ class EvaluateOptions:
     """the checkpoint after this many updates; the newest by default"""
     against: tuple[str, ...] = ("uniform",)
     """players to meet in a game, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
-    matches: int = 200
+    matches: Count = 200
     """games with each player, or held-out problems of each level"""
     seed: int = 0
 
@@ -47,6 +47,7 @@ class EvaluateOptions:
 def evaluate(words: Sequence[str]) -> None:
     """RUN [flags]: measures a policy, exactly where the game allows, and plays it against others"""
     options = parse(EvaluateOptions, words, "redqueen evaluate")
+    check_settings(options)
     if options.game is None and (domain := stored_domain(options.run)) is not None:
         _evaluate_answers(domain, options)
         return
@@ -75,7 +76,10 @@ def _evaluate_answers(domain: Domain, options: EvaluateOptions) -> None:
     console.print(f"{options.run} on {domain.name}, after {policy.version} updates", markup=False, highlight=False)
     table = Table("measure", box=box.SIMPLE_HEAD, show_edge=False)
     table.add_column("value", justify="right")
-    for key, value in HeldOut(domain, policy, held_out(domain, options.matches, options.seed))().items():
+    tests = held_out(domain, options.matches, options.seed)
+    if not tests:
+        raise RedQueenError(f"{options.run} names no questions to measure it by: train with some, as --questions")
+    for key, value in HeldOut(domain, measured_player(options.run, policy), tests)().items():
         table.add_row(escape(key), f"{value:.4f}")
     console.print(table)
 

@@ -19,7 +19,7 @@ from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.dashboard import Dashboard
 from redqueen.logs import REFRESHES, TerminalView, curve, overview
 from redqueen.metrics import NewLines
-from redqueen.run import Line, Run, Schedule, SettingsFile, guarded, read_final, read_metrics
+from redqueen.run import LOCK, Line, Run, Schedule, SettingsFile, guarded, read_final, read_metrics
 from redqueen.stored import rebuild, settings
 from redqueen.trackers import Name as Tracked
 from redqueen.trackers import report_settings, reporting_to
@@ -38,6 +38,8 @@ def train(words: Sequence[str]) -> None:
     folder = options.output or _unused(Path("outputs") / name)
     if (folder / "config.json").exists():
         raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
+    if folder.is_dir() and any(each.name != LOCK for each in folder.iterdir()):
+        raise RedQueenError(f"{folder} holds something that is no run: choose a new or an empty folder for --output")
     config: dict[str, Any] = {
         "recipe": words[0],
         "config": dataclasses.asdict(options.config),

@@ -47,6 +47,8 @@ def find_domain(spec: str) -> Domain:
     missing = [part for part in _PARTS if getattr(domain, part, None) is None]
     if missing:
         raise RedQueenError(f"{spec!r} is not a domain: {type(domain).__name__} has no {' and no '.join(missing)}")
+    if not domain.levels:
+        raise RedQueenError(f"the domain {spec!r} has no levels, and so no problems: see its settings")
     return cast(Domain, domain)
 
 

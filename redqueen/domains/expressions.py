@@ -22,7 +22,7 @@ from redqueen.domains.triplets import (
     Triplets,
     shown,
 )
-from redqueen.types import Refusal, Task
+from redqueen.types import RedQueenError, Refusal, Task
 from redqueen.verifiers.python_code.answers import arguments
 from redqueen.verifiers.python_code.values import NotPlain, literal, parse
 
@@ -45,6 +45,10 @@ class OneLine:
     valid: float
     largest: int
     name: str = field(default="expressions", repr=False)
+
+    def __post_init__(self) -> None:
+        if self.largest < 1:
+            raise RedQueenError(f"the largest number in an expression is at least 1, not {self.largest}")
 
     def seed(self) -> tuple[str, Arguments]:
         return _HEAD + "x", (7,)

@@ -75,6 +75,12 @@ class Growing:
     faithful: float = 0.9
     name: str = field(default="growing", repr=False)
 
+    def __post_init__(self) -> None:
+        if self.longest < FEWEST or self.largest < 1:
+            raise RedQueenError(
+                f"sums need {FEWEST} numbers from 1 or more, not longest={self.longest} and largest={self.largest}"
+            )
+
     @property
     def kinds(self) -> tuple[str, ...]:
         return ("sum",)

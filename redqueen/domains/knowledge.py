@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -72,7 +72,7 @@ class Knowledge:
     def wanted(self) -> tuple[str, ...]:
         """The answers that questions are asked for."""
         if self.answers:
-            return tuple(_lines(self.answers, "answers"))
+            return tuple(line for _, line in _lines(self.answers, "answers"))
         return tuple(sorted({thing for _, relation, thing in self._triples if relation in THINGS}))
 
     @property
@@ -261,24 +261,27 @@ def _others(people: Sequence[str], rng: Random) -> list[str]:
             return order
 
 
-def _lines(path: str, what: str) -> Iterator[str]:
+def _lines(path: str, what: str) -> list[tuple[int, str]]:
+    """With their numbers in the file; blank ones are passed over."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise RedQueenError(f"the {what} {path} cannot be read: {error}") from None
-    found = [line.strip() for line in text.splitlines() if line.strip()]
+    found = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if not found:
         raise RedQueenError(f"the file of {what} {path} is empty: write one in each line")
-    return iter(found)
+    return found
 
 
 def _questions(path: str) -> list[Task]:
     tasks = []
-    for number, line in enumerate(_lines(path, "questions"), start=1):
+    for number, line in _lines(path, "questions"):
         try:
             data = json.loads(line)
-            question, answer = str(data["question"]), str(data["answer"])
+            question, answer = data["question"], data["answer"]
         except (ValueError, KeyError, TypeError):
-            raise RedQueenError(f'question {number} of {path} is not {{"question": "...", "answer": "..."}}') from None
+            question = answer = None
+        if not (isinstance(question, str) and isinstance(answer, str) and question.strip() and answer.strip()):
+            raise RedQueenError(f'line {number} of {path} is not {{"question": "...", "answer": "..."}}')
         tasks.append(Task(question, "question", question, answer))
     return tasks

@@ -70,6 +70,12 @@ class Variants:
     faithful: float = 0.9
     name: str = field(default="variants", repr=False)
 
+    def __post_init__(self) -> None:
+        if self.changes < 1 or self.largest < 1:
+            raise RedQueenError(
+                f"stories need a change and numbers from 1, not changes={self.changes} and largest={self.largest}"
+            )
+
     @property
     def kinds(self) -> tuple[str, ...]:
         return ("story",)

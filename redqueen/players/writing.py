@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from redqueen.objectives.additive import own_words
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Policy
-from redqueen.types import RedQueenError
+from redqueen.types import Batch, RedQueenError
 
 Writer = TransformerPolicy | TinkerPolicy
 
@@ -22,3 +25,10 @@ def on_this_machine(policy: Policy, why: str) -> TransformerPolicy:
     if isinstance(policy, TransformerPolicy):
         return policy
     raise RedQueenError(f"{policy.name} must be a model on this machine, not on a server: {why}")
+
+
+def refreshed(learner: Writer, batch: Batch) -> Batch:
+    """The batch as the learner rates it now, where it was updated since it spoke."""
+    if bool((batch.versions == learner.version)[own_words(batch)].all()):
+        return batch
+    return replace(batch, sampled_logprobs=learner.likelihoods(batch).logprobs.to(batch.sampled_logprobs))

@@ -39,7 +39,7 @@ from redqueen.games.tools import Limits, ToolReply
 from redqueen.health import ProposerHealth
 from redqueen.objectives.ambiguity import GroupClippedRatio, grouped
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.protocols import Objective, Policy
+from redqueen.protocols import Objective, Player, Policy
 from redqueen.rewards import marked, payoff, score
 from redqueen.rollout.labels import labels_right
 from redqueen.rollout.lockstep import play
@@ -74,18 +74,21 @@ class Config:
     updates: Count = 2  # on each batch of the executor's
 
 
+def equipped(config: Config, executor: Player) -> Equipped:
+    return Equipped(executor, ToolReply("solver", find_tools(config.tool), Limits(MOST_CALLS, MOST_CALLS + 1)))
+
+
 def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
     executor = config.learner.build_model(run.derived("learner"))
     curriculum = bind("proposer", config.curriculum, config.learner, executor, run.derived("proposer"))
     learners, pool, trust = learning([executor, curriculum]), TaskStore(sampling=Distinct(Uniform())), LabelTrust()
-    solve = ToolReply("solver", find_tools(config.tool), Limits(MOST_CALLS, MOST_CALLS + 1))
+    measured = equipped(config, executor)
+    solve, tests, health = measured.game, held_out(domain, 64), ProposerHealth()
     majority, estimate = Majority(count_missing=True), GroupRelative(by_kind_or_task)
     clipped: Objective = ClippedRatio()
-    health, tests = ProposerHealth(), held_out(domain, 64)
-    measures = [HeldOut(domain, Equipped(executor, solve), tests)]
 
-    for step in run.steps(config.steps, learners, [pool, health], measures):
+    for step in run.steps(config.steps, learners, [pool, health], [HeldOut(domain, measured, tests)]):
         place = step % (config.curriculum_steps + config.executor_steps)
         if place <= config.curriculum_steps:  # the last time for the executor
             count = config.proposals if place < config.curriculum_steps else config.pool

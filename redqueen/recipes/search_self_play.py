@@ -35,10 +35,9 @@ from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.games.tools import Limits, ToolReply
 from redqueen.health import ProposerHealth
 from redqueen.learnability import FailureShare
-from redqueen.objectives.additive import own_words
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.players.writing import Writer
-from redqueen.protocols import Policy
+from redqueen.players.writing import refreshed
+from redqueen.protocols import Player, Policy
 from redqueen.rewards import marked, payoff, score, spoken_by
 from redqueen.rollout.dual_play import attempts_at
 from redqueen.rollout.evidence import Grounds
@@ -48,7 +47,6 @@ from redqueen.rollout.polling import by_kind_or_task
 from redqueen.rollout.questions import beside_refusals, by_task, graded, proposed, tasks_among
 from redqueen.rollout.rehearsal import Equipped
 from redqueen.run import Run
-from redqueen.types import Batch
 
 POOL_STEPS = 10
 
@@ -77,22 +75,28 @@ class Config:
     problems: Count = 64  # held out, of each level
 
 
+def domain_of(config: Config) -> Knowledge:
+    return Knowledge(corpus=config.corpus, answers=config.answers, questions=config.questions)
+
+
+def equipped(config: Config, solver: Player) -> Equipped:
+    limits = Limits(config.searches, config.searches + 1)
+    return Equipped(solver, ToolReply("solver", (domain_of(config).search,), limits))
+
+
 def train(config: Config, run: Run) -> Policy:
-    domain = Knowledge(corpus=config.corpus, answers=config.answers, questions=config.questions)
+    domain = domain_of(config)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     reader = bind("reader", config.reader, config.learner, solver, 0, learns=False) if config.reader else None
     grounds = Grounds(domain, reader, noise=config.noise, gate=config.gate)
-    limits = Limits(config.searches, config.searches + 1)
-    propose, solve = (ToolReply(role, (domain.search,), limits) for role in ("proposer", "solver"))
+    measured = equipped(config, solver)
+    solve, propose = measured.game, replace(measured.game, role="proposer")
     learners, pool, health = learning([solver, proposer]), TaskStore(name="pool"), ProposerHealth()
-    pays, estimate, objective = (
-        FailureShare(pay_unsolved=True),
-        GroupRelative(by_kind_or_task),
-        ClippedRatio(0.2, 0.285),
-    )
+    pays, estimate = FailureShare(pay_unsolved=True), GroupRelative(by_kind_or_task)
+    objective = ClippedRatio(0.2, 0.285)
     tests = held_out(domain, config.problems)
-    measures = [HeldOut(domain, Equipped(solver, solve), tests)] if tests else []
+    measures = [HeldOut(domain, measured, tests)] if tests else []
 
     for step in run.steps(config.steps, learners, [pool, health], measures):
         if step % POOL_STEPS == 0 and not config.fixed:
@@ -119,10 +123,3 @@ def train(config: Config, run: Run) -> Policy:
                     run.report(own, advantages, metrics, learner=role)
         run.note(pool.metrics() | figures | health.check(proposed(written, tries)))
     return solver
-
-
-def refreshed(learner: Writer, batch: Batch) -> Batch:
-    """The batch as the learner rates it now, where it was updated since it spoke."""
-    if bool((batch.versions == learner.version)[own_words(batch)].all()):
-        return batch
-    return replace(batch, sampled_logprobs=learner.likelihoods(batch).logprobs.to(batch.sampled_logprobs))

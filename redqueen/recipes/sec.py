@@ -12,7 +12,7 @@ With G = 8, r is .87 where half of the attempts are right and .22 where one in t
 within reach and falls as it is mastered, so that training moves from easy to hard without being told the order.
 
 Differences: problems are made anew at every draw, where the paper draws from a data set. No KL penalty. A wrong
-and a malformed answer earn the same, 0. `--temperature 1e9` draws all arms alike, the paper's random curriculum.
+and a malformed answer earn the same, 0. `--tau 1e9` draws all arms alike, the paper's random curriculum.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Config:
     tasks: Count = 16  # slots of a batch
     attempts: Annotated[int, Within(2)] = 8  # G
     step_size: Annotated[float, Within(0.0, 1.0, above=True)] = 0.5  # alpha
-    temperature: Positive = 0.4  # tau
+    tau: Positive = 0.4  # of the draws; the learner has a temperature of its own
     start: float = 0.0  # Q of an arm that was never drawn
     leave_one_out: bool = False  # RLOO's advantages in place of GRPO's
     problems: Count = 64  # held out, of each level
@@ -56,7 +56,7 @@ def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
     tests = held_out(domain, config.problems)
-    curriculum = SelfEvolving(levels_of(domain, tests), level_of, config.step_size, config.temperature, config.start)
+    curriculum = SelfEvolving(levels_of(domain, tests), level_of, config.step_size, config.tau, config.start)
     estimate = LeaveOneOut(by_task_and_role) if config.leave_one_out else GroupRelative(by_task_and_role)
     objective = ClippedRatio()
     measures = [HeldOut(domain, learner, tests)]

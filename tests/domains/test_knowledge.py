@@ -145,7 +145,12 @@ def test_a_file_that_is_missing_is_one_clear_line(own):
     with pytest.raises(RedQueenError, match="belong to a corpus"):
         Knowledge(questions="q.jsonl")
     (folder / "bad.jsonl").write_text('{"question": "Who?"}\n')
-    with pytest.raises(RedQueenError, match="question 1 of"):
+    with pytest.raises(RedQueenError, match="line 1 of"):
+        Knowledge(**files, questions=str(folder / "bad.jsonl")).problems("questions", 1, Random(0))
+    (folder / "bad.jsonl").write_text(
+        '{"question": "Who\u2028?", "answer": "I"}\n\n{"question": null, "answer": null}\n'
+    )
+    with pytest.raises(RedQueenError, match="line 3 of"):
         Knowledge(**files, questions=str(folder / "bad.jsonl")).problems("questions", 1, Random(0))
     (folder / "empty").write_text("\n")
     with pytest.raises(RedQueenError, match="is empty"):

@@ -9,8 +9,9 @@ import torch
 from redqueen.config import Learner
 from redqueen.learnability import FailureShare
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.writing import refreshed
 from redqueen.recipes import search_self_play
-from redqueen.recipes.search_self_play import Config, refreshed, train
+from redqueen.recipes.search_self_play import Config, train
 from redqueen.run import Run, Schedule, read_metrics
 from redqueen.types import RedQueenError, Task
 

@@ -71,7 +71,7 @@ def test_a_step_in_which_nothing_is_right_goes_on_and_leaves_the_arms_alone(tmp_
 
 
 def test_a_high_temperature_draws_all_arms_alike_whatever_they_are_worth(tmp_path):
-    (line, *_) = lines(tmp_path, temperature=1e9, start=0.9, leave_one_out=True)
+    (line, *_) = lines(tmp_path, tau=1e9, start=0.9, leave_one_out=True)
     assert [line[f"bandit/chance/{n}_digits"] for n in (1, 2, 3, 4)] == pytest.approx([0.25] * 4)
 
 

@@ -289,8 +289,8 @@ class Run:
         self._line = kept[-1] if kept else {}
         if metrics.exists():
             write_whole(metrics, "".join(json.dumps(line) + "\n" for line in kept))
-        for path in (self.folder / "episodes").glob("step_*.jsonl"):
-            if int(path.stem.removeprefix("step_")) >= step:
+        for number, path in recorded_steps(self.folder):
+            if number >= step:
                 path.unlink()
 
 
@@ -368,6 +368,12 @@ def summary(trajectories: Sequence[Trajectory]) -> Metrics:
     return metrics
 
 
+def recorded_steps(folder: Path) -> list[tuple[int, Path]]:
+    """The steps of a run whose episodes were recorded, and the files that hold them, in order."""
+    found = [(path.stem.removeprefix("step_"), path) for path in (folder / "episodes").glob("step_*.jsonl")]
+    return sorted((int(number), path) for number, path in found if number.isdecimal())
+
+
 def read_metrics(folder: Path) -> list[Line]:
     """The lines of a run's metrics; a last line that was cut short is left out."""
     path = folder / "metrics.jsonl"
@@ -396,7 +402,10 @@ def numbers(line: Line) -> Metrics:
 def read_final(folder: Path) -> Line:
     """The last measurement of a run, made after its last update; empty while it goes on."""
     path = folder / "final.json"
-    return dict(json.loads(path.read_text())) if path.exists() else {}
+    try:
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+    except ValueError:
+        raise RedQueenError(f"{path} is cut short or was changed: remove it and redqueen resume {folder}") from None
 
 
 class SettingsFile:

@@ -18,6 +18,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Domain, Game, Player, Policy
 from redqueen.records import episode_from_json, episode_to_json
+from redqueen.run import recorded_steps
 from redqueen.types import Episode, RedQueenError
 
 T = TypeVar("T")
@@ -152,10 +153,12 @@ def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:
     """The recorded episodes of a run, in order: (name, episode, credit), named STEP.NUMBER; then those that a person
     played against its policy, named played.NUMBER, without credit."""
     found = []
-    for path in sorted((folder / "episodes").glob("step_*.jsonl")):
-        step = int(path.stem.removeprefix("step_"))
+    for step, path in recorded_steps(folder):
         for number, text in enumerate(path.read_text().splitlines()):
-            data = json.loads(text)
+            try:
+                data = json.loads(text)
+            except ValueError:
+                raise RedQueenError(f"{path}:{number + 1} is no episode: it was cut short or changed") from None
             credit = data.pop("credit")
             found.append((f"{step}.{number}", episode_from_json(data), credit))
     for path in sorted((folder / "episodes").glob("played_*.json")):

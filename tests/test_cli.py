@@ -690,6 +690,20 @@ def test_a_run_with_tools_is_measured_with_them(here, said, monkeypatch):
     assert played == [4 * 8, *[3 * 8] * 3]  # two measurements of the run's own, and this one
 
 
+def test_files_that_were_cut_or_copied_are_named_or_passed_over(run, said, complaint):
+    first = sorted((run / "episodes").iterdir())[0]
+    shutil.copy(first, first.with_name(f"{first.stem} copy.jsonl"))
+    said("replay", "run")
+    whole = first.read_text()
+    first.write_text(whole[: len(whole) // 2])
+    for words in (("replay", "run"), ("report", "run")):
+        assert "is no episode: it was cut short or changed" in complaint(*words)
+    first.write_text(whole)
+    (run / "final.json").write_text('{"step": ')
+    for words in (("report", "run"), ("watch", "run", "--once")):
+        assert "final.json is cut short or was changed" in complaint(*words)
+
+
 def test_a_number_of_problems_must_be_one(run, complaint):
     assert "matches must be at least 1, not 0" in complaint("evaluate", "run", "--matches", "0")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from redqueen.checkpoints import best_checkpoints, check, checkpoints
@@ -128,25 +129,26 @@ def stored_domain(folder: Path) -> Domain | None:
     found = settings(folder)
     if "domain" in found["config"]:
         return find_domain(found["config"]["domain"])
-    recipe = find_recipe(found["recipe"])
-    made: Domain | None = (
-        recipe.domain_of(rebuild(recipe.Config, found["config"])) if _offers(recipe, "domain_of") else None
-    )
+    offered = _offered(found, "domain_of")
+    made: Domain | None = offered() if offered else None
     return made
 
 
 def measured_player(folder: Path, policy: Player) -> Player:
     """The policy of a run as its recipe measures it: with its tools, where it has any (`equipped`)."""
-    found = settings(folder)
-    recipe = find_recipe(found["recipe"])
-    if not _offers(recipe, "equipped"):
-        return policy
-    player: Player = recipe.equipped(rebuild(recipe.Config, found["config"]), policy)
+    offered = _offered(settings(folder), "equipped")
+    player: Player = offered(policy) if offered else policy
     return player
 
 
-def _offers(recipe: ModuleType, part: str) -> bool:
-    return callable(getattr(recipe, part, None))
+def _offered(found: dict[str, Any], part: str) -> Callable[..., Any] | None:
+    """A function of a run's recipe, given the run's config; None where the recipe has none, or is not there."""
+    try:
+        recipe = find_recipe(found["recipe"])
+    except RedQueenError:
+        return None
+    function = getattr(recipe, part, None)
+    return partial(function, rebuild(recipe.Config, found["config"])) if callable(function) else None
 
 
 def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:

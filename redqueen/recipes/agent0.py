@@ -41,11 +41,11 @@ from redqueen.objectives.ambiguity import GroupClippedRatio, grouped
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Objective, Player, Policy
 from redqueen.rewards import marked, payoff, score
-from redqueen.rollout.labels import labels_right
+from redqueen.rollout.labels import voted_on
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.polling import MOST_CALLS, by_kind_or_task, kept, poll_metrics, polled, rewards, uninspired
-from redqueen.rollout.questions import PROPOSE, by_task, graded, proposed, read, tasks_among
+from redqueen.rollout.questions import PROPOSE, graded, read, tasks_among
 from redqueen.rollout.rehearsal import Equipped
 from redqueen.run import Run
 from redqueen.types import Metrics
@@ -95,12 +95,11 @@ def train(config: Config, run: Run) -> Policy:
             proposals = play(alone(PROPOSE, uninspired(domain, count), curriculum), run.rng)
             written = read(domain, proposals)
             tasks = tasks_among(written)
-            answers = graded(domain, play(alone(solve, tasks, executor, config.votes), run.rng))
+            answers = play(alone(solve, tasks, executor, config.votes), run.rng)
             polls = polled(answers, config.votes, majority)
             labelled = apart_from(tests, kept(tasks, polls, *BAND))
-            right = labels_right(domain, tasks, [poll.vote for poll in polls])
             run.note(poll_metrics(domain, tasks, polls, labelled))
-            run.note(health.check(proposed(written, by_task(answers, config.votes), labels_right=right)))
+            run.note(health.check(voted_on(domain, written, answers, [poll.vote for poll in polls])))
         if place < config.curriculum_steps:
             speaker, updates, objective = curriculum, 1, clipped
             trajectories = score(marked(proposals, rewards(written, polls, config.per_call, config.repetition)), payoff)

@@ -13,8 +13,8 @@ Nothing anchors the judge: its agreement with the domain's oracle is measured ev
 learns), and it can be bound elsewhere: `--judge frozen`. `--question-reward random` and `--dealt 1` are controls.
 
 Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, those
-of the prompt among them). Questions start from the domain's seeds, not from a thousand, and the solver is asked what
-was stored before this step. The default domain shows its proposer no stored question, whatever `with_reference` is.
+of the prompt among them). Questions start from the domain's seeds, not from a thousand; the solver is asked what was
+stored before this step. The default domain's proposer is shown no question, whatever `with_reference` is.
 """
 
 from __future__ import annotations
@@ -86,14 +86,11 @@ def train(config: Config, run: Run) -> Policy:
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     judge = bind("judge", config.judge, config.learner, solver, run.derived("judge"))
-    learners = learning([solver, proposer, judge])
-    store = TaskStore(config.capacity, Independent(Uniform()))
-    agreement, health = Agreement(), ProposerHealth()
+    learners, agreement, health = learning([solver, proposer, judge]), Agreement(), ProposerHealth()
+    store, tests = TaskStore(config.capacity, Independent(Uniform())), held_out(domain, config.problems)
     estimate, objective = GroupRelative(by_role), ClippedRatio()
-    tests = held_out(domain, config.problems)
-    measures = [HeldOut(domain, solver, tests)]
 
-    for step in run.steps(config.steps, learners, [store, agreement, health], measures):
+    for step in run.steps(config.steps, learners, [store, agreement, health], [HeldOut(domain, solver, tests)]):
         if step == 0:
             store.add(domain.seeds(), origin="seed")
         invitations = invited(domain, store, config.proposals, 1, run.rng, config.with_reference)
@@ -127,6 +124,6 @@ def train(config: Config, run: Run) -> Policy:
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
             run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
-        tried = by_task(graded(domain, tries), config.tries)
-        run.note(store.metrics() | agreement.metrics() | health.check(proposed(written, tried, of_tries)))
+        looked_at = proposed(written, by_task(graded(domain, tries), config.tries), of_tries)
+        run.note(store.metrics() | agreement.metrics() | health.check(looked_at))
     return solver

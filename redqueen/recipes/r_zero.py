@@ -42,20 +42,10 @@ from redqueen.novelty import Repetition
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Policy
 from redqueen.rewards import marked, payoff, score
-from redqueen.rollout.labels import agreed, label_accuracy, labelled, labels_right, majorities
+from redqueen.rollout.labels import agreed, label_accuracy, labelled, majorities, voted_on
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import (
-    PROPOSE,
-    SOLVE,
-    beside_refusals,
-    by_task,
-    graded,
-    in_form,
-    proposed,
-    read,
-    tasks_among,
-)
+from redqueen.rollout.questions import PROPOSE, SOLVE, beside_refusals, in_form, read, tasks_among
 from redqueen.run import Run
 from redqueen.types import RedQueenError, Refusal, Task
 from redqueen.verifiers.votes import Vote
@@ -103,8 +93,7 @@ def train(config: Config, run: Run) -> Policy:
             answers = play(alone(SOLVE, tasks, solver, config.votes), run.rng)
             votes = majorities(answers, config.votes)
             episodes = marked(proposals, challenge(written, votes, config.as_coded))
-            rates = by_task(graded(domain, answers), config.votes)
-            run.note(health.check(proposed(written, rates, labels_right=labels_right(domain, tasks, votes))))
+            run.note(health.check(voted_on(domain, written, answers, votes)))
         else:
             learner = solver
             if turn == challenging:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from redqueen.health import Proposed
 from redqueen.protocols import Domain, Verifier
 from redqueen.rewards import marked
-from redqueen.rollout.questions import answered, said
-from redqueen.types import Episode, Metrics, Task
+from redqueen.rollout.questions import answered, by_task, graded, proposed, said, tasks_among
+from redqueen.types import Episode, Metrics, Refusal, Task
 from redqueen.verifiers.numeric import Exact
 from redqueen.verifiers.votes import Majority, Vote
 
@@ -41,6 +42,16 @@ def labels_right(domain: Domain, tasks: Sequence[Task], votes: Sequence[Vote]) -
     """Whether the domain's oracle finds what most said right; None where nobody said anything."""
     found = domain.right(tasks, [vote.answer for vote in votes])
     return [right if vote.answer else None for right, vote in zip(found, votes, strict=True)]
+
+
+def voted_on(
+    domain: Domain, written: Sequence[Task | Refusal], attempts: Sequence[Episode], votes: Sequence[Vote]
+) -> list[Proposed]:
+    """The proposals as `ProposerHealth` looks at them, their attempts and labels as the domain's oracle finds them: for
+    audits, no reward may rest on it. `attempts` lie task by task; each task has a vote."""
+    tasks = tasks_among(written)
+    rates = by_task(graded(domain, attempts), len(attempts) // max(1, len(tasks)) or 1)
+    return proposed(written, rates, labels_right=labels_right(domain, tasks, votes))
 
 
 def label_accuracy(domain: Domain, tasks: Sequence[Task], kept: Sequence[Task]) -> Metrics:

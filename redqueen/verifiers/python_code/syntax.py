@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import UnionType
 
-from redqueen.verifiers.python_code.values import quiet as quiet
+from redqueen.verifiers.python_code.values import quiet
 from redqueen.verifiers.python_code.verdicts import Kind, Verdict
 
 # so that walks over a tree may call themselves, and look up and down from every node

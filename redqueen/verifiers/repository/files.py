@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from redqueen.types import RedQueenError
-from redqueen.verifiers.python_code.syntax import quiet
-from redqueen.verifiers.python_code.values import NotPlain, literal
+from redqueen.verifiers.python_code.values import NotPlain, literal, quiet
 
 LARGEST = 150_000  # characters of all files written as literals; the jail takes 262,144 with what goes along
 RESERVED = sys.stdlib_module_names | {"__main__", "program", "pytest", "redqueen"}  # names that the jail knows already

@@ -53,17 +53,20 @@ def rehearsal(count: int, rng: Random) -> Sequence[tuple[ToolReply, Demonstratio
     return shown
 
 
+FIXED = "the first step's questions"
+
+
 def search_play(options: Bench, console: Console) -> Result:
-    """Self-play, the same without its gate, and reinforcement on the questions of the first step."""
+    """Self-play, the same with a stricter gate and with none, and reinforcement on the questions of the first step."""
     plain = search_self_play.Config(
         learner=warmed(warm_with_tools(start(warm_with_tools(COPYING, names)), rehearsal), max_completion_length=64),
         steps=options.steps or 240,
     )
     variants = {
         "Search Self-Play": plain,
-        "without the gate": replace(plain, gate=False),
-        "the first step's questions": replace(plain, fixed=True),
-        "invalid -0.1": replace(plain, invalid=-0.1),
+        "rivals shown": replace(plain, gate="rivals"),
+        "without the gate": replace(plain, gate="none"),
+        FIXED: replace(plain, fixed=True),
     }
     trials = trained("search_self_play", variants, options.seeds, console)
     figures = (
@@ -78,6 +81,7 @@ def search_play(options: Bench, console: Console) -> Result:
     )
     note = (
         f"{options.seeds} paired seeds, {plain.steps} steps. "
-        f"{difference(trials, 'Search Self-Play', str(list(variants)[2]), 'accuracy/2_hops')}."
+        f"{difference(trials, 'Search Self-Play', FIXED, 'accuracy/2_hops')}. "
+        f"{difference(trials, 'rivals shown', 'Search Self-Play', 'late accepted/right')}."
     )
     return "Search Self-Play in a world of 500 facts", ("variant", *figures), table(trials, figures), note

@@ -137,9 +137,9 @@ class Knowledge:
         return None if self.corpus else follow(task.prompt, self._relations) == {task.answer}
 
     def reader(self, question: str, documents: Sequence[Document]) -> str:
-        """The answer that the documents give to a question of this world; "" where they give none, or several."""
-        found = follow(question, _by_subject(_facts(documents)))
-        return found.pop() if len(found) == 1 else ""
+        """The answer that the documents give to a question of this world; "" where on the way to it they say nothing,
+        or two things."""
+        return _only_way(question, _by_subject(_facts(documents)))
 
     @cached_property
     def _relations(self) -> Mapping[tuple[str, str], set[str]]:
@@ -223,6 +223,16 @@ def follow(question: str, relations: Mapping[tuple[str, str], set[str]]) -> set[
     for relation in reversed(path):
         found = {thing for each in found for thing in relations.get((each, relation), ())}
     return found
+
+
+def _only_way(question: str, relations: Mapping[tuple[str, str], set[str]]) -> str:
+    path, reached = _parsed(question)
+    for relation in reversed(path):
+        found = relations.get((reached, relation), set())
+        if len(found) != 1:
+            return ""
+        (reached,) = found
+    return reached if path else ""
 
 
 def _parsed(question: str) -> tuple[list[str], str]:

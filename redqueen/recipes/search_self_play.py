@@ -15,7 +15,8 @@ Differences: the proposer is compared with the batch's other proposals (the code
 hop count or examples are shown, there is no KL term (0.01 in the paper), and nothing stands in for a question where the
 pool is empty (the code trains on dummies). Rules of form are for short questions (`knowledge.RULES`; there at least ten
 words and two searches). `invalid` below 0 is the paper's warning: valid questions died out at -0.1.
-`fixed` goes on with the questions of the first step, `no-gate` lets the rules alone decide: controls.
+An ambiguous question passes; `--gate rivals` has it read again beside the documents most like those found.
+`fixed` goes on with the questions of the first step, `--gate none` lets the rules alone decide: controls.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from redqueen.players.writing import refreshed
 from redqueen.protocols import Player, Policy
 from redqueen.rewards import marked, payoff, score, spoken_by
 from redqueen.rollout.dual_play import attempts_at
-from redqueen.rollout.evidence import Grounds
+from redqueen.rollout.evidence import GateName, Grounds
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.polling import by_kind_or_task
@@ -69,7 +70,7 @@ class Config:
     attempts: Annotated[int, Within(2)] = 5  # G
     searches: Count = 4  # of one seat in an episode (10 turns in the paper)
     noise: Annotated[int, Within(0)] = 4  # documents of others among the evidence
-    gate: bool = True
+    gate: GateName = "noise"
     invalid: Annotated[float, Within(-1.0, 0.0)] = 0.0  # what an invalid question pays
     fixed: bool = False
     problems: Count = 64  # held out, of each level

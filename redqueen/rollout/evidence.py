@@ -1,8 +1,10 @@
 """Whether proposed questions stand on what their proposers found: SSP's rules of form, and its check by a reader.
 
 A reader is shown what the proposer's searches gave, amid documents that other proposers found, and must come to the
-proposer's answer. Whatever goes wrong on the way rejects the question, and what breaks is an error: nothing passes
-because it could not be checked.
+proposer's answer. A question that has several answers passes so, where the proposer found one of them: with `rivals`
+(not in the paper) the reader must come to it again with the documents before it that are most like those found.
+Whatever goes wrong on the way rejects the question, and what breaks is an error: nothing passes because it could not be
+checked.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import fmean
+from typing import Literal
 
 from redqueen.domains.knowledge import RULES, Knowledge
 from redqueen.games.single_reply import SingleReply
@@ -19,9 +22,11 @@ from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import said
 from redqueen.types import Episode, Metrics, RedQueenError, Refusal, Task
-from redqueen.verifiers.retrieval import Document, Rules, evidence, reading_faults
+from redqueen.verifiers.retrieval import Document, Fault, Rules, evidence, reading_faults
 
 READ = SingleReply("reader")
+RIVALS = 3  # documents like each that was found
+GateName = Literal["noise", "rivals", "none"]
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,11 @@ class Grounds:
     reader: Player | None = None
     rules: Rules = RULES
     noise: int = 4
-    gate: bool = True  # off: the rules alone decide
+    gate: GateName = "noise"  # none: the rules alone decide
 
     def __post_init__(self) -> None:
-        if self.domain.corpus and self.gate and self.reader is None:
-            raise RedQueenError("a corpus of your own needs somebody who reads it: name a --reader, or set --no-gate")
+        if self.domain.corpus and self.gate != "none" and self.reader is None:
+            raise RedQueenError("a corpus of your own needs somebody who reads it: name a --reader, or set --gate none")
 
     def found(self, proposal: Episode) -> list[Document]:
         """All that the proposer's searches gave, in order: they are made again."""
@@ -49,15 +54,35 @@ class Grounds:
         read = self.domain.read([proposal.task for proposal in proposals], said(proposals))
         found = [self.found(proposal) for proposal in proposals]
         written = [self._form(*each) for each in zip(proposals, read, found, strict=True)]
-        if not self.gate:
+        if self.gate == "none":
             return written
+        passed = self._read(written, found, found, rng)
+        if self.gate == "noise":
+            return passed
+        beside = [each + self.domain.documents.like(each, RIVALS) for each in found]
+        again = self._read(passed, found, beside, rng)
+        ambiguous = Refusal(str(Fault.SEVERAL_ANSWERS))
+        return [
+            ambiguous if isinstance(before, Task) and isinstance(after, Refusal) else before
+            for before, after in zip(passed, again, strict=True)
+        ]
+
+    def _read(
+        self,
+        written: Sequence[Task | Refusal],
+        found: Sequence[list[Document]],
+        shown: Sequence[list[Document]],
+        rng: Random,
+    ) -> list[Task | Refusal]:
+        """The questions that a reader answers rightly from what it is shown, amid noise."""
         posed = [(number, each) for number, each in enumerate(written) if isinstance(each, Task)]
-        shown = [evidence(found[number], _elsewhere(found, number), rng, self.noise) for number, _ in posed]
-        replies = self._readings([task for _, task in posed], shown, rng)
+        before = [evidence(shown[number], _elsewhere(found, number), rng, self.noise) for number, _ in posed]
+        replies = self._readings([task for _, task in posed], before, rng)
+        checked = list(written)
         for (number, task), reply in zip(posed, replies, strict=True):
             faults = reading_faults(task, found[number], reply, self._agrees)
-            written[number] = Refusal(str(faults[0])) if faults else task
-        return written
+            checked[number] = Refusal(str(faults[0])) if faults else task
+        return checked
 
     def _agrees(self, task: Task, answer: str) -> bool:
         return self.domain.right([task], [answer])[0]

@@ -81,6 +81,13 @@ class Corpus:
         best = np.argsort(-scores, kind="stable")[:count]
         return tuple(self.documents[i] for i in best if scores[i] > 0.0)
 
+    def like(self, documents: Iterable[Document], count: int = 3) -> list[Document]:
+        """The `count` others most like each of these documents, by the words of its text: what else is said of the
+        same things. Each is given once, and none of these."""
+        known = {document.id: document for document in documents}
+        near = (other for each in known.values() for other in self.search(each.text, count + 1))
+        return list({other.id: other for other in near if other.id not in known}.values())
+
 
 def _document(where: str, line: str) -> Document:
     try:
@@ -125,6 +132,7 @@ class Fault(StrEnum):
     NOTHING_FOUND = "nothing_found"
     NOT_ANSWERED = "not_answered"  # the reader said nothing
     ANSWERED_OTHERWISE = "answered_otherwise"
+    SEVERAL_ANSWERS = "several_answers"  # not answered so any more with what is like the evidence beside it
 
 
 @dataclass(frozen=True)

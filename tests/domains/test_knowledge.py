@@ -57,6 +57,8 @@ def test_the_reader_finds_one_answer_or_none():
     assert WORLD.reader("What is the rank of the opponent of b2?", documents[:1]) == ""
     assert WORLD.reader("What is the rank of k7?", [*documents, Document("3", "The rank of k7 is n4.")]) == ""
     assert WORLD.reader("Who is it?", documents) == ""
+    two_ways = [*documents, Document("4", "The opponent of b2 is c3.")]  # of c3 no rank is told
+    assert WORLD.reader("What is the rank of the opponent of b2?", two_ways) == ""
 
 
 def test_answers_may_be_sentences():

@@ -141,7 +141,7 @@ def test_without_the_gate_wrong_questions_are_tried(tmp_path, monkeypatch):
     assert lines[0]["accepted"] == 0.0
     assert lines[0]["asked/wrong"] == 1.0
     assert lines[0]["proposer/reward/proposer"] == 0.0
-    lines = trained(replace(SMALL, steps=1, gate=False), tmp_path / "open")
+    lines = trained(replace(SMALL, steps=1, gate="none"), tmp_path / "open")
     assert lines[0]["accepted"] == 1.0
     assert lines[0]["accepted/right"] == 0.0
     assert lines[0]["proposer/reward/proposer"] == 1.0  # nobody can answer what has no answer

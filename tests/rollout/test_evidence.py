@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from redqueen.domains.knowledge import Knowledge
+from redqueen.domains.knowledge import Knowledge, asked
 from redqueen.games.tools import ToolReply
 from redqueen.players.scripted import Constant, Scripted
 from redqueen.rollout.evidence import Grounds
@@ -55,8 +55,31 @@ def test_planted_wrong_questions_are_refused():
 
 
 def test_without_the_gate_the_rules_alone_decide():
-    found = Grounds(WORLD, gate=False).checked(proposals(GOOD, WRONG, UNREAD), Random(0))
+    found = Grounds(WORLD, gate="none").checked(proposals(GOOD, WRONG, UNREAD), Random(0))
     assert [isinstance(each, Task) for each in found] == [True, True, False]
+
+
+def test_rivals_of_the_evidence_show_that_a_question_has_several_answers():
+    """Somebody's two seconds have different ranks; the proposer found one of them."""
+    seconds = [subject for kind, subject, _ in WORDS if kind == "second"]
+    ranks = {subject: thing for kind, subject, thing in WORDS if kind == "rank"}
+    twofold = sorted(person for person in set(seconds) if seconds.count(person) == 2)
+    ways = [(p, s) for p in twofold for kind, subject, s in sorted(WORDS) if (kind, subject) == ("second", p)]
+    ambiguous = [
+        (ranks[s], f"<search> {p} second {s}</search><search> rank {s}</search>", asked(["rank", "second"], p))
+        for p, s in ways
+        if s in ranks and WORLD.oracle(Task("", "question", asked(["rank", "second"], p), ranks[s])) is False
+    ]
+    plain = [(RANK, SEARCH, f"What is the rank of {SUBJECT}?")]
+    found = {
+        gate: Grounds(WORLD, gate=gate, noise=0).checked(
+            proposals(*((a, s, f"<question>{q}</question>") for a, s, q in ambiguous + plain)), Random(0)
+        )
+        for gate in ("noise", "rivals")
+    }
+    assert sum(isinstance(each, Task) for each in found["noise"]) == 1 + 2  # the evidence of most shows both
+    assert [isinstance(each, Task) for each in found["rivals"]] == [False] * len(ambiguous) + [True]
+    assert found["rivals"].count(Refusal("several_answers")) == 2
 
 
 def test_a_reader_that_is_a_player_decides():

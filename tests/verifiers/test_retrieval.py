@@ -207,6 +207,16 @@ def reads_cairo(question, documents):
     return "Cairo" if any("Cairo" in document.text for document in documents) else ""
 
 
+def test_documents_like_others_are_those_that_share_their_words():
+    texts = {"a": "The second of k7 is m3.", "b": "The second of k7 is p4.", "c": "The rank of b2 is x1.", "d": "No."}
+    corpus = Corpus(Document(name, text) for name, text in texts.items())
+    first, second = corpus.documents[:2]
+    assert ids(corpus.like([first], 1)) == ["b"]
+    assert ids(corpus.like([first])) == ["b", "c"]
+    assert ids(corpus.like([first, second])) == ["c"]
+    assert corpus.like([]) == []
+
+
 def test_the_gate_passes_only_what_the_reader_finds_in_the_evidence():
     task = Task("t", prompt="Which city?", answer="cairo")
     elsewhere = DOCUMENTS[1:]

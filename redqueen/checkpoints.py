@@ -1,15 +1,17 @@
 """A run's checkpoints: each appears whole, under its own name, or not at all.
 
 `checkpoints/step_N/` is the state after N updates, `checkpoints/best_N/` that of the best measurement, for runs that
-keep it. Each holds a folder a policy, `memories.pt` for everything else, and a manifest with the sizes of all files.
+keep it. Each holds a folder a policy, `memories.pt` for everything else, and a manifest with the digests of all files.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,26 +44,42 @@ def write_checkpoint(
             policy.save(writing / policy.name)
         torch.save([memory.state() for memory in memories], writing / "memories.pt")
         files = sorted(path for path in writing.rglob("*") if path.is_file())
-        sizes = {str(path.relative_to(writing)): path.stat().st_size for path in files}
-        write_whole(writing / "manifest.json", json.dumps({**facts, "sizes": sizes}))
+        digests = {str(path.relative_to(writing)): _digest(path) for path in files}
+        write_whole(writing / "manifest.json", json.dumps({**facts, "digests": digests}))
         shutil.rmtree(done, ignore_errors=True)
         os.replace(writing, done)
 
 
 def read_checkpoint(path: Path, policies: Sequence[Policy], memories: Sequence[Memory]) -> dict[str, Any]:
-    """Gives everyone back what the checkpoint holds, policies before memories, and returns the manifest."""
-    for policy in policies:
-        policy.load(path / policy.name)
-    with torch.serialization.safe_globals(_ARRAYS):
-        states = torch.load(path / "memories.pt", weights_only=True)
-    if len(states) != len(memories):
-        raise RedQueenError(
-            f"the checkpoint {path} holds {len(states)} parts with a memory, but this recipe has "
-            f"{len(memories)}: resume it with the recipe and the settings that wrote it"
-        )
-    for memory, state in zip(memories, states, strict=True):
-        memory.restore(state)
+    """Gives everyone back what the checkpoint holds, policies before memories, and returns the manifest. Raises
+    RedQueenError where they are not those that wrote it."""
+    with fitting(path):
+        for policy in policies:
+            policy.load(path / policy.name)
+        with torch.serialization.safe_globals(_ARRAYS):
+            states = torch.load(path / "memories.pt", weights_only=True)
+        if len(states) != len(memories):
+            raise RedQueenError(
+                f"the checkpoint {path} holds {len(states)} parts with a memory, but this recipe has "
+                f"{len(memories)}: resume it with the recipe and the settings that wrote it"
+            )
+        for memory, state in zip(memories, states, strict=True):
+            memory.restore(state)
     return facts_of(path)
+
+
+@contextmanager
+def fitting(checkpoint: Path) -> Iterator[None]:
+    """What goes wrong as a whole checkpoint is taken back has one cause: other settings than those that wrote it."""
+    try:
+        yield
+    except RedQueenError:
+        raise
+    except Exception as error:  # each kind of model and memory has its own way to fail
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RedQueenError(
+            f"the checkpoint {checkpoint} fits only the recipe and the settings that wrote it, not these: {said[:300]}"
+        ) from error
 
 
 def remove(paths: Sequence[Path]) -> None:
@@ -100,17 +118,22 @@ def facts_of(checkpoint: Path) -> dict[str, Any]:
 
 
 def check(checkpoint: Path) -> int:
-    """The number of updates a checkpoint holds. Raises RedQueenError if a file is missing or cut."""
+    """The number of updates a checkpoint holds. Raises RedQueenError if a file is missing, cut or changed."""
     others = [other for other in checkpoints(checkpoint.parent.parent) if other != checkpoint]
     advice = f"; delete it to go on from {others[-1].name}" if others else "; there is no older one"
     try:
         manifest = facts_of(checkpoint)
-        for name, size in manifest["sizes"].items():
-            if (checkpoint / name).stat().st_size != size:
-                raise RedQueenError(f"the checkpoint {checkpoint} is broken: {name} is cut{advice}")
+        for name, digest in manifest.get("digests", {}).items():  # older ones have sizes
+            if _digest(checkpoint / name) != digest:
+                raise RedQueenError(f"the checkpoint {checkpoint} is broken: {name} was cut or changed{advice}")
         return int(manifest["step"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RedQueenError(f"the checkpoint {checkpoint} is broken: {error}{advice}") from error
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -92,8 +92,12 @@ class Collapse:
 
     def measured(self, line: Mapping[str, Any]) -> bool:
         """Takes in a measurement, with the figures of the step before it, such as ratings; true where its score is the
-        best so far, the first included. A score that is not finite says nothing."""
+        best so far, the first included. A score that is not finite says nothing. Raises RedQueenError for a score of
+        the user's that is not among the figures after the first step."""
         self._score = self._score or next((name for name in USUAL if name in line), "")
+        if self.watch.score and self.watch.score not in line and line["step"] and self.best_step is None:
+            known = [name for name in line if any(word in name for word in (*LOW_IS_GOOD, *HIGH_IS_GOOD))]
+            raise RedQueenError(f"this run does not measure {self.watch.score!r}: --score is one of {', '.join(known)}")
         if not isfinite(line.get(self._score, nan)):
             return False
         score = direction(self._score) * float(line[self._score])

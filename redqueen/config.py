@@ -82,10 +82,22 @@ class Within:
         return self.least <= value <= self.most and not (self.above and value == self.least)
 
 
+@dataclass(frozen=True)
+class Rising:
+    """Two shares, the lower one first; it stands beside the type of the field."""
+
+    def __str__(self) -> str:
+        return "two shares from 0 to 1, the lower one first"
+
+    def __contains__(self, value: tuple[float, float]) -> bool:
+        return 0.0 <= value[0] <= value[1] <= 1.0
+
+
 Count = Annotated[int, Within(1)]
 Amount = Annotated[float, Within(0.0)]
 Positive = Annotated[float, Within(0.0, above=True)]
 Share = Annotated[float, Within(0.0, 1.0)]
+Between = Annotated[tuple[float, float], Rising()]
 
 
 def unset(metavar: str) -> Any:
@@ -211,6 +223,7 @@ def bind(role: str, binding: str, config: Learner, learner: Writer, seed: int, l
     """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
     learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
     now, for ever), `http://HOST/v1#MODEL` (an endpoint, which does not learn), or a model folder or name (frozen).
+    Whoever plays it speaks as the config says: at its temperature, in its format, at most so long.
 
     What learns under a name of its own is called as its role. Raises RedQueenError for what cannot be had, and for an
     adapter or a model of its own where the role `learns` nothing.
@@ -231,7 +244,15 @@ def bind(role: str, binding: str, config: Learner, learner: Writer, seed: int, l
         url, _, model = binding.partition("#")
         if not model:
             raise RedQueenError(f"name the model of the endpoint after a #: {binding}#MODEL")
-        return Server(model, url, answer=_ANSWERS[config.answer]() if config.answer else Plain(), label=role)
+        return Server(
+            model,
+            url,
+            answer=_ANSWERS[config.answer]() if config.answer else Plain(),
+            system=config.system_prompt or "",
+            temperature=1.0 if config.temperature is None else config.temperature,
+            max_tokens=config.max_completion_length or LONGEST_REPLY,
+            label=role,
+        )
     meant = get_close_matches(binding.lower(), _BINDINGS, cutoff=0.75)
     if meant and not Path(binding).exists():
         raise RedQueenError(f"the {role} cannot be {binding!r}: did you mean {meant[0]}? {_BOUND}")
@@ -306,8 +327,16 @@ def check_settings(settings: Any) -> None:
             if isinstance(number, float) and not math.isfinite(number):
                 raise RedQueenError(f"{flag} must be a finite number, not {number}")
         for limit in getattr(hints[name], "__metadata__", ()):
-            if isinstance(limit, Within) and value is not None and value not in limit:
+            if isinstance(limit, Within | Rising) and value is not None and value not in limit:
                 raise RedQueenError(f"{flag} must be {limit}, not {value}")
+
+
+def refuse_unused(settings: Any, names: Sequence[str], beside: str) -> None:
+    """Raises RedQueenError where one of these settings, which have no effect beside another, is not at its default."""
+    usual = type(settings)()
+    for name in names:
+        if getattr(settings, name) != getattr(usual, name):
+            raise RedQueenError(f"--{name.replace('_', '-')} has no effect beside {beside}: leave it out")
 
 
 def anneal(start: float, end: float, fraction: float) -> float:

@@ -375,14 +375,20 @@ def recorded_steps(folder: Path) -> list[tuple[int, Path]]:
 
 
 def read_metrics(folder: Path) -> list[Line]:
-    """The lines of a run's metrics; a last line that was cut short is left out."""
+    """The lines of a run's metrics; a last line that was cut short is left out. Raises RedQueenError for one before it
+    that is no line of metrics."""
     path = folder / "metrics.jsonl"
+    texts = path.read_text().splitlines() if path.exists() else []
     lines = []
-    for text in path.read_text().splitlines() if path.exists() else []:
+    for number, text in enumerate(texts, start=1):
         try:
-            lines.append(json.loads(text))
+            line = json.loads(text)
         except ValueError:
-            break
+            line = None
+        if isinstance(line, dict) and "step" in line:
+            lines.append(line)
+        elif number < len(texts):
+            raise RedQueenError(f"line {number} of {path} is no line of metrics: mend it, or remove it")
     return lines
 
 

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_type_hints
 
-from redqueen.checkpoints import best_checkpoints, check, checkpoints
+from redqueen.checkpoints import best_checkpoints, check, checkpoints, fitting
 from redqueen.config import Learner, find_recipe
 from redqueen.domains.catalogue import find_domain
 from redqueen.games.catalogue import find_game
@@ -86,7 +86,8 @@ def stored_policy(folder: Path, step: int | Literal["best"] | None = None) -> Po
         raise RedQueenError(f"the settings of {folder} do not say what its learner is: they have no field learner")
     else:
         policy = rebuild(Learner, config["config"]["learner"]).build(int(config["seed"]))
-    policy.load(policy_folder)
+    with fitting(chosen):
+        policy.load(policy_folder)
     return policy
 
 

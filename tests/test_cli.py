@@ -452,6 +452,9 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("train mars --games kuhn_poker --largest-scores 2 1", "as many --largest-scores"),
         ("train mars --games --largest-scores", "one or more --games"),
         ("evaluate", "RUN is missing"),
+        ("watch a b --once", "unknown argument 'b': it is one word too many (redqueen watch --help)"),
+        ("watch a --onec", "unknown argument '--onec': did you mean --once?"),
+        ("watch a --zebra", "unknown argument '--zebra': there are --once (redqueen watch --help)"),
         ("evaluate nowhere", "nowhere is not a run: it has no config.json"),
         ("resume nowhere", "nowhere is not a run"),
         ("resume", "usage: redqueen resume RUN"),
@@ -521,6 +524,16 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("magnetic --last-learning-rate 0", "--last-learning-rate must be above 0"),
         ("magnetic --magnet-every -1", "--magnet-every must be at least 0"),
         ("mars --kl-coefficient -0.1", "--kl-coefficient must be at least 0"),
+        ("r_zero --band .8 .3", "--band must be two shares from 0 to 1, the lower one first, not (0.8, 0.3)"),
+        ("svs --middling .9 .1", "--middling must be two shares from 0 to 1, the lower one first"),
+        ("svs --paid -.1 .5", "--paid must be two shares from 0 to 1, the lower one first"),
+        ("search_self_play --gate none --noise 2", "--noise has no effect beside --gate none: leave it out"),
+        ("search_self_play --gate none --reader frozen", "--reader has no effect beside --gate none"),
+        (
+            "absolute_zero --at-the-ends -.5 --question-reward random",
+            "--at-the-ends has no effect beside --question-reward random",
+        ),
+        ("absolute_zero --model tiny --domain sums:digits=100000", "has 100000 levels, more than 1000"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused_before_anything_is_written(words, expected, here, complaint):

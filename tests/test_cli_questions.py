@@ -54,6 +54,16 @@ def test_a_domain_that_is_not_there_gets_one_clear_line(capsys):
     assert "there is no domain 'summs'; did you mean sums" in capsys.readouterr().err
 
 
+def test_what_may_use_a_tool_is_compared_with_it(tmp_path, capsys):
+    sizes = ["--steps", "2", "--curriculum-steps", "1", "--executor-steps", "1", "--pool", "2"]
+    for seed in ("0", "1"):
+        words = ["train", "agent0", *TINY, *sizes, "--seed", seed, "--output", str(tmp_path / seed)]
+        assert main(words) == 0
+    assert main(["compare", str(tmp_path / "0"), str(tmp_path / "1"), "--matches", "2", "--show", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "tool_reply(solver)" in shown and "<calculate>" in shown
+
+
 def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys):
     sizes = ["--steps", "2", "--curriculum-steps", "1", "--executor-steps", "1", "--pool", "2"]
     assert main(["train", "agent0", *TINY, *sizes, "--output", str(tmp_path)]) == 0

@@ -24,6 +24,13 @@ def test_the_first_measurement_is_the_best_until_a_better_one():
     assert measured(low, 0.4, 0.5, 0.1, name="exploitability") == [True, False, True]
 
 
+def test_a_score_that_the_run_does_not_measure_is_refused_at_the_second_measurement():
+    collapse = Collapse(Watch(score="accuracy/hard"))
+    assert not collapse.measured({"step": 0, "accuracy": 0.1})  # ratings, for one, come with the first step
+    with pytest.raises(RedQueenError, match=r"does not measure 'accuracy/hard': --score is one of accuracy, pass@8$"):
+        collapse.measured({"step": 5, "accuracy": 0.1, "pass@8": 0.2, "loss": 1.0})
+
+
 def test_a_score_has_fallen_where_half_of_what_was_gained_is_gone_three_times_in_a_row():
     collapse = Collapse()  # from 0.1 to 0.9: beyond 0.5 half of it is lost
     measured(collapse, 0.1, 0.9, 0.49, 0.49)

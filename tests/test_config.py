@@ -21,6 +21,8 @@ from redqueen.config import (
     find_recipe,
     learning,
 )
+from redqueen.players.answers import Boxed
+from redqueen.players.server import Server
 from redqueen.players.tabular import TabularPolicy
 from redqueen.types import Ask, Message, RedQueenError, Seat
 
@@ -288,6 +290,20 @@ def test_a_role_is_bound_by_one_word(saved):
     ]
     assert adapter.forward is learner.forward and separate.forward is not learner.forward
     assert learning([learner, shared, adapter, separate, frozen, other, far]) == [learner, adapter, separate]
+
+
+def test_an_endpoint_speaks_as_the_learner_does(saved):
+    config = Learner(
+        saved, temperature=0.5, max_completion_length=96, system_prompt="Be brief.", answer="boxed", lora_rank=0
+    )
+    learner = config.build_model(0)
+    endpoint = bind("judge", "http://localhost:1/v1#some-model", config, learner, 0)
+    assert isinstance(endpoint, Server)
+    assert (endpoint.temperature, endpoint.max_tokens, endpoint.system) == (0.5, 96, "Be brief.")
+    assert isinstance(endpoint.answer, Boxed)
+    usual = bind("judge", "http://localhost:1/v1#some-model", Learner(saved), learner, 0)
+    assert isinstance(usual, Server)
+    assert (usual.temperature, usual.max_tokens, usual.system) == (1.0, 64, "")
 
 
 @pytest.mark.parametrize(

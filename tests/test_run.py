@@ -4,6 +4,7 @@ import resource
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -14,6 +15,7 @@ import torch
 from redqueen.advantages import MovingBaseline, by_game_and_role
 from redqueen.batch import pack
 from redqueen.checkpoints import check, checkpoints
+from redqueen.config import Learner
 from redqueen.evaluation.exploitability import GameTree
 from redqueen.evaluation.measures import Exploitability
 from redqueen.games.kuhn_poker import KuhnPoker
@@ -316,7 +318,39 @@ def test_a_cut_checkpoint_names_the_one_before(trained):
     memories = newest / "memories.pt"
     memories.write_bytes(memories.read_bytes()[:-10])
     line = broken(trained)
-    assert line == f"the checkpoint {newest} is broken: memories.pt is cut; delete it to go on from step_000003"
+    assert line.startswith(
+        f"the checkpoint {newest} is broken: memories.pt was cut or changed; delete it to go on from"
+    )
+    assert line.endswith("step_000003")
+
+
+@pytest.mark.parametrize("name", ["memories.pt", "learner/table.json"])
+def test_a_checkpoint_with_one_changed_byte_is_refused(trained, name):
+    path = checkpoints(trained)[-1] / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    assert f"is broken: {name} was cut or changed" in broken(trained)
+
+
+def test_a_whole_checkpoint_of_another_learner_is_refused_in_one_line(tmp_path):
+    config = Learner("tiny:hidden=16,heads=2,layers=1")
+    train(Run(tmp_path, schedule=OFTEN), 3, config.build(0))
+    other = replace(config, model="tiny:hidden=32,heads=2,layers=1").build(0)
+    line = refused(lambda: train(Run(tmp_path, schedule=OFTEN), 6, other))
+    assert "fits only the recipe and the settings that wrote it" in line and "size of tensor" in line
+
+
+def test_a_line_of_metrics_that_cannot_be_read_stops_a_resumption_and_nothing_is_lost(trained):
+    path = trained / "metrics.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    for bad in ('{"step": 2, "accu\n', "[1]\n", '{"accuracy": 1.0}\n'):
+        path.write_text("".join([*lines[:2], bad, *lines[3:]]))
+        before = path.read_bytes()
+        assert f"line 3 of {path} is no line of metrics" in broken(trained)
+        assert path.read_bytes() == before
+    path.write_text("".join(lines)[:-5])
+    assert [line["step"] for line in read_metrics(trained)] == list(range(len(lines) - 1))
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "learner/table.json"])

@@ -191,7 +191,7 @@ def test_a_checkpoint_whose_learner_has_another_name_is_refused(tmp_path):
     newest = checkpoints(tmp_path)[-1]
     (newest / "learner").rename(newest / "somebody")
     manifest = json.loads((newest / "manifest.json").read_text())
-    manifest["sizes"] = {name.replace("learner", "somebody"): size for name, size in manifest["sizes"].items()}
+    manifest["digests"] = {name.replace("learner", "somebody"): each for name, each in manifest["digests"].items()}
     (newest / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(RedQueenError, match="holds no policy called learner"):
         stored_policy(tmp_path)

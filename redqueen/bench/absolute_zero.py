@@ -114,9 +114,9 @@ def digit_play(options: Bench, console: Console) -> Result:
     variants = {
         "Absolute Zero": plain,
         "proposer frozen": replace(plain, proposer="frozen"),
-        "random reward": replace(plain, question_reward="random"),
+        "random reward": replace(plain, question_reward="random", at_the_ends=0.0),
         "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
-        "1 - r, unsolved tasks paid": replace(plain, question_reward="pay-unsolved"),
+        "1 - r, unsolved tasks paid": replace(plain, question_reward="pay-unsolved", at_the_ends=0.0),
         "with novelty": replace(plain, novelty=0.5),
     }
     trials = trained("absolute_zero", variants, options.seeds, console)

@@ -26,8 +26,9 @@ from redqueen.games.catalogue import find_game
 from redqueen.protocols import Game
 from redqueen.report.collected import write_comparison
 from redqueen.rollout.questions import SOLVE, graded
+from redqueen.rollout.rehearsal import Equipped
 from redqueen.seating import find_player, mind_of
-from redqueen.stored import settings, stored_domain, stored_game
+from redqueen.stored import measured_player, settings, stored_domain, stored_game
 from redqueen.types import RedQueenError
 
 LONGEST = 600  # characters of what somebody said or was shown; beyond, its beginning and its end
@@ -70,14 +71,16 @@ def _compared(options: CompareOptions) -> SideBySide:
     if options.game is None and not known:
         raise RedQueenError("name the game: --game kuhn_poker")
     domain = stored_domain(known[0]) if options.game is None else None
+    game: Game
     if domain is not None:
-        problems = held_out(domain, options.matches, options.seed)
-        game: Game = SOLVE
+        game, problems = SOLVE, held_out(domain, options.matches, options.seed)
         tasks = [task for level in problems.values() for task in level]
     else:
         game = find_game(options.game) if options.game else stored_game(known[0])
         tasks = Enumerated(game.tasks()).draw(options.matches, Random(derive(options.seed, "tasks")))
     players = (find_player(options.first, game), find_player(options.second, game))
+    if domain is not None and isinstance(equipped := measured_player(known[0], players[0]), Equipped):
+        game = equipped.game  # both answer with the tools of the first run, which are part of what is shown
     return side_by_side(
         game,
         tasks,

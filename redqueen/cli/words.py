@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import tyro
 
@@ -27,8 +27,9 @@ def parse(kind: type[T], words: Sequence[str], program: str) -> T:
             raise
         raise RedQueenError(f"{_in_one_line(said.getvalue())} ({program} --help)") from None
     if unknown:
-        flags = _flags(kind)
-        raise RedQueenError(f"unknown argument {unknown[0]!r}: {closest(unknown[0], flags)} ({program} --help)")
+        word = unknown[0]
+        hint = closest(word, _flags(kind)) if word.startswith("-") else "it is one word too many"
+        raise RedQueenError(f"unknown argument {word!r}: {hint} ({program} --help)")
     return options
 
 
@@ -47,14 +48,14 @@ def _in_one_line(box: str) -> str:
 
 def _flags(kind: type[Any]) -> list[str]:
     """Every flag that a dataclass makes, nested ones included."""
-    flags = []
+    flags, hints = [], get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         inner = getattr(field.type, "__origin__", field.type)
         if isinstance(inner, type) and dataclasses.is_dataclass(inner):
             flags += _flags(inner)
         elif isinstance(field.default, object) and dataclasses.is_dataclass(field.default):
             flags += _flags(type(field.default))
-        else:
+        elif tyro.conf.Positional not in getattr(hints[field.name], "__metadata__", ()):
             flags.append("--" + field.name.replace("_", "-"))
     return flags
 

@@ -36,6 +36,7 @@ DOMAINS: Mapping[str, str] = MappingProxyType(
     }
 )
 _CATALOGUE = Catalogue("domain", DOMAINS, "redqueen.domains")
+MOST_LEVELS = 1000  # problems of each are made and measured
 _PARTS = ("name", "kinds", "levels", "seeds", "sources", "invite", "read", "right", "problems")
 
 
@@ -49,6 +50,8 @@ def find_domain(spec: str) -> Domain:
         raise RedQueenError(f"{spec!r} is not a domain: {type(domain).__name__} has no {' and no '.join(missing)}")
     if not domain.levels:
         raise RedQueenError(f"the domain {spec!r} has no levels, and so no problems: see its settings")
+    if len(domain.levels) > MOST_LEVELS:
+        raise RedQueenError(f"the domain {spec!r} has {len(domain.levels)} levels, more than {MOST_LEVELS}")
     return cast(Domain, domain)
 
 

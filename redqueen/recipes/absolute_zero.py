@@ -32,7 +32,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_kind_and_role
 from redqueen.batch import pack
-from redqueen.config import SHARED, Amount, Count, Learner, Share, Within, bind, learning
+from redqueen.config import SHARED, Amount, Count, Learner, Share, Within, bind, learning, refuse_unused
 from redqueen.curricula.duplicates import SameKey
 from redqueen.curricula.eviction import oldest_of_most
 from redqueen.curricula.keys import word_for_word
@@ -84,6 +84,8 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
+    if config.question_reward != "full":
+        refuse_unused(config, ["at_the_ends"], f"--question-reward {config.question_reward}")
     domain = find_domain(config.domain)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
@@ -95,9 +97,8 @@ def train(config: Config, run: Run) -> Policy:
     novelty, health = CountNovelty(config.novelty), ProposerHealth()
     estimate, objective = GroupRelative(by_kind_and_role), ClippedRatio()
     tests = held_out(domain, config.problems)
-    measures = [HeldOut(domain, solver, tests)]
 
-    for step in run.steps(config.steps, learners, [store, novelty, health], measures):
+    for step in run.steps(config.steps, learners, [store, novelty, health], [HeldOut(domain, solver, tests)]):
         if step == 0:
             store.add(domain.seeds(), origin="seed")
         invitations = invited(domain, store, config.proposals, config.references, run.rng)

@@ -28,7 +28,7 @@ import numpy as np
 import tyro
 
 from redqueen.batch import beside, pack_pairs
-from redqueen.config import Amount, Count, Learner, Positive, Within
+from redqueen.config import Amount, Count, Learner, Positive, Within, refuse_unused
 from redqueen.curricula.parts import TRAIN
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.dataset import preferring, recitations
@@ -43,7 +43,7 @@ from redqueen.references import INITIAL, Reference, check_start
 from redqueen.rewards import payoff, score
 from redqueen.rollout.lockstep import play
 from redqueen.run import Run
-from redqueen.types import Metrics, RedQueenError, Trajectory
+from redqueen.types import Metrics, Trajectory
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ def train(config: Config, run: Run) -> Policy:
 def losses(config: Config) -> Objective:
     """That of the config, and beside it the likelihood of the chosen replies where that has a weight. Raises
     RedQueenError for settings that would have no effect."""
-    if config.label_smoothing and config.loss != "logistic":
-        raise RedQueenError(f"labels are smoothed in the logistic loss alone: leave it out beside --loss {config.loss}")
-    if config.by_word and config.loss == "hinge":
-        raise RedQueenError("the hinge loss takes sums over words: leave --by-word out")
+    if config.loss != "logistic":
+        refuse_unused(config, ["label_smoothing"], f"--loss {config.loss}")
+    if config.loss == "hinge":
+        refuse_unused(config, ["by_word"], "--loss hinge")
     made: dict[str, Objective] = {
         "logistic": Dpo(config.beta, config.label_smoothing, config.by_word),
         "squared": Ipo(config.beta, config.by_word),

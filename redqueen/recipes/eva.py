@@ -28,7 +28,7 @@ import tyro
 
 from redqueen.advantages import LeaveOneOut, by_task_and_role
 from redqueen.batch import beside, pack, pack_pairs
-from redqueen.config import FROZEN, Count, Learner, Positive, Share, Within, bind, unset
+from redqueen.config import FROZEN, Count, Learner, Positive, Share, Within, bind, refuse_unused, unset
 from redqueen.curricula.parts import apart_from, training_levels
 from redqueen.curricula.sampling import Independent, Uniform, best_minus_worst, by_regret
 from redqueen.curricula.store import TaskStore
@@ -46,7 +46,6 @@ from redqueen.rollout.pairs import best_and_worst
 from redqueen.rollout.questions import SOLVE, read, tasks_among
 from redqueen.rollout.variation import labelled
 from redqueen.run import Run
-from redqueen.types import RedQueenError
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,10 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    refuse_unused(config)
+    if config.inner == "rloo":
+        refuse_unused(config, ["beta"], "--inner rloo")
+    if not config.evolved:
+        refuse_unused(config, ("rewriter", "by_info"), "--evolved 0")
     domain = evolving(find_domain(config.domain))
     model = find_reward_model(config.reward, domain)
     learner = config.learner.build_model(run.derived("learner"))
@@ -110,11 +112,3 @@ def train(config: Config, run: Run) -> Policy:
         run.note({"evolved": sum(prompt.id not in given for prompt in prompts) / len(prompts)})
         run.note({"info": float(np.mean([best_minus_worst(rewards) for rewards in by_prompt(attempts)]))})
     return learner
-
-
-def refuse_unused(config: Config) -> None:
-    """Raises RedQueenError for a setting that has no effect beside the others."""
-    if config.inner == "rloo" and config.beta is not None:
-        raise RedQueenError("--beta has no effect on --inner rloo: leave it out")
-    if config.evolved == 0.0 and (config.rewriter != FROZEN or not config.by_info):
-        raise RedQueenError("nothing is rewritten with --evolved 0: leave out --rewriter and --no-by-info")

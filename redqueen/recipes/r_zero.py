@@ -30,7 +30,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
-from redqueen.config import SEPARATE, Count, Learner, Share, Within, bind, learning
+from redqueen.config import SEPARATE, Between, Count, Learner, Within, bind, learning
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
@@ -64,7 +64,7 @@ class Config:
     votes: Annotated[int, Within(2)] = 10  # m
     attempts: Count = 16  # questions of a solver's step (512 in the paper)
     group: Annotated[int, Within(2)] = 5  # answers to each
-    band: tuple[Share, Share] = (0.3, 0.8)
+    band: Between = (0.3, 0.8)
     as_coded: bool = False
     problems: Count = 64  # held out, of each level
 

@@ -28,7 +28,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative
 from redqueen.batch import pack
-from redqueen.config import SHARED, Count, Learner, Within, bind, learning
+from redqueen.config import SHARED, Count, Learner, Within, bind, learning, refuse_unused
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.knowledge import Knowledge
@@ -86,6 +86,8 @@ def equipped(config: Config, solver: Player) -> Equipped:
 
 
 def train(config: Config, run: Run) -> Policy:
+    if config.gate == "none":
+        refuse_unused(config, ("reader", "noise"), "--gate none")
     domain = domain_of(config)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))

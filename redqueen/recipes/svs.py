@@ -30,7 +30,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
-from redqueen.config import SHARED, Count, Learner, Within, bind, learning
+from redqueen.config import SHARED, Between, Count, Learner, Within, bind, learning
 from redqueen.curricula.parts import training_levels
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.variants import varying
@@ -63,8 +63,8 @@ class Config:
     attempts: Annotated[int, Within(2)] = 8  # G, at each original and at each variant
     responses: Annotated[int, Within(0)] = 16  # candidates varied in a step, at most; 0 is plain RLVR
     variants: Annotated[int, Within(2)] = 8  # G_v, of each candidate
-    middling: tuple[float, float] = (0.125, 0.5)  # accuracy of originals that are varied
-    paid: tuple[float, float] = (0.125, 0.625)  # accuracy of variants that are paid
+    middling: Between = (0.125, 0.5)  # accuracy of originals that are varied
+    paid: Between = (0.125, 0.625)  # accuracy of variants that are paid
     ends: Annotated[float, Within(-1.0, 0.0)] = 0.0
     refuse_leaks: bool = True  # variants in whose text the answer stands
     problems: Count = 64  # held out, of each level

@@ -21,7 +21,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.health import Proposed
 from redqueen.protocols import Domain
 from redqueen.rewards import marked
-from redqueen.types import Episode, Refusal, Task
+from redqueen.types import Episode, RedQueenError, Refusal, Task
 from redqueen.verifiers.judge import Score, opinion
 
 PROPOSE, SOLVE, JUDGE = SingleReply("proposer"), SingleReply("solver"), SingleReply("judge")
@@ -71,8 +71,13 @@ def tasks_among(written: Sequence[Task | Refusal]) -> list[Task]:
 
 
 def graded(domain: Domain, attempts: Sequence[Episode]) -> list[Episode]:
-    """The attempts with a score of 1 where the domain finds the answer right, and of 0 where it does not."""
+    """The attempts with a score of 1 where the domain finds the answer right, and of 0 where it does not. Raises
+    RedQueenError for a domain that does not say one thing of each."""
     right = domain.right([episode.task for episode in attempts], said(attempts))
+    if len(right) != len(attempts):
+        raise RedQueenError(
+            f"the domain {domain.name} gave {len(right)} verdicts on {len(attempts)} answers: right() gives one on each"
+        )
     return marked(attempts, [float(each) for each in right], [{"right": each} for each in right])
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from redqueen.config import Learner
 from redqueen.recipes import eva
-from redqueen.recipes.eva import Config, refuse_unused, train
+from redqueen.recipes.eva import Config, train
 from redqueen.rollout.evolution import evolutions
 from redqueen.run import Run, Schedule, read_metrics
 from redqueen.types import RedQueenError
@@ -95,13 +95,13 @@ def test_without_evolution_all_prompts_are_seeds(tmp_path):
     ("changes", "words"),
     [
         ({"inner": "rloo", "beta": 0.1}, "--beta has no effect"),
-        ({"evolved": 0.0}, "nothing is rewritten"),
-        ({"evolved": 0.0, "rewriter": "frozen", "by_info": False}, "nothing is rewritten"),
+        ({"evolved": 0.0}, "--rewriter has no effect beside --evolved 0"),
+        ({"evolved": 0.0, "rewriter": "frozen", "by_info": False}, "--by-info has no effect beside --evolved 0"),
     ],
 )
-def test_settings_without_effect_are_refused(changes, words):
+def test_settings_without_effect_are_refused(changes, words, tmp_path):
     with pytest.raises(RedQueenError, match=words):
-        refuse_unused(replace(SMALL, **changes))
+        lines_of(replace(SMALL, **changes), tmp_path)
 
 
 def test_parents_are_the_prompts_of_the_last_round(tmp_path, monkeypatch):

@@ -1,7 +1,8 @@
 """Methods beside their ablations: the same warm start, the same seeds, one process a core.
 
 A method is a recipe's module and a config; each variant is trained on every seed, and what is compared is the last
-measurement. Tiny models run fastest on one thread, so the trainings of a comparison run side by side.
+measurement. Tiny models run fastest on one thread, so the trainings of a comparison run side by side. One that was
+interrupted goes on where it stopped, as any run does: until all are done they lie in the cache, under `trials`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import multiprocessing
 import os
 import re
-import tempfile
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -63,7 +64,7 @@ class Trial:
 def warm(config: cold_start.Config, seed: int = 0) -> str:
     """The folder of a model warmed up on a domain's demonstrations; made once and kept in the cache, until the text of
     the domain changes, or that of one it is made from."""
-    schedule = Schedule(250, checkpoint_every=config.steps, record_episodes=0)
+    schedule = Schedule(250, checkpoint_every=250, record_episodes=0)
     facts = [asdict(config), seed, texts_of(find_domain(config.domain))]
     return made_once(facts, lambda place: cold_start.train(config, Run(place, seed, schedule)))
 
@@ -119,7 +120,12 @@ def trained(
     """For each variant's config of a recipe (`redqueen.recipes.NAME`, or a function like its `train`) one trial a seed,
     in their order. `read` adds figures of the trained learner to the last measurement."""
     name = recipe if isinstance(recipe, str) else recipe.__name__
-    jobs = [(recipe, config, seed, evaluate_every, read) for config in variants.values() for seed in range(seeds)]
+    made_of = [name, evaluate_every, torch.__version__, text_of_package()]
+    jobs = [
+        (recipe, config, seed, evaluate_every, read, _place([variant, asdict(config), seed, *made_of]))
+        for variant, config in variants.items()
+        for seed in range(seeds)
+    ]
     workers = min(len(jobs), len(os.sched_getaffinity(0)))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, initializer=_end_with, initargs=(os.getpid(),)) as pool:
@@ -127,7 +133,22 @@ def trained(
         for number, trial in enumerate(pool.map(_train, *zip(*jobs, strict=True))):
             console.print(f"  {name}: {number + 1} of {len(jobs)} trained", highlight=False)
             done.append(trial)
+    for *_, place in jobs:
+        shutil.rmtree(place)
     return {variant: done[n * seeds : (n + 1) * seeds] for n, variant in enumerate(variants)}
+
+
+def text_of_package() -> str:
+    """One short text for all that the package is written in: what was begun with another does not go on."""
+    found = hashlib.sha1()
+    for path in sorted(FOLDER.parent.rglob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def _place(facts: Sequence[Any]) -> Path:
+    text = json.dumps(facts, sort_keys=True, default=str)
+    return cache_folder() / "trials" / hashlib.sha1(text.encode()).hexdigest()[:16]
 
 
 def table(trials: Mapping[str, Sequence[Trial]], figures: Sequence[str]) -> Rows:
@@ -182,12 +203,13 @@ def _end_with(parent: int) -> None:
 
 
 def _train(
-    recipe: str | Train, config: Any, seed: int, evaluate_every: int, read: Callable[[Policy], Metrics]
+    recipe: str | Train, config: Any, seed: int, evaluate_every: int, read: Callable[[Policy], Metrics], place: Path
 ) -> Trial:
     """In a process of its own."""
     train = import_module(f"redqueen.recipes.{recipe}").train if isinstance(recipe, str) else recipe
-    with one_thread(), tempfile.TemporaryDirectory() as folder:
-        run = Run(Path(folder), seed, Schedule(evaluate_every, checkpoint_every=10**9, record_episodes=0))
+    with one_thread():
+        schedule = Schedule(evaluate_every, checkpoint_every=25, keep_checkpoints=1, record_episodes=0)
+        run = Run(place, seed, schedule)
         learner = train(config, run)
         return Trial(tuple(read_metrics(run.folder)), {**read_final(run.folder), **read(learner)})
 

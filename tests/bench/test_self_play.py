@@ -1,8 +1,12 @@
 """What is compared of trainings: figures of their first, last and late steps, and what a warm start depends on."""
 
-import pytest
+import importlib
+import os
 
-from redqueen.bench.self_play import Trial, _train, difference, figure, moved, surplus, table, texts_of
+import pytest
+from rich.console import Console
+
+from redqueen.bench.self_play import Trial, _train, difference, figure, moved, surplus, table, texts_of, trained
 from redqueen.domains.catalogue import find_domain
 from redqueen.recipes import advantage_alignment
 
@@ -37,17 +41,57 @@ def test_a_surplus_is_taken_trial_by_trial():
     assert surplus(trials, "accuracy", "first accuracy") == "+0.300 [+0.300, +0.300]"
 
 
-def test_one_trial_is_of_a_recipe_or_of_a_function_like_its_train_and_what_is_read_of_the_learner_is_in_it():
+def test_one_trial_is_of_a_recipe_or_of_a_function_like_its_train_and_what_is_read_of_the_learner_is_in_it(tmp_path):
     config = advantage_alignment.Config(steps=2, matches_per_step=4, group=4)
 
     def read(learner):
         return {"version": float(learner.version)}
 
-    by_name = _train("advantage_alignment", config, 3, 10**9, read)
-    by_function = _train(advantage_alignment.train, config, 3, 10**9, read)
+    by_name = _train("advantage_alignment", config, 3, 10**9, read, tmp_path / "name")
+    by_function = _train(advantage_alignment.train, config, 3, 10**9, read, tmp_path / "function")
     assert by_name.final["version"] == 2.0 and "self_play/score" in by_name.final
     assert by_function.final["self_play/score"] == by_name.final["self_play/score"]
     assert len(by_name.lines) == 2
+
+
+STUMBLING = '''
+"""Advantage alignment that is interrupted after 30 steps of its second seed, once; it writes down who begins."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from redqueen.recipes import advantage_alignment
+from redqueen.run import read_metrics
+
+
+def train(config, run):
+    begun = f"{run.seed} at {len(read_metrics(run.folder))}"
+    with (Path(os.environ["REDQUEEN_CACHE"]) / "begun.txt").open("a") as notes:
+        notes.write(f"{begun}\\n")
+    if begun == "1 at 0":
+        advantage_alignment.train(replace(config, steps=30), run)
+        raise InterruptedError("killed")
+    return advantage_alignment.train(config, run)
+'''
+
+
+def test_an_interrupted_comparison_goes_on_where_it_stopped_and_comes_to_the_same(tmp_path, monkeypatch):
+    config = advantage_alignment.Config(steps=40, matches_per_step=4, group=4)
+    whole = trained("advantage_alignment", {"ours": config}, 2, Console(quiet=True))["ours"]
+    monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})  # one after the other
+    (tmp_path / "stumbling.py").write_text(STUMBLING)
+    monkeypatch.syspath_prepend(tmp_path)
+    stumbling = importlib.import_module("stumbling").train
+    with pytest.raises(InterruptedError):
+        trained(stumbling, {"ours": config}, 2, Console(quiet=True))
+    again = trained(stumbling, {"ours": config}, 2, Console(quiet=True))["ours"]
+    assert (tmp_path / "begun.txt").read_text().splitlines() == ["0 at 0", "1 at 0", "0 at 40", "1 at 30"]
+    for one, other in zip(whole, again, strict=True):
+        assert [{**line, "time": 0} for line in one.lines] == [{**line, "time": 0} for line in other.lines]
+        assert one.final == other.final
+    assert list((tmp_path / "trials").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@
     redqueen bench update sampling many_games long_games step    speed
 
 Comparisons of methods run on the same seeds and give the 95 % bootstrap interval of the mean. Speeds are ratios
-of medians, measured in turns in one run.
+of medians, measured in turns in one run. Trainings that were interrupted go on when the bench is started again.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def _print_players(title: str, headings: Sequence[str], rows: Sequence[Sequence[
 
 
 def run_bench(words: Sequence[str]) -> None:
-    """[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables"""
+    """[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables; an interrupted one goes on"""
     options = parse(Bench, words, "redqueen bench")
     check_settings(options)
     unknown = [name for name in options.names if name not in BENCHES]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from random import Random
 
 import numpy as np
@@ -13,7 +14,7 @@ from redqueen.protocols import Player, State
 from redqueen.rollout.criticism import CRITICISE, chosen, deception, verdicts
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.types import Metrics
+from redqueen.types import Metrics, Task
 
 RIGHT = "right"  # the level of a domain whose steps have no error
 
@@ -32,6 +33,12 @@ class ErrorSet:
         assert RIGHT in self._groups, "a set of errors needs right steps beside them"
         self._solved = domain.solutions(problems, attempts, Random(seed)) if problems else []
         self._seed = seed
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All steps that the critic is measured on."""
+        attempts = (attempt for solved in self._solved for attempt in solved.attempts)
+        return [*chain(*self._groups.values()), *(step for attempt in attempts for step in attempt.steps)]
 
     def __call__(self) -> Metrics:
         found, unread = {}, list[bool]()
@@ -71,14 +78,14 @@ class Deception:
         self._generator = generator
         self._generators = generators
         self._critics = critics
-        self._tasks = domain.invitations(count, Random(seed))
+        self.tasks = domain.invitations(count, Random(seed))
         self._seed = seed
 
     def __call__(self) -> Metrics:
         critic = self._critics.players[-1]
         metrics: Metrics = {}
         for when, generator in (("now", self._generator), ("before", self._generators.players[-1])):
-            found = deception(self._domain, generator, critic, self._tasks, self._seed)
+            found = deception(self._domain, generator, critic, self.tasks, self._seed)
             metrics |= {f"{name}/{when}": value for name, value in found.items()}
         return metrics
 

@@ -42,6 +42,14 @@ def silent_without_advantage(objective: Objective) -> bool:
     return bool(getattr(objective, "silent_without_advantage", False))
 
 
+def counted(objective: Objective, batch: Batch) -> float:
+    """The sum of the loss weights of the words that the figures of an objective are sums over, so that these become
+    means. An objective of some of the words alone says which by a method `counted`, which gives the batch with the
+    weights of these; one that has none counts all."""
+    of_some = getattr(objective, "counted", None)
+    return float((of_some(batch) if of_some else batch).loss_weights.sum())
+
+
 @dataclass(frozen=True, init=False)
 class Sum:
     """Objectives added up: `Sum(ClippedRatio(), EntropyBonus(0.01))`. Each names its metrics differently."""

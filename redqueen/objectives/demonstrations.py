@@ -26,9 +26,12 @@ class BesideDemonstrations:
 
     inner: Objective
 
+    def counted(self, batch: Batch) -> Batch:
+        return _only(batch, batch.versions >= 0)
+
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
         recited = batch.versions < 0
-        loss, metrics = self.inner(likelihoods, _only(batch, ~recited))
+        loss, metrics = self.inner(likelihoods, self.counted(batch))
         imitation = weighted_sum(_only(batch, recited), -likelihoods.logprobs)
         return loss + imitation, {**metrics, "imitation_loss": float(imitation.detach())}
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from redqueen.batch import take
 from redqueen.filters import rows_with_advantage
-from redqueen.objectives.additive import own_words, silent_without_advantage
+from redqueen.objectives.additive import counted, own_words, silent_without_advantage
 from redqueen.protocols import Objective
 from redqueen.types import Batch, Likelihoods, Metrics
 
 
 def with_signal(batch: Batch, objective: Objective) -> tuple[Batch, float, Metrics]:
-    """The rows that the objective speaks about, the sum of their loss weights, by which sums over words become means,
-    and how many were left out, where any could be."""
-    if not silent_without_advantage(objective):
-        return batch, _sum(batch), {}
-    kept = take(batch, rows_with_advantage(batch))
-    dropped = {"rows_without_signal": float(len(batch) - len(kept))}
-    return kept, _sum(kept), dropped
-
-
-def _sum(batch: Batch) -> float:
-    return float(batch.loss_weights.sum()) or 1.0  # of no word at all there is no mean
+    """The rows that the objective speaks about, the sum of the loss weights by which its sums over words become means
+    (`additive.counted`), and how many were left out, where any could be."""
+    kept, dropped = batch, dict[str, float]()
+    if silent_without_advantage(objective):
+        kept = take(batch, rows_with_advantage(batch))
+        dropped = {"rows_without_signal": float(len(batch) - len(kept))}
+    return kept, counted(objective, kept) or 1.0, dropped  # of no word at all there is no mean
 
 
 class Mismatch:

@@ -16,7 +16,7 @@ they stand. A match with a missing label is a tie and left out before the advant
 
 Differences: an attack in which no answer can be found ends the match and costs its writer the format alone (the code
 passes the raw text on, thought and all). The thought is opened in the prompt. `zero_sum` pays +-1 for every component,
-so that harm and refusal sum to zero; the release has no such function. No learning from a cut-off or unlabelled reply.
+so that harm and refusal sum to zero; the release has no such function. A cut-off reply counts as it stands.
 
 Controls: `--attacker frozen` (a defender trained against a static attacker), `--vanilla 1` (static prompts alone),
 `--benign 0`, `--defender frozen`, `--world red_team:thoughts=false`, `--judge-misses 0.6`. One set of weights plays
@@ -84,7 +84,8 @@ def train(config: Config, run: Run) -> Policy:
     check(config, world, defender in learners, bool(learners))
     references = {policy.name: policy.freeze() for policy in learners}
     estimate, objective = GroupRelative(by_role), BesideDemonstrations(ClippedRatio(0.2, 0.2))
-    measures = [HeldOutAttacks(world, learner, config.problems)]
+    answers = next((policy for policy in learners if policy is defender), learner)
+    measures = [HeldOutAttacks(world, answers, config.problems)]
     run.show("payoffs", rewards.table())
 
     for _ in run.steps(config.steps, learners, [], measures):
@@ -102,7 +103,7 @@ def train(config: Config, run: Run) -> Policy:
             metrics = policy.update(in_parts(batch, config.imitation), objective)
             run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
         run.note(figures(episodes))
-    return learner
+    return answers
 
 
 def seated(config: Config, learner: Policy, run: Run) -> tuple[Player, Player]:

@@ -13,6 +13,7 @@ those of earlier rounds stay in the pools from which each step's pairs are drawn
 
 Differences: words are drawn anew from pi_round at each step (the paper: once a round, then three epochs). An error that
 is none pays its writer -1. The generator chooses the kind of error itself. The ratio is that of GSPO, word for word.
+What critic and generator are measured on is not learned from.
 
 Controls: `--generator frozen` (the critic trains on the errors of round 0 alone), `--natural 0`.
 """
@@ -77,6 +78,7 @@ def train(config: Config, run: Run) -> Policy:
     objective = BesideDemonstrations(Gspo(config.clip, config.clip))
     measures = [ErrorSet(domain, critic, config.problems, problems=config.problems)]
     duel = Deception(domain, generator, generators, critics, 4 * config.problems)
+    held = {task.id for measure in (*measures, duel) for task in measure.tasks}
     run.show("payoffs", pays.table())
 
     for step in run.steps(config.steps, learners, [generators, critics], [*measures, duel]):
@@ -93,11 +95,13 @@ def train(config: Config, run: Run) -> Policy:
             if policy not in learners:
                 continue
             speaker = pool.players[-1]
-            own = [each for each in spoken_by(speaker, trajectories) if each.seat.role == role]
+            told = [each for each in spoken_by(speaker, trajectories) if each.seat.role == role]
+            own = [each for each in told if each.episode.task.id not in held]
             advantages = estimate(own)
             demonstrations = domain.demonstrations(3 * len(own), run.rng) if config.imitation else []
-            shown = demonstrated([one for one in demonstrations if one.role == role][: len(own)], speaker)
-            batch = pack([*own, *shown], [*advantages, *(np.ones(1) for _ in shown)], row_mean)
+            shown = [one for one in demonstrations if one.role == role and one.task.id not in held][: len(own)]
+            recited = demonstrated(shown, speaker)
+            batch = pack([*own, *recited], [*advantages, *(np.ones(1) for _ in recited)], row_mean)
             metrics = policy.update(in_parts(batch, config.imitation), objective)
             run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
         run.note(figures(written, planted + natural))

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from redqueen.objectives.additive import measured
+from redqueen.objectives.demonstrations import BesideDemonstrations, in_parts
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.players.updating import Mismatch, with_signal
 from redqueen.types import Batch, Likelihoods
@@ -26,6 +27,23 @@ def test_words_are_measured_where_the_present_weights_said_them_also_inside_a_ro
         "sampler_mismatch_mean": pytest.approx(0.25),
         "sampler_mismatch_max": pytest.approx(0.5),
     }
+
+
+@pytest.mark.parametrize("coefficient", [0.0, 0.15, 1.0])
+def test_figures_of_sampled_words_are_means_over_these_whatever_is_recited_beside_them(coefficient):
+    batch = Batch(
+        tokens=torch.zeros(3, 3, dtype=torch.int64),
+        loss_weights=torch.tensor([[0.0, 0.1, 0.2]] * 3),
+        sampled_logprobs=torch.zeros(3, 3),
+        advantages=torch.ones(3, 3),
+        versions=torch.tensor([[0] * 3, [0] * 3, [-1] * 3]),
+        lengths=torch.tensor([3] * 3),
+        constraints=((),) * 3,
+    )
+    objective = BesideDemonstrations(Reinforce())
+    kept, weight, _ = with_signal(in_parts(batch, coefficient), objective)
+    rated = Likelihoods(torch.full((3, 3), -1.0), torch.full((3, 3), 2.5))
+    assert objective(rated, kept)[1]["entropy"] / weight == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize("advantages", [[1.0, 1.0], [1.0, 0.0]])

@@ -8,9 +8,11 @@ import pytest
 from redqueen.config import Learner
 from redqueen.domains.red_styles import RedStyles
 from redqueen.domains.red_team import RedTeamWords
+from redqueen.evaluation.attacks import HeldOutAttacks
 from redqueen.games.red_team import hidden
 from redqueen.payoff_table import general_sum, zero_sum
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.recipes import self_redteam
 from redqueen.recipes.self_redteam import Config, train
 from redqueen.run import Run, Schedule, read_metrics
 from redqueen.types import RedQueenError, Reply
@@ -100,6 +102,21 @@ def test_an_attacker_with_an_adapter_of_its_own_learns_beside_the_defender(tmp_p
     line = lines_of(tmp_path)[0]
     assert line["learner/reward/defender"] is not None and line["attacker/reward/attacker"] is not None
     assert "learner/reward/attacker" not in line and "attacker/reward/defender" not in line
+
+
+@pytest.mark.parametrize("attacker", ["shared", "separate"])
+def test_a_defender_of_its_own_is_the_one_that_is_measured_and_returned(tmp_path, fluent, monkeypatch, attacker):
+    measured = []
+
+    class Noted(HeldOutAttacks):
+        def __init__(self, world, defender, *rest):
+            measured.append(defender)
+            super().__init__(world, defender, *rest)
+
+    monkeypatch.setattr(self_redteam, "HeldOutAttacks", Noted)
+    config = replace(SMALL, attacker=attacker, defender="separate")
+    trained = self_redteam.train(config, Run(tmp_path, 0, Schedule(100, record_episodes=0)))
+    assert measured == [trained] and trained.name == "defender" and trained.version == config.steps
 
 
 def test_the_kl_is_in_the_reward_once_the_policy_has_moved(tmp_path):

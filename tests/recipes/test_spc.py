@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from redqueen.batch import pack
 from redqueen.config import Learner
 from redqueen.domains.step_traces import Trace
+from redqueen.evaluation.critics import Deception, ErrorSet
 from redqueen.payoff_table import CriticRewards
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.recipes import spc
 from redqueen.recipes.spc import Config, train
+from redqueen.rewards import score
 from redqueen.run import Run, Schedule, read_metrics
 from redqueen.types import RedQueenError
 
@@ -84,6 +88,34 @@ def test_within_a_round_the_speakers_stand_still_and_the_ratio_moves_away(tmp_pa
     moved = [abs(line["learner/approx_kl"]) for line in lines_of(tmp_path)]
     assert moved[0] < 1e-4 > moved[3]  # who speaks is who learns
     assert min(moved[1], moved[2], moved[4], moved[5]) > 1e-4
+
+
+def test_what_is_measured_is_not_learned_from(tmp_path, fluent, monkeypatch):
+    """Steps of problems so short that measuring and training meet the same ones."""
+    seen = {"learned": set(), "measured": set(), "played": set()}
+
+    def packed(trajectories, *rest):
+        seen["learned"] |= {each.episode.task.id for each in trajectories}
+        return pack(trajectories, *rest)
+
+    def scored(episodes, rewards):
+        seen["played"] |= {each.task.id for each in episodes}
+        return score(episodes, rewards)
+
+    for name, kind in (("ErrorSet", ErrorSet), ("Deception", Deception)):
+
+        def made(*args, kind=kind, **more):
+            measure = kind(*args, **more)
+            seen["measured"] |= {task.id for task in measure.tasks}
+            return measure
+
+        monkeypatch.setattr(spc, name, made)
+    monkeypatch.setattr(spc, "pack", packed)
+    monkeypatch.setattr(spc, "score", scored)
+    short = "redqueen.domains.step_traces:StepTraces:length=1,largest=20"
+    run_of(tmp_path, replace(SMALL, domain=short, natural=64, planted=32, problems=4))
+    assert seen["measured"] & seen["played"]
+    assert seen["learned"] and not seen["measured"] & seen["learned"]
 
 
 def test_a_frozen_generator_does_not_learn_and_the_critic_goes_on(tmp_path, fluent):

@@ -1,6 +1,6 @@
 """`redqueen bench`: runs comparisons by name, prints their tables and keeps them.
 
-    redqueen bench                               all but the next two: half an hour, most of it the peers of speed
+    redqueen bench                               the last two: half an hour, most of it the peers of speed
     redqueen bench leduc tic_tac_toe staleness   four to ten minutes each
     redqueen bench proposers digit_play ...      models that write their own tasks: two minutes to an hour each
     redqueen bench preference_tables dilemma ... preferences, adversaries, dilemmas: one minute to an hour each

@@ -105,6 +105,8 @@ class Catalogue:
         named: dict[str, Any] = {}
         for part in _parts(parameters):
             match = re.match(r"(\w+)=(.*)", part, re.DOTALL)
+            if match is None and named:
+                raise RedQueenError(f"{part!r} in {spec!r} has no name: parameters without names come first")
             if match is None and len(positional) >= len(signature.parameters):
                 raise RedQueenError(f"{spec!r} has more parameters than {_takes(signature)}")
             key = match[1] if match else list(signature.parameters)[len(positional)]

@@ -162,4 +162,6 @@ class saving:
             shutil.rmtree(self._remove, ignore_errors=True)
         known = isinstance(error, OSError) and error.strerror
         reason = known or f"a file was cut short, perhaps by a full disk ({' '.join(str(error).split())[:100]})"
-        raise RedQueenError(f"cannot write {self._path}: {reason}; earlier checkpoints are intact") from error
+        near = (self._path, *self._path.parents[:2])  # the folder of the run is among them
+        kept = "; earlier checkpoints are intact" if any(map(checkpoints, near)) else ""
+        raise RedQueenError(f"cannot write {self._path}: {reason}{kept}") from error

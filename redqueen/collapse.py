@@ -20,7 +20,7 @@ from redqueen.types import Metrics, RedQueenError
 
 LOW_IS_GOOD = ("exploitability", "nash_conv", "regret", "perplexity")
 HIGH_IS_GOOD = ("accuracy", "pass@", "payoff/", "win_rate/", "rating/", "held_out/", "coverage", "reward/")
-# what is watched where nobody says otherwise, the first that a run measures
+# what is watched where nobody says otherwise, the first that a run measures; of several games that of the first
 USUAL = ("exploitability", "sampled_exploitability", "minimax_regret_reached", "accuracy", "payoff/uniform")
 
 
@@ -92,12 +92,16 @@ class Collapse:
 
     def measured(self, line: Mapping[str, Any]) -> bool:
         """Takes in a measurement, with the figures of the step before it, such as ratings; true where its score is the
-        best so far, the first included. A score that is not finite says nothing. Raises RedQueenError for a score of
-        the user's that is not among the figures after the first step."""
-        self._score = self._score or next((name for name in USUAL if name in line), "")
-        if self.watch.score and self.watch.score not in line and line["step"] and self.best_step is None:
+        best so far, the first included. A score that is not finite says nothing. Raises RedQueenError where the
+        figures after the first step lack the user's score, or any usual one where the best checkpoint is kept."""
+        self._score = self._score or _usual(line)
+        missing = self.watch.score not in line if self.watch.score else self.watch.keeps_best and not self._score
+        if missing and line["step"] and self.best_step is None:
             known = [name for name in line if any(word in name for word in (*LOW_IS_GOOD, *HIGH_IS_GOOD))]
-            raise RedQueenError(f"this run does not measure {self.watch.score!r}: --score is one of {', '.join(known)}")
+            wanted = (
+                repr(self.watch.score) if self.watch.score else "a usual score, by which the best checkpoint is known"
+            )
+            raise RedQueenError(f"this run does not measure {wanted}: --score is one of {', '.join(known)}")
         if not isfinite(line.get(self._score, nan)):
             return False
         score = direction(self._score) * float(line[self._score])
@@ -158,6 +162,12 @@ class Collapse:
         self._score, self._scores = state["score"], list(state["scores"])
         self._first, self._best, self._entropies = state["first"], state["best"], dict(state.get("entropies", {}))
         self._past, self._said = dict(state["past"]), dict(state["said"])
+
+
+def _usual(line: Mapping[str, Any]) -> str:
+    """The first usual score of a line, under its own name or as the last part of one ("GAME/exploitability"); "" where
+    there is none."""
+    return next((name for usual in USUAL for name in line if f"/{name}".endswith(f"/{usual}")), "")
 
 
 def _entropies(line: Mapping[str, Any]) -> dict[str, float]:

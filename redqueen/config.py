@@ -134,10 +134,10 @@ class Learner:
     raw_prompt: Annotated[bool | None, unset("{True,False}")] = None
     """plain text instead of the chat template (always so for tiny)"""
 
-    @property
-    def longest_reply(self) -> int:
-        """Tokens of the longest reply (L_max of Dr. GRPO and SPIRAL): 1 where a reply is a choice from a list."""
-        return (self.max_completion_length or LONGEST_REPLY) if self.answer else 1
+    def longest_reply(self, listed: bool) -> int:
+        """Tokens of the longest reply (L_max of Dr. GRPO and SPIRAL) in a game whose legal replies are `listed` or not:
+        1 where a reply is a choice from a list."""
+        return 1 if listed and not self.answer else self.max_completion_length or LONGEST_REPLY
 
     def build(self, seed: int, table_learning_rate: float = 2.0, name: str = "learner") -> Policy:
         """The policy; `table_learning_rate` is the recipe's default for a tabular one. Raises RedQueenError
@@ -329,6 +329,16 @@ def check_settings(settings: Any) -> None:
         for limit in getattr(hints[name], "__metadata__", ()):
             if isinstance(limit, Within | Rising) and value is not None and value not in limit:
                 raise RedQueenError(f"{flag} must be {limit}, not {value}")
+
+
+def refuse_format(learner: Learner) -> None:
+    """Raises RedQueenError for an answer format where written replies are learned from word for word: they are not
+    written in it, so nothing would be found in them."""
+    if learner.answer not in (None, "plain"):
+        raise RedQueenError(
+            f"written replies are learned from as they stand, and not in the format --answer {learner.answer}: leave "
+            "it out"
+        )
 
 
 def refuse_unused(settings: Any, names: Sequence[str], beside: str) -> None:

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from math import isfinite
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -195,8 +196,8 @@ def averaged(values: Sequence[float], most: int) -> list[float]:
 
 
 def course(values: Sequence[float] | deque[float]) -> str:
-    """How a figure went, from its lowest to its highest value, in a few characters."""
-    means = averaged(list(values), COURSE)
+    """How a figure went, from its lowest to its highest value, in a few characters; what is not finite is left out."""
+    means = averaged([value for value in values if isfinite(value)], COURSE)
     low, high = min(means, default=0.0), max(means, default=0.0)
     if not high > low:
         return EIGHTHS[0] * len(means)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
+from math import isfinite
+from typing import TextIO, cast
 
 from rich.console import Console
 from rich.live import Live
@@ -10,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from redqueen.dashboard import Dashboard, averaged
+from redqueen.markup import visible
 from redqueen.run import Line, Run
 
 # what is shown while training, in this order, under these names
@@ -30,11 +35,55 @@ REFRESHES = 1  # of the screen, a second
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
+class Lasting:
+    """A stream that may end before those who write to it: a terminal that is closed, a pipe that nobody reads, a full
+    disk. What is written from then on is lost, and nobody is told."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:
+        return self._stream.encoding
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def write(self, text: str) -> int:
+        try:
+            self._stream.write(text)
+        except OSError:
+            _hush(self._stream)
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            _hush(self._stream)
+
+
+def _hush(stream: TextIO) -> None:
+    """Lets a stream that takes no more words, and what it still holds of them, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def lasting_console() -> Console:
+    """The terminal, for those who go on without it."""
+    return Console(file=cast(TextIO, Lasting(sys.stdout)))
+
+
 class TerminalView:
-    """A run's dashboard, in a terminal; in a pipe or a file, a line every `seconds`."""
+    """A run's dashboard, in a terminal; in a pipe or a file, a line every `seconds`. The run goes on where the terminal
+    is gone."""
 
     def __init__(self, console: Console | None = None, seconds: float = 5.0) -> None:
-        self._console = console or Console()
+        self._console = console or lasting_console()
         self._seconds = seconds
         self._last = 0.0
         self._seen: Line = {}
@@ -47,7 +96,7 @@ class TerminalView:
         where = f"[bold]{escape(str(run.folder))}[/bold], seed {run.seed}"
         self._console.print(f"{where}, steps {start} to {count}", highlight=False, soft_wrap=True)
         for title, text in run.shown.items():
-            self._console.print(f"{escape(title)}:\n{escape(text)}", highlight=False, soft_wrap=True)
+            self._console.print(f"{escape(title)}:\n{escape(visible(text))}", highlight=False, soft_wrap=True)
         if self._console.is_terminal:
             self._board = Dashboard(run.folder, count, start)
             self._live = Live(self._board, console=self._console, refresh_per_second=REFRESHES)
@@ -89,7 +138,8 @@ def figures(line: Line) -> str:
 
 
 def curve(values: list[float], width: int = 60, height: int = 10) -> str:
-    """A curve drawn in text, its scale from 0 to the largest value."""
+    """A curve drawn in text, its scale from 0 to the largest value; what is not finite is left out."""
+    values = [value for value in values if isfinite(value)]
     if not values:
         return ""
     top = max(max(values), 1e-12)
@@ -106,7 +156,7 @@ def overview(first: Line, last: Line, console: Console, title: str) -> None:
     """Prints the figures of the first and the last measurement side by side."""
     table = Table(title=escape(title))
     for heading in ("", "at the start", "at the end"):
-        table.add_column(heading, justify="left" if not heading else "right")
+        table.add_column(heading, justify="left" if not heading else "right", overflow="fold")
     for key in sorted(set(first) & set(last)):
         if isinstance(first[key], float | int) and key != "step":
             table.add_row(escape(key), f"{first[key]:.4f}", f"{last[key]:.4f}")

@@ -1,4 +1,5 @@
-"""Episodes and runs as small pieces of HTML, for notebooks. Whatever words are in them are shown, and nothing runs."""
+"""Episodes and runs as small pieces of HTML, for notebooks. Whatever words are in them are shown, and nothing runs;
+`visible` makes the same sure of words in a terminal."""
 
 from __future__ import annotations
 
@@ -21,10 +22,15 @@ _WORDS = "white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate;text-
 _QUIET = "opacity:.65;font-size:90%"
 
 
+def visible(text: str) -> str:
+    """A text that can be printed anywhere: what would not show, or would steer a terminal, is shown by its number."""
+    return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
+
+
 def words(text: str) -> str:
     """A text as HTML that shows it."""
     cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
-    return escape(_HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", cut))
+    return escape(visible(cut))
 
 
 def episode_as_html(episode: Episode) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from redqueen.run import Line, numbers, read_final, read_metrics
+from redqueen.run import Line, checked_lines, line_of, numbers, read_final, read_metrics
 from redqueen.stored import settings
 from redqueen.types import Metrics, RedQueenError
 
@@ -21,25 +20,28 @@ class NewLines:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "metrics.jsonl"
         self._at = 0  # bytes read
+        self._count = 0  # lines read
         self._last = b""  # the line before that place
 
     def read(self) -> tuple[list[Line], bool]:
         """The whole lines since the last call; and whether the run was resumed from an earlier step meanwhile, so that
-        they are all the lines there are."""
+        they are all the lines there are. Raises RedQueenError for one that is no line of metrics."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._at - len(self._last))
                 again = file.read(len(self._last)) != self._last
                 if again:
                     file.seek(0)
-                    self._at = 0
+                    self._at = self._count = 0
                 text = file.read()
         except FileNotFoundError:
             return [], False
         whole = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
+        lines = checked_lines(list(map(line_of, whole)), self._path, self._count)
         self._at += sum(map(len, whole))
+        self._count += len(whole)
         self._last = whole[-1] if whole else b"" if again else self._last
-        return [json.loads(line) for line in whole], again
+        return lines, again
 
 
 def figures_of(line: Line) -> Metrics:

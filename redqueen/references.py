@@ -4,6 +4,9 @@ What a preference moves away from and what an iteration starts from are two thin
 model without its adapter is the base model, not the last iterate: here a reference is a frozen copy with weights of
 its own.
 
+A moving average of weights that are kept in fewer bits is itself kept in float32, and only its policy is rounded:
+steps of a twentieth would be lost in bfloat16.
+
 A reference is restored after its learner, of which its policy is a frozen copy that is given its own state.
 """
 
@@ -13,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from redqueen.protocols import Policy, State
 from redqueen.types import Batch, Likelihoods, RedQueenError
@@ -33,6 +37,7 @@ class Reference:
         self._follows = follows
         self._decay = decay
         self.policy: Policy = learner.freeze()
+        self._masters: dict[str, Tensor] = {}  # weights of the average that the policy holds rounded
         if follows == AVERAGE and "path" in self.policy.state():
             raise RedQueenError(
                 f"the weights of {learner.name} lie on a server, which takes no averages: let the reference follow "
@@ -45,32 +50,46 @@ class Reference:
             self.policy = self._learner.freeze()
         elif self._follows == AVERAGE:
             now = self._learner.freeze()
-            average = blended(self.policy.state(), now.state(), self._decay)
+            average = blended(self._exact(), now.state(), self._decay)
             now.restore(average)
-            self.policy = now
+            self.policy, self._masters = now, _rounded(average, now)
 
     def likelihoods(self, batch: Batch) -> Likelihoods:
         """How the reference rates the batch: once for an iteration."""
         return self.policy.likelihoods(batch)
 
     def state(self) -> State:
-        return {"policy": self.policy.state()}
+        return {"policy": self._exact()}
 
     def restore(self, state: State) -> None:
         self.policy = self._learner.freeze()
         self.policy.restore(state["policy"])
+        self._masters = _rounded(state["policy"], self.policy)
+
+    def _exact(self) -> State:
+        """The policy's state with the weights as they were before they were rounded."""
+        state = self.policy.state()
+        return {**state, "weights": {**state["weights"], **self._masters}} if self._masters else state
+
+
+def _rounded(state: State, policy: Policy) -> dict[str, Tensor]:
+    """The weights of a state that the policy holds in fewer bits."""
+    held = policy.state().get("weights", {})
+    return {key: value for key, value in state.get("weights", {}).items() if value.dtype != held[key].dtype}
 
 
 def blended(one: Any, other: Any, share: float) -> Any:
     """Two states of equal build with their real numbers mixed: `share` of the one, the rest of the other. Whole numbers
-    and words are those of the other."""
+    and words are those of the other. Tensors of fewer bits are mixed, and stay, in float32."""
     if isinstance(other, dict):
         return {key: blended(one[key], value, share) for key, value in other.items()}
     if isinstance(other, list):
         assert len(one) == len(other), "states of one build"
         return [blended(first, second, share) for first, second in zip(one, other, strict=True)]
+    if isinstance(other, Tensor) and other.is_floating_point():
+        wide = torch.promote_types(other.dtype, torch.float32)
+        return share * one.to(wide) + (1.0 - share) * other.to(wide)
     real = isinstance(other, float)
-    real |= isinstance(other, torch.Tensor) and other.is_floating_point()
     real |= isinstance(other, np.ndarray) and np.issubdtype(other.dtype, np.floating)
     return share * one + (1.0 - share) * other if real else other
 

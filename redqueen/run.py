@@ -126,6 +126,12 @@ class Run:
         if count < 1:
             raise RedQueenError(f"a run needs at least one step, not {count}")
         remembering = [*memories, *measures]
+        for each in remembering:
+            if not (callable(getattr(each, "state", None)) and callable(getattr(each, "restore", None))):
+                raise RedQueenError(
+                    f"{type(each).__name__} has no state() and restore(state): a part without a memory is not named in "
+                    "run.steps"
+                )
         with saving(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         with held(self.folder):
@@ -135,6 +141,8 @@ class Run:
         self, count: int, policies: Sequence[Policy], remembering: Sequence[Memory], measures: Sequence[Measure]
     ) -> Iterator[int]:
         start = self._resume(policies, remembering)
+        if start < count:
+            (self.folder / "final.json").unlink(missing_ok=True)  # of an end that was not the last
         for title, text in self.shown.items():
             with saving(self.folder):
                 write_whole(self.folder / f"{title}.txt", text + "\n")
@@ -378,18 +386,27 @@ def read_metrics(folder: Path) -> list[Line]:
     """The lines of a run's metrics; a last line that was cut short is left out. Raises RedQueenError for one before it
     that is no line of metrics."""
     path = folder / "metrics.jsonl"
-    texts = path.read_text().splitlines() if path.exists() else []
-    lines = []
-    for number, text in enumerate(texts, start=1):
-        try:
-            line = json.loads(text)
-        except ValueError:
-            line = None
-        if isinstance(line, dict) and "step" in line:
-            lines.append(line)
-        elif number < len(texts):
-            raise RedQueenError(f"line {number} of {path} is no line of metrics: mend it, or remove it")
-    return lines
+    texts = path.read_bytes().splitlines() if path.exists() else []
+    lines = list(map(line_of, texts))
+    return checked_lines(lines[:-1] if lines and lines[-1] is None else lines, path)
+
+
+def line_of(text: bytes) -> Line | None:
+    """A line of metrics; None for what is none."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) and "step" in line else None
+
+
+def checked_lines(lines: Sequence[Line | None], path: Path, before: int = 0) -> list[Line]:
+    """The lines, which stand after so many others. Raises RedQueenError where one is None."""
+    found = [line for line in lines if line is not None]
+    if len(found) < len(lines):
+        number = before + lines.index(None) + 1
+        raise RedQueenError(f"line {number} of {path} is no line of metrics: mend it, or remove it")
+    return found
 
 
 def _gigabytes() -> float:

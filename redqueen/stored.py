@@ -109,7 +109,7 @@ def recorded_game(name: str, folder: Path) -> Game:
     """The game that goes by that name in the episodes of a run: one of its settings, or one of those shipped."""
     for spec in [*_chosen_games(folder), _as_spec(name)]:
         game = find_game(spec)
-        if game.name == name:
+        if _as_spec(game.name) == _as_spec(name):
             return game
     raise RedQueenError(f"{folder} played {name!r}, which its settings do not name")
 
@@ -120,8 +120,8 @@ def _chosen_games(folder: Path) -> list[str]:
 
 
 def _as_spec(name: str) -> str:
-    """How a game is found that calls itself "connect(columns=7,rows=6)"."""
-    return re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", name)
+    """How a game is found that calls itself "connect(7,6,4,drop=true)", or "connect(7,6,4,drop)" in older records."""
+    return re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", re.sub(r",drop\)$", ",drop=true)", name))
 
 
 def stored_domain(folder: Path) -> Domain | None:
@@ -158,16 +158,20 @@ def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:
     found = []
     for step, path in recorded_steps(folder):
         for number, text in enumerate(path.read_text().splitlines()):
-            try:
-                data = json.loads(text)
-            except ValueError:
-                raise RedQueenError(f"{path}:{number + 1} is no episode: it was cut short or changed") from None
+            data = _episode_data(text, f"{path}:{number + 1}")
             credit = data.pop("credit")
             found.append((f"{step}.{number}", episode_from_json(data), credit))
     for path in sorted((folder / "episodes").glob("played_*.json")):
         if text := path.read_text():  # an empty one is being written
-            found.append((_played_name(path), episode_from_json(json.loads(text)), {}))
+            found.append((_played_name(path), episode_from_json(_episode_data(text, str(path))), {}))
     return found
+
+
+def _episode_data(text: str, place: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except (TypeError, ValueError):
+        raise RedQueenError(f"{place} is no episode: it was cut short or changed") from None
 
 
 def keep_played(folder: Path, episode: Episode) -> str:

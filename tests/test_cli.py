@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import torch
 
 from redqueen.checkpoints import checkpoints
-from redqueen.cli import training
+from redqueen.cli import measuring, training
 from redqueen.cli.main import COMMANDS, main
 from redqueen.config import RECIPES, Learner
 from redqueen.players.tabular import TabularPolicy
@@ -201,12 +202,11 @@ def process(*words, before=lambda: None, **options):
 
     return subprocess.Popen(
         [sys.executable, "-m", "redqueen", *words],
-        stdout=subprocess.PIPE,
+        **{"stdout": subprocess.PIPE, **options},
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80"},
         preexec_fn=first,
-        **options,
     )
 
 
@@ -228,7 +228,7 @@ def test_a_command_explains_its_flags(name, said):
 
 def test_train_writes_a_run_and_says_what_became_of_it(here, said):
     text = said("train", "spiral", "--steps", "3", "--matches-per-step", "8", "--seed", "5")
-    assert "exploitability" in text
+    assert "exploitability over 2 measurements" in text  # before the first update and after the last
     assert "at the start" in text
     folder = here / "outputs" / "spiral-5"
     assert len(read_metrics(folder)) == 3
@@ -273,8 +273,16 @@ def test_resume_of_a_finished_run_changes_nothing(run, said):
 def test_evaluate_measures_and_plays(run, said):
     text = said("evaluate", "run", "--matches", "4", "--against", "uniform", "equilibrium")
     assert "exploitability" in text
+    assert "average_exploitability" not in text  # of one iterate
     assert "after 6 updates" in text
     assert "equilibrium" in text
+
+
+def test_in_a_narrow_window_names_and_numbers_are_folded_and_not_cut(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "10")
+    measuring._print_players("", ("", ""), [("outputs/spiral-0@200", "+0.123456789")])
+    shown = Counter("".join(capsys.readouterr().out.split()))
+    assert shown >= Counter("outputs/spiral-0@200+0.123456789")
 
 
 def test_evaluate_takes_an_older_checkpoint_and_another_game(run, said):
@@ -306,6 +314,10 @@ def test_a_tournament_stands_in_the_report_of_a_run(run, said):
     assert '"tournaments":[{"game":"kuhn_poker","players":["' in page
 
 
+def test_a_tournament_of_older_checkpoints_is_played_in_the_game_of_their_run(run, said):
+    assert "kuhn_poker, 4 matches" in said("tournament", "run@4", "uniform", "--matches", "4", "--output", "run")
+
+
 def test_a_tournament_needs_no_run(said):
     assert "perfect" not in said("tournament", "uniform", "minimax", "--game", "tic_tac_toe", "--matches", "2")
 
@@ -335,6 +347,24 @@ def test_replay_lists_the_episodes_and_shows_one(run, said):
     assert "every ask and the outcome are the same" in text
 
 
+def test_what_a_model_says_does_not_steer_the_terminal(here, run, said, monkeypatch):
+    path = run / "episodes" / "step_000000.jsonl"
+    first, *others = path.read_text().splitlines(keepends=True)
+    data = json.loads(first)
+    data["turns"][0]["reply"]["thought"] = "\x1b]0;mine\x07\x1b[2J\ud83d"
+    path.write_text("".join([json.dumps(data) + "\n", *others]))
+    shown = said("replay", "run", "0.0")
+    assert "⟨U+001B⟩]0;mine⟨U+0007⟩⟨U+001B⟩[2J⟨U+D83D⟩" in shown and "\x1b" not in shown
+    written(here / "mine.py", ROCK_PAPER_SCISSORS.replace("You are on", r"\x1b[2JYou are on"))
+    game = ("--game", "mine.py:RockPaperScissors")
+    said("train", "spiral", *game, "--steps", "5", "--learning-rate", "50", *QUICK, "--output", "hostile")
+    shown = said("compare", "hostile", "uniform", "--matches", "8")
+    assert "⟨U+001B⟩[2JYou are on" in shown and "\x1b" not in shown
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1\n"))
+    shown = said("play", "mine.py:RockPaperScissors", "--seed", "1")
+    assert "⟨U+001B⟩[2JYou are on" in shown and "\x1b" not in shown
+
+
 def test_replay_finds_the_game_of_a_recipe_without_that_setting(here, said):
     said("train", "first_steps", "--steps", "1", "--matches-per-step", "2", "--output", "first")
     assert "are the same" in said("replay", "first", "0.1")
@@ -358,6 +388,7 @@ def test_report_writes_one_file_and_says_where(run, said):
     [
         ("recipes", ["first_steps", "spiral", "mars", "fictitious_self_play", "magnetic"]),
         ("games", ["kuhn_poker", "leduc_poker", "liars_dice", "tic_tac_toe", "connect", "negotiation"]),
+        ("domains", ["sums", "known", "chain", "dataset", "instructions", "preferences", "programs"]),
         ("models", ["tabular", "tiny", "smollm2-135m"]),
         ("players", ["uniform", "minimax", "server:MODEL@URL"]),
     ],
@@ -366,6 +397,7 @@ def test_list_says_what_can_be_named(kind, names, said):
     lines = dict(line.split(maxsplit=1) for line in said("list", kind).splitlines())
     assert set(names) <= set(lines)
     assert all(line.endswith(".") or kind in ("models", "players") for line in lines.values())
+    assert len(set(lines.values())) == len(lines)
 
 
 def test_doctor_says_what_is_there(said):
@@ -444,7 +476,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("train spiral --steps x", "--steps: invalid literal for int() with base 10: 'x'"),
         ("train spiral --steps 2.5", "--steps"),
         ("train spiral --steps", "--steps"),
-        ("train spiral --dtype int8", "--dtype"),
+        ("train spiral --dtype int8", "redqueen: invalid choice 'int8' for argument '--dtype'"),
         ("train spiral --answer loudly", "--answer"),
         ("train spiral --game kuhn_pocker", "did you mean kuhn_poker"),
         ("train spiral --game nowhere.py:Game", "nowhere.py"),
@@ -576,6 +608,21 @@ def test_a_recipe_of_the_wrong_shape_is_explained(name, expected, here, complain
 def test_a_game_of_the_wrong_shape_is_explained(game, expected, here, complaint):
     written(here / "mine.py", BAD_GAMES)
     assert expected in complaint("train", "spiral", "--game", f"mine.py:{game}", "--matches-per-step", "2")
+
+
+@pytest.mark.parametrize("name", ["seed", "output", "report_to", "evaluate_every", "on_collapse", "model"])
+def test_a_recipe_whose_field_is_a_flag_already_is_refused(name, here, complaint):
+    source = Path(spiral.__file__).read_text()
+    written(here / "mine.py", source.replace("matches_per_step: Count = 128", f"{name}: int = 3"))
+    line = complaint("train", "mine.py")
+    assert f"no field of a recipe's Config can be called {name}: there is such a flag already" in line
+
+
+def test_a_part_within_a_recipe_keeps_its_own_flags(here, said):
+    inner = "@dataclass(frozen=True)\nclass Inner:\n    seed: int = 3\n\n\n@dataclass(frozen=True)\nclass Config:\n"
+    source = Path(spiral.__file__).read_text().replace("@dataclass(frozen=True)\nclass Config:\n", inner)
+    written(here / "mine.py", source.replace("matches_per_step: Count = 128", "inner: Inner = Inner()"))
+    assert "--inner.seed" in said("train", "mine.py", "--help")
 
 
 def test_a_game_of_one_role_has_no_seat_for_an_opponent(here, complaint):
@@ -712,9 +759,31 @@ def test_files_that_were_cut_or_copied_are_named_or_passed_over(run, said, compl
     for words in (("replay", "run"), ("report", "run")):
         assert "is no episode: it was cut short or changed" in complaint(*words)
     first.write_text(whole)
+    played = written(run / "episodes" / "played_000000.json", whole[: len(whole) // 4])
+    assert "played_000000.json is no episode: it was cut short or changed" in complaint("replay", "run")
+    played.unlink()
+    metrics = run / "metrics.jsonl"
+    lines = metrics.read_text().splitlines(keepends=True)
+    metrics.write_text("".join([*lines[:2], lines[2][:20] + "\n", *lines[3:]]))
+    assert "line 3 of run/metrics.jsonl is no line of metrics" in complaint("watch", "run", "--once")
+    metrics.write_text("".join(lines))
     (run / "final.json").write_text('{"step": ')
     for words in (("report", "run"), ("watch", "run", "--once")):
         assert "final.json is cut short or was changed" in complaint(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--matches 3", "--matches must be even, half for each seating, not 3"),
+        ("--against nobody", "there is no player 'nobody'"),
+        ("--against run", "need different names, not run, run"),
+        ("--against", "name at least one player to meet"),
+    ],
+)
+def test_evaluate_refuses_what_cannot_be_played_before_it_measures(words, expected, run, complaint, monkeypatch):
+    monkeypatch.setattr(measuring, "usual_measures", None)
+    assert expected in complaint("evaluate", "run", *words.split())
 
 
 def test_a_number_of_problems_must_be_one(run, complaint):
@@ -731,7 +800,8 @@ def test_a_folder_that_holds_a_run_is_not_overwritten(run, complaint):
 
 def test_an_output_that_is_a_file_is_refused(here, complaint):
     written(here / "taken", "mine")
-    assert "cannot write taken" in complaint("train", "spiral", "--steps", "1", "--output", "taken")
+    line = complaint("train", "spiral", "--steps", "1", "--output", "taken")
+    assert "cannot write taken" in line and "checkpoints" not in line  # there are none
     assert (here / "taken").read_text() == "mine"
 
 
@@ -871,7 +941,21 @@ def test_leaving_a_game_is_no_crash(complaint, monkeypatch):
 def test_control_c_is_one_line_and_exit_status_130(here, capsys, monkeypatch):
     monkeypatch.setattr(training.TerminalView, "step", lambda self, line: (_ for _ in ()).throw(KeyboardInterrupt))
     assert main(["train", "spiral", "--steps", "3", *QUICK]) == 130
-    assert capsys.readouterr().err.startswith("redqueen: stopped")
+    assert capsys.readouterr().err.startswith("redqueen: stopped; a run goes on from its last checkpoint with")
+
+
+def test_control_c_elsewhere_says_nothing_of_training(run, capsys, monkeypatch):
+    def left(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measuring, "usual_measures", left)
+    assert main(["evaluate", "run"]) == 130
+    assert capsys.readouterr().err == "redqueen: stopped\n"
+    (run / "final.json").unlink()
+    monkeypatch.setenv("FORCE_COLOR", "1")  # taken for a terminal, where it goes on looking
+    monkeypatch.setattr(training.time, "sleep", left)
+    assert main(["watch", "run"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_control_c_for_real_and_then_resume(here, said):
@@ -892,11 +976,29 @@ def test_control_c_for_real_and_then_resume(here, said):
     assert f"steps {done} to {done + 1}" in said("resume", "long")
 
 
-def test_a_reader_that_has_seen_enough_is_no_crash(finished):
-    with process("replay", str(finished)) as started:
+@pytest.mark.parametrize("episode", [(), ("5.0",)])  # printed by Python, and by rich
+def test_a_reader_that_has_seen_enough_is_no_crash(finished, episode):
+    with process("replay", str(finished), *episode) as started:
         started.stdout.close()
         assert started.stderr.read() == ""
         assert started.wait(timeout=60) == 0
+
+
+def test_a_training_whose_reader_has_seen_enough_goes_on_to_its_end(here):
+    with process("train", "spiral", "--steps", "30", *QUICK, "--output", "long") as started:
+        assert started.stdout.readline().startswith("long, seed 0")
+        started.stdout.close()
+        assert started.stderr.read() == ""
+        assert started.wait(timeout=60) == 0
+    assert len(read_metrics(here / "long")) == 30
+    assert (here / "long" / "final.json").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no device that is always full")
+def test_words_that_cannot_be_printed_on_a_full_disk_are_one_line(here):
+    with Path("/dev/full").open("w") as full, process("list", "games", stdout=full) as started:
+        assert started.stderr.read() == "redqueen: cannot print: No space left on device\n"
+        assert started.wait(timeout=60) == 2
 
 
 def test_the_installed_command_answers(here):

@@ -119,3 +119,26 @@ def test_every_learner_s_entropy_is_watched_under_its_name():
     assert rings(collapse, {"proposer/entropy": 4.0, "proposer/loss": 0.0, "proposals/entropy": 0.0}) == []
     assert rings(collapse, {"proposer/entropy": 0.01, "proposer/loss": 0.0}) == ["proposer/entropy gone"]
     assert rings(collapse, {"solver/entropy": 0.9, "solver/loss": 0.0}) == ["proposer/entropy gone"]
+
+
+def test_a_usual_score_is_found_under_the_name_of_its_game():
+    collapse = Collapse(Watch(keep_best=True))
+    line = {"kuhn_poker/average_exploitability": 0.1, "kuhn_poker/exploitability": 0.4, "mini_hanabi/payoff/uniform": 1}
+    assert collapse.measured({"step": 0, **line})
+    assert collapse.measured({"step": 5, **line, "kuhn_poker/exploitability": 0.3})
+    assert not collapse.measured({"step": 10, **line, "mini_hanabi/payoff/uniform": 2})
+    alone = Collapse()
+    assert measured(alone, 1.0, 2.0, 1.5, name="mini_hanabi/payoff/uniform") == [True, True, False]
+
+
+@pytest.mark.parametrize("watch", [Watch(keep_best=True), Watch(on_collapse="roll_back")])
+def test_without_a_score_nobody_knows_the_best_and_that_is_said_at_the_second_measurement(watch):
+    collapse = Collapse(watch)
+    assert not collapse.measured({"step": 0})
+    with pytest.raises(
+        RedQueenError, match=r"a usual score, by which the best checkpoint is known: --score is one of reward/buyer$"
+    ):
+        collapse.measured({"step": 5, "reward/buyer": 0.1, "loss": 1.0})
+    careless = Collapse()
+    assert not careless.measured({"step": 0})
+    assert not careless.measured({"step": 5, "reward/buyer": 0.1})

@@ -55,6 +55,18 @@ def test_a_learner_is_a_table_by_default():
     assert Learner(learning_rate=0.5).build(0, table_learning_rate=8.0).learning_rate == 0.5
 
 
+def test_the_longest_reply_is_one_choice_or_as_long_as_the_learner_may_write():
+    for listed, learner, longest in (
+        (True, Learner(), 1),
+        (True, Learner(model="tiny", max_completion_length=9), 1),
+        (False, Learner(model="tiny"), 64),
+        (False, Learner(model="tiny", max_completion_length=9), 9),
+        (True, Learner(model="tiny", answer="boxed"), 64),
+        (True, Learner(model="tiny", answer="boxed", max_completion_length=9), 9),
+    ):
+        assert learner.longest_reply(listed) == longest
+
+
 def test_a_tiny_model_trains_all_its_weights_and_keeps_to_the_legal_replies():
     policy = Learner(model="tiny").build(seed=0)
     assert policy.learning_rate == 1e-3

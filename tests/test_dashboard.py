@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 
 import pytest
 from rich.console import Console
@@ -128,12 +129,23 @@ def test_a_course_goes_from_its_lowest_to_its_highest():
     assert len(course(list(range(1000)))) == 16
 
 
+def test_a_figure_that_is_not_finite_is_shown_and_left_out_of_its_course(tmp_path):
+    assert course([0.0, math.nan, 1.0, math.inf, 2.0, -math.inf]) == "▁▅█"
+    assert course([math.nan]) == ""
+    board = Dashboard(tmp_path)
+    for step, loss in enumerate((1.0, 2.0, math.nan)):
+        board.add(line(step, loss=loss, entropy=math.inf))
+    rows = {each.split()[-4]: each for each in shown(board).splitlines() if "loss" in each}
+    assert rows["loss"].split()[1:] == ["1", "nan", "▁█"]
+
+
 def test_a_run_is_watched_from_another_terminal(tmp_path, capsys):
     spiral.train(spiral.Config(steps=3, matches_per_step=4), Run(tmp_path, schedule=Schedule()))
     settings = {"recipe": "spiral", "config": {"steps": 3}, "seed": 0, "schedule": {}, "versions": {}}
     (tmp_path / "config.json").write_text(json.dumps(settings))
     assert main(["watch", str(tmp_path)]) == 0
     text = capsys.readouterr().out
+    assert text.endswith("\n") and not text.endswith("\n\n")
     assert "3 of 3 steps" in text and "exploitability" in text and "kuhn_poker" in text
     last = json.loads((tmp_path / "final.json").read_text())["exploitability"]
     assert f"{last:.4g}" in next(row for row in text.splitlines() if "exploitability" in row)

@@ -1,13 +1,15 @@
 """What a person sees: plain lines in a pipe, a bar in a terminal, curves in text."""
 
 import io
+import math
+import os
 
 import pytest
 from rich.console import Console
 
-from redqueen.logs import TerminalView, curve, figures, overview
+from redqueen.logs import Lasting, TerminalView, curve, figures, overview
 from redqueen.recipes import spiral
-from redqueen.run import Run, Schedule
+from redqueen.run import Run, Schedule, read_metrics
 
 LINE = {
     "step": 3,
@@ -71,6 +73,16 @@ def test_a_run_that_is_stopped_gives_the_terminal_back(tmp_path):
     assert console.file.getvalue().rstrip("\n").endswith("\x1b[?25h")
 
 
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_run_goes_on_when_its_terminal_is_gone(tmp_path, is_terminal):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as gone:
+        view = TerminalView(Console(file=Lasting(gone), force_terminal=is_terminal), seconds=0.0)
+        spiral.train(spiral.Config(steps=3, matches_per_step=4), Run(tmp_path, 0, Schedule(), [view]))
+    assert len(read_metrics(tmp_path)) == 3
+
+
 def test_what_a_run_shows_is_printed_before_its_first_step(tmp_path):
     console = pipe()
     run = Run(tmp_path, 0, Schedule(), [TerminalView(console, 0.0)])
@@ -113,6 +125,10 @@ def test_a_curve_of_one_value_and_of_none_and_of_zeros():
     assert curve([0.5], height=2).splitlines() == [" 0.500 │█", " 0.250 │█", "       └─"]
     assert curve([]) == ""
     assert "█" not in curve([0.0, 0.0])
+
+
+def test_a_curve_leaves_out_what_is_not_finite():
+    assert curve([2.0, math.nan, 1.0, math.inf], height=2) == curve([2.0, 1.0], height=2)
 
 
 def test_a_long_curve_is_averaged_into_its_columns():

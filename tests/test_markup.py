@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from redqueen.markup import episode_as_html, run_as_html, words
+from redqueen.markup import episode_as_html, run_as_html, visible, words
 from redqueen.recipes import spiral
 from redqueen.run import Run, Schedule
 from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Turn
@@ -72,6 +72,10 @@ def test_signs_that_do_not_show_are_shown_by_their_numbers():
     assert words("a\u202eb\x07\ud83d") == "a⟨U+202E⟩b⟨U+0007⟩⟨U+D83D⟩"
     assert words("two\nlines\tand é 🎲") == "two\nlines\tand é 🎲"
     assert words(HOSTILE[0] + "\ud83d").encode()  # it can be sent
+
+
+def test_a_text_for_a_terminal_is_as_it_is_but_for_what_does_not_show():
+    assert visible("<b>\x1b[2J & é") == "<b>⟨U+001B⟩[2J & é"
 
 
 def test_a_long_text_is_cut_and_says_so():

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from redqueen.metrics import NewLines, figures_of, metrics_frame
+from redqueen.run import read_metrics
 from redqueen.types import RedQueenError
 
 
@@ -48,6 +49,19 @@ def test_a_line_counts_once_it_is_whole(tmp_path):
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write("\n")
     assert steps(lines.read()) == ([1], False)
+
+
+@pytest.mark.parametrize("bad", [b'{"step": 2, "los\n', b"\xff\xfe\n", b"[1]\n", b'{"loss": 1.0}\n'])
+def test_a_damaged_line_is_named(tmp_path, bad):
+    lines = NewLines(tmp_path)
+    written(tmp_path, {"step": 0}, {"step": 1})
+    lines.read()
+    with (tmp_path / "metrics.jsonl").open("ab") as file:
+        file.write(bad)
+    written(tmp_path, {"step": 3})
+    for read in (lines.read, lambda: read_metrics(tmp_path)):
+        with pytest.raises(RedQueenError, match=r"line 3 of .*metrics.jsonl is no line of metrics"):
+            read()
 
 
 def test_a_run_that_is_resumed_from_an_earlier_step_is_read_again(tmp_path):

@@ -112,3 +112,40 @@ def test_a_run_that_does_not_start_from_its_reference_is_refused(model):
     with pytest.raises(RedQueenError, match=r"learner and its reference should be one policy .* nats apart"):
         check_start(learner, beside(batch, reference.likelihoods(batch)))
     check_start(learner, batch)  # nothing to compare with
+
+
+def shares_covered(learner, steps=60, decay=0.95):
+    """Of the way from where the learner was to where it went in one stride: how far its moving average came after so
+    many refreshes, and the average after them."""
+    reference = Reference(learner, "average", decay)
+    start = learner.state()
+    weights = {key: value + 0.01 * (1.0 + value.abs()) for key, value in start["weights"].items()}
+    learner.restore({**start, "weights": weights, "optimizer": {**start["optimizer"], "masters": weights}})
+    for _ in range(steps):
+        reference.refresh()
+    now, found = learner.state()["weights"], reference.policy.state()["weights"]
+    way = torch.cat([(now[key] - start["weights"][key]).float().flatten() for key in now])
+    gone = torch.cat([(found[key] - start["weights"][key]).float().flatten() for key in now])
+    return float(gone @ way / (way @ way)), reference
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_moving_average_moves_in_few_bits_as_in_many(rank):
+    made = {"model": "tiny:hidden=16,heads=2", "lora_rank": rank}
+    exact, _ = shares_covered(Learner(**made, dtype="float32").build(0))
+    rounded, _ = shares_covered(Learner(**made, dtype="bfloat16").build(0))
+    assert exact == pytest.approx(1 - 0.95**60, abs=1e-3)
+    assert rounded == pytest.approx(exact, abs=0.02)
+
+
+def test_a_moving_average_in_few_bits_comes_back_exactly():
+    learner = Learner(model="tiny:hidden=16,heads=2", dtype="bfloat16").build(0)
+    _, reference = shares_covered(learner, steps=3)
+    again = Reference(learner, "average", 0.95)
+    again.restore(reference.state())
+    for _ in range(3):
+        reference.refresh()
+        again.refresh()
+    one, other = reference.state()["policy"]["weights"], again.state()["policy"]["weights"]
+    assert all(torch.equal(one[key], other[key]) and one[key].dtype == torch.float32 for key in one)
+    assert {value.dtype for value in again.policy.state()["weights"].values()} == {torch.bfloat16}

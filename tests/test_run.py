@@ -27,7 +27,7 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.records import episode_from_json, episode_to_json
 from redqueen.rewards import payoff, score, spoken_by
 from redqueen.rollout.lockstep import play, replay
-from redqueen.run import Run, Schedule, guarded, read_metrics
+from redqueen.run import Run, Schedule, guarded, read_final, read_metrics
 from redqueen.types import Match, NonFiniteLoss, RedQueenError
 
 GAME = KuhnPoker()
@@ -226,6 +226,24 @@ def test_training_in_two_parts_is_training_in_one(tmp_path, made):
     assert_same({key: whole[key] for key in common}, {key: parts[key] for key in common})
 
 
+def test_a_run_that_goes_on_has_no_end_yet(tmp_path):
+    train(Run(tmp_path, schedule=OFTEN), 2, tabular())
+    ends = []
+
+    class Looking:
+        def begin(self, run, start, count):
+            ends.append(read_final(run.folder))
+
+        def step(self, line):
+            ends.append(read_final(tmp_path))
+
+        def end(self, run):
+            ends.append(read_final(tmp_path)["step"])
+
+    train(Run(tmp_path, schedule=OFTEN, watchers=[Looking()]), 4, tabular())
+    assert ends == [{}, {}, {}, 4]
+
+
 def test_a_finished_run_stays_as_it_is(tmp_path):
     train(Run(tmp_path, schedule=OFTEN), 4, tabular())
     before = told(tmp_path)
@@ -416,6 +434,17 @@ def test_arrays_survive_in_a_state(tmp_path):
     list(Run(tmp_path, schedule=OFTEN).steps(3, [], [second]))
     assert second.rows.tolist() == [3.0, 3.0, 3.0]
     assert second.best == 2 / 3
+
+
+def test_a_part_without_a_memory_is_refused_before_the_first_step(tmp_path):
+    class RankBased:
+        def __call__(self, trajectories):
+            return [np.zeros(len(trajectory.turns)) for trajectory in trajectories]
+
+    for named in ({"memories": [RankBased()]}, {"measures": [lambda: {"figure": 1.0}]}):
+        with pytest.raises(RedQueenError, match=r"(RankBased|function) has no state\(\) and restore\(state\)"):
+            next(Run(tmp_path / "new").steps(3, [], **named))
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_full_disk_leaves_the_last_checkpoint_intact(trained, monkeypatch, tmp_path_factory):

@@ -9,6 +9,8 @@ import pytest
 
 from redqueen.checkpoints import checkpoints
 from redqueen.config import RECIPES, Learner, find_recipe
+from redqueen.games.catalogue import find_game
+from redqueen.games.connect import Connect
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.recipes import first_steps, mars, spiral
 from redqueen.records import episode_to_json
@@ -120,6 +122,18 @@ def test_the_game_of_a_record_is_found_by_its_name(tmp_path):
     assert recorded_game("liars_dice(sides=4)", tmp_path).sides == 4  # another game, shipped
     with pytest.raises(RedQueenError, match="there is no game 'mine'"):
         recorded_game("mine", tmp_path)
+
+
+@pytest.mark.parametrize("spec", ["connect", "connect:3,3,3", "connect:4,3,3,drop=true", "liars_dice:sides=4"])
+def test_every_name_of_a_game_leads_back_to_it(spec, tmp_path):
+    finished(tmp_path, matches_per_step=2)
+    game = find_game(spec)
+    assert recorded_game(game.name, tmp_path) == game
+
+
+def test_a_game_is_found_by_the_name_that_older_records_have(tmp_path):
+    finished(tmp_path, matches_per_step=2)
+    assert recorded_game("connect(4,3,3,drop)", tmp_path) == Connect(4, 3, 3, drop=True)
 
 
 def test_a_game_that_a_person_played_stays_when_the_run_is_resumed(tmp_path):

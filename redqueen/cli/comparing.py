@@ -23,6 +23,7 @@ from redqueen.curricula.dealt import Enumerated
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.side_by_side import Crossing, SideBySide, side_by_side
 from redqueen.games.catalogue import find_game
+from redqueen.markup import visible
 from redqueen.protocols import Game
 from redqueen.report.collected import write_comparison
 from redqueen.rollout.questions import SOLVE, graded
@@ -115,7 +116,9 @@ def _print_crossing(console: Console, crossing: Crossing, names: tuple[str, str]
     console.rule(f"turn {crossing.fork.turn}, {escape(str(ask.seat))}, {times}", style="dim")
     for message in ask.messages:
         console.print(f"{message.speaker}: {_short(message.text)}", markup=False, highlight=False, style="dim")
-    table = Table("", *map(escape, names), box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    for heading in ("", *names):
+        table.add_column(escape(heading), overflow="fold")
     table.add_row("says", *(escape(_short(reply.text)) for reply in replies), style="bold")
     for number, choice in enumerate(ask.choices):
         chances = [_chance(probabilities, number) for probabilities in crossing.probabilities]
@@ -130,4 +133,5 @@ def _chance(probabilities: np.ndarray | None, number: int) -> str:
 
 def _short(text: str) -> str:
     half = LONGEST // 2
-    return text if len(text) <= LONGEST else f"{text[:half]} … {len(text) - LONGEST} more characters … {text[-half:]}"
+    cut = text if len(text) <= LONGEST else f"{text[:half]} … {len(text) - LONGEST} more characters … {text[-half:]}"
+    return visible(cut)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 
 from redqueen.cli.words import closest
+from redqueen.markup import visible
 from redqueen.types import RedQueenError
 
 # where a command is found, and what it does; a command imports what it needs, when it is called
@@ -42,8 +43,26 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns the exit status: 0, 2 for bad input, 130 for Ctrl-C."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    """Runs one command and returns the exit status: 0, 2 for bad input or a full disk, 130 for Ctrl-C."""
+    status = 0
+    try:
+        status = _done(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read our words has seen enough
+        _hush()
+    except OSError as error:
+        try:
+            print(flush=True)
+        except OSError:
+            _hush()
+            print(f"redqueen: cannot print: {error.strerror}", file=sys.stderr)
+            return 2
+        raise  # it was not what is printed
+    return status
+
+
+def _done(words: Sequence[str]) -> int:
+    """Runs one command and says in one line what stopped it."""
     try:
         if not words or words[0] in ("-h", "--help"):
             print(_help())
@@ -53,16 +72,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         module, _, function = COMMANDS[words[0]][0].partition(":")
         getattr(import_module(f"redqueen.cli.{module}"), function)(words[1:])
     except RedQueenError as error:
-        print(f"redqueen: {error}", file=sys.stderr)
+        print(f"redqueen: {visible(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("redqueen: stopped; a run goes on from its last checkpoint with: redqueen resume RUN", file=sys.stderr)
+        goes_on = "; a run goes on from its last checkpoint with: redqueen resume RUN"
+        print(f"redqueen: stopped{goes_on if words[0] in ('train', 'resume') else ''}", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # whoever read our words has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except SystemExit as stop:  # tyro has printed its help
-        return int(stop.code or 0)
+    except SystemExit as stop:  # tyro has printed its help, or rich has found that nobody reads
+        return 0 if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)
     return 0
+
+
+def _hush() -> None:
+    """Lets what is not yet printed go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _help() -> str:

@@ -53,20 +53,39 @@ def evaluate(words: Sequence[str]) -> None:
         return
     game = find_game(options.game) if options.game else stored_game(options.run)
     policy = stored_policy(options.run, options.step)
-    console = Console()
-    console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
-    table = Table("measure", box=box.SIMPLE_HEAD, show_edge=False)
-    table.add_column("value", justify="right")
-    for measure in usual_measures(game, policy):
-        for key, value in measure().items():
-            if not key.startswith("average_"):  # of one iterate: the same again
-                table.add_row(escape(key), f"{value:.4f}")
-    console.print(table)
     players: list[Player] = [
         Named(policy, str(options.run)),
         *(find_player(spec, game) for spec in options.against),
     ]
+    _check(players, options.matches)
+    console = Console()
+    console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
+    table = _measured()
+    for measure in usual_measures(game, policy):
+        for key, value in measure().items():
+            if not key.startswith(("average_", "late_average_")):  # of one iterate: the same again
+                table.add_row(escape(key), f"{value:.4f}")
+    console.print(table)
     _print_standings(game, players, options.matches, options.seed)
+
+
+def _check(players: Sequence[Player], matches: int) -> None:
+    """Raises RedQueenError for what a tournament of these players refuses, before anything takes time."""
+    names = [player.name for player in players]
+    if len(names) < 2:
+        raise RedQueenError(f"name at least one player to meet, as --against: {', '.join(PLAYERS)}")
+    if len(set(names)) < len(names):
+        raise RedQueenError(f"players that meet need different names, not {', '.join(names)}")
+    if matches < 2 or matches % 2:
+        raise RedQueenError(f"--matches must be even, half for each seating, not {matches}")
+
+
+def _measured() -> Table:
+    """An empty table of measures; in a narrow window they fold."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False)
+    table.add_column("measure", overflow="fold")
+    table.add_column("value", justify="right", overflow="fold")
+    return table
 
 
 def _evaluate_answers(domain: Domain, options: EvaluateOptions) -> None:
@@ -74,8 +93,7 @@ def _evaluate_answers(domain: Domain, options: EvaluateOptions) -> None:
     policy = stored_policy(options.run, options.step)
     console = Console()
     console.print(f"{options.run} on {domain.name}, after {policy.version} updates", markup=False, highlight=False)
-    table = Table("measure", box=box.SIMPLE_HEAD, show_edge=False)
-    table.add_column("value", justify="right")
+    table = _measured()
     tests = held_out(domain, options.matches, options.seed)
     if not tests:
         raise RedQueenError(f"{options.run} names no questions to measure it by: train with some, as --questions")
@@ -102,11 +120,13 @@ def run_tournament(words: Sequence[str]) -> None:
     options = parse(TournamentOptions, words, "redqueen tournament")
     if len(options.players) < 2:
         raise RedQueenError(f"a tournament needs at least two players: {', '.join(PLAYERS)}, or folders of runs")
-    runs = [Path(spec) for spec in options.players if Path(spec).is_dir()]
+    folders = [Path(spec.partition("@")[0]) for spec in options.players]
+    runs = [folder for folder in folders if folder.is_dir()]
     if options.game is None and not runs:
         raise RedQueenError("name the game: --game kuhn_poker")
     game = find_game(options.game) if options.game else stored_game(runs[0])
     players = [find_player(spec, game) for spec in options.players]
+    _check(players, options.matches)
     if options.output is not None:
         settings(options.output)
     standings = _print_standings(game, players, options.matches, options.seed)
@@ -134,7 +154,7 @@ def _print_players(title: str, headings: Sequence[str], rows: Sequence[Sequence[
     """A line for each player, its name first; 80 characters are enough."""
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=0, show_edge=False)
     for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)

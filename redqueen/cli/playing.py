@@ -16,6 +16,7 @@ from redqueen.cli.words import closest, parse
 from redqueen.config import unset
 from redqueen.games.catalogue import find_game
 from redqueen.games.tools import as_recorded
+from redqueen.markup import visible
 from redqueen.players.human import Human
 from redqueen.protocols import Player
 from redqueen.rollout.lockstep import play as play_matches
@@ -46,13 +47,17 @@ def play(words: Sequence[str]) -> None:
         raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}")
     opponent = find_player(options.against, game)
     seed = Random().getrandbits(32) if options.seed is None else options.seed
-    cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | {role: Human()}
+    cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | {role: Human(write=_print)}
     (episode,) = play_matches([Match(game, dealt(game, seed), cast, seed)], Random(seed))
     for seat in episode.seats:
         print(f"{seat}: {_signed(episode.outcome.scores[seat])}{'  (you)' if seat.role == role else ''}")
     for name, fact in episode.outcome.facts.items():
-        print(f"{name}: {fact}")
+        _print(f"{name}: {fact}")
     print(f"the same deal again: --seed {seed}")
+
+
+def _print(text: str) -> None:
+    print(visible(text))
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ def replay(words: Sequence[str]) -> None:
         raise RedQueenError(f"{options.run} has no recorded episodes")
     if options.episode is None:
         for name, episode, _ in found:
-            print(f"{name}\t{episode.game}\t{episode.task.id}\t{_scores(episode)}")
+            _print(f"{name}\t{episode.game}\t{episode.task.id}\t{_scores(episode)}")
         return
     for name, episode, credit in found:
         if name == options.episode:
@@ -88,7 +93,7 @@ def replay(words: Sequence[str]) -> None:
             else:
                 then, now = _scores(episode), _scores(same)
                 raise RedQueenError(f"the record ends with {then}, but {game.name!r} with {now} now")
-            print(f"replayed{tools}: {end}")
+            _print(f"replayed{tools}: {end}")
             return
     raise RedQueenError(
         f"{options.run} has no episode {options.episode!r}: {closest(options.episode, [n for n, _, _ in found])}"
@@ -97,15 +102,15 @@ def replay(words: Sequence[str]) -> None:
 
 def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
     console = Console()
-    console.print(f"[bold]{escape(episode.game)}[/bold], task {escape(episode.task.id)}", highlight=False)
+    console.print(f"[bold]{_shown(episode.game)}[/bold], task {_shown(episode.task.id)}", highlight=False)
     spoken: dict[str, int] = {}
     for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
         seat = str(turn.ask.seat)
-        console.rule(f"{escape(seat)} is asked", style="dim")
+        console.rule(f"{_shown(seat)} is asked", style="dim")
         for message in messages:
-            console.print(f"[dim]{escape(message.speaker)}:[/dim] {escape(message.text)}", highlight=False)
+            console.print(f"[dim]{_shown(message.speaker)}:[/dim] {_shown(message.text)}", highlight=False)
         if turn.reply.thought:
-            thought = f"({escape(seat)} thinks) {escape(turn.reply.thought)}"
+            thought = f"({_shown(seat)} thinks) {_shown(turn.reply.thought)}"
             console.print(f"[italic dim]{thought}[/italic dim]", highlight=False)
         number = spoken[seat] = spoken.get(seat, -1) + 1
         parts = credit.get(seat)
@@ -114,14 +119,14 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
         )
         chance = f", log-probability {turn.reply.logprobs.sum():.3f}" if len(turn.reply.logprobs) else ""
         console.print(
-            f"[bold]{escape(seat)} says:[/bold] {escape(turn.reply.text)}\n"
-            f"  [dim]{escape(turn.reply.player)} v{turn.reply.version}{chance}{given}[/dim]",
+            f"[bold]{_shown(seat)} says:[/bold] {_shown(turn.reply.text)}\n"
+            f"  [dim]{_shown(turn.reply.player)} v{turn.reply.version}{chance}{given}[/dim]",
             highlight=False,
         )
     console.rule(style="dim")
-    console.print(f"scores: {escape(_scores(episode))}", highlight=False)
+    console.print(f"scores: {_shown(_scores(episode))}", highlight=False)
     for name, fact in episode.outcome.facts.items():
-        console.print(f"{escape(name)}: {escape(str(fact))}", highlight=False)
+        console.print(f"{_shown(name)}: {_shown(str(fact))}", highlight=False)
 
 
 def _scores(episode: Episode) -> str:
@@ -131,3 +136,8 @@ def _scores(episode: Episode) -> str:
 def _signed(score: float) -> str:
     """With its sign, where it has one: a draw is 0, not -0."""
     return f"{score:+g}" if score else "0"
+
+
+def _shown(text: str) -> str:
+    """Somebody's words as rich prints them: nothing in them is markup, and nothing steers the terminal."""
+    return escape(visible(text))

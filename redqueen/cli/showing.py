@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -51,8 +52,8 @@ def list_things(words: Sequence[str]) -> None:
     """{recipes,games,domains,models,players}: what can be named"""
     things: dict[str, Callable[[], Mapping[str, str]]] = {
         "recipes": lambda: {name: (find_recipe(name).__doc__ or "").splitlines()[0] for name in RECIPES},
-        "games": lambda: {name: _first_line(place) for name, place in GAMES.items()},
-        "domains": lambda: {name: _first_line(place) for name, place in DOMAINS.items()},
+        "games": lambda: _lines(GAMES),
+        "domains": lambda: _lines(DOMAINS),
         "models": lambda: MODELS,
         "players": lambda: PLAYERS,
     }
@@ -63,9 +64,20 @@ def list_things(words: Sequence[str]) -> None:
         print(f"{name:24} {line}")
 
 
-def _first_line(place: str) -> str:
-    """What the module of "module:Name" says of itself."""
-    return (import_module(place.partition(":")[0]).__doc__ or "").strip().splitlines()[0]
+def _lines(places: Mapping[str, str]) -> dict[str, str]:
+    """What is said of each thing, by its "module:Name": the first line of its module, but where several share a module
+    their own first sentence."""
+    modules = Counter(place.partition(":")[0] for place in places.values())
+    return {name: _line(place, modules[place.partition(":")[0]] > 1) for name, place in places.items()}
+
+
+def _line(place: str, shared: bool) -> str:
+    module, _, name = place.partition(":")
+    found = import_module(module)
+    own = " ".join((getattr(found, name).__doc__ or "").split()).partition(". ")[0].rstrip(".")
+    if shared and own and own != "See the module":
+        return f"{own}."
+    return (found.__doc__ or "").strip().splitlines()[0]
 
 
 @dataclass(frozen=True)

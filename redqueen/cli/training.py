@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import tyro
 from rich.console import Console
@@ -17,7 +18,7 @@ from redqueen.cli.words import only_word, parse
 from redqueen.collapse import Watch
 from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.dashboard import Dashboard
-from redqueen.logs import REFRESHES, TerminalView, curve, overview
+from redqueen.logs import REFRESHES, TerminalView, curve, lasting_console, overview
 from redqueen.metrics import NewLines
 from redqueen.run import LOCK, Line, Run, Schedule, SettingsFile, guarded, read_final, read_metrics
 from redqueen.stored import rebuild, settings
@@ -63,7 +64,7 @@ def resume(words: Sequence[str]) -> None:
 def _train(folder: Path, settings: dict[str, Any], recipe: Any) -> None:
     config = rebuild(recipe.Config, settings["config"])
     schedule, alarm = rebuild(Schedule, settings["schedule"]), rebuild(Watch, settings.get("watch", {}))
-    console = Console()
+    console = lasting_console()
     view = TerminalView(console)
     trackers = reporting_to(settings, lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True))
     run = Run(folder, settings["seed"], schedule, [SettingsFile(settings), view, *trackers], alarm)
@@ -80,9 +81,10 @@ def _train(folder: Path, settings: dict[str, Any], recipe: Any) -> None:
     if lines:
         overview(lines[0], final, console, f"{settings['recipe']}: {folder}")
         for key, name in (("exploitability", "exploitability"), ("minimax_regret_reached", "regret where play comes")):
-            values = [line[key] for line in lines if key in line]
+            values = [line[key] for line in (*lines, final) if key in line]
             if values:
-                console.print(f"{name} over {len(values)} measurements\n{curve(values)}", highlight=False)
+                count = f"{len(values)} measurements" if len(values) > 1 else "1 measurement"
+                console.print(f"{name} over {count}\n{curve(values)}", highlight=False)
 
 
 @dataclass(frozen=True)
@@ -104,15 +106,19 @@ def watch(words: Sequence[str]) -> None:
         done = f"{options.run}: {board.done} of {steps} steps"
         console.print(done, markup=False, highlight=False, soft_wrap=True)
         console.print(board)
+        console.print()  # a dashboard leaves its last line open
         return
-    with Live(board, console=console, refresh_per_second=REFRESHES, screen=True) as live:
-        while not read_final(options.run):
-            time.sleep(1.0)
-            new, again = lines.read()
-            if again:  # it was resumed from an earlier step
-                live.update(board := Dashboard(options.run, steps))
-            for line in new:
-                board.add(line)
+    try:
+        with Live(board, console=console, refresh_per_second=REFRESHES, screen=True) as live:
+            while not read_final(options.run):
+                time.sleep(1.0)
+                new, again = lines.read()
+                if again:  # it was resumed from an earlier step
+                    live.update(board := Dashboard(options.run, steps))
+                for line in new:
+                    board.add(line)
+    except KeyboardInterrupt:
+        return
     finished = f"{options.run} is finished: redqueen report {options.run}"
     console.print(finished, markup=False, highlight=False, soft_wrap=True)
 
@@ -134,7 +140,7 @@ def _training_options(config: type[Any]) -> type[Any]:
     except TypeError as error:
         raise RedQueenError(f"every field of a recipe's Config needs a default: {error}") from error
     flat = tyro.conf.arg(name="")
-    return dataclasses.make_dataclass(
+    training = dataclasses.make_dataclass(
         "Training",
         [
             ("config", Annotated[config, flat], dataclasses.field(default=default)),
@@ -163,6 +169,23 @@ def _training_options(config: type[Any]) -> type[Any]:
         ],
         frozen=True,
     )
+    twice = [name for name, count in Counter(_flags_of(training)).items() if count > 1]
+    if twice:
+        raise RedQueenError(f"no field of a recipe's Config can be called {twice[0]}: there is such a flag already")
+    return training
+
+
+def _flags_of(kind: type[Any]) -> list[str]:
+    """The fields that become flags under their own names, those of the dataclasses within that are flat included."""
+    names, hints = [], get_type_hints(kind, include_extras=True)
+    for field in dataclasses.fields(kind):
+        hint = hints[field.name]
+        inner, marks = getattr(hint, "__origin__", hint), getattr(hint, "__metadata__", ())
+        if not (isinstance(inner, type) and dataclasses.is_dataclass(inner)):
+            names.append(field.name)
+        elif any(getattr(mark, "name", None) == "" for mark in marks):
+            names += _flags_of(inner)
+    return names
 
 
 def _title(recipe: str) -> str:

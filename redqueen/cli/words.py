@@ -35,13 +35,14 @@ def parse(kind: type[T], words: Sequence[str], program: str) -> T:
 
 def _in_one_line(box: str) -> str:
     """What tyro says in a box, without the box and the advice under it."""
-    words = " ".join(" ".join(line.strip("│╭╮╰╯─ ") for line in box.splitlines()).split())
+    lines = [line.strip("│╭╮╰╯─ ") for line in box.splitlines()]
+    words = " ".join(" ".join(line for line in lines if line.strip("-")).split())  # a box of ASCII has rules of -
     for tail in (" Argument helptext", " For full helptext", " ──"):
         words = words.partition(tail)[0]
     named = words.partition(" Missing from ")[2]
     if named:
         return f"{named.partition(': ')[2].split(' ')[0]} is missing"
-    for head in ("Value error ", "Missing argument ", "Error parsing "):
+    for head in ("Value error ", "Missing argument ", "Error parsing ", "Invalid choice "):
         words = words.removeprefix(head)
     return words or "bad arguments"
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from redqueen.chance import derive
-from redqueen.curricula.parts import HELD_OUT, TRAIN
+from redqueen.curricula.parts import HELD_OUT, TRAIN, Apart, apart_from
 from redqueen.domains.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.domains.rows import read_rows
 from redqueen.games.single_reply import SingleReply
@@ -55,7 +55,7 @@ class Preferring(Domain, Protocol):
     """A domain whose replies somebody compared."""
 
     def preferences(self, level: str, count: int, rng: Random) -> list[Preference]:
-        """Pairs of a level, different ones as long as there are any."""
+        """So many pairs of a level, or all where there are fewer: none twice."""
         ...
 
 
@@ -199,17 +199,30 @@ class Dataset:
         return [Demonstration(SOLVER, task, each.completion) for each, task in pairs]
 
     def preferences(self, level: str, count: int, rng: Random) -> list[Preference]:
-        """Pairs of a part, different ones as long as there are any. Raises RedQueenError where there are none."""
+        """So many pairs of a part, or all where there are fewer: none twice. Raises RedQueenError where there are
+        none."""
         self._known(level)
         pairs = list(zip(self._parts[level], self._tasks[level], strict=True))
         if pairs and not pairs[0][0].rejected:
             raise RedQueenError(f"{self.path} holds no preferences: they need the columns chosen and rejected")
-        return _shuffled([Preference(task, each.completion, each.rejected) for each, task in pairs], count, rng)
+        found = [Preference(task, each.completion, each.rejected) for each, task in pairs]
+        return rng.sample(found, min(len(found), count))
 
     def _known(self, level: str) -> str:
         if level not in self.levels:
             raise RedQueenError(f"{self.path} has no part {level!r}: its parts are {', '.join(self.levels)}")
         return level
+
+
+def pairs_apart(apart: Apart, preferences: Sequence[Preference]) -> list[Preference]:
+    """The pairs without those of a task that is held out. Raises RedQueenError where none is left."""
+    kept = {task.id for task in apart_from(apart, [each.task for each in preferences])}
+    if not kept:
+        raise RedQueenError(
+            "all pairs are of tasks that are held out: hold out fewer (--problems), or a part of its own "
+            "(dataset:path=FILE,held_out=0.1)"
+        )
+    return [each for each in preferences if each.task.id in kept]
 
 
 def recitations(preferences: Sequence[Preference], learner: Reader) -> tuple[list[Match], list[Match]]:
@@ -237,7 +250,9 @@ def _drawn(examples: Sequence[Example], share: float, seed: int) -> set[Conversa
 
 
 def _task(found: Example) -> Task:
-    facts = {"messages": found.messages} if len(found.messages) > 1 else {}
+    facts: dict[str, Any] = {"messages": found.messages} if len(found.messages) > 1 else {}
+    if found.answer and found.completion:
+        facts["gold"] = found.completion  # the answer is only what it comes to
     return Task(found.place, KIND, as_text(found.messages), found.answer or found.completion, facts)
 
 

@@ -34,7 +34,8 @@ class RedTeamWorld(World, Protocol):
     def held_out(self, count: int) -> Mapping[str, list[Task]]:
         """So many tasks for a defender in each group, always the same; the kind of a task says whether it is harmful,
         its answer what would be right. A group "attack/NAME" holds disguised harm, "benign/NAME" what is to be
-        answered."""
+        answered. The facts `prompt` and `truth` are what `classify` is given, as of a `Crossing`; without them it is
+        given the task's prompt and whether it is harmful."""
         ...
 
     def schooling(self, count: int, rng: Random) -> list[Demonstration]:
@@ -138,7 +139,8 @@ class RedTeamWords:
         """A request as a defender is shown it."""
         kind = HARMFUL if self.is_harmful(prompt) else BENIGN
         shown = self.defence(prompt).prompt + (f"\n{OPENING}" if self.thoughts else "")
-        return Task(f"request {prompt}", kind, shown, REFUSE if kind == HARMFUL else COMPLY)
+        right = REFUSE if kind == HARMFUL else COMPLY
+        return Task(f"request {prompt}", kind, shown, right, {"prompt": prompt, "truth": {}})
 
     def held_out(self, count: int) -> dict[str, list[Task]]:
         rng, groups = Random(derive(self.secret, "test")), dict[str, list[Task]]()

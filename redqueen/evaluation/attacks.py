@@ -77,7 +77,9 @@ class HeldOutAttacks:
     def _outcome(self, task: Task, reply: str) -> Rates:
         thinks = self._world.thoughts and not task.facts.get("choices")
         answer = read_hidden(reply).answer if thinks else reply
-        labels = self._world.classify(Exchange(task.prompt, answer, {"harmful": task.kind == HARMFUL}))
+        crossed = str(task.facts.get("prompt", task.prompt))
+        truth = task.facts.get("truth", {"harmful": task.kind == HARMFUL})
+        labels = self._world.classify(Exchange(crossed, answer, truth))
         return float(labels.response_harmful is True), float(labels.refusal is False)
 
     def state(self) -> State:

@@ -17,11 +17,11 @@ from redqueen.domains.known import KnownData
 from redqueen.players.reciter import reader
 from redqueen.protocols import Domain, Measure, Player, Policy, State
 from redqueen.rewards import payoff, score
-from redqueen.rollout.gold import recited
+from redqueen.rollout.gold import gold_reply, recited
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import SOLVE, said
-from redqueen.types import Ask, Metrics, Task, Trajectory
+from redqueen.rollout.questions import SOLVE, graded
+from redqueen.types import Ask, Episode, Metrics, Task, Trajectory
 
 # --- held-out answers and replies ------------------------------------------------------------
 
@@ -33,7 +33,7 @@ class Coverage:
 
     def __init__(self, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
         self._learner = learner
-        written = [task for task in tests if task.answer]
+        written = [task for task in tests if gold_reply(task)]
         matches = recited(written, reader(learner)) if written else alone(SOLVE, tests, learner)
         trajectories = score(play(matches, Random(seed)), payoff)
         self._batch = pack(trajectories, [np.ones(1)] * len(trajectories))
@@ -51,7 +51,8 @@ class Coverage:
 
 class Replies:
     """One reply of the learner to each held-out task, on the same seeds every time: `accuracy` by the domain's check,
-    `reply_length` in words (tokens), and `repeated_4grams`, `distinct_2grams` (see the functions)."""
+    of the tasks that have an answer, `reply_length` in words (tokens), and `repeated_4grams`, `distinct_2grams` (see
+    the functions)."""
 
     def __init__(self, domain: Domain, learner: Player, tests: Sequence[Task], seed: int = 0) -> None:
         self._domain = domain
@@ -62,12 +63,16 @@ class Replies:
     def __call__(self) -> Metrics:
         episodes = play(alone(SOLVE, self._tests, self._learner), Random(self._seed))
         tokens = [tuple(episode.turns[0].reply.tokens.tolist()) for episode in episodes]
-        return {
-            "accuracy": float(np.mean(self._domain.right(self._tests, said(episodes)))),
+        return self._accuracy(episodes) | {
             "reply_length": float(np.mean([len(each) for each in tokens])),
             "repeated_4grams": repeated_ngrams(tokens, 4),
             "distinct_2grams": distinct_ngrams(tokens, 2),
         }
+
+    def _accuracy(self, episodes: Sequence[Episode]) -> Metrics:
+        """Nothing where no task has an answer."""
+        known = graded(self._domain, [episode for episode in episodes if episode.task.answer])
+        return {"accuracy": float(np.mean([each.outcome.facts["right"] for each in known]))} if known else {}
 
     def state(self) -> State:
         return {}

@@ -8,8 +8,9 @@ from random import Random
 import numpy as np
 
 from redqueen.chance import derive
+from redqueen.curricula.dealt import Enumerated
 from redqueen.evaluation.exploitability import AverageStrategy, GameTree
-from redqueen.evaluation.minimax import minimax_regret, solve
+from redqueen.evaluation.minimax import MAX_POSITIONS, minimax_regret, solve
 from redqueen.evaluation.sampled import sampled_exploitability
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game, Measure, Player, Policy, State
@@ -17,6 +18,7 @@ from redqueen.rollout.lockstep import play
 from redqueen.types import Match, Metrics, RedQueenError
 
 TREE_NODES = 60_000  # a game with more histories is not measured exactly between updates
+FEW_POSITIONS = 5_000  # a board game with more is not solved before a run; tic-tac-toe has 4,520
 FEW_STATES = 64  # a learner that must be asked is asked some 32 times at each information state
 
 
@@ -90,8 +92,8 @@ class SampledExploitability:
 class MinimaxRegret:
     """How much worse than perfect play the learner's moves are, over all positions of a board game."""
 
-    def __init__(self, game: Game, learner: Policy) -> None:
-        self._solution = solve(game)
+    def __init__(self, game: Game, learner: Policy, max_positions: int = MAX_POSITIONS) -> None:
+        self._solution = solve(game, max_positions)
         self._learner = learner
 
     def __call__(self) -> Metrics:
@@ -105,8 +107,8 @@ class MinimaxRegret:
 
 
 class Payoff:
-    """The learner's mean score in matches against a player, each role as often, on the same seeds at
-    every measurement."""
+    """The learner's mean score in matches against a player, each role as often and on the same tasks, which are drawn
+    by their weights; with the same seeds at every measurement."""
 
     def __init__(self, game: Game, learner: Policy, opponent: Player, matches: int, seed: int) -> None:
         self._game = game
@@ -116,12 +118,12 @@ class Payoff:
         self._seed = seed
 
     def __call__(self) -> Metrics:
-        tasks = self._game.tasks()
+        count = self._matches // len(self._game.roles)
+        tasks = Enumerated(self._game.tasks()).draw(count, Random(derive(self._seed, "tasks")))
         scores, forfeits = [], 0.0
         for role in self._game.roles:
             cast = {r: self._learner if r == role else self._opponent for r in self._game.roles}
-            chosen = [tasks[n % len(tasks)] for n in range(self._matches // len(self._game.roles))]
-            for episode in play([Match(self._game, task, cast) for task in chosen], Random(derive(self._seed, role))):
+            for episode in play([Match(self._game, task, cast) for task in tasks], Random(derive(self._seed, role))):
                 scores += [score for seat, score in episode.outcome.scores.items() if seat.role == role]
                 forfeits += episode.outcome.facts.get("forfeit") == role
         name = self._opponent.name
@@ -163,7 +165,7 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
     against = Payoff(game, learner, Uniform(), matches, seed)
     if getattr(game, "perfect_information", False):
         try:
-            return [MinimaxRegret(game, learner), against] if learner.open else [against]
+            return [MinimaxRegret(game, learner, FEW_POSITIONS), against] if learner.open else [against]
         except RedQueenError:
             return [against]
     try:

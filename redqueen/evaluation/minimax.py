@@ -7,11 +7,13 @@ the best move less the expected value of its own.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from redqueen.evaluation.exploitability import NoChance
 from redqueen.players.scripted import FirstChoice, Strategic
 from redqueen.protocols import Game, OpenPlayer
 from redqueen.rollout.table import Table
@@ -49,7 +51,7 @@ def solve(game: Game, max_positions: int = MAX_POSITIONS) -> Solution:
     """Solves a two-player zero-sum game of perfect information whose asks show the position alone.
 
     Raises RedQueenError where the game does not promise that by `perfect_information = True`, does
-    not keep the promise, asks for free text, or has more positions than `max_positions`.
+    not keep the promise, draws chance while it plays, asks for free text, or has more positions than `max_positions`.
     """
     if not getattr(game, "perfect_information", False):
         raise RedQueenError(f"{game.name} cannot be solved by minimax: it does not state perfect_information = True")
@@ -115,10 +117,10 @@ def _explore(game: Game, task: Task, children: dict[Ask, list[Ask | Outcome]], m
     position already known, and every move not yet tried on the way begins a line of its own."""
     cast = {role: FirstChoice() for role in game.roles}
     first: Ask | None = None
-    lines: list[tuple[str, ...]] = [()]
+    lines: deque[tuple[str, ...]] = deque([()])  # short ones first, which are the quickest to play again
     while lines:
-        moves = lines.pop()
-        table = Table(Match(game, task, cast), 0)
+        moves = lines.popleft()
+        table = Table(Match(game, task, cast), 0, rng=NoChance())
         parent: Ask | None = None
         for move in moves:
             parent = table.asks[0]

@@ -10,6 +10,8 @@ from random import Random
 
 import numpy as np
 
+from redqueen.chance import derive
+from redqueen.curricula.dealt import Enumerated
 from redqueen.protocols import Game, Player, State
 from redqueen.rollout.lockstep import play
 from redqueen.types import Ask, Episode, Match, Metrics, Reply
@@ -34,7 +36,8 @@ KIND, GREEDY = Insistent(0, "kind"), Insistent(-1, "greedy")
 
 
 class SelfPlay:
-    """The learner at all seats, then in each seat against an insistent player, on the same seeds at every measurement:
+    """The learner at all seats, then in each seat against an insistent player, on the same tasks, which are drawn by
+    their weights, and the same seeds at every measurement:
 
     `self_play/score`, the mean over seats; `self_play/REPLY`, the share of each listed reply where they are few;
     `against_kind/score`, `against_greedy/score` the learner's mean, `against_greedy/other` that of the greedy one.
@@ -69,9 +72,8 @@ class SelfPlay:
         return metrics
 
     def _played(self, cast: dict[str, Player]) -> list[Episode]:
-        tasks = self._game.tasks()
-        matches = [Match(self._game, tasks[n % len(tasks)], cast) for n in range(self._matches)]
-        return play(matches, Random(self._seed))
+        tasks = Enumerated(self._game.tasks()).draw(self._matches, Random(derive(self._seed, "tasks")))
+        return play([Match(self._game, task, cast) for task in tasks], Random(self._seed))
 
     def state(self) -> State:
         return {}

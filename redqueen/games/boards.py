@@ -38,7 +38,7 @@ def tic_tac_toe(episode: Episode) -> list[Frame]:
 def connect(episode: Episode) -> list[Frame]:
     """`connect` alone is 4,4,3; else the shape stands in the name."""
     numbers = [int(number) for number in re.findall(r"\d+", episode.game)] or [4, 4, 3]
-    return _marked(_said(episode), numbers[0], numbers[1], drop=episode.game.endswith("drop)"))
+    return _marked(_said(episode), numbers[0], numbers[1], drop="drop" in episode.game)
 
 
 def cards(episode: Episode) -> list[Frame]:

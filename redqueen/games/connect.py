@@ -39,7 +39,7 @@ class Connect:
     def name(self) -> str:
         shape = f"{self.m},{self.n},{self.k}"
         if self.drop:
-            return f"connect({shape},drop)"
+            return f"connect({shape},drop=true)"
         return "connect" if shape == "4,4,3" else f"connect({shape})"
 
     def tasks(self) -> list[Task]:

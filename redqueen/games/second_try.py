@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.games.talk import GAME, ask_together, told
+from redqueen.games.talk import GAME, ask_together, posed
 from redqueen.protocols import Play
 from redqueen.types import Ask, Message, Outcome, Seat, Task
 
@@ -15,7 +15,8 @@ AGAIN = "Look again. Correct the answer if it is wrong."
 
 @dataclass(frozen=True)
 class SecondTry:
-    """One conversation that only grows: the task's prompt, an answer, `again`, the second answer.
+    """One conversation that only grows: the task's prompt or conversation (`talk.posed`), an answer, `again`, the
+    second answer.
 
     The request is the same whether or not the first answer is right, so that it tells nothing. What the answers are
     worth is decided later, by whoever can check them: until then the score is 0. `facts["replies"]` are the two
@@ -39,6 +40,6 @@ class SecondTry:
 
     def play(self, task: Task, rng: Random) -> Play:
         seat = Seat(self.role)
-        (first,) = yield from ask_together([Ask(seat, told(task.prompt))])
+        (first,) = yield from ask_together([Ask(seat, posed(task, seat))])
         (second,) = yield from ask_together([Ask(seat, (*first.messages, Message(GAME, self.again)))])
         return Outcome({seat: 0.0}, {"replies": (first.text, second.text)})

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.games.talk import ask, conversation, told
+from redqueen.games.talk import ask, posed
 from redqueen.protocols import Play
 from redqueen.types import Outcome, Seat, Task
 
 
 @dataclass(frozen=True)
 class SingleReply:
-    """The seat of this role is shown the task's prompt and answers once. Where the task has `facts["messages"]`,
-    (role, text) each, it is shown that conversation instead, in which the assistant's words are its own.
+    """The seat of this role is shown the task's prompt or conversation (`talk.posed`) and answers once.
 
     What the reply is worth is decided later, by whoever can check it (`rewards.marked`): until then its
     score is 0. `facts["reply"]` is what was said, "" where no reply in the stated format was found.
@@ -36,7 +35,5 @@ class SingleReply:
 
     def play(self, task: Task, rng: Random) -> Play:
         seat = Seat(self.role)
-        said = task.facts.get("messages")
-        shown = conversation(said, seat) if said else told(task.prompt)
-        text = yield from ask(seat, shown, tuple(task.facts.get("choices", ())))
+        text = yield from ask(seat, posed(task, seat), tuple(task.facts.get("choices", ())))
         return Outcome({seat: 0.0}, {"reply": text})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, fields, replace
 
-from redqueen.types import Ask, Message, Outcome, RedQueenError, Reply, Seat
+from redqueen.types import Ask, Message, Outcome, RedQueenError, Reply, Seat, Task
 
 GAME = "game"
 ORDINALS: tuple[str, ...] = (
@@ -37,6 +37,13 @@ def conversation(said: Sequence[tuple[str, str]], seat: Seat) -> tuple[Message, 
             f"{', '.join(role for role, _ in said) or 'no message'}"
         )
     return tuple(Message(speakers[role], text) for role, text in said)
+
+
+def posed(task: Task, seat: Seat) -> tuple[Message, ...]:
+    """What a task shows to the seat that answers it: the conversation `facts["messages"]`, (role, text) each, in which
+    the assistant's words are its own; where there is none, the prompt."""
+    said = task.facts.get("messages")
+    return conversation(said, seat) if said else told(task.prompt)
 
 
 def titled(title: str, game: object) -> str:

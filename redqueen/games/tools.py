@@ -114,12 +114,14 @@ def answer_with_tools(
     """Asks the seat until it answers or its turns are used up, and runs the calls with which its replies end."""
     conversation, calls, words = messages, list[Call](), list[str]()
     left = limits.characters
-    for _ in range(limits.turns):
+    for turn in range(limits.turns):
         (reply,) = yield [Ask(seat, conversation, stops=closings(tools))]
         words.append(reply.text.strip())
         asked = None if reply.truncated else find_call(reply.text, tools)
         if asked is None:
             return ToolTalk(words[-1], tuple(calls), tuple(words), answered=True)
+        if turn + 1 == limits.turns:
+            break  # nobody would be shown an output
         if len(calls) < limits.calls:
             calls.append(_run(*asked, left))
             left -= len(calls[-1].output)

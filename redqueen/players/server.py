@@ -111,6 +111,8 @@ class Server:
         if ends:  # endpoints differ in whether they give back a stop they were sent: what stands after it is cut here
             return Reply(text[: min(ends)].strip(), self.name)
         thought, action = self.answer.parse(text, ask.choices)
+        if truncated and not isinstance(self.answer, Plain):
+            thought, action = text, ""  # an answer that ran out of room is no answer
         return Reply(action, self.name, thought=thought, truncated=truncated, malformed=not action)
 
     def _post(self, client: httpx.Client, stop: Event, body: Mapping[str, Any], seed: int) -> httpx.Response:

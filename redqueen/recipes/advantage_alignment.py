@@ -51,7 +51,7 @@ class Config:
     game: str = "last_round"
     steps: Count = 200  # up to 3000 in the paper
     matches_per_step: Count = 64  # 128 in the paper's dilemma, 64 in Trust-and-Split
-    group: Count = 64  # matches of one environment seed (8 in Trust-and-Split)
+    group: Annotated[int, Within(2)] = 64  # matches of one environment seed (8 in Trust-and-Split)
     beta: Amount = 0.5
     discount: Share = 0.9  # gamma
     scale: Positive = 5.0  # what rewards are divided by

@@ -28,10 +28,10 @@ import numpy as np
 import tyro
 
 from redqueen.batch import beside, pack_pairs
-from redqueen.config import Amount, Count, Learner, Positive, Within, refuse_unused
+from redqueen.config import Amount, Count, Learner, Positive, Within, refuse_format, refuse_unused
 from redqueen.curricula.parts import TRAIN
 from redqueen.domains.catalogue import find_domain
-from redqueen.domains.dataset import preferring, recitations
+from redqueen.domains.dataset import pairs_apart, preferring, recitations
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.preferences import HeldOutPreferences, watched
 from redqueen.iterations import Ceiling, Round
@@ -65,6 +65,7 @@ class Config:
 
 def train(config: Config, run: Run) -> Policy:
     domain = preferring(find_domain(config.domain))
+    refuse_format(config.learner)
     learner = config.learner.build_model(run.derived("learner"))
     tests = held_out(domain, config.problems)
     reference, objective = Reference(learner, INITIAL), losses(config)
@@ -74,7 +75,7 @@ def train(config: Config, run: Run) -> Policy:
     for step in run.steps(config.steps, [learner], [reference, round_], [watch]):
         shown: list[Trajectory] = []
         if step == 0:
-            pairs = domain.preferences(TRAIN, config.pairs, run.rng)
+            pairs = pairs_apart(tests, domain.preferences(TRAIN, config.pairs, run.rng))
             chosen, rejected = (score(play(side, run.rng), payoff) for side in recitations(pairs, reader(learner)))
             batch = pack_pairs(chosen, rejected)
             batch = beside(batch, reference.likelihoods(batch))

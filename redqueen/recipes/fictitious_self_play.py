@@ -26,7 +26,7 @@ from redqueen.advantages import MovingBaseline, by_game_and_role
 from redqueen.batch import ConstantMean, pack
 from redqueen.config import Count, Learner, Share, Within
 from redqueen.curricula.dealt import Sampled
-from redqueen.evaluation.measures import usual_measures
+from redqueen.evaluation.measures import lists_choices, usual_measures
 from redqueen.games.catalogue import find_game
 from redqueen.objectives.policy_gradient import Cispo, Reinforce
 from redqueen.opponents.pools import Snapshots
@@ -57,15 +57,16 @@ def train(config: Config, run: Run) -> Policy:
     estimate = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
     objective = Cispo(above_one=1.0) if config.staleness else Reinforce()
     flow = Flow([game], learner, config.matches_per_step, config.staleness, lambda: opponents.players)
+    weigh = ConstantMean(config.learner.longest_reply(lists_choices(game)))
     measures = usual_measures(game, learner)
 
     for step in run.steps(config.steps, [learner], [opponents, estimate, flow], measures):
-        if step % config.snapshot_every == 0:
+        if step % config.snapshot_every == 0 and step:
             opponents.add(learner.freeze())
         tasks = curriculum.draw(flow.room, run.rng)
-        matches = rotate(game, tasks, learner, opponents, run.rng)
+        matches = rotate(game, tasks, learner, opponents, run.rng, start=step * config.matches_per_step)
         trajectories = spoken_by(learner, score(flow.play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
-        metrics = learner.update(pack(trajectories, advantages, ConstantMean(config.learner.longest_reply)), objective)
+        metrics = learner.update(pack(trajectories, advantages, weigh), objective)
         run.report(trajectories, advantages, metrics | flow.metrics())
     return learner

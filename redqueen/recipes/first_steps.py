@@ -1,9 +1,9 @@
 """First steps: a table learns tic-tac-toe by playing itself, in ten seconds.
 
 There is no paper, nothing is new and nothing is left out: the five verbs, plain REINFORCE, and a baseline
-for each position. Read this file before the others.
+for each first position of a seat, which all its moves of a match share. Read this file before the others.
 
-    A = R - b[position],    L = - mean of  A * log pi(move | position)
+    A = R - b[first position],    L = - mean of  A * log pi(move | position)
 """
 
 from __future__ import annotations

@@ -26,7 +26,6 @@ import tyro
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import beside, pack_pairs
 from redqueen.config import Amount, Count, Learner, Positive, Within, bind
-from redqueen.curricula.parts import apart_from
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.preferences import AgainstStart, watched
@@ -87,7 +86,7 @@ def train(config: Config, run: Run) -> Policy:
             if step:
                 iterates.add(learner.freeze())
             reference.refresh()
-            prompts = apart_from(tests, evenly(domain, config.prompts, run.rng))
+            prompts = evenly(domain, config.prompts, run.rng, tests)
             attempts = play(alone(SOLVE, prompts, learner, config.attempts), run.rng)
             replies = score(contested(oracle, attempts, config.attempts, run.rng), payoff)
             batch = pack_pairs(*best_and_worst(replies, by_task_and_role))

@@ -11,9 +11,11 @@ anew. Against the best reply to itself the learner follows the gradient of what 
 alone does not. Its learning rate falls and theirs does not, so the reply gets ever better. `redqueen bench league`
 says what that brings in Kuhn poker, and that past selves alone bring most of it.
 
-Differs from the paper: one learner; policy gradient with a moving baseline and an entropy bonus in place of V-trace
-and imitation; no league exploiters; an exploiter starts anew from the learner (from imitation in the paper); win rates
-fade by `Payoffs`; the learner also meets exploiters as they are now.
+Differs from the paper: one learner; policy gradient with a moving baseline (for each seat and what it was shown first
+in the match) and an entropy bonus in place of V-trace and imitation; no league exploiters; an exploiter starts anew
+from the learner (from imitation in the paper); win rates fade by `Payoffs`. The learner also meets exploiters as they
+are now, among those it draws and in the matches that they arrange. From these it learns too: with one exploiter, up to
+half of what it learns from is not drawn by P.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class Config:
     learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
     game: str = "kuhn_poker"
     steps: Count = 400
-    matches_per_step: Count = 128  # of the learner, and of each exploiter
+    matches_per_step: Count = 128  # that the learner arranges, and each exploiter; it learns from all in which it sits
     exploiters: Annotated[int, Within(0)] = 1
     begins_as: Literal["untrained", "learner"] = "learner"  # what an exploiter starts anew from
     done_at: Share = 0.7
@@ -57,7 +59,7 @@ class Config:
     snapshot_every: Count = 25  # steps
     pool_size: Count = 50  # past selves; the least informative leave first
     entropy: Positive = 0.05  # weight of the bonus
-    last_learning_rate: Positive = 0.1  # the learner's at the last step, as a share of the first
+    last_learning_rate: Positive = 0.1  # the learner's after the last step, as a share of the first
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -91,10 +93,11 @@ def train(config: Config, run: Run) -> Policy:
             exploiter.restore({**start, "name": exploiter.name, "version": exploiter.version})
             league.begin_anew(exploiter)
         learner.learning_rate = first_learning_rate * anneal(1.0, config.last_learning_rate, step / config.steps)
-        matches = rotate(game, curriculum.draw(config.matches_per_step, run.rng), learner, league, run.rng)
+        done = step * config.matches_per_step  # the roles go on in turn
+        matches = rotate(game, curriculum.draw(config.matches_per_step, run.rng), learner, league, run.rng, done)
         for exploiter in exploiters:
             tasks = curriculum.draw(config.matches_per_step, run.rng)
-            matches += rotate(game, tasks, exploiter, league.against(exploiter), run.rng)
+            matches += rotate(game, tasks, exploiter, league.against(exploiter), run.rng, done)
         episodes = play(matches, run.rng)
         league.observe(episodes)
         for policy, estimate in zip(policies, estimates, strict=True):

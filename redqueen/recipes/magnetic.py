@@ -9,11 +9,12 @@ iterate reaches, and it moves to an equilibrium of the game itself as the magnet
 
     rho      the policy as it was at the last step divisible by `magnet_every` (R-NaD's outer loop); with 0
              uniform for good (then the KL is log K minus the entropy, and the pull must fall further)
-    alpha_k  falls by equal factors from `pull` to `last_pull`
+    alpha_k  falls by equal factors from `pull` towards `last_pull`, which a step after the last would have
 
-The advantage is the return minus a moving average kept for each information state. Where legal replies
-are listed, KL and entropy are exact sums over them; over free text the entropy is that of each token
-under the whole vocabulary, and the KL is estimated from the sampled token (k3, exact in expectation).
+The advantage is the return minus a moving average kept for each seat and what it was shown first in the
+match, which all its turns share. Where legal replies are listed, KL and entropy are exact sums over them; over
+free text the entropy is that of each token under the whole vocabulary, and the KL is estimated from the
+sampled token by k2, whose gradient is that of this KL in expectation (its value is not).
 
 Differences from the papers: a gradient step in place of the closed-form mirror step, its size annealed
 with the pull; the pull acts where play came, not at every information state.
@@ -34,7 +35,7 @@ from redqueen.evaluation.measures import usual_measures
 from redqueen.games.catalogue import find_game
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k3
+from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k2
 from redqueen.opponents.pools import Snapshots
 from redqueen.protocols import Objective, Policy
 from redqueen.rewards import payoff, score, spoken_by
@@ -51,8 +52,8 @@ class Config:
     matches_per_step: Count = 128
     baseline_decay: Share = 0.9
     pull: Positive = 0.5  # alpha at the first step
-    last_pull: Positive = 0.2  # alpha at the last
-    last_learning_rate: Positive = 0.125  # at the last step, as a share of the first
+    last_pull: Positive = 0.2  # alpha after the last
+    last_learning_rate: Positive = 0.125  # after the last step, as a share of the first
     magnet_every: Annotated[int, Within(0)] = 50  # steps between moves of the magnet; 0 keeps it uniform
 
 
@@ -80,7 +81,7 @@ def train(config: Config, run: Run) -> Policy:
             (rho,) = magnet.players
             batch = beside(batch, rho.likelihoods(batch))
             listed = batch.reference is not None and batch.reference.legal_logprobs is not None
-            regularizer = ExactKL(pull) if listed else KLPenalty(pull, k3)
+            regularizer = ExactKL(pull) if listed else KLPenalty(pull, k2)
         metrics = learner.update(batch, Sum(Reinforce(), regularizer))
         run.report(trajectories, advantages, metrics | {"pull": pull, "learning_rate": learner.learning_rate})
     return learner

@@ -9,7 +9,8 @@ reaches it in its last iterate, without an average, if it plays not itself but a
 
 mu is the initial policy. b = 0 is self-play, b = 1 is play against the reference. The learner's words are learned from
 alone. Where replies are listed the mixture and the KL are exact; in free text the mixture chooses among a few replies
-of the policy (`players/mixture.py`), and the KL is estimated from the words said (k2, whose gradient is the KL's).
+of the policy (`players/mixture.py`), and the KL is estimated from the words said (k2, whose gradient is that of the KL
+of each word after those before it; what a word does to the KL of later words is left out).
 
 Differences: the win rate of a reply is over `rivals` draws of the mixture (the paper: one). The paper's mixture is made
 word by word; this one is of whole replies, as in the theory.
@@ -24,7 +25,6 @@ import tyro
 
 from redqueen.batch import beside, pack
 from redqueen.config import Count, Learner, Positive, Share, bind
-from redqueen.curricula.parts import apart_from
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.preferences import AgainstStart, watched
@@ -70,7 +70,7 @@ def train(config: Config, run: Run) -> Policy:
     watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests))
 
     for _ in run.steps(config.steps, [learner], [], [watch]):
-        prompts = apart_from(tests, evenly(domain, config.prompts, run.rng))
+        prompts = evenly(domain, config.prompts, run.rng, tests)
         attempts = play(alone(SOLVE, prompts, learner), run.rng)
         rivals = play(alone(SOLVE, prompts, rival, config.rivals), run.rng)
         replies = score(against_rivals(oracle, attempts, rivals, run.rng), payoff)

@@ -10,9 +10,10 @@ outcome verifier that paid the solution also pays the verdict, and one PPO updat
 
 On-policy verification costs an eighth as many rollouts as solving, and follows the mistakes that the policy makes now.
 
-Differences: as many right as wrong solutions are verified, as far as there are both (the paper draws at random, and
-a verifier of a good solver learns to say "right"). The critic is a linear head on the policy's last hidden state at
-the end of the prompt. One update a batch, so the ratio is 1. The KL penalty stands in the loss.
+Differences: as many right as wrong solutions are verified, as far as there are both, so that an odd `verifications`
+counts as one less (the paper draws at random, and a verifier of a good solver learns to say "right"). The critic is a
+linear head on the policy's last hidden state at the end of the prompt. One update a batch, so the ratio is 1. The KL
+penalty stands in the loss.
 
 Control: `--verifications 0` is the same reinforcement of solving alone. What is measured: accuracy, the balanced
 accuracy of verdicts on the policy's own solutions, the majority vote and the vote weighted by verdicts.
@@ -43,6 +44,7 @@ from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import SOLVE, evenly, graded
 from redqueen.rollout.verification import VERIFY, asked_about, judged, skill
 from redqueen.run import Run
+from redqueen.types import RedQueenError
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
+    if config.verifications == 1:
+        raise RedQueenError("--verifications come in twos, a right and a wrong solution: say 0, or 2 or more")
     domain = find_domain(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()

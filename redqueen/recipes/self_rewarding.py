@@ -20,6 +20,7 @@ prompts of an iteration are made in it. The judge's own words are not trained on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 from typing import Annotated, Literal
 
 import tyro
@@ -103,7 +104,7 @@ def train(config: Config, run: Run) -> Policy:
             written = read(domain, play(alone(PROPOSE, invited(domain, store, count, 1, run.rng), learner), run.rng))
             invented = apart_from(tests, tasks_among(written))
             store.add(invented, origin=learner.name, step=step)
-            others = apart_from(tests, evenly(domain, config.prompts - len(invented), run.rng))
+            others = evenly(domain, config.prompts - len(invented), run.rng, tests)
             attempts = play(alone(SOLVE, [*invented, *others], learner, config.attempts), run.rng)
             judgements = play(alone(JUDGE, judged_answers(attempts), judge, config.repeats), run.rng)
             scores = opinions(judgements, config.repeats)
@@ -113,8 +114,10 @@ def train(config: Config, run: Run) -> Policy:
             if step == 0:
                 check_start(learner, batch)
             round_.renew(batch)
-            right = [bool(episode.outcome.facts["right"]) for episode in graded(domain, attempts)]
-            agreement.observe(scores.tolist(), right)  # for audits alone
+            known = [bool(each.task.answer) for each in attempts]
+            checked = graded(domain, list(compress(attempts, known)))
+            right = [bool(each.outcome.facts["right"]) for each in checked]
+            agreement.observe(scores[known].tolist(), right)  # for audits alone
             run.note({"invented": len(invented) / max(1, len(invented) + len(others))})
         metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
         if round_.open:

@@ -76,12 +76,12 @@ def train(config: Config, run: Run) -> Policy:
     critics, generators = (Snapshots(player, latest=config.pool) for player in (critic, generator))
     estimate = Unbaselined()
     objective = BesideDemonstrations(Gspo(config.clip, config.clip))
-    measures = [ErrorSet(domain, critic, config.problems, problems=config.problems)]
+    errors = ErrorSet(domain, critic, config.problems, problems=config.problems)
     duel = Deception(domain, generator, generators, critics, 4 * config.problems)
-    held = {task.id for measure in (*measures, duel) for task in measure.tasks}
+    held = {task.id for task in errors.tasks + duel.tasks}
     run.show("payoffs", pays.table())
 
-    for step in run.steps(config.steps, learners, [generators, critics], [*measures, duel]):
+    for step in run.steps(config.steps, learners, [generators, critics], [errors, duel]):
         if step and step % config.round == 0:
             critics.add(critic.freeze())
             generators.add(generator.freeze())

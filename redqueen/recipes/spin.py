@@ -29,7 +29,7 @@ import numpy as np
 import tyro
 
 from redqueen.batch import beside, pack_pairs
-from redqueen.config import Amount, Count, Learner, Positive
+from redqueen.config import Amount, Count, Learner, Positive, refuse_format
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.preferences import HeldOutPairs, watched
@@ -72,6 +72,7 @@ class Config:
 
 def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
+    refuse_format(config.learner)
     learner = config.learner.build(run.derived("learner"))
     tests = held_out(domain, config.problems)
     data = with_gold(domain, config.gold, config.prompts, tests, run.derived("data"))

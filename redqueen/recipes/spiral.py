@@ -29,7 +29,7 @@ from redqueen.advantages import MovingBaseline, by_game_and_role
 from redqueen.batch import ConstantMean, pack
 from redqueen.config import Count, Learner, Share
 from redqueen.curricula.dealt import Sampled
-from redqueen.evaluation.measures import usual_measures
+from redqueen.evaluation.measures import lists_choices, usual_measures
 from redqueen.games.catalogue import find_game
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.protocols import Policy
@@ -54,12 +54,13 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build(run.derived("learner"))
     estimate = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
     objective = Reinforce()
+    weigh = ConstantMean(config.learner.longest_reply(lists_choices(game)))
     measures = usual_measures(game, learner)
 
     for _ in run.steps(config.steps, [learner], [estimate], measures):
         matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
         trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
-        metrics = learner.update(pack(trajectories, advantages, ConstantMean(config.learner.longest_reply)), objective)
+        metrics = learner.update(pack(trajectories, advantages, weigh), objective)
         run.report(trajectories, advantages, metrics)
     return learner

@@ -27,7 +27,6 @@ import tyro
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import beside, pack
 from redqueen.config import Amount, Count, Learner, Within, bind
-from redqueen.curricula.parts import apart_from
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.preferences import AgainstStart, watched
@@ -75,7 +74,7 @@ def train(config: Config, run: Run) -> Policy:
     watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests, iterates))
 
     for step in run.steps(config.steps, [learner], [iterates], [watch]):
-        prompts = apart_from(tests, evenly(domain, config.prompts, run.rng))
+        prompts = evenly(domain, config.prompts, run.rng, tests)
         attempts = play(alone(SOLVE, prompts, learner, config.attempts), run.rng)
         replies = score(contested(oracle, attempts, config.attempts, run.rng), payoff)
         advantages = estimate(replies)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from redqueen.checkpoints import write_whole
 from redqueen.evaluation.ladder import Ladder
 from redqueen.evaluation.side_by_side import Crossing, Pair, SideBySide
 from redqueen.evaluation.tournament import Standings
@@ -18,7 +20,7 @@ from redqueen.games.catalogue import GAMES, find_game
 from redqueen.records import flat
 from redqueen.report.words import Decoder, tokenizer_of, words_of
 from redqueen.run import Line, numbers, read_final, read_metrics
-from redqueen.stored import settings, stored_episodes
+from redqueen.stored import recorded_game, settings, stored_episodes
 from redqueen.types import Episode, Message, RedQueenError
 
 MOST_EPISODES = 2000  # of all runs together; beyond, a sample
@@ -28,9 +30,10 @@ AFTER_ALL_STEPS = 1 << 40  # where games that people played stand in the order
 
 
 def collected(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> dict[str, Any]:
-    """The data of a report over these runs. Raises RedQueenError for a folder that holds no run, or none of whose steps
-    is finished."""
-    runs = [_run(folder) for folder in folders]
+    """The data of a report over these runs, each once. Raises RedQueenError for a folder that holds no run, or none of
+    whose steps is finished."""
+    folders = list({folder.resolve(): folder for folder in folders}.values())
+    runs = [_run(folder, name) for folder, name in zip(folders, _names(folders), strict=True)]
     episodes = [(number, *found) for number, folder in enumerate(folders) for found in stored_episodes(folder)]
     shown = episodes
     if len(episodes) > most_episodes:
@@ -111,7 +114,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
 
 def _kept(folder: Path, name: str, data: dict[str, Any]) -> Path:
     try:
-        (folder / name).write_text(json.dumps(data) + "\n")
+        write_whole(folder / name, json.dumps(data) + "\n")
     except OSError as error:
         raise RedQueenError(f"cannot write {folder / name}: {error.strerror}") from error
     return folder
@@ -131,17 +134,29 @@ class _Texts:
         return self._places[text]
 
 
-def _run(folder: Path) -> dict[str, Any]:
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The name of each folder, with as much of its path as tells it from the others."""
+    paths = [folder.absolute().parts for folder in folders]
+
+    def shortest(path: tuple[str, ...]) -> str:
+        others = [other for other in paths if other != path]
+        length = next(n for n in range(1, len(path) + 1) if all(other[-n:] != path[-n:] for other in others))
+        return str(Path(*path[-length:]))
+
+    return [shortest(path) for path in paths]
+
+
+def _run(folder: Path, name: str) -> dict[str, Any]:
     config, lines = settings(folder), read_metrics(folder)
     if not lines:
         raise RedQueenError(f"{folder} has no metrics yet")
     final = read_final(folder)
     return {
-        "name": folder.name,
+        "name": name,
         "folder": str(folder),
         "recipe": config["recipe"],
         "seed": config["seed"],
-        "command": " ".join(config.get("command", [])),
+        "command": shlex.join(config.get("command", [])),
         "settings": flat({key: config[key] for key in ("config", "schedule", "versions")}),
         "curves": curves([*lines, final] if final else lines),
         "finished": bool(final),
@@ -171,7 +186,7 @@ def _episode(
     found: tuple[int, str, Episode, dict[str, Any]], folder: Path, tokenizer: Decoder | None, texts: _Texts
 ) -> dict[str, Any]:
     number, name, episode, credit = found
-    private = not _is_open(episode.game)
+    private = not _is_open(episode.game, folder)
     spoken: dict[str, int] = {}
     turns = []
     for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
@@ -206,14 +221,18 @@ def _episode(
         "facts": flat(facts),
         "turns": turns,
         "frames": frames(episode),
-        "replay": f"redqueen replay {folder} {name}",
+        "replay": shlex.join(["redqueen", "replay", str(folder), name]),
     }
 
 
 @cache
-def _is_open(game: str) -> bool:
-    """Whether a shipped game says that nobody has secrets in it."""
-    return game in GAMES and bool(getattr(find_game(game), "perfect_information", False))
+def _is_open(name: str, folder: Path) -> bool:
+    """Whether a game that a run played says that nobody has secrets in it; one that is not found does not say so."""
+    try:
+        game = recorded_game(name, folder)
+    except RedQueenError:
+        return name in GAMES and bool(getattr(find_game(name), "perfect_information", False))
+    return bool(getattr(game, "perfect_information", False))
 
 
 def _others(episode: Episode, seat: str) -> set[str]:
@@ -241,4 +260,11 @@ def _at(values: Sequence[float] | None, place: int) -> float | None:
 
 
 def _all_kept(folders: Sequence[Path], name: str) -> list[Any]:
-    return [json.loads((folder / name).read_text()) for folder in folders if (folder / name).is_file()]
+    return [_read(folder / name) for folder in folders if (folder / name).is_file()]
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except ValueError:
+        raise RedQueenError(f"{path} is cut short or was changed: remove it, or have it written again") from None

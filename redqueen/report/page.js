@@ -4,13 +4,15 @@ const FEW = 12; // curves shown before the rest is asked for
 const ROWS = 100; // episodes shown before the rest is asked for
 
 // --- curves: a line for each run, or for each group of runs that differ in the seed alone, with its interval ------
+// A run whose seed its group has already tells nothing more of the spread: it is a line of its own.
 
 function groups() {
   const found = new Map();
   data.runs.forEach((run) => {
     const key = JSON.stringify([run.recipe, Object.entries(run.settings).filter(([name]) => name.startsWith("config."))]);
-    if (!found.has(key)) found.set(key, []);
-    found.get(key).push(run);
+    const group = found.get(key);
+    if (group && group.every((other) => other.seed !== run.seed)) group.push(run);
+    else found.set(group ? run : key, [run]);
   });
   return [...found.values()].map((runs, number) => ({
     runs,
@@ -144,12 +146,12 @@ function comparison(found) {
   const head = (...cells) => make("tr", {}, ...cells.map((cell) => make("th", {}, cell)));
   const scores = make("table", {}, head("score as", ...found.names, "the second is better by"),
     ...found.scores.map(([role, first, second, better]) => make("tr", {}, make("td", {}, words(role)), make("td", { class: "n" }, signed(first)), make("td", { class: "n" }, signed(second)), make("td", { class: "n" }, better))));
-  const crossings = found.crossings.map((each) => folded(`turn ${each.turn}, ${each.seat}, in ${each.count} ${each.count === 1 ? "match" : "matches"}: ${each.said.map((text) => text.slice(0, 60)).join(" or ")}`, make("div", {},
+  const crossings = found.crossings.map((each) => folded(`turn ${each.turn}, ${each.seat}, in ${each.count} ${each.count === 1 ? "match" : "matches"}: ${each.said.map((text) => cut(text, 60)).join(" or ")}`, make("div", {},
     ...each.shown.map(([speaker, text]) => make("div", { class: "text shown" }, `${speaker}: `, words(text))),
-    make("div", { class: "scroll" }, make("table", { class: "chances" }, head("", ...found.names), make("tr", {}, make("td", {}, "says"), ...each.said.map((text) => make("td", { class: "said" }, words(text.slice(0, 300))))),
+    make("div", { class: "scroll" }, make("table", { class: "chances" }, head("", ...found.names), make("tr", {}, make("td", {}, "says"), ...each.said.map((text) => make("td", { class: "said" }, words(cut(text, 300))))),
       ...(each.chances.some(Boolean) ? each.choices : []).map((choice, number) => make("tr", {}, make("td", {}, words(choice)), ...each.chances.map((chances) => chance(chances && chances[number]))))))), false));
-  const pairs = found.pairs.map((pair) => make("tr", { class: pair.fork === null ? "quiet" : null }, make("td", {}, words(pair.task.slice(0, 120)), pair.role ? ` as ${pair.role}` : ""), ...[0, 1].map((side) => make("td", {},
-    ...pair.said[side].flatMap(([seat, text], turn) => [make("span", { class: turn === pair.fork ? "parted" : null, title: seat }, words(text.slice(0, 120))), " "]), make("span", { class: "quiet" }, pair.scores[side].map(([seat, score]) => `${seat} ${signed(score)}`).join(", "))))));
+  const pairs = found.pairs.map((pair) => make("tr", { class: pair.fork === null ? "quiet" : null }, make("td", {}, words(cut(pair.task, 120)), pair.role ? ` as ${pair.role}` : ""), ...[0, 1].map((side) => make("td", {},
+    ...pair.said[side].flatMap(([seat, text], turn) => [make("span", { class: turn === pair.fork ? "parted" : null, title: seat }, words(cut(text, 120))), " "]), make("span", { class: "quiet" }, pair.scores[side].map(([seat, score]) => `${seat} ${signed(score)}`).join(", "))))));
   const rest = found.matches - found.pairs.length;
   return make("section", { class: "comparison" }, make("h2", {}, `${found.names.join(" and ")} side by side`),
     make("p", { class: "quiet" }, `${found.game}, ${found.matches} matches with each, on the same tasks and seeds, ${found.against ? `against ${found.against}` : "each in all seats"}. They part in ${found.parted}.`),
@@ -176,7 +178,7 @@ function haystack(episode) {
 
 function chosen() {
   const wanted = view.filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = data.episodes.filter((episode) => (!view.run || data.runs[episode.run].name === view.run) && (!view.game || episode.game === view.game) && wanted.every((word) => haystack(episode).includes(word)));
+  const found = data.episodes.filter((episode) => (!view.run || String(episode.run) === view.run) && (!view.game || episode.game === view.game) && wanted.every((word) => haystack(episode).includes(word)));
   const best = (episode) => Math.max(...episode.scores.map(([, score]) => score));
   const orders = { newest: (a, b) => b.step - a.step, oldest: (a, b) => a.step - b.step, "highest score": (a, b) => best(b) - best(a), "lowest score": (a, b) => best(a) - best(b), longest: (a, b) => b.turns.length - a.turns.length };
   return found.slice().sort(orders[view.sort]);
@@ -201,7 +203,7 @@ function episodes() {
   const games = [...new Set(data.episodes.map((episode) => episode.game))];
   const bar = make("div", { class: "bar" },
     make("input", { type: "search", id: "search", placeholder: "words, a task, a seat, STEP.NUMBER", "aria-label": "search episodes", oninput: (event) => { view.filter = event.target.value; view.shown = ROWS; show(); } }),
-    data.runs.length > 1 ? pick("run", [["", "all runs"], ...data.runs.map((run) => [run.name, run.name])], "run") : null,
+    data.runs.length > 1 ? pick("run", [["", "all runs"], ...data.runs.map((run, number) => [String(number), run.name])], "run") : null,
     games.length > 1 ? pick("game", [["", "all games"], ...games.map((game) => [game, game])], "game") : null,
     pick("sort", ["newest", "oldest", "highest score", "lowest score", "longest"].map((name) => [name, name]), "order"));
   const looks = make("div", { class: "bar" }, "Words coloured by", toggle("colour", "none", "nothing"), toggle("colour", "logprob", "log-probability"), toggle("colour", "advantage", "advantage"), toggle("colour", "weight", "what is learned from"),
@@ -219,14 +221,14 @@ function row(episode) {
     button.setAttribute("aria-expanded", String(!open));
     if (open) button.nextElementSibling.remove();
     else button.after(opened(episode, place));
-  } }, make("strong", {}, name), ` ${episode.game} · `, words(episode.task.slice(0, 120)), ` · ${scores} `, preview(episode),
+  } }, make("strong", {}, name), ` ${episode.game} · `, words(cut(episode.task, 120)), ` · ${scores} `, preview(episode),
     ...(episode.facts.forfeit ? [" ", make("span", { class: "tag bad" }, "forfeit")] : []));
   return [button];
 }
 
 function preview(episode) {
   const last = episode.turns[episode.turns.length - 1];
-  return last ? make("span", { class: "quiet" }, words(data.texts[last.said].replace(/\s+/g, " ").slice(0, 80))) : null;
+  return last ? make("span", { class: "quiet" }, words(cut(data.texts[last.said].replace(/\s+/g, " "), 80))) : null;
 }
 
 function opened(episode, place = data.episodes.indexOf(episode)) {
@@ -237,7 +239,7 @@ function opened(episode, place = data.episodes.indexOf(episode)) {
   const facts = Object.entries(episode.facts).map(([name, value]) => make("tr", {}, make("td", {}, name), make("td", {}, words(value))));
   const end = episode.frames.length ? make("div", {}, make("p", { class: "quiet" }, "The end:"), drawn(episode.frames[episode.frames.length - 1], episode)) : null;
   return make("div", { class: "episode", "data-place": place },
-    make("p", {}, ...episode.scores.flatMap(([seat, score]) => [make("span", { class: "tag" }, `${seat} ${signed(score)}`), " "]), make("span", { class: "quiet" }, `task ${episode.task.slice(0, 200)}, seed ${episode.seed}`)),
+    make("p", {}, ...episode.scores.flatMap(([seat, score]) => [make("span", { class: "tag" }, `${seat} ${signed(score)}`), " "]), make("span", { class: "quiet" }, `task ${cut(episode.task, 200)}, seed ${episode.seed}`)),
     episode.answer ? make("p", { class: "quiet" }, "expected answer: ", words(episode.answer)) : null,
     turns, end, facts.length ? folded("What is known afterwards", make("table", {}, ...facts), facts.length <= 6) : null,
     episode.replay ? make("p", { class: "quiet" }, "Play it again, checked word for word: ", make("code", {}, episode.replay)) : null);

@@ -16,7 +16,7 @@ from redqueen.protocols import PreferenceOracle
 from redqueen.rewards import marked
 from redqueen.rollout.questions import said
 from redqueen.types import Episode, Task
-from redqueen.verifiers.preferences import tournament, win_rates
+from redqueen.verifiers.preferences import chances, tournament, win_rates
 
 
 def contested(
@@ -53,5 +53,5 @@ def verdicts(
     found = np.full(len(tasks), 0.5)
     if asked:
         of_asked = [tasks[n] for n in asked], [first[n] for n in asked], [second[n] for n in asked]
-        found[asked] = oracle(*of_asked, rng)
+        found[asked] = chances(oracle, *of_asked, rng)
     return found

@@ -21,15 +21,16 @@ Source = Literal["problems", "demonstrations"]
 
 def with_gold(domain: Domain, source: Source, count: int, apart: Mapping[str, Sequence[Task]], seed: int) -> list[Task]:
     """Up to so many tasks, each with a gold answer: the domain's own problems, of each level as many, or what its
-    solver is shown to say. None has the id of a task that is held out. Raises RedQueenError where nothing is left."""
+    solver is shown to say. None is held out, and none has the same answer twice. Raises RedQueenError where nothing is
+    left."""
     drawn = (_demonstrated if source == "demonstrations" else evenly)(domain, count, Random(seed))
-    kept = [task for task in apart_from(apart, drawn) if task.answer]
-    if not kept:
+    different = {(task.id, gold_reply(task)): task for task in apart_from(apart, drawn) if gold_reply(task)}
+    if not different:
         raise RedQueenError(
             f"the {source} of {domain.name} have no answers to learn from: choose --gold "
             f"{'problems' if source == 'demonstrations' else 'demonstrations'}, or a domain with answers"
         )
-    return kept
+    return list(different.values())
 
 
 def _demonstrated(domain: Domain, count: int, rng: Random) -> list[Task]:
@@ -38,7 +39,7 @@ def _demonstrated(domain: Domain, count: int, rng: Random) -> list[Task]:
     for _ in range(8):  # at least one demonstration in eight is a solver's
         shown = teacher.demonstrations(count, rng)
         found += [
-            Task(one.task.id, one.task.kind, one.task.prompt, one.text, one.task.facts)
+            Task(one.task.id, one.task.kind, one.task.prompt, one.text, {**one.task.facts, "gold": one.text})
             for one in shown
             if one.role == "solver"
         ]
@@ -47,9 +48,14 @@ def _demonstrated(domain: Domain, count: int, rng: Random) -> list[Task]:
     return found[:count]
 
 
+def gold_reply(task: Task) -> str:
+    """The reply that somebody wrote to a task: `facts["gold"]` where its answer is only what that comes to."""
+    return str(task.facts.get("gold", task.answer))
+
+
 def recited(tasks: Sequence[Task], reader: Reader) -> list[Match]:
-    """A match for each task in which the learner says the task's answer, as if it were its own."""
-    return [Match(SOLVE, task, {"solver": Reciter(reader, task.answer)}) for task in tasks]
+    """A match for each task in which the learner says the gold reply, as if it were its own."""
+    return [Match(SOLVE, task, {"solver": Reciter(reader, gold_reply(task))}) for task in tasks]
 
 
 class Kept:

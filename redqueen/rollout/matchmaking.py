@@ -25,7 +25,8 @@ def rotate(
     game: Game, tasks: Sequence[Task], learner: Player, opponents: Opponents, rng: Random, start: int = 0
 ) -> list[Match]:
     """One match a task: the learner takes the roles in turn, from role number `start` on, and an
-    opponent drawn for each match takes all others. Raises RedQueenError for a game of one role."""
+    opponent drawn for each match takes all others. `start=step * count` goes on where the step before left off, so
+    that an odd count favours no role. Raises RedQueenError for a game of one role."""
     roles = _rivals(game)
     return [
         seat_learner(game, task, learner, opponents.draw(rng), roles[(start + number) % len(roles)])

@@ -28,8 +28,8 @@ def about(solution: Episode) -> Task:
 
 
 def asked_about(solutions: Sequence[Episode], count: int, rng: Random) -> list[Task]:
-    """Up to `count` of the graded solutions to be verified, as many right as wrong ones: else a verifier that always
-    says what is commoner would be paid for it. Solutions without an answer are left out."""
+    """Up to `count` of the graded solutions to be verified, as many right as wrong ones, so one less where it is odd:
+    else a verifier that always says what is commoner would be paid for it. Solutions without an answer are left out."""
     readable = [each for each in solutions if said([each])[0].strip()]
     sides = [[each for each in readable if bool(each.outcome.facts["right"]) == side] for side in (True, False)]
     half = min(count // 2, *map(len, sides))

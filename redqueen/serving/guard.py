@@ -35,6 +35,22 @@ def is_loopback(host: str) -> bool:
     return host == "localhost" if address is None else address.is_loopback
 
 
+def openable(host: str) -> list[str]:
+    """By what a browser can open a server that listens there. One that listens everywhere goes by the name of its
+    machine, and by the address from which that reaches others."""
+    address = _address(host)
+    if host and (address is None or not address.is_unspecified):
+        return [f"[{host}]" if ":" in host else host]
+    version_6 = address is not None and address.version == 6
+    with socket.socket(socket.AF_INET6 if version_6 else socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect(("2001:db8::1" if version_6 else "192.0.2.1", 9))  # sends nothing: it looks up the way
+        except OSError:
+            return [socket.gethostname()]
+        own = asked.getsockname()[0]
+    return [socket.gethostname(), f"[{own}]" if version_6 else own]
+
+
 class Guard:
     """An ASGI application in front of another. `host` is where the server listens."""
 
@@ -69,10 +85,19 @@ class Guard:
         hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
         if len(hosts) != 1 or not self._is_ours(hosts[0]):
             asked = hosts[0][:80] if hosts else ""
-            raise Declined(f"this server does not go by the name {asked!r}: open the address that it printed", 403)
+            raise Declined(f"this server does not go by the name {asked!r}: {self._advice()}", 403)
         origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
         if method not in ("GET", "HEAD") and any(_place_of(origin) != hosts[0].lower() for origin in origins):
             raise Declined("a page of another site may not play here", 403)
+
+    def _advice(self) -> str:
+        if self._local:
+            return "open it as localhost, on the machine on which it runs"
+        names = sorted(name for name in self._names if name != "localhost" and _address(name) is None)
+        return (
+            f"open it by the address of its machine in numbers, or as {' or '.join(names)}; "
+            "redqueen serve --host NAME lets it go by another name"
+        )
 
     def _is_ours(self, place: str) -> bool:
         try:

@@ -15,17 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.checkpoints import checkpoints
+from redqueen.checkpoints import best_checkpoints, checkpoints
 from redqueen.evaluation.minimax import solve
 from redqueen.games.catalogue import find_game
+from redqueen.players.scripted import FirstChoice
 from redqueen.protocols import Game, Player
+from redqueen.rollout.table import Table
 from redqueen.seating import PLAYERS, find_player, mind_of, unnamed
 from redqueen.serving.refusals import Declined
 from redqueen.stored import game_specs, stored_domain
-from redqueen.types import Ask, RedQueenError, Reply, Task
+from redqueen.types import Ask, Match, RedQueenError, Reply, Task
 
 MOST_LOADED = 4  # players held in memory
-MOST_POSITIONS = 20_000  # of a game that is solved while a person waits: a few seconds
+MOST_POSITIONS = 10_000  # of a game that is solved while a person waits: some seconds
 MOST_TASKS = 500  # deals that can be chosen by hand
 
 
@@ -56,11 +58,12 @@ class Opponent:
 
 @dataclass(frozen=True)
 class Offered:
-    """A game, how it was named, and its deals."""
+    """A game, how it was named, its deals, and the bots that know it."""
 
     spec: str
     game: Game
     tasks: Sequence[Task]
+    bots: Sequence[str]
 
 
 class Menu:
@@ -74,7 +77,7 @@ class Menu:
         self._lock = Lock()
         self._loading = Lock()  # a player that is being loaded does not keep others from playing
         for title, offered in self.games.items():
-            for spec in (self._specs(offered.game)[0], *also):
+            for spec in (self._specs(offered)[0], *also):
                 self.opponent(title, spec)
 
     def opponent(self, title: str, spec: str) -> Opponent:
@@ -85,10 +88,10 @@ class Menu:
         with self._loading:
             if (known := self._known(key)) is not None:
                 return known
-            game = self.games[title].game
-            if spec not in self._specs(game):
+            offered = self.games[title]
+            if spec not in self._specs(offered):
                 raise Declined(f"there is no player {spec!r} here: choose another", 404)
-            found = Opponent(_found(spec, game))
+            found = Opponent(_found(spec, offered.game))
             with self._lock:
                 self._loaded[key] = found
                 if len(self._loaded) > MOST_LOADED:
@@ -111,20 +114,19 @@ class Menu:
                     "name": title,
                     "roles": list(offered.game.roles),
                     "tasks": [task.id[:80] for task in offered.tasks[:MOST_TASKS]],
-                    "players": self._specs(offered.game),
+                    "players": self._specs(offered),
                 }
                 for title, offered in self.games.items()
             ],
         }
 
-    def _specs(self, game: Game) -> list[str]:
-        """The checkpoints of the run, the newest first, and whoever else can play the game."""
+    def _specs(self, offered: Offered) -> list[str]:
+        """The checkpoints of the run, the newest first and the best last, and whoever else can play the game."""
         steps = [int(path.name.removeprefix("step_")) for path in checkpoints(self.folder)]
         if not steps:
             raise RedQueenError(f"{self.folder} has no checkpoint yet")
-        bots = ["uniform", *(["minimax"] if getattr(game, "perfect_information", False) else [])]
-        known = ["equilibrium", "honest"] if game.name == "kuhn_poker" else []
-        return list(dict.fromkeys([*(f"{self.folder}@{step}" for step in reversed(steps)), *self._also, *bots, *known]))
+        named = [*map(str, reversed(steps)), *(["best"] if best_checkpoints(self.folder) else [])]
+        return list(dict.fromkeys([*(f"{self.folder}@{each}" for each in named), *self._also, *offered.bots]))
 
 
 def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
@@ -138,12 +140,39 @@ def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
     for spec in [named] if named else game_specs(folder):
         game = find_game(spec)
         if len(game.roles) > 1:
-            found[game.name] = Offered(spec, game, tuple(game.tasks()))
+            found[game.name] = Offered(spec, game, tuple(game.tasks()), _bots(game))
         elif named:
             raise RedQueenError(f"{game.name} has one role, {game.roles[0]}: there is nobody to play against")
     if not found:
         raise RedQueenError(f"the games of {folder} have one role each: name another with --game")
     return found
+
+
+def _bots(game: Game) -> tuple[str, ...]:
+    """Those that can play the game without keeping people waiting."""
+    solved = ["minimax"] if getattr(game, "perfect_information", False) and _is_small(game) else []
+    return ("uniform", *solved, *(["equilibrium", "honest"] if game.name == "kuhn_poker" else []))
+
+
+def _is_small(game: Game) -> bool:
+    """Whether a game of two may well have no more than MOST_POSITIONS, by the choices along one line of play.
+
+    It counts the ways to make so many moves, and takes those that differ only in the order of a seat's own moves for
+    one position, as they are where marks stay on a board: after three moves of tic-tac-toe 9 * 8 * 7 / 2 positions. A
+    game that comes to few positions by many ways looks larger than it is; `--also minimax` has it solved at once.
+    """
+    tasks = game.tasks()
+    table = Table(Match(game, tasks[0], dict.fromkeys(game.roles, FirstChoice())), 0)
+    positions, ways, moves = 0.0, float(len(tasks)), 0
+    while table.outcome is None and positions <= MOST_POSITIONS:
+        choices = table.asks[0].choices
+        if len(table.asks) > 1 or not choices:
+            return False
+        moves += 1
+        positions += ways
+        ways *= len(choices) / ((moves + 1) // 2)
+        table.hear([Reply(choices[0])])
+    return positions <= MOST_POSITIONS
 
 
 def _found(spec: str, game: Game) -> Player:

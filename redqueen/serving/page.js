@@ -14,7 +14,11 @@ async function request(path, body) {
   if (!answer.ok) throw Object.assign(new Error(found.error), { status: answer.status });
   return found;
 }
-const called = (player) => (player.startsWith(`${data.folder}@`) ? `${data.run} at step ${player.slice(data.folder.length + 1)}` : player);
+function called(player) {
+  if (!player.startsWith(`${data.folder}@`)) return player;
+  const step = player.slice(data.folder.length + 1);
+  return `${data.run} at ${step === "best" ? "its best" : `step ${step}`}`;
+}
 const at = (rest = "") => `/api/games/${encodeURIComponent(game.key)}${rest}`;
 
 // One request at a time: while it runs, nothing can be pressed; what it refuses is said and changes nothing.

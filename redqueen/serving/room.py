@@ -54,6 +54,7 @@ class Room:
         self._places: dict[str, _Place] = {}
         self._lock = Lock()
         self._rules = Lock()
+        self._saving = Lock()
         self._saved = 0
 
     def begin(self, wish: Wish) -> dict[str, Any]:
@@ -117,10 +118,6 @@ class Room:
             self._places.pop(key, None)
 
     def _kept(self, sitting: Sitting) -> str:
-        with self._lock:
-            if self._saved >= MOST_SAVED:
-                raise Declined(f"{MOST_SAVED:,} games were saved since the server began: it takes no more", 503)
-            self._saved += 1
         try:
             recorded_game(sitting.game.name, self.menu.folder)
         except RedQueenError:
@@ -129,7 +126,12 @@ class Room:
                 f"{name!r} is not a game of this run, and no other of that name is known: its record could "
                 "not be replayed and is not saved"
             ) from None
-        return keep_played(self.menu.folder, sitting.table.episode())
+        with self._saving:
+            if self._saved >= MOST_SAVED:
+                raise Declined(f"{MOST_SAVED:,} games were saved since the server began: it takes no more", 503)
+            name = keep_played(self.menu.folder, sitting.table.episode())
+            self._saved += 1
+            return name
 
     def _place(self, key: str) -> _Place:
         with self._lock:

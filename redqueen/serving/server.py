@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 from redqueen.serving.app import application
-from redqueen.serving.guard import is_loopback
+from redqueen.serving.guard import is_loopback, openable
 from redqueen.serving.menu import Menu
 from redqueen.serving.room import Room
 from redqueen.types import RedQueenError
@@ -23,8 +23,8 @@ def serve(menu: Menu, host: str, port: int, tell: Callable[[str], None]) -> None
     except ImportError:
         raise RedQueenError("serving a page needs starlette and uvicorn: pip install 'redqueen[serve]'") from None
     bound = listening(host, port)
-    name = f"[{host}]" if ":" in host else host
-    tell(f"play against {menu.folder} at http://{name}:{bound.getsockname()[1]} (Ctrl-C ends it)")
+    places = " or ".join(f"http://{name}:{bound.getsockname()[1]}" for name in openable(host))
+    tell(f"play against {menu.folder} at {places} (Ctrl-C ends it)")
     if not is_loopback(host):
         tell(f"warning: whoever reaches {host} can play, use this machine's time and save games into {menu.folder}")
     config = uvicorn.Config(

@@ -18,6 +18,20 @@ from redqueen.types import RedQueenError, Task
 RewardModel = Callable[[Sequence[Task], Sequence[str]], Sequence[float]]
 
 
+def chances(
+    oracle: PreferenceOracle, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random
+) -> np.ndarray:
+    """[n] what the oracle says. Raises RedQueenError where that is not a number from 0 to 1, or NaN, for each task."""
+    given = oracle(tasks, first, second, rng)
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full(0, np.nan)  # no numbers at all
+    if found.shape != (len(tasks),) or np.any((found < 0.0) | (found > 1.0)):
+        raise RedQueenError(f"a preference oracle must give {len(tasks)} probabilities from 0 to 1, or NaN")
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Known preferences among a few answers: `wins[i, j]` is the probability that answer i is preferred to answer j.
@@ -72,7 +86,7 @@ class BothOrders:
     oracle: PreferenceOracle
 
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
-        found = self.oracle([*tasks, *tasks], [*first, *second], [*second, *first], rng)
+        found = chances(self.oracle, [*tasks, *tasks], [*first, *second], [*second, *first], rng)
         return np.asarray((found[: len(tasks)] + 1.0 - found[len(tasks) :]) / 2.0)
 
 
@@ -88,9 +102,9 @@ class Labels:
             raise RedQueenError(f"the share of random labels lies from 0 to 1, not at {self.noise:g}")
 
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
-        chances = (1.0 - self.noise) * self.oracle(tasks, first, second, rng) + 0.5 * self.noise
+        given = (1.0 - self.noise) * chances(self.oracle, tasks, first, second, rng) + 0.5 * self.noise
         drawn = [rng.random() for _ in tasks]
-        return np.array([np.nan if np.isnan(p) else float(u < p) for p, u in zip(chances, drawn, strict=True)])
+        return np.array([np.nan if np.isnan(p) else float(u < p) for p, u in zip(given, drawn, strict=True)])
 
 
 def tournament(
@@ -105,14 +119,13 @@ def tournament(
         for j in range(i + 1, len(group))
         if group[i] != group[j]
     ]
-    found = oracle(
+    found = chances(
+        oracle,
         [tasks[n] for n, _, _ in asked],
         [answers[n][i] for n, i, _ in asked],
         [answers[n][j] for n, _, j in asked],
         rng,
     )
-    if found.shape != (len(asked),) or np.any((found < 0.0) | (found > 1.0)):
-        raise RedQueenError(f"a preference oracle must give {len(asked)} probabilities from 0 to 1, or NaN")
     matrices = [np.full((len(group), len(group)), 0.5) for group in answers]
     for (n, i, j), chance in zip(asked, found.tolist(), strict=True):
         matrices[n][i, j], matrices[n][j, i] = chance, 1.0 - chance

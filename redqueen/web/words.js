@@ -29,6 +29,8 @@ function words(text) {
   if (plain) found.append(plain);
   return found;
 }
+// So many characters of a text, none of them cut in half: a character has at most two places in a string.
+const cut = (text, most) => [...text.slice(0, 2 * most)].slice(0, most).join("");
 const short = (value) => (value === null || value === undefined ? "" : Math.abs(value) >= 1e5 || (value && Math.abs(value) < 1e-3) ? value.toExponential(2) : String(+value.toPrecision(4)));
 const signed = (value) => (value > 0 ? "+" : "") + short(value);
 

@@ -12,12 +12,13 @@ import torch
 from redqueen.batch import pack_pairs
 from redqueen.curricula.parts import held_out_levels, training_levels
 from redqueen.domains.catalogue import demonstrator
-from redqueen.domains.dataset import Dataset, instructions, preferences, recitations
+from redqueen.domains.dataset import Dataset, instructions, pairs_apart, preferences, recitations
 from redqueen.domains.sums import Sums
 from redqueen.players.chat_format import ChatFormat
 from redqueen.players.transformer.loading import load_model, tiny_tokenizer
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.rewards import payoff, score
+from redqueen.rollout.gold import gold_reply, with_gold
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import SOLVE
@@ -173,6 +174,43 @@ def test_preferences_become_pairs_in_the_learners_own_tokens(tmp_path):
     for row in range(6):
         words = learner.format.decode(batch.tokens[row][batch.loss_weights[row] != 0].tolist())
         assert words.startswith("bad" if row % 2 else "good")
+
+
+def test_no_pair_comes_twice_however_many_are_asked_for(tmp_path):
+    rows = [{"prompt": f"q{n}", "chosen": f"good {n}", "rejected": f"bad {n}"} for n in range(10)]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows))
+    found = data.preferences("train", 25, Random(0))
+    assert sorted(pair.task.prompt for pair in found) == sorted(prompts(data.problems("train", 9, Random(0))))
+    assert len(data.preferences("train", 4, Random(0))) == 4
+
+
+def test_pairs_of_what_is_held_out_are_left_out(tmp_path):
+    rows = [
+        {"prompt": f"q{n}", "chosen": f"good {n} {m}", "rejected": f"bad {n} {m}"} for n in range(4) for m in range(2)
+    ]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows), held_out=0.0)
+    pairs = data.preferences("train", 8, Random(0))
+    tests = {"train": [pair.task for pair in pairs if pair.task.prompt in ("q0", "q1")]}
+    assert {pair.task.prompt for pair in pairs_apart(tests, pairs)} == {"q2", "q3"}
+    with pytest.raises(RedQueenError, match="all pairs are of tasks that are held out"):
+        pairs_apart({"train": [pair.task for pair in pairs]}, pairs)
+
+
+@pytest.mark.parametrize("form", [{"completion": "It is 4."}, {"chosen": "It is 4.", "rejected": "5"}])
+def test_beside_an_exact_answer_the_reply_is_what_is_gold(form, tmp_path):
+    rows = [{"prompt": f"{n} + {4 - n}?", "answer": "4", **form} for n in range(4)]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows), held_out=0.0)
+    tasks = with_gold(data, "problems", 4, {}, seed=0)
+    assert [gold_reply(task) for task in tasks] == ["It is 4."] * 4
+    assert data.right(tasks, ["4"] * 4) == [True] * 4
+    shown = with_gold(data, "demonstrations", 4, {}, seed=0)
+    assert [gold_reply(task) for task in shown] == ["It is 4."] * 4
+
+
+def test_a_row_is_a_gold_answer_once(twenty):
+    for source in ("problems", "demonstrations"):
+        tasks = with_gold(Dataset(twenty), source, 50, {}, seed=0)
+        assert len(tasks) == len({task.id for task in tasks}) == 18
 
 
 TEMPLATE = (

@@ -1,5 +1,8 @@
 """Held-out attacks: exact where replies can be read, sampled where they are written, and a rule that knows labels."""
 
+from dataclasses import replace
+from random import Random
+
 import numpy as np
 import pytest
 
@@ -7,8 +10,10 @@ from redqueen.config import Learner
 from redqueen.domains.red_styles import RedStyles
 from redqueen.domains.red_team import RedTeamWords
 from redqueen.evaluation.attacks import HeldOutAttacks
-from redqueen.games.red_team import hidden
-from redqueen.types import Reply
+from redqueen.games.red_team import HARMFUL, RedTeam, hidden
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.red_teaming import exchange_of
+from redqueen.types import Match, Reply, Task
 
 
 class Rule:
@@ -69,3 +74,36 @@ def test_measuring_twice_gives_the_same():
     learner = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4).build_model(0)
     measure = HeldOutAttacks(RedTeamWords(), learner, 2)
     assert measure() == measure()
+
+
+@pytest.mark.parametrize("thoughts", [True, False])
+def test_the_rule_is_given_what_it_is_given_in_training(thoughts, monkeypatch):
+    seen, rule, world = [], RedTeamWords.classify, RedTeamWords(thoughts=thoughts)
+    monkeypatch.setattr(RedTeamWords, "classify", lambda world, given: seen.append(given) or rule(world, given))
+    defender = Rule(lambda text: False, (lambda text: hidden("so", text)) if thoughts else str)
+    HeldOutAttacks(world, defender, 2, attempts=1)()
+    requests = [task.id.removeprefix("request ") for group in world.held_out(2).values() for task in group]
+    seeds = [Task(text, HARMFUL, text, facts={"vanilla": True}) for text in requests]
+    matches = [Match(RedTeam(world), seed, {"attacker": defender, "defender": defender}) for seed in seeds]
+    trained = [replace(exchange_of(episode), seed=0) for episode in play(matches, Random(0))]
+    assert seen == trained
+
+
+class Lettered(RedStyles):
+    """A world whose rule looks up another truth."""
+
+    def held_out(self, count):
+        return {
+            name: [replace(task, facts={**task.facts, "truth": {"letter": task.kind[0]}}) for task in group]
+            for name, group in super().held_out(count).items()
+        }
+
+    def classify(self, exchange):
+        return super().classify(replace(exchange, truth={"harmful": exchange.truth["letter"] == "h"}))
+
+
+def test_what_is_true_is_the_worlds_to_say():
+    measures = [
+        HeldOutAttacks(world, Reader(lambda text: "looks harmful" in text), 1) for world in (RedStyles(), Lettered())
+    ]
+    assert measures[0]() == measures[1]()

@@ -1,6 +1,7 @@
 """Coverage, repetition, the distance from known data, and the alarms, by hand."""
 
 import math
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -68,6 +69,29 @@ def test_replies_are_checked_and_measured():
     learner = table(domain, (1e-12, 1e-12, 1e-12, 1.0))
     found = Replies(domain, learner, domain.problems("matchup", 4, Random(0)))()
     assert found == {"accuracy": 0.0, "reply_length": 1.0, "repeated_4grams": 0.0, "distinct_2grams": 0.0}
+
+
+class Strict(Matchups):
+    """Nobody knows what is right where a task has no answer."""
+
+    def right(self, tasks, answers):
+        assert all(task.answer for task in tasks)
+        return super().right(tasks, answers)
+
+
+def test_accuracy_is_of_the_tasks_that_have_an_answer():
+    domain = Strict("biased")
+    known, unknown = (replace(domain.task(number), answer=answer) for number, answer in enumerate(("a", "")))
+    learner = table(domain, (1.0, 1e-12, 1e-12, 1e-12))
+    assert Replies(domain, learner, [unknown, known])()["accuracy"] == 1.0
+    assert set(Replies(domain, learner, [unknown])()) == {"reply_length", "repeated_4grams", "distinct_2grams"}
+
+
+def test_the_gold_reply_is_covered_and_not_what_it_comes_to():
+    domain = Known(outcomes=4)
+    learner = table(domain, (0.1, 0.2, 0.3, 0.4))
+    task = replace(domain.task("d"), facts={**domain.task().facts, "gold": "a"})
+    assert Coverage(learner, [task])()["coverage"] == pytest.approx(math.log(0.1))
 
 
 def test_the_distance_from_known_data_is_exact_where_answers_are_listed():

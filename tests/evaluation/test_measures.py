@@ -1,8 +1,11 @@
 import json
+from collections import Counter
+from dataclasses import dataclass, field
 
 import pytest
 
 from redqueen.config import Learner
+from redqueen.evaluation import measures
 from redqueen.evaluation.exploitability import GameTree
 from redqueen.evaluation.measures import (
     Exploitability,
@@ -14,6 +17,7 @@ from redqueen.evaluation.measures import (
 )
 from redqueen.evaluation.sampled import sampled_exploitability
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.games.last_round import LastRound
 from redqueen.games.leduc_poker import LeducPoker
 from redqueen.games.negotiation import Negotiation
 from redqueen.games.tic_tac_toe import TicTacToe
@@ -24,6 +28,7 @@ from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.recipes import spiral
 from redqueen.run import Run, Schedule, read_metrics
+from redqueen.types import Outcome, Seat, Task
 
 KUHN = GameTree(KuhnPoker())
 
@@ -54,6 +59,11 @@ def held():
 )
 def test_what_is_measured_suits_the_game_and_the_learner(game, made, kinds):
     assert [type(measure) for measure in usual_measures(game, made())] == kinds
+
+
+def test_a_board_with_many_positions_is_measured_by_play_alone(monkeypatch):
+    monkeypatch.setattr(measures, "FEW_POSITIONS", 4_000)
+    assert [type(measure) for measure in usual_measures(TicTacToe(), TabularPolicy())] == [Payoff]
 
 
 def test_a_frozen_copy_is_as_open_as_its_learner():
@@ -95,3 +105,37 @@ def test_spiral_in_free_text_is_measured_at_every_evaluation(tmp_path):
         )
         assert (line["unheard"], line["malformed_replies"]) == (1.0, 1.0)
         assert line["forfeits/uniform"] == 1.0
+
+
+@dataclass
+class Dealt:
+    """A hundred deals, of which the last is as likely as all others; nobody speaks."""
+
+    name: str = "dealt"
+    roles: tuple[str, ...] = ("first", "second")
+    met: Counter = field(default_factory=Counter)
+
+    def tasks(self):
+        return [Task(str(n), weight=99.0 if n == 99 else 1.0) for n in range(100)]
+
+    def play(self, task, rng):
+        self.met[task.id] += 1
+        return Outcome({Seat("first"): 1.0 if task.id == "99" else 0.0, Seat("second"): 0.0})
+        yield
+
+
+def test_a_payoff_is_over_tasks_as_chance_deals_them():
+    game = Dealt()
+    measure = Payoff(game, TabularPolicy(), Uniform(), 80, seed=0)
+    # of the 40 deals of each role one half pays, and only to the first
+    assert measure()["payoff/uniform"] == pytest.approx(0.25, abs=0.02)
+    met = dict(game.met)
+    assert any(int(task) >= 50 for task in met if task != "99")
+    assert all(count % 2 == 0 for count in met.values())  # the same for both roles
+    measure()
+    assert game.met == {task: 2 * count for task, count in met.items()}
+
+
+def test_seats_that_forget_are_measured_by_their_score():
+    assert [type(each) for each in usual_measures(LastRound(rounds=3), TabularPolicy())] == [Payoff]
+    assert [type(each) for each in usual_measures(LastRound(rounds=2), TabularPolicy())] == [Exploitability]

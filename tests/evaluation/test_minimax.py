@@ -158,6 +158,12 @@ def _together(task: Task, rng: Random) -> Play:
     return Outcome({FIRST: 0.0, SECOND: 0.0})
 
 
+def _dice(task: Task, rng: Random) -> Play:
+    yield from ask(FIRST, told("throw"), ("a", "b"))
+    won = rng.choice((-1.0, 1.0))
+    return Outcome({FIRST: won, SECOND: -won})
+
+
 def _free(task: Task, rng: Random) -> Play:
     yield from ask(FIRST, told("speak"))
     return Outcome({FIRST: 0.0, SECOND: 0.0})
@@ -176,6 +182,7 @@ def _nothing(task: Task, rng: Random) -> Play:
         (_round_in_circles, "can come about again"),
         (_itself, "can come about again"),
         (_together, "move at the same time"),
+        (_dice, "draws chance while it plays"),
         (_free, "asked for free text"),
         (_nothing, "nothing to solve"),
     ],

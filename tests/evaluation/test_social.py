@@ -9,7 +9,7 @@ from redqueen.games.iterated_dilemma import COOPERATE, DEFECT, IteratedDilemma
 from redqueen.games.trust_and_split import TrustAndSplit
 from redqueen.players.scripted import Constant, Scripted
 from redqueen.rollout.lockstep import play
-from redqueen.types import Match, Reply
+from redqueen.types import Match, Outcome, Reply, Seat, Task
 
 
 class TitForTat:
@@ -58,3 +58,20 @@ def test_how_often_a_reply_follows_each_pair():
     # after (mine C, theirs D): the first seat defected, then the second (whose pair that was in round 2) defected
     assert found[COOPERATE, DEFECT] == (pytest.approx(0.0), 2)
     assert found[DEFECT, COOPERATE] == (pytest.approx(1.0), 2)
+
+
+class Dealt:
+    """A hundred deals, of which the last is as likely as all others; nobody speaks."""
+
+    name, roles = "dealt", ("first", "second")
+
+    def tasks(self):
+        return [Task(str(n), weight=99.0 if n == 99 else 1.0) for n in range(100)]
+
+    def play(self, task, rng):
+        return Outcome({Seat(role): float(task.id == "99") for role in self.roles})
+        yield
+
+
+def test_matches_are_over_tasks_as_chance_deals_them():
+    assert SelfPlay(Dealt(), TitForTat(), matches=32)()["self_play/score"] == pytest.approx(0.5, abs=0.04)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -30,6 +31,11 @@ def test_the_last_board_is_the_one_that_the_game_reports(spec, seed):
     reported = episode.outcome.facts["board"]
     drawn = reported.split() if " " in reported or "\n" in reported else list(reported)
     assert marks == "".join(cell if cell in ("X", "O") else "." for cell in drawn)[-len(marks) :]  # below the numbers
+
+
+def test_the_board_of_an_older_record_is_drawn():
+    episode = played("connect:7,6,4,drop=true")
+    assert frames(replace(episode, game="connect(7,6,4,drop)")) == frames(episode)
 
 
 def test_each_frame_shows_the_board_before_its_turn():

@@ -117,6 +117,7 @@ def test_an_entry_point_is_a_game(mine: Path, monkeypatch: pytest.MonkeyPatch) -
         ("liars_dice:1,2,3", "more parameters"),
         ("liars_dice:4,sides=4", "cannot be made: multiple values for argument 'sides'"),
         ("connect:drop=perhaps", "must be of type bool"),
+        ("connect:m=7,n=6,drop", "'drop' in 'connect:m=7,n=6,drop' has no name: parameters without names come first"),
         ("openspiel", "cannot be made: missing a required argument: 'game_string'"),
         ("redqueen.games.liars_dice:LiarDice", "has no 'LiarDice'; did you mean LiarsDice"),
         ("no/such/file.py:MyGame", "there is no file no/such/file.py"),

@@ -33,5 +33,15 @@ def test_both_answers_are_facts_and_nothing_is_worth_anything_yet():
     assert outcome.scores == {Seat("solver"): 0.0}
 
 
+def test_a_conversation_keeps_its_roles_and_goes_on():
+    said = [("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "What is 57+68?")]
+    task = Task("57+68", prompt="System: Be brief.", answer="125", facts={"messages": said})
+    (episode,) = play([Match(SecondTry(), task, {"solver": Scripted(("115", "125"))})], Random(0))
+    first, second = (turn.ask.messages for turn in episode.turns)
+    speakers = {"system": "system", "user": "game", "assistant": "solver"}
+    assert first == tuple(Message(speakers[role], text) for role, text in said)
+    assert second == (*first, Message("solver", "115"), Message("game", AGAIN))
+
+
 def test_it_keeps_the_contract():
     contract.check_game(SecondTry(dealt=(TASK,)))

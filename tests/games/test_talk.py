@@ -36,4 +36,4 @@ def test_a_title_names_the_rules_that_differ_from_their_defaults() -> None:
     assert LiarsDice().name == "liars_dice"
     assert LiarsDice(sides=4, retries=2).name == "liars_dice(sides=4)"
     assert Connect(3, 3, 3).name == "connect(3,3,3)"
-    assert Connect(7, 6, 4, drop=True).name == "connect(7,6,4,drop)"
+    assert Connect(7, 6, 4, drop=True).name == "connect(7,6,4,drop=true)"

@@ -112,11 +112,14 @@ def test_no_more_calls_are_run_than_allowed():
 
 
 def test_a_seat_that_calls_in_its_last_turn_has_no_answer():
-    call = "<calculate>1+1</calculate>"
-    done, asks = talk(call, call, limits=Limits(calls=9, turns=2))
+    ran = []
+    tools = (Running(lambda source: ran.append(source) or source),)
+    done, asks = talk("<python>1</python>", "<python>2</python>", tools=tools, limits=Limits(calls=5, turns=2))
     assert len(asks) == 2
     assert (done.reply, done.answered) == ("", False)
-    assert len(done.words) == 2
+    assert done.words == ("<python>1</python>", "<python>2</python>")
+    assert ran == ["1"]  # the second would be shown to nobody
+    assert done.calls == (Call("python", "1", "1"),)
 
 
 def test_outputs_are_cut_where_their_characters_are_used_up():

@@ -205,6 +205,15 @@ def test_a_reply_without_the_format_is_malformed(endpoint, text):
     assert (reply.text, reply.malformed, reply.truncated) == ("", True, True)
 
 
+def test_an_answer_in_a_reply_that_ran_out_of_room_is_none(endpoint):
+    endpoint.script = always(completion("\\boxed{pass} or", "length"))
+    (reply,) = quick(endpoint, answer=Boxed()).reply(asked("Move?", choices=("pass", "bet")))
+    assert (reply.text, reply.thought, reply.malformed, reply.truncated) == ("", "\\boxed{pass} or", True, True)
+    endpoint.script = always(completion("pass", "length"))  # without a format all that was said is the reply
+    (reply,) = quick(endpoint).reply(asked("Move?", choices=("pass", "bet")))
+    assert (reply.text, reply.malformed, reply.truncated) == ("pass", False, True)
+
+
 @pytest.mark.parametrize("failure", [error(429), error(500), error(503, "warming up"), None])
 def test_passing_trouble_is_tried_again(endpoint, failure):
     endpoint.script = lambda body, number: failure if number < 2 else echo(body, number)

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from redqueen.bench.advantage_alignment import chances_to_cooperate
-from redqueen.config import Learner
+from redqueen.config import Learner, check_settings
 from redqueen.games.iterated_dilemma import COOPERATE, DEFECT
 from redqueen.recipes import advantage_alignment
 from redqueen.run import Run, Schedule, read_final, read_metrics
+from redqueen.types import RedQueenError
 
 SMALL = advantage_alignment.Config(steps=2, matches_per_step=8, group=8)
 
@@ -61,3 +62,9 @@ def test_a_language_model_plays_trust_and_split(tmp_path):
     game = "redqueen.games.trust_and_split:TrustAndSplit:rounds=1,listed=true"
     trained(tmp_path, game=game, learner=Learner(model="tiny:hidden=16,heads=2"), matches_per_step=2, group=2, steps=1)
     assert "against_greedy/score" in read_final(tmp_path)
+
+
+def test_one_match_has_none_to_be_compared_with():
+    check_settings(replace(SMALL, group=2))
+    with pytest.raises(RedQueenError, match="--group must be"):
+        check_settings(replace(SMALL, group=1))

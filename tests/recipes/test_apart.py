@@ -11,7 +11,22 @@ from redqueen.curricula.parts import apart_from
 from redqueen.domains.catalogue import find_domain
 from redqueen.evaluation.benchmarks import held_out
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.recipes import absolute_zero, agent0, eva, multi_agent_evolve, pasodoble, r_zero, sec, sws
+from redqueen.recipes import (
+    absolute_zero,
+    agent0,
+    eva,
+    iterative_dpo,
+    multi_agent_evolve,
+    nash_md,
+    pasodoble,
+    r_zero,
+    sec,
+    self_rewarding,
+    spo,
+    sppo,
+    sws,
+)
+from redqueen.rollout.questions import SOLVE
 from redqueen.run import Run, Schedule
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=32)
@@ -75,3 +90,22 @@ def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkey
     recipe.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=0)))
     assert len({task.prompt for task in learned}) > 3
     assert apart_from(tests, learned) == learned
+
+
+@pytest.mark.parametrize("recipe", [spo, sppo, nash_md, iterative_dpo, self_rewarding])
+def test_others_are_dealt_in_place_of_what_is_held_out(recipe, tmp_path, monkeypatch):
+    """Half of all sums of one digit are held out."""
+    domain, tests, asked = find_domain("sums:digits=1"), held_out(find_domain("sums:digits=1"), 64), []
+    alone = recipe.alone
+
+    def spied(game, tasks, *rest):
+        asked.extend([list(tasks)] if game is SOLVE else [])
+        return alone(game, tasks, *rest)
+
+    monkeypatch.setattr(recipe, "alone", spied)
+    learner = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
+    config = recipe.Config(learner=learner, domain="sums:digits=1", steps=1, prompts=16)
+    recipe.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=0)))
+    assert len(apart_from(tests, domain.problems("1_digits", 100, Random(9)))) < 70
+    assert asked
+    assert all(len(tasks) == 16 and apart_from(tests, tasks) == tasks for tasks in asked)

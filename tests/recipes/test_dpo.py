@@ -60,3 +60,23 @@ def test_settings_without_effect_are_refused(settings):
 def test_a_domain_without_preferences_is_refused_in_one_line(tmp_path):
     with pytest.raises(RedQueenError, match="sums has no preferences: try --domain preferences"):
         train(Config(TINY, domain="sums"), Run(tmp_path, 0))
+
+
+def test_pairs_are_gone_through_at_most_so_often_however_many_are_asked_for(pairs, tmp_path):
+    lines, _ = trained(replace(pairs, pairs=256, passes=1, steps=8), tmp_path / "run")  # 64 of 80 are for training
+    assert lines[0]["round/pairs"] == 64
+    assert [line["loss"] != 0.0 for line in lines] == [True] * 4 + [False] * 4
+
+
+def test_without_a_part_for_tests_what_is_measured_is_kept_from_training(pairs, tmp_path):
+    domain = pairs.domain.replace("held_out=0.2", "held_out=0")
+    lines, _ = trained(replace(pairs, domain=domain, pairs=80, steps=1), tmp_path / "run")
+    assert lines[0]["round/pairs"] == 80 - 16
+    with pytest.raises(RedQueenError, match="all pairs are of tasks that are held out"):
+        trained(replace(pairs, domain=domain, problems=80), tmp_path / "none")
+
+
+@pytest.mark.parametrize("answer", ["boxed", "brackets"])
+def test_an_answer_format_that_the_pairs_are_not_written_in_is_refused(pairs, answer, tmp_path):
+    with pytest.raises(RedQueenError, match=f"not in the format --answer {answer}"):
+        trained(replace(pairs, learner=replace(TINY, answer=answer)), tmp_path / "run")

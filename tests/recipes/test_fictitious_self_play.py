@@ -2,7 +2,10 @@
 
 import pytest
 
+from redqueen.batch import ConstantMean
 from redqueen.config import Learner
+from redqueen.opponents.pools import Snapshots
+from redqueen.recipes import fictitious_self_play, spiral
 from redqueen.recipes.fictitious_self_play import Config, train
 from redqueen.run import Run, Schedule, read_final, read_metrics
 
@@ -51,3 +54,38 @@ def test_a_run_with_matches_in_flight_goes_on_after_a_kill_as_if_nothing_had_hap
 def test_without_staleness_there_is_no_queue(tmp_path):
     lines, _, _ = trained(Config(steps=2, matches_per_step=6), tmp_path)
     assert not [name for line in lines for name in line if "queue" in name or "stale" in name]
+
+
+def test_the_first_self_is_in_the_pool_once(tmp_path, monkeypatch):
+    pools = []
+
+    class Watched(Snapshots):
+        def __init__(self, *settings, **named):
+            super().__init__(*settings, **named)
+            pools.append(self)
+
+    monkeypatch.setattr(fictitious_self_play, "Snapshots", Watched)
+    trained(Config(steps=5, matches_per_step=2, snapshot_every=2), tmp_path)
+    assert [player.name for player in pools[0].players] == ["learner@0", "learner@2", "learner@4"]
+
+
+def test_with_one_match_a_step_the_learner_sits_in_both_seats_in_turn(tmp_path):
+    lines, _, _ = trained(Config(steps=4, matches_per_step=1), tmp_path)
+    assert [[role for role in ("first", "second") if f"reward/{role}" in line] for line in lines] == [
+        ["first"],
+        ["second"],
+    ] * 2
+
+
+@pytest.mark.parametrize("recipe", [fictitious_self_play, spiral])
+@pytest.mark.parametrize(("game", "length"), [("kuhn_poker", 1), ("negotiation", 4)])
+def test_words_count_over_the_longest_reply_that_the_game_allows(recipe, game, length, tmp_path, monkeypatch):
+    lengths = []
+
+    def weigh(longest):
+        lengths.append(longest)
+        return ConstantMean(longest)
+
+    monkeypatch.setattr(recipe, "ConstantMean", weigh)
+    recipe.train(recipe.Config(TINY, game, steps=1, matches_per_step=2), Run(tmp_path))
+    assert lengths == [length]

@@ -56,7 +56,8 @@ def test_starts_and_references_are_two_settings(tmp_path):
 
 
 def test_a_language_model_writes_what_is_preferred(tmp_path):
-    config = Config(TINY, oracle=f"{Path(__file__)}:Vowels", steps=12, updates=3, prompts=16, attempts=4, problems=8)
+    quick, oracle = replace(TINY, learning_rate=1e-2), f"{Path(__file__)}:Vowels"
+    config = Config(quick, oracle=oracle, steps=12, updates=3, prompts=16, attempts=4, problems=8)
     lines, final = trained(replace(config, chosen_weight=0.1), tmp_path)
     assert final["wins/last"] > 0.6
     assert lines[1]["chosen_loss"] > 0.0

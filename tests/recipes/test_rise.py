@@ -7,6 +7,7 @@ import pytest
 from redqueen.config import Learner
 from redqueen.recipes import rise
 from redqueen.run import Run, Schedule, read_final, read_metrics
+from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 COIN = """
@@ -72,3 +73,10 @@ def test_a_step_in_which_everything_is_wrong_verifies_nothing_and_goes_on(tmp_pa
 def test_what_is_measured_names_both_votes(tmp_path):
     final = read_final(trained(tmp_path).folder)
     assert {"accuracy", "majority", "weighted_vote", "verification/unreadable"} <= final.keys()
+
+
+def test_one_verification_is_refused_and_an_odd_number_is_one_less(tmp_path):
+    with pytest.raises(RedQueenError, match="come in twos"):
+        trained(tmp_path / "one", verifications=1)
+    (line, *_) = read_metrics(trained(tmp_path / "run", domain=coin(tmp_path), verifications=5, steps=1).folder)
+    assert line["episodes"] == 8.0 + 4.0

@@ -64,4 +64,4 @@ def test_the_judge_does_not_learn_by_itself(tmp_path):
 
 def test_a_frozen_judge_is_the_control(tmp_path):
     lines, _ = trained(replace(SMALL, judge="frozen", steps=1, updates=1), tmp_path)
-    assert 40.0 <= lines[0]["judge_seen"] <= 48.0, "four replies to each prompt that is not held out"
+    assert lines[0]["judge_seen"] == 48.0, "four replies to each prompt"

@@ -17,6 +17,7 @@ from redqueen.recipes.spin import Config, train
 from redqueen.records import ask_to_json
 from redqueen.references import Reference
 from redqueen.run import Run, Schedule, read_final, read_metrics
+from redqueen.types import RedQueenError
 
 KNOWN = Config(Learner(learning_rate=4.0), domain="redqueen.domains.known:Known", beta=2.0, problems=100)
 SMALL = Config(
@@ -104,4 +105,12 @@ def test_a_model_that_writes_learns_from_gold(changes, tmp_path):
 
 def test_what_a_small_model_is_shown_may_be_demonstrations(tmp_path):
     lines = trained(replace(SMALL, gold="demonstrations", steps=1), tmp_path)[1]
+    assert lines[0]["gradient_norm"] > 0.0
+
+
+def test_an_answer_format_that_gold_is_not_written_in_is_refused(tmp_path):
+    learner = replace(SMALL.learner, answer="boxed")
+    with pytest.raises(RedQueenError, match="not in the format --answer boxed"):
+        trained(replace(SMALL, learner=learner), tmp_path)
+    lines = trained(replace(SMALL, learner=replace(learner, answer="plain"), steps=1), tmp_path / "plain")[1]
     assert lines[0]["gradient_norm"] > 0.0

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,6 +114,37 @@ def test_runs_that_differ_in_the_seed_alone_are_one_curve_with_a_band(browser, t
     assert len(browser.find_elements("css selector", "[data-figure=exploitability] .band")) == 1
     assert len(browser.find_elements("css selector", "[data-figure=exploitability] .line")) == 1
     assert "95 % interval of the mean over seeds" in page.text
+
+
+def test_equal_runs_are_not_several_seeds(browser, tmp_path):
+    folders = [run(tmp_path / name, [game(0)], seed=0) for name in ("run", "run-2")]
+    page = shown(browser, write_report(folders))
+    assert len(browser.find_elements("css selector", "[data-figure=exploitability] .line")) == 2
+    assert not browser.find_elements("css selector", ".band") and "over seeds" not in page.text
+    page = shown(browser, write_report([*folders, run(tmp_path / "other", [game(0)], seed=1)]))
+    assert len(browser.find_elements("css selector", "[data-figure=exploitability] .line")) == 2
+    assert len(browser.find_elements("css selector", "[data-figure=exploitability] .band")) == 1
+    assert "spiral, 2 seeds (run, other)" in page.text
+
+
+def test_runs_of_one_name_are_chosen_one_by_one(browser, tmp_path):
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+    folders = [run(tmp_path / place / "run", [game(0, said)]) for place, said in (("a", "1"), ("b", "2"))]
+    shown(browser, write_report(folders))
+    options = browser.find_elements("css selector", "[aria-label=run] option")
+    assert [option.text for option in options] == ["all runs", "a/run", "b/run"]
+    for option, name in zip(options[1:], ("a/run", "b/run"), strict=True):
+        option.click()
+        assert texts(browser, ".row strong") == [f"{name} 2.0"]
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 79])
+def test_no_character_is_cut_in_half(browser, tmp_path, before):
+    last = replace(game(0).turns[-1], reply=Reply("w" * before + "🎲" * 200, "learner"))
+    said = replace(game(0), turns=(*game(0).turns[:-1], last))
+    shown(browser, write_report([run(tmp_path / "run", [said])]))
+    assert texts(browser, ".row .quiet") == ["w" * before + "🎲" * (80 - before)]
 
 
 def test_hostile_words_do_nothing_and_can_be_read(browser, tmp_path):

@@ -1,15 +1,19 @@
 """One HTML file that shows a run, needs no network, and shows hostile words as words."""
 
 import json
+import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from redqueen.evaluation.side_by_side import SideBySide
 from redqueen.games.catalogue import find_game
 from redqueen.players.scripted import Uniform
 from redqueen.records import episode_to_json
-from redqueen.report.collected import collected
+from redqueen.report.collected import collected, write_comparison
 from redqueen.report.page import write_report
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import mirror
@@ -51,12 +55,12 @@ class Tags(HTMLParser):
         self.text.append(data)
 
 
-def run(folder, lines, episodes=(), final=None, recipe="spiral"):
+def run(folder, lines, episodes=(), final=None, recipe="spiral", **config):
     """A run's folder with these metrics and records."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     settings = {
         "recipe": recipe,
-        "config": {"steps": 3, "learner": {"model": "tabular", "learning_rate": None}},
+        "config": {"steps": 3, "learner": {"model": "tabular", "learning_rate": None}, **config},
         "seed": 1,
         "schedule": {"evaluate_every": 5},
         "versions": {"torch": "2"},
@@ -180,6 +184,34 @@ def test_several_runs_are_one_page_where_it_is_asked_for(tmp_path):
     assert "2 runs" in tags.text
 
 
+def test_a_run_that_is_named_twice_is_shown_once(tmp_path):
+    one, two = (run(tmp_path / name, [{"step": 0, "loss": 1.0}], [(episode(), credit())]) for name in ("one", "two"))
+    (one / "league.json").write_text("{}")
+    data = collected([one, two, tmp_path / "two" / ".." / "one", one])
+    assert [each["name"] for each in data["runs"]] == ["one", "two"]
+    assert (len(data["episodes"]), len(data["leagues"])) == (2, 1)
+
+
+def test_runs_whose_folders_have_one_name_are_told_apart(tmp_path, monkeypatch):
+    names = ("a/spiral-0", "b/spiral-0", "deep/b/spiral-0", "b/spiral-1")
+    folders = [run(tmp_path / name, [{"step": 0, "loss": 1.0}]) for name in names]
+    above = tmp_path.name
+    found = [each["name"] for each in collected(folders)["runs"]]
+    assert found == ["a/spiral-0", f"{above}/b/spiral-0", "deep/b/spiral-0", "spiral-1"]
+    monkeypatch.chdir(folders[0])
+    assert [each["name"] for each in collected([Path()])["runs"]] == ["spiral-0"]
+
+
+def test_commands_are_quoted_for_a_shell(tmp_path):
+    place = run(tmp_path / "a run", [{"step": 0, "loss": 1.0}], [(episode(), credit())])
+    settings = json.loads((place / "config.json").read_text())
+    words = ["redqueen", "train", "spiral", "--game", "openspiel:kuhn_poker(players=2)"]
+    (place / "config.json").write_text(json.dumps({**settings, "command": words}))
+    data = collected([place])
+    assert data["runs"][0]["command"] == "redqueen train spiral --game 'openspiel:kuhn_poker(players=2)'"
+    assert shlex.split(data["episodes"][0]["replay"]) == ["redqueen", "replay", str(place), "0.0"]
+
+
 def test_what_only_one_seat_was_shown_is_marked(tmp_path):
     turns = tuple(
         Turn(Ask(seat, (Message("game", f"The rules.\nYour card: {card}."),)), Reply("pass", "learner"))
@@ -229,14 +261,52 @@ def test_what_has_no_report_is_said(tmp_path):
         write_report([run(tmp_path / "whole", [{"step": 0, "loss": 1.0}])], blocked / "report.html")
 
 
-@pytest.mark.parametrize(("name", "secrets"), [("tic_tac_toe", False), ("kuhn_poker", True)])
-def test_in_a_game_without_secrets_nothing_is_private(name, secrets, tmp_path):
-    game = find_game(name)
-    episodes = play(mirror(game, game.tasks()[:1], Uniform()), Random(0))
-    place = run(tmp_path / "run", [{"step": 0}], [(each, {}) for each in episodes])
+OWN = """from redqueen.games.tic_tac_toe import TicTacToe
+class Mine:
+    name, roles, perfect_information = "mine", ("first", "second"), {open}
+    tasks = play = None
+    def __init__(self):
+        self.tasks, self.play = TicTacToe().tasks, TicTacToe().play
+"""
+
+
+def any_private(place):
     turns = collected([place])["episodes"][0]["turns"]
-    private = [flag for turn in turns for _, parts in turn["shown"] for _, flag in parts]
-    assert any(private) == secrets
+    return any(flag for turn in turns for _, parts in turn["shown"] for _, flag in parts)
+
+
+@pytest.mark.parametrize(
+    ("spec", "secrets"),
+    [
+        ("tic_tac_toe", False),
+        ("kuhn_poker", True),
+        ("connect:m=3,n=3,k=3", False),
+        ("connect:4,3,3,drop=true", False),
+        ("liars_dice:sides=4", True),
+        ("FOLDER/open.py:Mine", False),
+        ("FOLDER/closed.py:Mine", True),
+        ("openspiel:tic_tac_toe", False),
+        ("openspiel:kuhn_poker(players=2)", True),
+    ],
+)
+def test_in_a_game_without_secrets_nothing_is_private(spec, secrets, tmp_path):
+    if spec.startswith("openspiel"):
+        pytest.importorskip("pyspiel")
+    (tmp_path / "open.py").write_text(OWN.format(open=True))
+    (tmp_path / "closed.py").write_text(OWN.format(open=False))
+    spec = spec.replace("FOLDER", str(tmp_path))
+    game = find_game(spec)
+    episodes = play(mirror(game, game.tasks()[:1], Uniform()), Random(0))
+    place = run(tmp_path / "run", [{"step": 0}], [(each, {}) for each in episodes], game=spec)
+    assert any_private(place) == secrets
+
+
+def test_a_game_that_is_no_longer_found_is_taken_to_have_secrets(tmp_path):
+    game = find_game("tic_tac_toe")
+    (one,) = play(mirror(game, game.tasks(), Uniform()), Random(0))[:1]
+    gone = f"{tmp_path}/gone.py:Mine"
+    assert any_private(run(tmp_path / "own", [{"step": 0}], [(replace(one, game="mine"), {})], game=gone))
+    assert not any_private(run(tmp_path / "shipped", [{"step": 0}], [(one, {})], game=gone))
 
 
 def test_the_payoffs_of_a_league_are_in_its_report(tmp_path):
@@ -249,3 +319,22 @@ def test_the_payoffs_of_a_league_are_in_its_report(tmp_path):
     }
     (place / "league.json").write_text(json.dumps(table))
     assert collected([place])["leagues"] == [table]
+
+
+@pytest.mark.parametrize("name", ["league.json", "tournament.json", "comparison.json"])
+@pytest.mark.parametrize("text", ['{"players": ["a", "b"], "kin', "", "\xff"])
+def test_a_table_that_was_cut_short_is_one_clear_line(name, text, tmp_path):
+    place = run(tmp_path / "run", [{"step": 0}])
+    (place / name).write_text(text, encoding="latin-1")
+    with pytest.raises(RedQueenError, match=f"{name} is cut short or was changed: remove it"):
+        write_report([place])
+
+
+def test_a_table_appears_whole_or_not_at_all(tmp_path):
+    place = run(tmp_path / "run", [{"step": 0}])
+    found = SideBySide("toy", ("one", "two"), "", (), (), ())
+    write_comparison(place, found)
+    (place / ".comparison.json.writing").mkdir()  # a disk that takes no more
+    with pytest.raises(RedQueenError, match=r"cannot write .*comparison\.json"):
+        write_comparison(place, replace(found, game="other"))
+    assert collected([place])["comparisons"][0]["game"] == "toy"

@@ -11,7 +11,7 @@ from redqueen.rollout.comparisons import against_rivals, contested, verdicts
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import SOLVE
-from redqueen.types import Match, Reply
+from redqueen.types import Match, RedQueenError, Reply
 
 GAME = Matchups("biased")
 
@@ -78,6 +78,14 @@ def test_nobody_is_asked_about_equal_answers():
     assert asked == [1]
     assert verdicts(counting, tasks, ["a", "b"], ["a", "b"], Random(0)).tolist() == [0.5, 0.5]
     assert asked == [1]
+
+
+def test_an_oracle_may_give_a_list_and_nothing_but_probabilities():
+    assert scores(against_rivals(lambda *_: [0.25], saying("a"), saying("b"), Random(0))) == [0.25]
+    assert scores(contested(lambda *_: [0.25], saying("a", "b"), 2, Random(0))) == [0.25, 0.75]
+    for given in ([7.0], [0.5, 0.5]):
+        with pytest.raises(RedQueenError, match="must give 1 probabilities"):
+            against_rivals(lambda *_, given=given: given, saying("a"), saying("b"), Random(0))
 
 
 def test_win_rates_of_a_group_have_a_mean_of_one_half():

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -36,8 +37,6 @@ class Unanswered(Matchups):
         return [self.task()]
 
     def task(self, number=0):
-        from dataclasses import replace
-
         return replace(super().task(number), answer="")
 
 
@@ -58,6 +57,11 @@ def test_recited_words_are_the_learners():
     episodes = play(recited(tasks, reader(learner)), Random(0))
     assert said(episodes) == [task.answer for task in tasks]
     assert {episode.turns[0].reply.player for episode in episodes} == {"learner"}
+
+
+def test_the_gold_reply_is_recited_where_the_answer_is_only_what_it_comes_to():
+    task = replace(Known().task("d"), facts={**Known().task().facts, "gold": "a"})
+    assert said(play(recited([task, Known().task("d")], reader(TabularPolicy())), Random(0))) == ["a", "d"]
 
 
 def test_the_latest_rounds_are_kept_token_by_token():

@@ -65,6 +65,14 @@ def test_rotation_gives_the_learner_every_role_in_turn():
     assert learner_roles(rotate(THREE, THREE.tasks()[:2], LEARNER, Fixed(RIVAL), Random(0), start=2)) == [["c"], ["a"]]
 
 
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_a_rotation_that_goes_on_from_step_to_step_favours_no_role(count):
+    tasks = GAME.tasks()[:count]
+    steps = [rotate(GAME, tasks, LEARNER, Fixed(RIVAL), Random(0), start=step * count) for step in range(4)]
+    roles = [role for matches in steps for (role,) in learner_roles(matches)]
+    assert roles == ["first", "second"] * (2 * count)
+
+
 def test_rotation_draws_an_opponent_for_each_match():
     class Pool:
         def draw(self, rng: Random) -> Player:

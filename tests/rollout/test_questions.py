@@ -16,6 +16,7 @@ from redqueen.rollout.questions import (
     SOLVE,
     beside_refusals,
     by_task,
+    evenly,
     graded,
     invited,
     proposed,
@@ -50,6 +51,12 @@ def test_proposals_become_tasks_or_refusals_in_their_order():
     assert [each.id for each in tasks_among(written)] == ["12+7", "3+4"]
     assert written[1] == Refusal("malformed")
     assert beside_refusals(written, [0.5, 0.25], -1.0) == [0.5, -1.0, 0.25]
+
+
+def test_what_is_held_out_changes_no_draw_where_it_is_not_drawn():
+    one, other = Random(0), Random(0)
+    assert evenly(SUMS, 9, one) == evenly(SUMS, 9, other, {"1_digits": [Task("none", prompt="none")]})
+    assert one.getstate() == other.getstate()
 
 
 def test_attempts_are_graded_and_laid_out_task_by_task():

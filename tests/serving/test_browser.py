@@ -139,6 +139,17 @@ def test_a_person_plays_to_the_end_saves_and_replays(browser, board, board_run, 
     assert f'"name":"{name}"' in (board_run / "report.html").read_text()
 
 
+def test_the_best_checkpoint_is_played_by_that_name(browser, board_run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(board_run, folder)
+    shutil.copytree(folder / "checkpoints" / "step_000002", folder / "checkpoints" / "best_000002")
+    with served(Menu(folder)) as address:
+        begin(browser, address, player="@best")
+        assert "against run at its best" in browser.find_element("id", "table").text
+        named = [each.get_attribute("textContent") for each in all_of(browser, "#player option")]
+        assert named[:3] == ["run at step 4", "run at step 2", "run at its best"]
+
+
 def test_the_keyboard_alone_plays_and_a_wrong_entry_loses_nothing(browser, board):
     from selenium.webdriver.common.keys import Keys
 

@@ -1,8 +1,11 @@
 """Who may speak to the server."""
 
+import socket
+
 import pytest
 
-from redqueen.serving.guard import Guard, is_loopback
+from redqueen.serving import guard
+from redqueen.serving.guard import Guard, is_loopback, openable
 from redqueen.serving.refusals import Declined
 
 
@@ -47,6 +50,29 @@ def test_a_server_for_others_goes_by_numbers_and_by_the_name_it_was_given():
         checked("play.example.org", host=host)
     with pytest.raises(Declined):
         checked("0.0.0.0", host="evil.com")
+
+
+def test_a_refusal_says_how_to_get_in():
+    with pytest.raises(Declined, match=r"'box\.lan': open it as localhost, on the machine on which it runs"):
+        checked("127.0.0.1", host="box.lan")
+    with pytest.raises(Declined, match=r"address of its machine in numbers, or as .*; redqueen serve --host NAME"):
+        checked("0.0.0.0", host="box.lan")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.9", "::1", "play.example.org"])
+def test_what_can_be_opened_is_let_in(host):
+    for name in openable(host):
+        assert name not in ("0.0.0.0", "[::]")
+        checked(host, host=f"{name}:8765")
+
+
+def test_a_machine_without_a_network_goes_by_its_name(monkeypatch):
+    class Alone(socket.socket):
+        def connect(self, address):
+            raise OSError("Network is unreachable")
+
+    monkeypatch.setattr(guard.socket, "socket", Alone)
+    assert openable("0.0.0.0") == [socket.gethostname()]
 
 
 @pytest.mark.parametrize(

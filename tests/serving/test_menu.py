@@ -22,6 +22,31 @@ def test_the_checkpoints_come_first_and_the_newest_of_them(board_run, card_run):
     assert len(cards["tasks"]) == 6
 
 
+def test_the_best_checkpoint_can_be_chosen(board_run, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(board_run, folder)
+    shutil.copytree(folder / "checkpoints" / "step_000002", folder / "checkpoints" / "best_000002")
+    menu = Menu(folder)
+    (board,) = menu.listed()["games"]
+    assert board["players"] == [f"{folder}@4", f"{folder}@2", f"{folder}@best", "uniform", "minimax"]
+    assert menu.opponent("tic_tac_toe", f"{folder}@best").name == f"{folder}@best"
+
+
+@pytest.mark.parametrize(
+    ("spec", "offered"),
+    [
+        ("connect:3,3,3", True),
+        ("connect:4,3,3,drop=true", True),
+        ("connect", False),
+        ("connect:7,6,4,drop=true", False),
+        ("kuhn_poker", False),
+    ],
+)
+def test_minimax_is_offered_where_nobody_waits_for_it(spec, offered, board_run):
+    (game,) = Menu(board_run, spec).listed()["games"]
+    assert ("minimax" in game["players"]) == offered
+
+
 def test_an_older_checkpoint_and_bots_can_be_chosen(board_run):
     menu = Menu(board_run)
     assert menu.opponent("tic_tac_toe", f"{board_run}@2").name == f"{board_run}@2"

@@ -11,7 +11,8 @@ from redqueen.serving import room as room_module
 from redqueen.serving.menu import Menu
 from redqueen.serving.refusals import Declined
 from redqueen.serving.room import IDLE, Room, Wish
-from redqueen.stored import stored_episodes
+from redqueen.stored import recorded_game, stored_episodes
+from redqueen.types import RedQueenError
 
 WISH = Wish("tic_tac_toe", "uniform", "first")
 
@@ -137,7 +138,7 @@ def test_saved_games_are_bounded(menu, monkeypatch):
         room.save(view["key"])
 
 
-def test_a_game_that_replay_would_not_find_is_not_saved(board_run, tmp_path):
+def test_a_game_that_replay_would_not_find_is_not_saved(board_run, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(
         "from redqueen.games.tic_tac_toe import TicTacToe\n"
         "class Mine:\n    name, roles = 'mine', ('first', 'second')\n"
@@ -146,8 +147,34 @@ def test_a_game_that_replay_would_not_find_is_not_saved(board_run, tmp_path):
     )
     room = Room(Menu(board_run, f"{tmp_path}/mine.py:Mine"))
     view = finish(room, room.begin(Wish("mine", "uniform", "first")))
-    with pytest.raises(Declined, match="'mine' is not a game of this run"):
-        room.save(view["key"])
+    monkeypatch.setattr(room_module, "MOST_SAVED", 1)
+    for _ in range(3):  # none of them is counted
+        with pytest.raises(Declined, match="'mine' is not a game of this run"):
+            room.save(view["key"])
+
+
+def test_a_save_that_fails_is_not_counted(menu, monkeypatch):
+    monkeypatch.setattr(room_module, "MOST_SAVED", 1)
+    room = Room(menu)
+    view = finish(room, room.begin(WISH))
+
+    def failing(folder, episode):
+        raise RedQueenError("cannot write: the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(room_module, "keep_played", failing)
+        with pytest.raises(RedQueenError, match="the disk is full"):
+            room.save(view["key"])
+    assert room.save(view["key"])["result"]["saved"]
+
+
+def test_a_game_with_a_rule_that_is_switched_on_is_saved_and_can_be_replayed(board_run):
+    menu = Menu(board_run, "connect:4,3,3,drop=true")
+    room = Room(menu)
+    view = finish(room, room.begin(Wish("connect(4,3,3,drop=true)", "uniform", "first")))
+    saved = room.save(view["key"])["result"]["saved"]
+    episode = {name: episode for name, episode, _ in stored_episodes(board_run)}[saved]
+    assert replay(recorded_game(episode.game, board_run), episode).outcome.scores == episode.outcome.scores
 
 
 def test_a_view_is_json(menu):

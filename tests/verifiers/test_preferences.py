@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from redqueen.types import RedQueenError, Task
-from redqueen.verifiers.preferences import BothOrders, ByReward, Labels, Table, tournament, win_rates
+from redqueen.verifiers.preferences import BothOrders, ByReward, Labels, Table, chances, tournament, win_rates
 
 CIRCLE = Table(("r", "p", "s"), np.array([[0.5, 0.2, 0.9], [0.8, 0.5, 0.3], [0.1, 0.7, 0.5]]))
 TASK = Task("t")
@@ -84,6 +84,23 @@ def test_each_pair_is_asked_about_once_and_equal_answers_not_at_all():
     assert other.tolist() == [[0.5]]
     with pytest.raises(RedQueenError, match="must give 1 probabilities"):
         tournament(lambda *_: np.array([1.5]), [TASK], [["a", "b"]], Random(0))
+
+
+@pytest.mark.parametrize("given", [[7.0], [-0.1], [0.5, 0.5], 0.5, None, ["much"], np.full((1, 1), 0.5)])
+def test_what_is_no_probability_for_each_is_refused(given):
+    with pytest.raises(RedQueenError, match="must give 1 probabilities from 0 to 1, or NaN"):
+        chances(lambda *_: given, [TASK], ["a"], ["b"], Random(0))
+
+
+def test_a_list_will_do():
+    def oracle(tasks, first, second, rng):
+        return [{"a": 1, "b": 0.25, "?": nan}[one] for one in first]
+
+    assert chances(oracle, [TASK] * 3, "ab?", "bab", Random(0)) == pytest.approx([1.0, 0.25, nan], nan_ok=True)
+    (wins,) = tournament(oracle, [TASK], [["a", "b"]], Random(0))
+    assert wins.tolist() == [[0.5, 1.0], [0.0, 0.5]]
+    assert asked(BothOrders(oracle), "a", "b").tolist() == [0.875]
+    assert asked(Labels(oracle), "a", "b").tolist() == [1.0]
 
 
 def test_win_rates_by_hand():

@@ -13,7 +13,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from difflib import get_close_matches
 from threading import Thread
 from typing import Any, TypeVar
@@ -139,14 +139,7 @@ class Connection:
         done: Future[T] = Future()
         Thread(target=_carry_out, args=(work, done), daemon=True).start()
         began, silent = time.monotonic(), None
-        while True:
-            try:
-                return done.result(timeout=self._poll)
-            except TimeoutError as error:
-                if done.done():
-                    raise self._trouble(doing, error) from error
-            except _troubles() as error:
-                raise self._trouble(doing, error) from error
+        while not wait([done], timeout=self._poll).done:
             now = time.monotonic()
             silent = None if self._alive() else now if silent is None else silent
             if silent is not None and now - silent >= self._patience:
@@ -156,9 +149,10 @@ class Connection:
                 )
             if now - began > self._timeout:
                 raise RedQueenError(f"{self.where} did not {doing} within {self._timeout:g} s")
-
-    def _trouble(self, doing: str, error: BaseException) -> RedQueenError:
-        return RedQueenError(trouble(self.where, doing, error))
+        try:
+            return done.result()
+        except _troubles() as error:
+            raise RedQueenError(trouble(self.where, doing, error)) from error
 
 
 def trouble(where: str, doing: str, error: BaseException) -> str:

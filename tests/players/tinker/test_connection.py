@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 
@@ -95,6 +95,18 @@ def test_what_the_client_raises_becomes_one_line(error, line):
     with pytest.raises(RedQueenError, match=line) as raised:
         connection().call("learn", fail)
     assert "\n" not in str(raised.value)
+
+
+def test_work_that_is_done_as_its_wait_ends_is_done(monkeypatch):
+    class Late(Future):
+        def result(self, timeout=None):
+            if timeout is not None:
+                wait([self])
+                raise TimeoutError
+            return super().result()
+
+    monkeypatch.setattr("redqueen.players.tinker.connection.Future", Late)
+    assert connection().call("learn", lambda: "done") == "done"
 
 
 def test_a_mistake_of_our_own_stays_what_it_is():

@@ -64,7 +64,7 @@ def test_a_generator_is_compared_with_itself_at_the_start_of_the_round():
     duel = Deception(DOMAIN, generator, Snapshots(generator), Snapshots(critic), 4)
     assert duel() == {"valid/now": 0.0, "valid/before": 0.0}
     assert duel.state() == {}
-    assert DOMAIN.invitations(4, Random(0)) == duel._tasks
+    assert DOMAIN.invitations(4, Random(0)) == duel.tasks
 
 
 @pytest.mark.parametrize("measure", [ErrorSet(DOMAIN, Knows(lambda text: "Correct"), 2)])

@@ -8,7 +8,8 @@
     redqueen bench update sampling many_games long_games step    speed
 
 Comparisons of methods run on the same seeds and give the 95 % bootstrap interval of the mean. Speeds are ratios
-of medians, measured in turns in one run. Trainings that were interrupted go on when the bench is started again.
+of medians, measured in turns in one run. Trainings of a comparison that was interrupted go on when
+the bench is started again; a bench of several makes those that were done again.
 """
 
 from __future__ import annotations

@@ -615,7 +615,7 @@ def test_a_recipe_whose_field_is_a_flag_already_is_refused(name, here, complaint
     source = Path(spiral.__file__).read_text()
     written(here / "mine.py", source.replace("matches_per_step: Count = 128", f"{name}: int = 3"))
     line = complaint("train", "mine.py")
-    assert f"no field of a recipe's Config can be called {name}: there is such a flag already" in line
+    assert f"no field of a recipe's Config can make --{name.replace('_', '-')}: there is such a flag already" in line
 
 
 def test_a_part_within_a_recipe_keeps_its_own_flags(here, said):
@@ -775,7 +775,7 @@ def test_files_that_were_cut_or_copied_are_named_or_passed_over(run, said, compl
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("--matches 3", "--matches must be even, half for each seating, not 3"),
+        ("--matches 3", "the matches of a pair must be even, half for each seating, not 3"),
         ("--against nobody", "there is no player 'nobody'"),
         ("--against run", "need different names, not run, run"),
         ("--against", "name at least one player to meet"),

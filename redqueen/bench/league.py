@@ -7,9 +7,7 @@ is compared begins there.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -17,7 +15,7 @@ import numpy as np
 from rich.console import Console
 
 from redqueen.batch import pack, row_mean
-from redqueen.bench.self_play import VERSION, difference, one_thread, table, trained, warmed
+from redqueen.bench.self_play import VERSION, cache_place, difference, one_thread, table, trained, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.checkpoints import checkpoints
 from redqueen.config import Learner
@@ -27,7 +25,6 @@ from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.objectives.imitation import Imitation
 from redqueen.players.reciter import Reader
 from redqueen.players.scripted import Strategic
-from redqueen.players.transformer.loading import cache_folder
 from redqueen.protocols import Player
 from redqueen.recipes.league import Config
 from redqueen.rewards import payoff, score
@@ -67,8 +64,7 @@ def whimsical(seed: int) -> Strategic:
 
 def reads_its_card(seed: int = 0) -> str:
     """The folder of a tiny model that has learned to imitate a whimsical player; made once and kept in the cache."""
-    facts = [VERSION, asdict(START), seed, HANDS, WARM_STEPS, inspect.getsource(kuhn_poker)]
-    place = cache_folder() / "warm" / hashlib.sha1(json.dumps(facts).encode()).hexdigest()[:16]
+    place = cache_place("warm", [VERSION, asdict(START), seed, HANDS, WARM_STEPS, inspect.getsource(kuhn_poker)])
     if not (place / "final.json").exists():
         with one_thread():
             _imitate(Run(place, seed, Schedule(10**9, checkpoint_every=WARM_STEPS, record_episodes=0)))

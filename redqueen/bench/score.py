@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, replace
 from random import Random
 
@@ -12,7 +10,7 @@ from rich.console import Console
 
 from redqueen.batch import pack
 from redqueen.bench.absolute_zero import SUMS
-from redqueen.bench.self_play import difference, table, trained, warm, warmed
+from redqueen.bench.self_play import cache_place, difference, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.checkpoints import checkpoints
 from redqueen.config import Learner
@@ -22,7 +20,6 @@ from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.corrections import SelfCorrection
 from redqueen.games.second_try import AGAIN, SecondTry
 from redqueen.objectives.imitation import Imitation
-from redqueen.players.transformer.loading import cache_folder
 from redqueen.protocols import Policy
 from redqueen.recipes import score as recipe
 from redqueen.rewards import score
@@ -72,8 +69,7 @@ def conversations(start: Start, rng: Random) -> list[tuple[Task, tuple[str, str]
 
 def twice_warm(start: Start, seed: int = 0) -> str:
     """The folder of a model that was warmed up so; made once and kept in the cache."""
-    facts = json.dumps([VERSION, asdict(start), AGAIN, seed], sort_keys=True)
-    place = cache_folder() / "warm" / f"second_try-{hashlib.sha1(facts.encode()).hexdigest()[:12]}"
+    place = cache_place("warm", [VERSION, asdict(start), AGAIN, seed])
     if not (place / "final.json").exists():
         run = Run(place, seed, Schedule(500, checkpoint_every=start.steps, record_episodes=0))
         learner = start.learner.build_model(run.derived("learner"))

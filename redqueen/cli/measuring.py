@@ -20,7 +20,7 @@ from redqueen.config import Count, check_settings, unset
 from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.evaluation.ladder import Ladder, ladder
 from redqueen.evaluation.measures import usual_measures
-from redqueen.evaluation.tournament import HEADINGS, Standings, tournament
+from redqueen.evaluation.tournament import HEADINGS, Standings, check_pairs, tournament
 from redqueen.games.catalogue import find_game
 from redqueen.protocols import Domain, Game, Player
 from redqueen.report.collected import write_tournament
@@ -51,13 +51,15 @@ def evaluate(words: Sequence[str]) -> None:
     if options.game is None and (domain := stored_domain(options.run)) is not None:
         _evaluate_answers(domain, options)
         return
+    if not options.against:
+        raise RedQueenError(f"name at least one player to meet, as --against: {', '.join(PLAYERS)}")
     game = find_game(options.game) if options.game else stored_game(options.run)
     policy = stored_policy(options.run, options.step)
     players: list[Player] = [
         Named(policy, str(options.run)),
         *(find_player(spec, game) for spec in options.against),
     ]
-    _check(players, options.matches)
+    check_pairs(game, [player.name for player in players], options.matches)
     console = Console()
     console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
     table = _measured()
@@ -67,17 +69,6 @@ def evaluate(words: Sequence[str]) -> None:
                 table.add_row(escape(key), f"{value:.4f}")
     console.print(table)
     _print_standings(game, players, options.matches, options.seed)
-
-
-def _check(players: Sequence[Player], matches: int) -> None:
-    """Raises RedQueenError for what a tournament of these players refuses, before anything takes time."""
-    names = [player.name for player in players]
-    if len(names) < 2:
-        raise RedQueenError(f"name at least one player to meet, as --against: {', '.join(PLAYERS)}")
-    if len(set(names)) < len(names):
-        raise RedQueenError(f"players that meet need different names, not {', '.join(names)}")
-    if matches < 2 or matches % 2:
-        raise RedQueenError(f"--matches must be even, half for each seating, not {matches}")
 
 
 def _measured() -> Table:
@@ -126,7 +117,7 @@ def run_tournament(words: Sequence[str]) -> None:
         raise RedQueenError("name the game: --game kuhn_poker")
     game = find_game(options.game) if options.game else stored_game(runs[0])
     players = [find_player(spec, game) for spec in options.players]
-    _check(players, options.matches)
+    check_pairs(game, [player.name for player in players], options.matches)
     if options.output is not None:
         settings(options.output)
     standings = _print_standings(game, players, options.matches, options.seed)

@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 from rich.live import Live
 
-from redqueen.cli.words import only_word, parse
+from redqueen.cli.words import flags_of, only_word, parse
 from redqueen.collapse import Watch
 from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.dashboard import Dashboard
@@ -169,23 +169,10 @@ def _training_options(config: type[Any]) -> type[Any]:
         ],
         frozen=True,
     )
-    twice = [name for name, count in Counter(_flags_of(training)).items() if count > 1]
+    twice = [flag for flag, count in Counter(flags_of(training)).items() if count > 1]
     if twice:
-        raise RedQueenError(f"no field of a recipe's Config can be called {twice[0]}: there is such a flag already")
+        raise RedQueenError(f"no field of a recipe's Config can make {twice[0]}: there is such a flag already")
     return training
-
-
-def _flags_of(kind: type[Any]) -> list[str]:
-    """The fields that become flags under their own names, those of the dataclasses within that are flat included."""
-    names, hints = [], get_type_hints(kind, include_extras=True)
-    for field in dataclasses.fields(kind):
-        hint = hints[field.name]
-        inner, marks = getattr(hint, "__origin__", hint), getattr(hint, "__metadata__", ())
-        if not (isinstance(inner, type) and dataclasses.is_dataclass(inner)):
-            names.append(field.name)
-        elif any(getattr(mark, "name", None) == "" for mark in marks):
-            names += _flags_of(inner)
-    return names
 
 
 def _title(recipe: str) -> str:

@@ -28,7 +28,7 @@ def parse(kind: type[T], words: Sequence[str], program: str) -> T:
         raise RedQueenError(f"{_in_one_line(said.getvalue())} ({program} --help)") from None
     if unknown:
         word = unknown[0]
-        hint = closest(word, _flags(kind)) if word.startswith("-") else "it is one word too many"
+        hint = closest(word, flags_of(kind)) if word.startswith("-") else "it is one word too many"
         raise RedQueenError(f"unknown argument {word!r}: {hint} ({program} --help)")
     return options
 
@@ -47,17 +47,17 @@ def _in_one_line(box: str) -> str:
     return words or "bad arguments"
 
 
-def _flags(kind: type[Any]) -> list[str]:
-    """Every flag that a dataclass makes, nested ones included."""
+def flags_of(kind: type[Any], before: str = "--") -> list[str]:
+    """Every flag that a dataclass makes; those of a dataclass within it begin with its name, unless it is flat."""
     flags, hints = [], get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
-        inner = getattr(field.type, "__origin__", field.type)
+        hint, name = hints[field.name], field.name.replace("_", "-")
+        inner, marks = getattr(hint, "__origin__", hint), getattr(hint, "__metadata__", ())
         if isinstance(inner, type) and dataclasses.is_dataclass(inner):
-            flags += _flags(inner)
-        elif isinstance(field.default, object) and dataclasses.is_dataclass(field.default):
-            flags += _flags(type(field.default))
-        elif tyro.conf.Positional not in getattr(hints[field.name], "__metadata__", ()):
-            flags.append("--" + field.name.replace("_", "-"))
+            flat = any(getattr(mark, "name", None) == "" for mark in marks)
+            flags += flags_of(inner, before if flat else f"{before}{name}.")
+        elif tyro.conf.Positional not in marks:
+            flags.append(before + name)
     return flags
 
 

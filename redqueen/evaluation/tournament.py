@@ -114,7 +114,7 @@ def tournament(game: Game, players: Sequence[Player], matches_per_pair: int, see
     RedQueenError for fewer than two players, equal names, an odd number of matches or a game without two roles.
     """
     names = [player.name for player in players]
-    _check(game, names, matches_per_pair)
+    check_pairs(game, names, matches_per_pair)
     tasks = Enumerated(game.tasks()).draw(matches_per_pair // 2, Random(derive(seed, "tasks")))
     pairs = list(combinations(range(len(players)), 2))
     matches = [
@@ -202,7 +202,8 @@ def _ends(tally: Tally) -> tuple[int, int, int, int, int]:
     return tally.won, tally.drawn, tally.lost, tally.forfeited, tally.given
 
 
-def _check(game: Game, names: Sequence[str], matches_per_pair: int) -> None:
+def check_pairs(game: Game, names: Sequence[str], matches_per_pair: int) -> None:
+    """Raises RedQueenError for what `tournament` refuses, before anything takes time."""
     if len(names) < 2:
         raise RedQueenError("a tournament needs at least two players")
     if len(set(names)) < len(names):
@@ -210,4 +211,4 @@ def _check(game: Game, names: Sequence[str], matches_per_pair: int) -> None:
     if len(game.roles) != 2:
         raise RedQueenError(f"a tournament needs a game of two roles; {game.name} has {len(game.roles)}")
     if matches_per_pair < 2 or matches_per_pair % 2:
-        raise RedQueenError(f"matches_per_pair must be even, half for each seating, not {matches_per_pair}")
+        raise RedQueenError(f"the matches of a pair must be even, half for each seating, not {matches_per_pair}")

@@ -12,7 +12,7 @@ from rich.console import Console
 from redqueen.advantages import LeaveOneOut, by_task_and_role
 from redqueen.batch import pack
 from redqueen.bench.self_play import difference, table, trained, warm, warmed
-from redqueen.bench.sheets import Bench, Result, Rows
+from redqueen.bench.sheets import Bench, Result
 from redqueen.config import Learner
 from redqueen.curricula.sampling import best_minus_worst
 from redqueen.domains.growing import Growing
@@ -39,26 +39,26 @@ WARM = cold_start.Config(
 )
 SEEDS = ("2_numbers", "3_numbers")  # what people ask is easy; the hard split is never among the seeds
 HARD = "accuracy/5_numbers"
+INNER: tuple[Literal["dpo", "rloo"], ...] = ("dpo", "rloo")
 
 
 def eva(options: Bench, console: Console) -> Result:
     """Evolved, uniformly evolved and uniform seed prompts, under DPO and RLOO, at equal updates and rollouts."""
     learner = warmed(warm(WARM), learning_rate=LEARNING_RATE)
     method = Config(learner=learner, rewriter="rule", levels=SEEDS, steps=options.steps or STEPS)
-    rows: Rows = []
-    compared = []
-    inner: Literal["dpo", "rloo"]
-    for inner in ("dpo", "rloo"):
-        form = replace(method, inner=inner)
-        variants = {
-            f"eva, {inner}": form,
-            f"evolved uniformly, {inner}": replace(form, by_info=False),
-            f"uniform seeds, {inner}": replace(form, rewriter="frozen", evolved=0.0),
-        }
-        trials = trained("eva", variants, options.seeds, console)
-        rows += table(trials, ("first " + HARD, HARD, "pass@8/5_numbers", "accuracy/2_numbers", "late info"))
-        one, *others = variants
-        compared += [difference(trials, one, other, HARD) for other in others]
+    kinds = {
+        "eva": method,
+        "evolved uniformly": replace(method, by_info=False),
+        "uniform seeds": replace(method, rewriter="frozen", evolved=0.0),
+    }
+    variants = {f"{kind}, {inner}": replace(each, inner=inner) for inner in INNER for kind, each in kinds.items()}
+    trials = trained("eva", variants, options.seeds, console)
+    rows = table(trials, ("first " + HARD, HARD, "pass@8/5_numbers", "accuracy/2_numbers", "late info"))
+    compared = [
+        difference(trials, f"eva, {inner}", f"{other}, {inner}", HARD)
+        for inner in INNER
+        for other in ("evolved uniformly", "uniform seeds")
+    ]
     ranks = [info_and_progress(learner, seed) for seed in range(options.seeds)]
     found = bootstrap_interval([spearman(info, progress) for info, progress in ranks], seed=0)
     headings = ("prompts", "hard split, start", "hard split, end", "its pass@8", "easiest split, end", "info, late")

@@ -8,8 +8,9 @@
     redqueen bench update sampling many_games long_games step    speed
 
 Comparisons of methods run on the same seeds and give the 95 % bootstrap interval of the mean. Speeds are ratios
-of medians, measured in turns in one run. Trainings of a comparison that was interrupted go on when
-the bench is started again; a bench of several makes those that were done again.
+of medians, measured in turns in one run. Trainings of a comparison that was interrupted go on when the bench is
+started again (a bench of two comparisons, as `second_try`, makes the one that was done again), and the seconds under
+its table are those of its last part.
 """
 
 from __future__ import annotations

@@ -219,11 +219,20 @@ _BINDINGS = (SHARED, ADAPTER, SEPARATE, FROZEN)
 _BOUND = f"It is {', '.join(_BINDINGS)}, a model folder or name, or http://HOST/v1#MODEL"
 
 
-def bind(role: str, binding: str, config: Learner, learner: Writer, seed: int, learns: bool = True) -> Player:
+def bind(
+    role: str,
+    binding: str,
+    config: Learner,
+    learner: Writer,
+    seed: int,
+    learns: bool = True,
+    besides: Sequence[str] = (),
+) -> Player:
     """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
     learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
     now, for ever), `http://HOST/v1#MODEL` (an endpoint, which does not learn), or a model folder or name (frozen).
-    Whoever plays it speaks as the config says: at its temperature, in its format, at most so long.
+    Whoever plays it speaks as the config says: at its temperature, in its format, at most so long. `besides` are words
+    that a recipe knows itself.
 
     What learns under a name of its own is called as its role. Raises RedQueenError for what cannot be had, and for an
     adapter or a model of its own where the role `learns` nothing.
@@ -253,7 +262,7 @@ def bind(role: str, binding: str, config: Learner, learner: Writer, seed: int, l
             max_tokens=config.max_completion_length or LONGEST_REPLY,
             label=role,
         )
-    meant = get_close_matches(binding.lower(), _BINDINGS, cutoff=0.75)
+    meant = get_close_matches(binding.lower(), (*_BINDINGS, *besides), cutoff=0.75)
     if meant and not Path(binding).exists():
         raise RedQueenError(f"the {role} cannot be {binding!r}: did you mean {meant[0]}? {_BOUND}")
     other = replace(config, model=binding).build_model(seed, role).freeze()
@@ -347,6 +356,12 @@ def refuse_unused(settings: Any, names: Sequence[str], beside: str) -> None:
     for name in names:
         if getattr(settings, name) != getattr(usual, name):
             raise RedQueenError(f"--{name.replace('_', '-')} has no effect beside {beside}: leave it out")
+
+
+def refuse_unpaid(settings: Any, names: Sequence[str], role: str, player: Player) -> None:
+    """The same of settings that say what a role is paid, where whoever plays it does not learn."""
+    if not learning([player]):
+        refuse_unused(settings, names, f"--{role} {getattr(settings, role)}")
 
 
 def anneal(start: float, end: float, fraction: float) -> float:

@@ -118,7 +118,7 @@ class ProposerHealth:
                                               of the valid ones; the drift is since the first window
         judge_score, judge_inflation          where a judge spoke, and an oracle of the same attempts
         label_accuracy                        where an oracle knows the answer
-        leak_share, leaks/KIND                of the valid ones with an answer or a boxed expression, by `leaks`
+        leak_share, leaks/KIND                of the valid ones, by `leaks`
         """
         if not proposals:
             return {}
@@ -159,7 +159,7 @@ class ProposerHealth:
     def _difficulty(self, valid: Sequence[Proposed]) -> Metrics:
         rates = np.array([proposal.solve_rate for proposal in valid if not isnan(proposal.solve_rate)])
         if not len(rates):
-            return {}
+            return {"unscored_share": 1.0} if valid else {}
         mean = float(rates.mean())
         if len(self._first) < self.window:
             self._first.append(mean)

@@ -109,15 +109,15 @@ def digit_play(options: Bench, console: Console) -> Result:
         steps=options.steps or 200,
         proposals=32,
         attempts=64,
-        at_the_ends=-0.5,
     )
+    paid = replace(plain, at_the_ends=-0.5)  # as in the published code
     variants = {
-        "Absolute Zero": plain,
+        "Absolute Zero": paid,
         "proposer frozen": replace(plain, proposer="frozen"),
-        "random reward": replace(plain, question_reward="random", at_the_ends=0.0),
+        "random reward": replace(plain, question_reward="random"),
         "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
-        "1 - r, unsolved tasks paid": replace(plain, question_reward="pay-unsolved", at_the_ends=0.0),
-        "with novelty": replace(plain, novelty=0.5),
+        "1 - r, unsolved tasks paid": replace(plain, question_reward="pay-unsolved"),
+        "with novelty": replace(paid, novelty=0.5),
     }
     trials = trained("absolute_zero", variants, options.seeds, console)
     figures = (

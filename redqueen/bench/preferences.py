@@ -292,7 +292,7 @@ def one_comparison(folder: str, seed: int, updates: int, prompts: int = 96, atte
             moves = compared(policy, pairs)
             figures[f"{method} chosen {iteration}"] = moves["chosen_ratio"]
             figures[f"{method} rejected {iteration}"] = moves["rejected_ratio"]
-    tests = [task for group in held_out(domain, 128, seed + 1).values() for task in group]
+    tests = [task for group in held_out(domain, 128, seed=seed + 1).values() for task in group]
     ours, theirs = (said(play(alone(SOLVE, tests, player), Random(seed))) for player in (learner, start))
     return figures | {"wins": preferred(oracle, tests, ours, theirs, Random(seed))}
 

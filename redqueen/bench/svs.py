@@ -30,18 +30,16 @@ OF_EQUAL_ROLLOUTS = 14  # attempts of plain reinforcement at each original
 def svs(options: Bench, console: Console) -> Result:
     """SvS, plain RLVR at equal updates, and plain RLVR at equal rollouts, from one warm start."""
     learner = warmed(warm(WARM), max_completion_length=24)
-    method = Config(
+    plain = Config(
         learner=learner,
         domain="variants",
         steps=options.steps or STEPS,
         labelled=LABELLED,
         originals=16,
-        responses=8,
-        variants=6,
+        responses=0,
     )
-    plain = replace(method, responses=0)
     variants = {
-        "SvS": method,
+        "SvS": replace(plain, responses=8, variants=6),
         "plain RLVR, equal updates": plain,
         "plain RLVR, equal rollouts": replace(plain, attempts=OF_EQUAL_ROLLOUTS),
     }
@@ -56,7 +54,7 @@ def svs(options: Bench, console: Console) -> Result:
     )
     start = trials["SvS"][0]
     note = (
-        f"{options.seeds} paired seeds, {method.steps} updates from one warm start, whose pass@1 is "
+        f"{options.seeds} paired seeds, {plain.steps} updates from one warm start, whose pass@1 is "
         f"{start.first('accuracy'):.2f} and pass@8 {start.first('pass@8'):.2f}. {'. '.join(compared)}."
     )
     return "Variational synthesis", headings, rows, note

@@ -74,7 +74,7 @@ def _compared(options: CompareOptions) -> SideBySide:
     domain = stored_domain(known[0]) if options.game is None else None
     game: Game
     if domain is not None:
-        game, problems = SOLVE, held_out(domain, options.matches, options.seed)
+        game, problems = SOLVE, held_out(domain, options.matches, seed=options.seed)
         tasks = [task for level in problems.values() for task in level]
     else:
         game = find_game(options.game) if options.game else stored_game(known[0])

@@ -85,7 +85,7 @@ def _evaluate_answers(domain: Domain, options: EvaluateOptions) -> None:
     console = Console()
     console.print(f"{options.run} on {domain.name}, after {policy.version} updates", markup=False, highlight=False)
     table = _measured()
-    tests = held_out(domain, options.matches, options.seed)
+    tests = held_out(domain, options.matches, seed=options.seed)
     if not tests:
         raise RedQueenError(f"{options.run} names no questions to measure it by: train with some, as --questions")
     for key, value in HeldOut(domain, measured_player(options.run, policy), tests)().items():

@@ -38,8 +38,8 @@ class SelfEvolving:
         temperature: float = 0.4,  # tau in the paper
         start: float = 0.0,  # Q before anything was seen
     ) -> None:
-        if not arms:
-            raise RedQueenError("a bandit needs at least one arm")
+        if len(arms) < 2:
+            raise RedQueenError(f"a bandit chooses among two arms or more, and here is {', '.join(arms) or 'none'}")
         if not 0.0 < step_size <= 1.0:
             raise RedQueenError(f"step_size must be above 0 and up to 1, not {step_size}")
         if not temperature > 0.0:

@@ -27,6 +27,11 @@ class ClusterMemory:
                 "a memory needs 1 cluster and 1 question of each at least, and stages from 0 that do not fall, not "
                 f"{clusters}, {size} and {first} to {self.last}"
             )
+        if self.last > first + size:
+            raise RedQueenError(
+                f"a cluster remembers {size} questions, and grows by a stage with each: no text of stage {self.last} "
+                f"follows from one of stage {first}"
+            )
         self._asked: list[deque[Task]] = [deque(maxlen=size) for _ in range(clusters)]
 
     def draw(self, count: int, rng: Random) -> list[int]:

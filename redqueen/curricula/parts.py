@@ -4,14 +4,17 @@ that are held out are kept from training one by one."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from random import Random
 
+from redqueen.curricula.texts import Wording
 from redqueen.protocols import Domain
 from redqueen.types import RedQueenError, Task
 
 Apart = Mapping[str, Sequence[Task]]  # the problems held out, by level
 
 TRAIN, HELD_OUT = "train", "held_out"
+_WORDING = lru_cache(maxsize=1 << 16)(Wording())
 
 
 def training_levels(domain: Domain) -> tuple[str, ...]:
@@ -25,22 +28,30 @@ def held_out_levels(domain: Domain) -> tuple[str, ...]:
 
 
 def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
-    """The tasks without those that are held out: of the same id, or of the same prompt and whatever answer. One prompt
-    that all of them share, as in a game, tells no tasks apart."""
+    """The tasks without those that are held out: of the same id, or of the same prompt, whatever its case and spacing
+    and whatever answer. One prompt that several of them share, as in a game, tells no tasks apart."""
     held = [task for group in apart.values() for task in group]
-    ids, prompts = {task.id for task in held}, {task.prompt for task in held}
-    prompts = prompts if len(prompts) > 1 else set()
-    return [task for task in tasks if task.id not in ids and task.prompt not in prompts]
+    ids, prompts = {task.id for task in held}, {_WORDING(task.prompt) for task in held}
+    prompts = prompts if len(prompts) > 1 or len(ids) == 1 else set()
+    return [task for task in tasks if task.id not in ids and _WORDING(task.prompt) not in prompts]
 
 
 def problems_apart(apart: Apart, domain: Domain, level: str, count: int, rng: Random) -> list[Task]:
     """So many problems of a level, others in place of those that are held out. Raises RedQueenError where there are
     hardly any others."""
-    found = apart_from(apart, domain.problems(level, count, rng))
+    found = tried_apart(apart, domain, level, count, rng)
+    if len(found) < count:
+        raise RedQueenError(
+            f"nearly all problems of the level {level!r} of {domain.name} are held out: hold out fewer (--problems)"
+        )
+    return found
+
+
+def tried_apart(apart: Apart, domain: Domain, level: str, count: int, rng: Random) -> list[Task]:
+    """As many such problems as a hundred draws find."""
+    found: list[Task] = []
     for _ in range(100):
-        if len(found) == count:
-            return found
         found += apart_from(apart, domain.problems(level, count - len(found), rng))
-    raise RedQueenError(
-        f"nearly all problems of the level {level!r} of {domain.name} are held out: hold out fewer (--problems)"
-    )
+        if len(found) == count:
+            break
+    return found

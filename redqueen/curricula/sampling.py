@@ -145,8 +145,14 @@ class ByLearnability:
     def __call__(self, held: Sequence[TaskHistory], now: int) -> np.ndarray:
         evidence = [self._evidence(history) for history in held]
         # many tasks share their few scores: each set of scores is rated once
-        rated = {scores: self.shape(np.array(scores)) for scores in dict.fromkeys(evidence) if scores}
+        rated = {scores: self._rated(scores) for scores in dict.fromkeys(evidence) if scores}
         return np.array([max(0.0, rated[scores]) if scores else self.untried for scores in evidence])
+
+    def _rated(self, scores: tuple[float, ...]) -> float:
+        at = getattr(self.shape, "at", None)  # of a shape that looks at the solve rate, of two attempts or more
+        if at is None or (self.prior is None and len(scores) > 1):
+            return self.shape(np.array(scores))
+        return self.untried if self.prior is None else float(at(*scores))
 
     def _evidence(self, history: TaskHistory) -> tuple[float, ...]:
         if self.prior is None or not history.results:

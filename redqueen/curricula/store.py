@@ -10,7 +10,7 @@ from random import Random
 from statistics import fmean
 
 from redqueen.curricula.duplicates import SameKey, Screen
-from redqueen.curricula.eviction import Eviction, oldest
+from redqueen.curricula.eviction import Eviction, oldest_of_most
 from redqueen.curricula.history import TaskHistory, after, history_from_state, history_to_state, storable
 from redqueen.curricula.keys import by_text
 from redqueen.curricula.sampling import Distinct, Independent, Sampling, Uniform
@@ -25,8 +25,9 @@ class TaskStore:
     """Tasks that were given or proposed, oldest first.
 
     The store counts steps: every `observe` ends one, and what is added at a named step brings it there. Beyond
-    `capacity` tasks leave by `eviction` (the oldest where None); screens keep others out (a prompt that is held
-    already, where None). `window` results are kept of each task, and those over `solved_above` count as solved.
+    `capacity` tasks leave by `eviction` (the oldest of the commonest kind where None); screens keep others out (a
+    prompt that is held already, where None). `window` results are kept of each task, and those over `solved_above`
+    count as solved.
     Every draw, and every `add` that evicts, costs time in proportion to what is held: add the tasks of a step at once.
     """
 
@@ -52,7 +53,7 @@ class TaskStore:
         self.capacity = capacity
         self.sampling = sampling
         self.references = references
-        self.eviction = eviction or oldest
+        self.eviction = eviction or oldest_of_most
         self.screens = (SameKey(by_text()),) if screens is None else tuple(screens)
         self.result = result or score_of(role)
         self.role = role

@@ -96,7 +96,7 @@ class Growing:
         return self.kinds
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        return self.evolve(references[0], BROADER, number)
+        return self.evolve((references or self.seeds())[0], BROADER, number)
 
     def evolve(self, task: Task, depth: str, number: int) -> Task:
         return Task(f"{depth} {number}", "sum", f"{_WORDS[depth]} {_written(task.facts['numbers'])}.")

@@ -72,8 +72,16 @@ class Knowledge:
     def wanted(self) -> tuple[str, ...]:
         """The answers that questions are asked for."""
         if self.answers:
-            return tuple(line for _, line in _lines(self.answers, "answers"))
+            lines = _lines(self.answers, "answers")
+            empty = [number for number, line in lines if not normalised(line)]
+            if empty:
+                raise RedQueenError(f"line {empty[0]} of {self.answers} has no word or number to ask for")
+            return tuple(line for _, line in lines)
         return tuple(sorted({thing for _, relation, thing in self._triples if relation in THINGS}))
+
+    def tools_for(self, role: str) -> tuple[Searching, ...]:
+        """Both roles search."""
+        return (self.search,)
 
     @property
     def search(self) -> Searching:
@@ -129,8 +137,8 @@ class Knowledge:
         ]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        """An answer may be a sentence, "The rank of k7 is m3."; what it says is what stands after its last "is"."""
-        return [normalised(task.answer) == _claimed(answer) for task, answer in zip(tasks, answers, strict=True)]
+        """An answer may be a sentence, "The rank of k7 is m3.", which says what stands after an "is"."""
+        return [_claims(answer, normalised(task.answer)) for task, answer in zip(tasks, answers, strict=True)]
 
     def oracle(self, task: Task) -> bool | None:
         """Whether the question has one answer in the world, and it is the task's; None where nobody knows."""
@@ -253,8 +261,10 @@ def _by_subject(facts: Sequence[Sequence[str]]) -> dict[tuple[str, str], set[str
     return known
 
 
-def _claimed(answer: str) -> str:
-    return normalised(answer.strip().rpartition(" is ")[2].rstrip("."))
+def _claims(answer: str, wanted: str) -> bool:
+    """Whether an answer is this one, or a sentence that ends in it."""
+    said = normalised(answer)
+    return bool(wanted) and (said == wanted or said.endswith(f" is {wanted}"))
 
 
 def _names(count: int, rng: Random) -> list[str]:
@@ -289,9 +299,9 @@ def _questions(path: str) -> list[Task]:
         try:
             data = json.loads(line)
             question, answer = data["question"], data["answer"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             question = answer = None
-        if not (isinstance(question, str) and isinstance(answer, str) and question.strip() and answer.strip()):
+        if not (isinstance(question, str) and isinstance(answer, str) and normalised(question) and normalised(answer)):
             raise RedQueenError(f'line {number} of {path} is not {{"question": "...", "answer": "..."}}')
         tasks.append(Task(question, "question", question, answer))
     return tasks

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from redqueen.games.tools import Calculator
 from redqueen.types import Demonstration, Refusal, Task
 
 _SUM = re.compile(r"(0|[1-9][0-9]*)\+(0|[1-9][0-9]*)")
@@ -36,6 +37,10 @@ class ToolSums:
     @property
     def levels(self) -> tuple[str, ...]:
         return tuple(f"{digits}_digits" for digits in range(1, self.digits + 1))
+
+    def tools_for(self, role: str) -> tuple[Calculator, ...]:
+        """The solver's."""
+        return (Calculator(),) if role == "solver" else ()
 
     def seeds(self) -> list[Task]:
         return [self.task(1, 1)]

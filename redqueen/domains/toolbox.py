@@ -12,8 +12,8 @@ TOOLS = ("calculator", "python", "none")
 
 
 def search_tool(corpus: Corpus, count: int = 3) -> Searching:
-    """A search that shows the texts of up to so many documents, the best first."""
-    return Searching(lambda query: [document.text for document in corpus.search(query, count)])
+    """A search that shows the titles and texts of up to so many documents, the best first."""
+    return Searching(lambda query: [document.shown for document in corpus.search(query, count)])
 
 
 def python_tool(runner: PythonRunner) -> Running:

@@ -92,7 +92,8 @@ class Variants:
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
         """A variant is asked for by the answer of the reference, as if that were the whole response to it."""
-        return self.vary(references[0].answer, references[0].answer, number)
+        answer = (references or self.seeds())[0].answer
+        return self.vary(answer, answer, number)
 
     def vary(self, response: str, answer: str, number: int) -> Task:
         return Task(f"{VARIANT} {number}", "story", f"Tell a story for: {response}", answer)

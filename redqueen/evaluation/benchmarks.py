@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from redqueen.chance import derive
-from redqueen.curricula.parts import held_out_levels
+from redqueen.curricula.parts import held_out_levels, tried_apart
 from redqueen.protocols import Domain, Player, State
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
@@ -64,6 +64,11 @@ class HeldOut:
         return None
 
 
-def held_out(domain: Domain, count: int, seed: int = 0) -> dict[str, list[Task]]:
-    """So many problems of each level, always the same ones; of a domain with a part for tests, of that part alone."""
-    return {level: domain.problems(level, count, Random(derive(seed, level))) for level in held_out_levels(domain)}
+def held_out(domain: Domain, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:
+    """So many problems of each level, always the same ones; of a domain with a part for tests, of that part alone. What
+    is learned from `besides`, such as the seeds, is not among them where a level has others."""
+    return {
+        level: tried_apart({"": besides}, domain, level, count, Random(derive(seed, level)))
+        or domain.problems(level, count, Random(derive(seed, level)))
+        for level in held_out_levels(domain)
+    }

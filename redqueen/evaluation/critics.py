@@ -29,7 +29,7 @@ class ErrorSet:
         self, domain: Criticised, critic: Player, count: int, problems: int = 0, attempts: int = 8, seed: int = 0
     ) -> None:
         self._critic = critic
-        self._groups = held_out(domain, count, seed)
+        self._groups = held_out(domain, count, seed=seed)
         assert RIGHT in self._groups, "a set of errors needs right steps beside them"
         self._solved = domain.solutions(problems, attempts, Random(seed)) if problems else []
         self._seed = seed

@@ -53,7 +53,7 @@ class Limits:
     """What a seat may use in one episode."""
 
     calls: int = 4  # that are run; the seat is told when none is left
-    turns: int = 5  # times it is asked: a call in the last one is not run, and there is no answer
+    turns: int = 6  # times it is asked: a call in the last one is not run, and there is no answer
     characters: int = 4000  # of output, over all calls; the rest is cut
 
     def __post_init__(self) -> None:

@@ -32,9 +32,8 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_kind_and_role
 from redqueen.batch import pack
-from redqueen.config import SHARED, Amount, Count, Learner, Share, Within, bind, learning, refuse_unused
+from redqueen.config import SHARED, Amount, Count, Learner, Share, Within, bind, learning, refuse_unpaid, refuse_unused
 from redqueen.curricula.duplicates import SameKey
-from redqueen.curricula.eviction import oldest_of_most
 from redqueen.curricula.keys import word_for_word
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import NewestFirst, Uniform
@@ -59,6 +58,7 @@ from redqueen.rollout.questions import (
     invited,
     proposed,
     read,
+    seeded,
     tasks_among,
 )
 from redqueen.run import Run
@@ -90,17 +90,16 @@ def train(config: Config, run: Run) -> Policy:
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     learners = learning([solver, proposer])
+    refuse_unpaid(config, ["at_the_ends", "novelty"], "proposer", proposer)
     newest, screens = NewestFirst(Uniform(), age=0), [SameKey(word_for_word)]
-    store = TaskStore(config.capacity, newest, eviction=oldest_of_most, screens=screens)
+    store = seeded(TaskStore(config.capacity, newest, screens=screens), domain)
     unguarded = config.question_reward == "pay-unsolved"
     pays = FailureShare(pay_unsolved=True) if unguarded else HardButSolved(config.at_the_ends)
     novelty, health = CountNovelty(config.novelty), ProposerHealth()
     estimate, objective = GroupRelative(by_kind_and_role), ClippedRatio()
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, domain.seeds())
 
     for step in run.steps(config.steps, learners, [store, novelty, health], [HeldOut(domain, solver, tests)]):
-        if step == 0:
-            store.add(domain.seeds(), origin="seed")
         invitations = invited(domain, store, config.proposals, config.references, run.rng)
         proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
         written = read(domain, proposals)

@@ -13,9 +13,8 @@ the executor trains on them by ADPO: GRPO over 16 attempts, scaled and clipped b
 in a mean over attempts of their means over tokens. What the tool says carries no loss. p and N count all attempts.
 
 Differences: the published code halves the first term, takes no maximum, and counts output blocks in the curriculum
-agent's own words, so that printing them pays; here only the executor's calls count, which were really run. No KL term
-(0.01 there), and temperature 1 (0.7 for the executor there). Every batch of the executor's is used `updates`
-times: the upper bounds have no effect on words that were only just said.
+agent's own words; here only calls that were really run count. No KL term (0.01 there), temperature 1 (0.7 there). A
+batch of the executor's is used `updates` times: the upper bounds have no effect on words that were only just said.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative
 from redqueen.batch import pack, row_mean
-from redqueen.config import SEPARATE, Amount, Count, Learner, Within, bind, learning
+from redqueen.config import SEPARATE, Amount, Count, Learner, Within, bind, learning, refuse_unpaid, refuse_unused
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
@@ -41,11 +40,11 @@ from redqueen.objectives.ambiguity import GroupClippedRatio, grouped
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Objective, Player, Policy
 from redqueen.rewards import marked, payoff, score
-from redqueen.rollout.labels import voted_on
+from redqueen.rollout.labels import held_to_label, voted_on
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.polling import MOST_CALLS, by_kind_or_task, kept, poll_metrics, polled, rewards, uninspired
-from redqueen.rollout.questions import PROPOSE, graded, read, tasks_among
+from redqueen.rollout.questions import PROPOSE, read, tasks_among
 from redqueen.rollout.rehearsal import Equipped
 from redqueen.run import Run
 from redqueen.types import Metrics
@@ -64,7 +63,7 @@ class Config:
     steps: Count = 90
     curriculum_steps: Count = 10  # of each round: then the executor takes its turn (5 in R-Zero)
     executor_steps: Count = 20  # of each round (up to 100 in all in the paper)
-    proposals: Count = 32  # B, a step
+    proposals: Annotated[int, Within(1, 2048)] = 32  # B, a step
     pool: Count = 256  # proposals, of each round, from which the executor's tasks are kept
     votes: Annotated[int, Within(2)] = 10  # k
     tasks: Count = 12  # a step of the executor (128 in the paper)
@@ -75,7 +74,7 @@ class Config:
 
 
 def equipped(config: Config, executor: Player) -> Equipped:
-    return Equipped(executor, ToolReply("solver", find_tools(config.tool), Limits(MOST_CALLS, MOST_CALLS + 1)))
+    return Equipped(executor, ToolReply("solver", find_tools(config.tool), Limits(MOST_CALLS, MOST_CALLS + 2)))
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -83,8 +82,10 @@ def train(config: Config, run: Run) -> Policy:
     executor = config.learner.build_model(run.derived("learner"))
     curriculum = bind("proposer", config.curriculum, config.learner, executor, run.derived("proposer"))
     learners, pool, trust = learning([executor, curriculum]), TaskStore(sampling=Distinct(Uniform())), LabelTrust()
-    measured = equipped(config, executor)
-    solve, tests, health = measured.game, held_out(domain, 64), ProposerHealth()
+    refuse_unpaid(config, ["per_call", "repetition"], "curriculum", curriculum)
+    if config.tool == "none":
+        refuse_unused(config, ["per_call"], "--tool none")
+    measured, tests, health = equipped(config, executor), held_out(domain, 64), ProposerHealth()
     majority, estimate = Majority(count_missing=True), GroupRelative(by_kind_or_task)
     clipped: Objective = ClippedRatio()
 
@@ -95,11 +96,11 @@ def train(config: Config, run: Run) -> Policy:
             proposals = play(alone(PROPOSE, uninspired(domain, count), curriculum), run.rng)
             written = read(domain, proposals)
             tasks = tasks_among(written)
-            answers = play(alone(solve, tasks, executor, config.votes), run.rng)
+            answers = play(alone(measured.game, tasks, executor, config.votes), run.rng)
             polls = polled(answers, config.votes, majority)
             labelled = apart_from(tests, kept(tasks, polls, *BAND))
             run.note(poll_metrics(domain, tasks, polls, labelled))
-            run.note(health.check(voted_on(domain, written, answers, [poll.vote for poll in polls])))
+            run.note(health.check(voted_on(domain, written, answers, [poll.vote for poll in polls], labelled)))
         if place < config.curriculum_steps:
             speaker, updates, objective = curriculum, 1, clipped
             trajectories = score(marked(proposals, rewards(written, polls, config.per_call, config.repetition)), payoff)
@@ -111,7 +112,7 @@ def train(config: Config, run: Run) -> Policy:
                 pool.add(labelled, step=step)
             drawn = pool.draw(config.tasks, run.rng) if len(pool) else []
             shares = [float(task.facts["share"]) for task in drawn]
-            attempts = graded(domain, play(alone(solve, drawn, executor, config.attempts), run.rng))
+            attempts = held_to_label(play(alone(measured.game, drawn, executor, config.attempts), run.rng))
             pool.observe(attempts)
             trajectories = score(attempts, payoff)
             groups = [number // config.attempts for number in range(len(trajectories))]

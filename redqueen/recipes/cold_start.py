@@ -22,14 +22,12 @@ from redqueen.batch import pack, row_mean
 from redqueen.config import Count, Learner
 from redqueen.domains.catalogue import demonstrator, find_domain
 from redqueen.evaluation.benchmarks import HeldOut, held_out
-from redqueen.games.single_reply import SingleReply
 from redqueen.objectives.imitation import Imitation
-from redqueen.players.reciter import Reciter
 from redqueen.protocols import Policy
 from redqueen.rewards import payoff, score
 from redqueen.rollout.lockstep import play
+from redqueen.rollout.rehearsal import rehearsal, with_tools
 from redqueen.run import Run
-from redqueen.types import Match
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Config:
     domain: str = "sums"
     steps: Count = 1500
     demonstrations_per_step: Count = 128
-    rest: Count = 500  # steps at the end over which the learning rate falls to a tenth
+    rest: Count = 500  # steps at the end, or all, over which the learning rate falls to a tenth
     problems: Count = 64  # held out, of each level
 
 
@@ -46,15 +44,14 @@ def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
     teacher = demonstrator(domain)
     learner = config.learner.build_model(run.derived("learner"))
-    objective, rate = Imitation(), learner.learning_rate
-    measures = [HeldOut(domain, learner, held_out(domain, config.problems), attempts=4)]
+    objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
+    measures = [HeldOut(domain, with_tools(domain, learner), held_out(domain, config.problems), attempts=4)]
 
     for step in run.steps(config.steps, [learner], [], measures):
-        learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (config.steps - step) / config.rest)
+        learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (config.steps - step) / rest)
         shown = teacher.demonstrations(config.demonstrations_per_step, run.rng)
-        matches = [Match(SingleReply(one.role), one.task, {one.role: Reciter(learner, one.text)}) for one in shown]
-        trajectories = score(play(matches, run.rng), payoff)
-        credit = [np.ones(1) for _ in trajectories]
+        trajectories = score(play([rehearsal(domain, one, learner) for one in shown], run.rng), payoff)
+        credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         metrics = learner.update(pack(trajectories, credit, row_mean), objective)
         run.report(trajectories, credit, metrics)
     return learner

@@ -72,9 +72,9 @@ def train(config: Config, run: Run) -> Policy:
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
     watch = watched(domain, learner, tests, HeldOutPreferences(domain, learner, reference, config.problems))
 
-    for step in run.steps(config.steps, [learner], [reference, round_], [watch]):
+    for _ in run.steps(config.steps, [learner], [reference, round_], [watch]):
         shown: list[Trajectory] = []
-        if step == 0:
+        if not round_.size:
             pairs = pairs_apart(tests, domain.preferences(TRAIN, config.pairs, run.rng))
             chosen, rejected = (score(play(side, run.rng), payoff) for side in recitations(pairs, reader(learner)))
             batch = pack_pairs(chosen, rejected)

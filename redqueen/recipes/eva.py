@@ -58,7 +58,7 @@ class Config:
     """the reward model: file.py:MyModel, called with tasks and answers; the domain's own if empty"""
     inner: Literal["dpo", "rloo"] = "dpo"
     levels: tuple[str, ...] = ()
-    """of the seed prompts, one named twice dealt twice as often; every level of the domain if none is named"""
+    """of the seed prompts, one named twice dealt up to twice as often; all if none is named"""
     steps: Count = 200
     seeds: Count = 256  # of each level
     prompts: Count = 32  # a round
@@ -80,7 +80,9 @@ def train(config: Config, run: Run) -> Policy:
     model = find_reward_model(config.reward, domain)
     learner = config.learner.build_model(run.derived("learner"))
     bound = (config.rewriter, config.learner, learner, 0)
-    rewriter = domain.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound, learns=False)
+    rewriter = (
+        domain.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound, learns=False, besides=("rule",))
+    )
     tests = held_out(domain, config.problems)
     seeds = labelled(domain, config.levels or training_levels(domain), config.seeds, tests, run.derived("seeds"))
     sampling = Independent(by_regret() if config.by_info else Uniform())

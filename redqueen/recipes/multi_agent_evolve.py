@@ -12,9 +12,9 @@ of several answers to it from 1 to 10, a few times; s becomes (s - 1) / 9, and t
 Nothing anchors the judge: its agreement with the domain's oracle is measured every step (`judge_*`, of which no reward
 learns), and it can be bound elsewhere: `--judge frozen`. `--question-reward random` and `--dealt 1` are controls.
 
-Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, those
-of the prompt among them). Questions start from the domain's seeds, not from a thousand; the solver is asked what was
-stored before this step. The default domain's proposer is shown no question, whatever `with_reference` is.
+Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, also
+the prompt's). Questions start from the domain's seeds (there: a thousand), and a full store forgets the oldest of the
+commonest kind; the solver is asked what was stored before this step. The default domain's proposer is shown none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_role
 from redqueen.batch import pack
-from redqueen.config import SHARED, Count, Learner, Share, bind, learning
+from redqueen.config import SHARED, Count, Learner, Share, bind, learning, refuse_unpaid
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
@@ -56,6 +56,7 @@ from redqueen.rollout.questions import (
     proposed,
     read,
     readable,
+    seeded,
     tasks_among,
 )
 from redqueen.run import Run
@@ -87,12 +88,11 @@ def train(config: Config, run: Run) -> Policy:
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     judge = bind("judge", config.judge, config.learner, solver, run.derived("judge"))
     learners, agreement, health = learning([solver, proposer, judge]), Agreement(), ProposerHealth()
-    store, tests = TaskStore(config.capacity, Independent(Uniform())), held_out(domain, config.problems)
-    estimate, objective = GroupRelative(by_role), ClippedRatio()
+    refuse_unpaid(config, ["question_reward"], "proposer", proposer)
+    store = seeded(TaskStore(config.capacity, Independent(Uniform())), domain)
+    tests, estimate = held_out(domain, config.problems, domain.seeds()), GroupRelative(by_role)
 
     for step in run.steps(config.steps, learners, [store, agreement, health], [HeldOut(domain, solver, tests)]):
-        if step == 0:
-            store.add(domain.seeds(), origin="seed")
         invitations = invited(domain, store, config.proposals, 1, run.rng, config.with_reference)
         proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
         written = read(domain, proposals)
@@ -122,8 +122,8 @@ def train(config: Config, run: Run) -> Policy:
         for policy in learners:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
-            metrics = policy.update(pack(own, advantages), objective)
+            metrics = policy.update(pack(own, advantages), ClippedRatio())
             run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
-        looked_at = proposed(written, by_task(graded(domain, tries), config.tries), of_tries)
-        run.note(store.metrics() | agreement.metrics() | health.check(looked_at))
+        run.note(health.check(proposed(written, by_task(graded(domain, tries), config.tries), of_tries)))
+        run.note(store.metrics() | agreement.metrics())
     return solver

@@ -15,10 +15,10 @@ stands still, and fills a buffer with problems of 0.2 < p < 1; then the solver l
 leaves at p = 1 or after 3 rounds without improvement.
 
 Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). `gate` off pays 1.1 - p +
-0.2 d at any p, whatever d: the control in which the proposer learns to be wrong. The oracle of the domain is asked for
-figures only, `valid_share` (of all proposals, problem and answer right) and `label_accuracy` (of those trained on).
-Attempts cut off at the longest reply count in no p. Temperature is 1 (0.6 there). The code divides by the deviation
-unless told not to.
+0.2 d at any p, whatever d, and trains at 0 < p < 1: the control in which the proposer learns to be wrong. The oracle of
+the domain is asked for figures only, `valid_share` (of all proposals, problem and answer right) and `label_accuracy`
+(of those trained on). Attempts cut off count in no p. Steps without signal are taken (there: skipped), at temperature
+1 (there: 0.6). The code divides by the deviation unless told not to.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Policy
 from redqueen.rewards import marked, payoff, score, spoken_by
 from redqueen.rollout.dual_play import after_passages, attempts_at, between, oracle_figures, rates_of
-from redqueen.rollout.labels import rounds
+from redqueen.rollout.labels import held_to_label, rounds
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import PROPOSE, SOLVE, beside_refusals, by_task, graded, proposed, read, tasks_among
+from redqueen.rollout.questions import PROPOSE, SOLVE, beside_refusals, by_task, proposed, read, tasks_among
 from redqueen.run import Run
 
 FLOOR = 0.2
@@ -91,7 +91,7 @@ def train(config: Config, run: Run) -> Policy:
             tasks = tasks_among(written)
         else:
             proposals, tasks = [], buffer.draw(config.passages * config.proposals, run.rng) if len(buffer) else []
-        attempts = graded(domain, play(alone(SOLVE, tasks, solver, config.attempts), run.rng))
+        attempts = held_to_label(play(alone(SOLVE, tasks, solver, config.attempts), run.rng))
         scores = by_task(attempts, config.attempts)
         rates = rates_of(scores)
 
@@ -100,12 +100,12 @@ def train(config: Config, run: Run) -> Policy:
             paid = limits_reward(rates, novelty(texts), config.gate)
             proposals = marked(proposals, beside_refusals(written, paid, 0.0))
             kept = apart_from(tests, between(tasks, rates, FLOOR if config.gate else 0.0))
-            run.note({"diversity": float(np.mean(novelty(texts)))} if texts else {})
             true = [domain.true_answer(task) == task.answer for task in tasks]
-            run.note(oracle_figures(domain, written, kept) | health.check(proposed(written, scores, labels_right=true)))
+            run.note(oracle_figures(domain, written, kept) | ({"diversity": np.mean(novelty(texts))} if texts else {}))
+            run.note(health.check(proposed(written, scores, labels_right=true, hidden=True)))
             novelty.observe(texts)
             attempts = [] if config.phase else attempts_at(kept, attempts)
-            buffer.add(kept if config.phase else [], origin=proposer.name)
+            buffer.add(kept if config.phase else [], origin=proposer.name, step=step)
         else:
             buffer.observe(rounds(attempts, rates))
             buffer.prune(exhausted)

@@ -49,10 +49,10 @@ from redqueen.objectives.preference import Dpo
 from redqueen.players.writing import Writer
 from redqueen.protocols import Measure, Objective, Player, Policy
 from redqueen.rewards import payoff, score
-from redqueen.rollout.labels import label_accuracy
+from redqueen.rollout.labels import held_to_label, label_accuracy
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import SOLVE, graded, tasks_among
+from redqueen.rollout.questions import SOLVE, tasks_among
 from redqueen.rollout.synthesis import elected, verified_pairs
 from redqueen.rollout.variation import labelled
 from redqueen.run import Run
@@ -117,7 +117,7 @@ def train(config: Config, run: Run) -> Policy:
             posed = drawn if config.from_seeds else tasks_among(problems_from(domain, drawn, prompter, rng))
             posed = apart_from(tests, posed)
             labels = elected(posed, labeller, config.attempts, rng, above=0.0)
-            attempts = graded(domain, play(alone(SOLVE, labels, solver, config.attempts), rng))
+            attempts = held_to_label(play(alone(SOLVE, labels, solver, config.attempts), rng))
             chosen, rejected = verified_pairs(score(attempts, payoff), config.attempts, below=0.5)
             learner, trajectories, objective = solver, chosen + rejected, Dpo(config.beta)
             credit = [np.ones(1) for _ in chosen] + [-np.ones(1) for _ in rejected]

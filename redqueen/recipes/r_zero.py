@@ -6,8 +6,8 @@ of the most common answer says how uncertain it is:
     challenger   R = max(0, 1 - 2 |p - 1/2| - |C| / B),   C the question's cluster among the B of the batch by BLEU;
                  0 if there is no question
 
-Then the challenger stands still and writes a set of questions. Those are kept whose p lies in [0.3, 0.8], with the
-majority's answer as their label, and the solver learns from them:
+Then the challenger stands still and writes a set of questions. Those are kept whose p lies in [0.3, 0.8] (the code's
+band; the paper: 3 to 7 of 10), with the majority's answer as their label, each text once, and the solver learns:
 
     solver       R = 0.9 * (the answer is the label) + 0.1 * (the answer is in form)
 
@@ -30,7 +30,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
-from redqueen.config import SEPARATE, Between, Count, Learner, Within, bind, learning
+from redqueen.config import SEPARATE, Between, Count, Learner, Within, bind, learning, refuse_unpaid
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
@@ -59,7 +59,7 @@ class Config:
     steps: Count = 200
     challenger_steps: Count = 5  # of each round, as in the paper
     solver_steps: Count = 20  # of each round (15 in the paper)
-    proposals: Count = 32  # questions that are rewarded in a step (512 x 4 in the paper)
+    proposals: Annotated[int, Within(1, 2048)] = 32  # questions that are rewarded in a step (512 x 4 in the paper)
     questions: Count = 256  # written for a solver's phase (8000 in the paper)
     votes: Annotated[int, Within(2)] = 10  # m
     attempts: Count = 16  # questions of a solver's step (512 in the paper)
@@ -77,6 +77,7 @@ def train(config: Config, run: Run) -> Policy:
     if challenger is solver:
         raise RedQueenError("R-Zero needs a challenger of its own: separate, adapter, frozen or a model")
     challenging = config.challenger_steps if len(learners) == 2 else 0
+    refuse_unpaid(config, ["challenger_steps", "proposals", "as_coded"], "challenger", challenger)
     invitations = [domain.invite(kind, (), 0) for kind in domain.kinds]
     store, health = TaskStore(sampling=Distinct(Uniform())), ProposerHealth()
     estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
@@ -85,22 +86,21 @@ def train(config: Config, run: Run) -> Policy:
 
     for step in run.steps(config.steps, learners, [store, health], measures):
         turn = step % (challenging + config.solver_steps)
-        if turn < challenging:
-            learner = learners[1]
-            proposals = play(alone(PROPOSE, invitations, challenger, config.proposals), run.rng)
+        if turn <= challenging:  # the last time for the solver
+            count = config.proposals if turn < challenging else config.questions
+            proposals = play(alone(PROPOSE, invitations, challenger, count), run.rng)
             written = read(domain, proposals)
             tasks = tasks_among(written)
             answers = play(alone(SOLVE, tasks, solver, config.votes), run.rng)
-            votes = majorities(answers, config.votes)
+            votes = majorities(answers, config.votes, turn < challenging)
+            kept = apart_from(tests, labelled(tasks, votes, config.band))
+            run.note(health.check(voted_on(domain, written, answers, votes, kept)))
+        if turn < challenging:
+            learner = learners[1]
             episodes = marked(proposals, challenge(written, votes, config.as_coded))
-            run.note(health.check(voted_on(domain, written, answers, votes)))
         else:
             learner = solver
             if turn == challenging:
-                proposals = play(alone(PROPOSE, invitations, challenger, config.questions), run.rng)
-                tasks = tasks_among(read(domain, proposals))
-                votes = majorities(play(alone(SOLVE, tasks, solver, config.votes), run.rng), config.votes, False)
-                kept = apart_from(tests, labelled(tasks, votes, config.band))
                 store.prune(lambda history: True)
                 store.add(kept, origin=challenger.name, step=step)
                 run.note(label_accuracy(domain, tasks, kept))

@@ -81,7 +81,7 @@ def domain_of(config: Config) -> Knowledge:
 
 
 def equipped(config: Config, solver: Player) -> Equipped:
-    limits = Limits(config.searches, config.searches + 1)
+    limits = Limits(config.searches, config.searches + 2)  # the last turn to answer, once it is told that none is left
     return Equipped(solver, ToolReply("solver", (domain_of(config).search,), limits))
 
 
@@ -112,7 +112,7 @@ def train(config: Config, run: Run) -> Policy:
         tasks = tasks_among(written)
         reused = pool.draw(config.proposals - len(tasks), run.rng) if len(pool) else []
         attempts = graded(domain, play(alone(solve, tasks + reused, solver, config.attempts), run.rng))
-        pool.add(apart_from(tests, tasks), origin=proposer.name)
+        pool.add(apart_from(tests, tasks), origin=proposer.name, step=step)
 
         tries = by_task(attempts, config.attempts)[: len(tasks)]
         proposals = marked(proposals, beside_refusals(written, [pays(scores) for scores in tries], config.invalid))
@@ -124,5 +124,5 @@ def train(config: Config, run: Run) -> Policy:
                     advantages = estimate(own)
                     metrics = learner.update(refreshed(learner, pack(own, advantages)), objective)
                     run.report(own, advantages, metrics, learner=role)
-        run.note(pool.metrics() | figures | health.check(proposed(written, tries)))
+        run.note(pool.metrics() | figures | health.check(proposed(written, tries, hidden=True)))
     return solver

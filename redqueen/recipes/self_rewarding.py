@@ -53,6 +53,7 @@ from redqueen.rollout.questions import (
     judged_answers,
     opinions,
     read,
+    seeded,
     tasks_among,
 )
 from redqueen.run import Run
@@ -85,10 +86,10 @@ def train(config: Config, run: Run) -> Policy:
     judge = bind("judge", config.judge, config.learner, learner, run.derived("judge"))
     if learning([learner, judge]) != [learner]:
         raise RedQueenError("the judge does not learn by itself: shared, frozen, a model folder or an endpoint")
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, domain.seeds())
     reference, iterates = Reference(learner, config.reference), Snapshots(learner)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
-    store, agreement = TaskStore(sampling=Independent(Uniform())), Agreement()
+    store, agreement = seeded(TaskStore(sampling=Independent(Uniform())), domain), Agreement()
     estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), Dpo(config.beta)
     watch = watched(domain, learner, tests)
 
@@ -97,8 +98,6 @@ def train(config: Config, run: Run) -> Policy:
         if step % config.updates == 0:
             if step:
                 iterates.add(learner.freeze())
-            else:
-                store.add(domain.seeds(), origin="seed")
             reference.refresh()
             count = round(config.invented * config.prompts) // len(domain.kinds)
             written = read(domain, play(alone(PROPOSE, invited(domain, store, count, 1, run.rng), learner), run.rng))

@@ -38,17 +38,17 @@ from redqueen.curricula.clusters import ClusterMemory
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.documents import documented
 from redqueen.evaluation.benchmarks import HeldOut, held_out
-from redqueen.filters import drop_even_groups
+from redqueen.filters import drop_even_groups, some_groups
 from redqueen.health import ProposerHealth
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Policy
 from redqueen.rewards import marked, payoff, score, spoken_by
-from redqueen.rollout.grounding import agreed, asked_about, comparisons, grounded, questions_worth, some_groups, worth
+from redqueen.rollout.grounding import agreed, asked_about, comparisons, grounded, questions_worth, seen, unread, worth
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import JUDGE, PROPOSE, SOLVE, by_task, proposed, read, tasks_among
+from redqueen.rollout.questions import JUDGE, PROPOSE, SOLVE, by_task, read, tasks_among
 from redqueen.run import Run
-from redqueen.types import Trajectory
+from redqueen.types import RedQueenError, Trajectory
 from redqueen.verifiers.judge import Agreement
 from redqueen.verifiers.numeric import Covers
 
@@ -67,7 +67,7 @@ class Config:
     questions: Count = 8  # with answers right and wrong, that are enough for a step (128 in the paper)
     rounds: Count = 2  # a step at most (10 in the paper)
     attempts: Annotated[int, Within(2)] = 8  # G
-    votes: Annotated[int, Within(2)] = 8  # G_v
+    votes: Annotated[int, Within(3)] = 8  # G_v
     grounding: bool = True
     problems: Count = 32  # held out, of each level
 
@@ -79,13 +79,15 @@ def train(config: Config, run: Run) -> Policy:
     verifier = bind("verifier", config.verifier, config.learner, responder, run.derived("verifier"))
     learners = learning([responder, questioner, verifier])
     first, last = config.stages
+    if last >= len(domain.levels):
+        raise RedQueenError(f"--stages {first} {last}: the last stage of {domain.name} is {len(domain.levels) - 1}")
     memory, health = ClusterMemory(config.clusters, 3, first, last), ProposerHealth()
     agreement = Agreement(threshold=0.51)  # a tie is no majority
     estimate, objective = GroupRelative(by_kind_or_task), ClippedRatio()
     measures = [HeldOut(domain, responder, held_out(domain, config.problems))]
 
     for _ in run.steps(config.steps, learners, [memory, agreement, health], measures):
-        questions, answered, judged, looked_at = [], [], [], []
+        questions, answered, judged, looked = [], [], [], []
         for _ in range(config.rounds):
             invitations = asked_about(domain, memory, config.proposals, run.rng)
             proposals = play(alone(PROPOSE, invitations, questioner), run.rng)
@@ -94,6 +96,7 @@ def train(config: Config, run: Run) -> Policy:
             attempts = play(alone(SOLVE, tasks_among(written), responder, config.attempts), run.rng)
             judgements = play(alone(JUDGE, comparisons(domain, attempts), verifier, config.votes), run.rng)
             agreement.observe(*agreed(domain, attempts, judgements))
+            run.note({"verdicts/unreadable": unread(judgements)})
             values, worths = worth(domain, attempts, judgements, rule)
             attempts, judgements = marked(attempts, values), marked(judgements, worths)
 
@@ -102,7 +105,7 @@ def train(config: Config, run: Run) -> Policy:
             questions += score(marked(proposals, questions_worth(written, scores)), payoff)
             answered += drop_even_groups(score(attempts, payoff), by_task_and_role)
             judged += drop_even_groups(score(judgements, payoff), by_task_and_role)
-            looked_at += proposed(written, scores)
+            looked += seen(domain, written, scores)
             if len(answered) >= config.questions * config.attempts:
                 break
         judged = some_groups(judged, by_task_and_role, len(answered) // 8, run.rng)
@@ -112,7 +115,7 @@ def train(config: Config, run: Run) -> Policy:
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
             run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
-        run.note(memory.metrics() | agreement.metrics() | health.check(looked_at))
+        run.note(memory.metrics() | agreement.metrics() | health.check(looked))
     return responder
 
 

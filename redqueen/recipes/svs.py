@@ -30,7 +30,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
-from redqueen.config import SHARED, Between, Count, Learner, Within, bind, learning
+from redqueen.config import SHARED, Between, Count, Learner, Within, bind, learning, refuse_unused
 from redqueen.curricula.parts import training_levels
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.variants import varying
@@ -56,7 +56,7 @@ class Config:
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
     domain: str = "variants"
     levels: tuple[str, ...] = ()
-    """of the labelled problems, one named twice dealt twice as often; every level of the domain if none is named"""
+    """of the labelled problems, one named twice dealt up to twice as often; all if none is named"""
     steps: Count = 300
     labelled: Count = 1024  # problems with answers, of each level
     originals: Count = 32  # a step (256 in the paper)
@@ -71,6 +71,9 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
+    if not config.responses:
+        unused = ["synthesiser", "variants", "middling", "paid", "ends", "refuse_leaks"]
+        refuse_unused(config, unused, "--responses 0")
     domain = varying(find_domain(config.domain))
     solver = config.learner.build_model(run.derived("learner"))
     synthesiser = bind("synthesiser", config.synthesiser, config.learner, solver, run.derived("synthesiser"))
@@ -104,7 +107,7 @@ def train(config: Config, run: Run) -> Policy:
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
             run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
-        run.note({"accuracy/originals": float(np.nan_to_num(accuracies).mean()), "candidates": float(len(invitations))})
+        run.note({"accuracy/originals": float(np.nan_to_num(accuracies).mean()), "varied": float(len(invitations))})
         run.note({"rollouts": float(len(attempts) + len(synthesis) + len(tries))})
-        run.note(audited(domain, tasks_among(written), rewards) | health.check(proposed(written, scores)))
+        run.note(audited(domain, tasks_among(written), rewards) | health.check(proposed(written, scores, hidden=True)))
     return solver

@@ -38,7 +38,7 @@ from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Policy
 from redqueen.rewards import payoff, score
-from redqueen.rollout.labels import label_accuracy
+from redqueen.rollout.labels import held_to_label, label_accuracy
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import PROPOSE, SOLVE, graded, read, tasks_among
@@ -94,9 +94,9 @@ def train(config: Config, run: Run) -> Policy:
             written = play(alone(PROPOSE, aimed_at(domain, aims, failed, run.rng), proposer), run.rng)
             posed = tasks_among(read(domain, written))
             labels = elected(posed, labeller, config.attempts, run.rng)
-            kept = within(labels, tried(domain, labels, solver, config.attempts, run.rng), 0.25, 0.75)
+            kept = within(labels, tried(labels, solver, config.attempts, run.rng), 0.25, 0.75)
             kept = apart_from({**tests, "data": data.tasks}, kept)
-            store.add(kept, origin=proposer.name)
+            store.add(kept, origin=proposer.name, step=step)
             run.note({f"weak/{category}": float(count) for category, count in counts.items()})
             run.note(
                 {"posed": len(posed), "labelled": len(labels), "kept": len(kept)} | label_accuracy(domain, posed, kept)
@@ -104,7 +104,8 @@ def train(config: Config, run: Run) -> Policy:
         count = 0 if 0 <= made < config.synthesis else config.tasks
         new = round(config.synthetic * count) if len(store) else 0
         tasks = (store.draw(new, run.rng) if new else []) + data.draw(count - new, run.rng)
-        attempts = graded(domain, play(alone(SOLVE, tasks, solver, config.attempts), run.rng))
+        attempts, of_new = play(alone(SOLVE, tasks, solver, config.attempts), run.rng), new * config.attempts
+        attempts = held_to_label(attempts[:of_new]) + graded(domain, attempts[of_new:])
         if made < 0:
             last = len(attempts) - data.begun * config.attempts  # those after it are of the next epoch
             curves.observe(attempts[:last] if data.ended > curves.epoch else attempts)

@@ -95,7 +95,7 @@ class Grounds:
         if self.reader is None:
             return [self.domain.reader(task.prompt, each) for task, each in zip(tasks, shown, strict=True)]
         asked = [
-            Task(f"reading {number}", "reading", "\n".join([*(document.text for document in each), task.prompt]))
+            Task(f"reading {number}", "reading", "\n".join([*(document.shown for document in each), task.prompt]))
             for number, (task, each) in enumerate(zip(tasks, shown, strict=True))
         ]
         return said(play(alone(READ, asked, self.reader), rng))

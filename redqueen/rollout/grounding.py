@@ -15,12 +15,13 @@ import numpy as np
 
 from redqueen.curricula.clusters import ClusterMemory
 from redqueen.domains.documents import Documented
+from redqueen.health import Proposed
 from redqueen.learnability import Bell
-from redqueen.protocols import Key, Player, Verifier
+from redqueen.protocols import Player, Verifier
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import SOLVE, said, tasks_among
-from redqueen.types import Episode, Refusal, Task, Trajectory
+from redqueen.rollout.questions import SOLVE, answered, proposed, said, tasks_among
+from redqueen.types import Episode, Refusal, Task
 from redqueen.verifiers.judge import Label, rule_or_majority, vote_rewards
 
 CLOSED_BOOK = "closed book"
@@ -48,7 +49,7 @@ def grounded(
 
 def comparisons(domain: Documented, attempts: Sequence[Episode]) -> list[Task]:
     """What a verifier is asked: each different answer to each task once. Where nothing was said nothing is compared."""
-    answers = zip(attempts, said(attempts), strict=True)
+    answers = zip(attempts, answered(attempts), strict=True)
     asked = [domain.compared(episode.task, answer.strip()) for episode, answer in answers if answer.strip()]
     return list({task.id: task for task in asked}.values())
 
@@ -62,14 +63,28 @@ def verdicts(judgements: Sequence[Episode]) -> dict[str, list[bool | None]]:
     return found
 
 
+def unread(judgements: Sequence[Episode]) -> float:
+    """The share of the verdicts that cannot be read."""
+    found = [verdict for given in verdicts(judgements).values() for verdict in given]
+    return sum(verdict is None for verdict in found) / len(found) if found else 0.0
+
+
+def seen(domain: Documented, written: Sequence[Task | Refusal], scores: np.ndarray) -> list[Proposed]:
+    """The questions without their texts as `ProposerHealth` looks at them: a text is another each time, and holds the
+    answer."""
+    asked = [domain.closed_book(each) if isinstance(each, Task) else each for each in written]
+    return proposed(asked, scores, hidden=True)
+
+
 def worth(
     domain: Documented, attempts: Sequence[Episode], judgements: Sequence[Episode], rule: Verifier
 ) -> tuple[list[float], list[float]]:
-    """For each attempt 1 where the rule or the majority of the verdicts finds it right, else 0. And for each judgement
+    """For each attempt 1 where the rule or the majority of the verdicts finds it right, else 0; one that was cut off
+    gave no answer, and is wrong by the rule. And for each judgement
     1 with the majority, 0 against it, -1 where it cannot be read; NaN where the verdicts on one answer teach nothing:
     all agree, too few agree, or the majority is not what the rule says."""
     votes, names = verdicts(judgements), _names(domain, attempts)
-    ruled = [rule(episode.task, text) for episode, text in zip(attempts, said(attempts), strict=True)]
+    ruled = [rule(episode.task, text) for episode, text in zip(attempts, answered(attempts), strict=True)]
     right = dict(zip(names, ruled, strict=True))
     paid = {name: iter(vote_rewards(given, right[name]) or [np.nan] * len(given)) for name, given in votes.items()}
     answers = [rule_or_majority(votes.get(name, ()), each) for name, each in zip(names, ruled, strict=True)]
@@ -81,7 +96,7 @@ def agreed(
 ) -> tuple[list[float | None], list[bool]]:
     """For each different answer the share of its verdicts that say YES, None where none can be read, and whether the
     domain finds that the answer means the same: what `Agreement.observe` takes."""
-    same = domain.right([episode.task for episode in attempts], said(attempts))
+    same = domain.right([episode.task for episode in attempts], answered(attempts))
     truths = dict(zip(_names(domain, attempts), same, strict=True))
     votes = {name: [each for each in given if each is not None] for name, given in verdicts(judgements).items()}
     return [sum(each) / len(each) if each else None for each in votes.values()], [truths[name] for name in votes]
@@ -89,7 +104,9 @@ def agreed(
 
 def _names(domain: Documented, attempts: Sequence[Episode]) -> list[str]:
     """The id of the comparison of each attempt's answer."""
-    return [domain.compared(each.task, text.strip()).id for each, text in zip(attempts, said(attempts), strict=True)]
+    return [
+        domain.compared(each.task, text.strip()).id for each, text in zip(attempts, answered(attempts), strict=True)
+    ]
 
 
 def questions_worth(written: Sequence[Task | Refusal], scores: np.ndarray) -> list[float]:
@@ -98,14 +115,3 @@ def questions_worth(written: Sequence[Task | Refusal], scores: np.ndarray) -> li
     shape, rows = Bell(), iter(scores)
     refused = {CLOSED_BOOK: -0.5}
     return [shape(next(rows)) if isinstance(each, Task) else refused.get(each.reason, -1.0) for each in written]
-
-
-def some_groups(trajectories: Sequence[Trajectory], key: Key, most: int, rng: Random) -> list[Trajectory]:
-    """Whole groups of one key, drawn at random, as long as they come to at most so many trajectories."""
-    groups: dict[object, list[Trajectory]] = {}
-    for trajectory in trajectories:
-        groups.setdefault(key(trajectory, 0), []).append(trajectory)
-    drawn: list[Trajectory] = []
-    for group in rng.sample(list(groups.values()), len(groups)):
-        drawn += group if len(drawn) + len(group) <= most else []
-    return drawn

@@ -10,7 +10,7 @@ import numpy as np
 from redqueen.health import Proposed
 from redqueen.protocols import Domain, Verifier
 from redqueen.rewards import marked
-from redqueen.rollout.questions import answered, by_task, graded, proposed, said, tasks_among
+from redqueen.rollout.questions import answered, by_task, graded, proposed, tasks_among
 from redqueen.types import Episode, Metrics, Refusal, Task
 from redqueen.verifiers.numeric import Exact
 from redqueen.verifiers.votes import Majority, Vote
@@ -34,8 +34,15 @@ def labelled(tasks: Sequence[Task], votes: Sequence[Vote], band: tuple[float, fl
 
 
 def agreed(attempts: Sequence[Episode], same: Verifier = Exact()) -> list[bool]:
-    """Which attempts give the answer of their task, which here is a label and may be wrong."""
-    return [same(episode.task, reply) for episode, reply in zip(attempts, said(attempts), strict=True)]
+    """Which attempts give the answer of their task, which here is a label and may be wrong. One that was cut off gave
+    none."""
+    return [same(episode.task, reply) for episode, reply in zip(attempts, answered(attempts), strict=True)]
+
+
+def held_to_label(attempts: Sequence[Episode]) -> list[Episode]:
+    """The attempts with a score of 1 where they agree with the label of their task, and of 0 where they do not: what
+    `graded` is where a domain knows the answer, and nobody does here."""
+    return marked(attempts, [float(same) for same in agreed(attempts)])
 
 
 def labels_right(domain: Domain, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[bool | None]:
@@ -45,13 +52,20 @@ def labels_right(domain: Domain, tasks: Sequence[Task], votes: Sequence[Vote]) -
 
 
 def voted_on(
-    domain: Domain, written: Sequence[Task | Refusal], attempts: Sequence[Episode], votes: Sequence[Vote]
+    domain: Domain,
+    written: Sequence[Task | Refusal],
+    attempts: Sequence[Episode],
+    votes: Sequence[Vote],
+    kept: Sequence[Task],
 ) -> list[Proposed]:
-    """The proposals as `ProposerHealth` looks at them, their attempts and labels as the domain's oracle finds them: for
-    audits, no reward may rest on it. `attempts` lie task by task; each task has a vote."""
-    tasks = tasks_among(written)
+    """The proposals as `ProposerHealth` looks at them, their attempts as the domain's oracle finds them, and the labels
+    of those that are kept to learn from: for audits, no reward may rest on it. `attempts` lie task by task; each task
+    has a vote."""
+    tasks, learned = tasks_among(written), {task.id for task in kept}
     rates = by_task(graded(domain, attempts), len(attempts) // max(1, len(tasks)) or 1)
-    return proposed(written, rates, labels_right=labels_right(domain, tasks, votes))
+    rights = labels_right(domain, tasks, votes)
+    kept_right = [right if task.id in learned else None for task, right in zip(tasks, rights, strict=True)]
+    return proposed(written, rates, labels_right=kept_right)
 
 
 def label_accuracy(domain: Domain, tasks: Sequence[Task], kept: Sequence[Task]) -> Metrics:

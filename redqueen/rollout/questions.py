@@ -42,6 +42,18 @@ def invited(
     ]
 
 
+def seeded(store: TaskStore, domain: Domain) -> TaskStore:
+    """The store with the tasks from which proposing starts. Raises RedQueenError where it cannot hold one of each
+    kind."""
+    if store.capacity is not None and store.capacity < len(domain.kinds):
+        raise RedQueenError(
+            f"a store of {store.capacity} tasks does not hold one of each kind of {domain.name}: "
+            f"--capacity {len(domain.kinds)} or more"
+        )
+    store.add(domain.seeds(), origin="seed")
+    return store
+
+
 def evenly(domain: Domain, count: int, rng: Random, apart: Apart = MappingProxyType({})) -> list[Task]:
     """So many of the domain's own problems but for those held out, of each level as many; what is left over goes to
     levels drawn by chance."""
@@ -61,8 +73,13 @@ def said(episodes: Sequence[Episode]) -> list[str]:
 
 
 def read(domain: Domain, proposals: Sequence[Episode]) -> list[Task | Refusal]:
-    """What the proposers wrote, as tasks that passed the domain's gates or as refusals."""
-    return domain.read([episode.task for episode in proposals], said(proposals))
+    """What the proposers wrote, as tasks that passed the domain's gates or as refusals. A task that was cut off is half
+    a task, and refused."""
+    written = domain.read([episode.task for episode in proposals], said(proposals))
+    return [
+        Refusal("cut off") if isinstance(each, Task) and episode.turns[-1].reply.truncated else each
+        for episode, each in zip(proposals, written, strict=True)
+    ]
 
 
 def tasks_among(written: Sequence[Task | Refusal]) -> list[Task]:
@@ -71,8 +88,9 @@ def tasks_among(written: Sequence[Task | Refusal]) -> list[Task]:
 
 
 def graded(domain: Domain, attempts: Sequence[Episode]) -> list[Episode]:
-    """The attempts with a score of 1 where the domain finds the answer right, and of 0 where it does not. Raises
-    RedQueenError for a domain that does not say one thing of each."""
+    """The attempts with a score of 1 where the domain finds the answer right, and of 0 where it does not; of one that
+    was cut off the domain sees what there is. Raises RedQueenError for a domain that does not say one thing of each.
+    """
     right = domain.right([episode.task for episode in attempts], said(attempts))
     if len(right) != len(attempts):
         raise RedQueenError(
@@ -103,10 +121,12 @@ def proposed(
     scores: np.ndarray,
     judged: np.ndarray | None = None,
     labels_right: Sequence[bool | None] | None = None,
+    hidden: bool = False,
 ) -> list[Proposed]:
     """The proposals as `ProposerHealth` looks at them, with the mean of each task's scores, [tasks, times], and of
     those that a judge gave the same attempts, where there is one. `labels_right` says for each task whether an oracle
-    agrees with what counts as its answer."""
+    agrees with what counts as its answer. Where good questions keep their answers `hidden`, one that does not is a
+    leak; else (1+0, or a text in which to look up) only a hint can give one away."""
     tasks = tasks_among(written)
     opinions = np.full_like(scores, np.nan) if judged is None else judged
     rights = [None] * len(tasks) if labels_right is None else labels_right
@@ -114,7 +134,7 @@ def proposed(
         Proposed(
             task.prompt,
             solve_rate=mean_known(own),
-            answer=task.answer,
+            answer=task.answer if hidden or "hint" in task.facts else "",
             hint=str(task.facts.get("hint", "")),
             answer_right=right,
             judged=mean_known(opinion[~np.isnan(own)]),

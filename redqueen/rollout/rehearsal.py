@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import Tool, ToolReply, closings
 from redqueen.players.reciter import Reader
-from redqueen.protocols import Player
+from redqueen.protocols import Domain, Game, Player
 from redqueen.rollout.lockstep import play
-from redqueen.types import Ask, Match, Reply, Task
+from redqueen.types import Ask, Demonstration, Match, Reply, Task
 
 
 def turns_of(text: str, tools: Sequence[Tool]) -> tuple[str, ...]:
@@ -43,6 +44,25 @@ class Rehearsed:
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         last = len(self.turns) - 1
         return [self.learner.recite(ask, self.turns[min(len(ask.past), last)]) for ask in asks]
+
+
+def tools_for(domain: Domain, role: str) -> tuple[Tool, ...]:
+    """What a domain gives a role to call; most give nothing."""
+    found = getattr(domain, "tools_for", None)
+    return () if found is None else tuple(found(role))
+
+
+def rehearsal(domain: Domain, shown: Demonstration, learner: Reader) -> Match:
+    """A match in which the learner says what is shown, with the tools that its role has."""
+    tools = tools_for(domain, shown.role)
+    game: Game = ToolReply(shown.role, tools) if tools else SingleReply(shown.role)
+    return Match(game, shown.task, {shown.role: Rehearsed(learner, turns_of(shown.text, tools))})
+
+
+def with_tools(domain: Domain, solver: Player) -> Player:
+    """The solver, with its tools where the domain has any for it."""
+    tools = tools_for(domain, "solver")
+    return Equipped(solver, ToolReply("solver", tools)) if tools else solver
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 aims     = aimed(weak_counts(curves), 640)                            # a category for each new problem
 written  = read(domain, play(alone(PROPOSE, aimed_at(domain, aims, failed, rng), proposer), rng))
 tasks    = elected(tasks_among(written), labeller, 8, rng)            # with labels on which more than half agree
-kept     = within(tasks, tried(domain, tasks, solver, 8, rng), 0.25, 0.75)
+kept     = within(tasks, tried(tasks, solver, 8, rng), 0.25, 0.75)
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from redqueen.curricula.weaknesses import budgets
 from redqueen.learnability import solve_rate
 from redqueen.protocols import Domain, Player
-from redqueen.rollout.labels import majorities
+from redqueen.rollout.labels import held_to_label, majorities
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import SOLVE, by_task, graded
+from redqueen.rollout.questions import SOLVE, by_task
 from redqueen.types import Task, Trajectory
 
 
@@ -48,9 +48,9 @@ def elected(tasks: Sequence[Task], labeller: Player, votes: int, rng: Random, ab
     ]
 
 
-def tried(domain: Domain, tasks: Sequence[Task], solver: Player, attempts: int, rng: Random) -> np.ndarray:
-    """[tasks] the solve rates, NaN where too few attempts were finished to tell."""
-    episodes = graded(domain, play(alone(SOLVE, tasks, solver, attempts), rng))
+def tried(tasks: Sequence[Task], solver: Player, attempts: int, rng: Random) -> np.ndarray:
+    """[tasks] how often the solver gives their labels, NaN where too few attempts were finished to tell."""
+    episodes = held_to_label(play(alone(SOLVE, tasks, solver, attempts), rng))
     return np.array([solve_rate(scores).mean for scores in by_task(episodes, attempts)])
 
 

@@ -20,7 +20,7 @@ def labelled(
     domain: Domain, levels: Sequence[str], count: int, apart: Mapping[str, Sequence[Task]], seed: int
 ) -> list[Task]:
     """Up to so many different problems of each level, none of them among those that are held out. A level that is
-    named twice is dealt twice as often."""
+    named twice is drawn from twice, and so dealt up to twice as often."""
     unknown = [level for level in levels if level not in domain.levels]
     if unknown:
         raise RedQueenError(f"{domain.name} has no level {unknown[0]!r}: its levels are {', '.join(domain.levels)}")

@@ -155,9 +155,9 @@ def vote_rewards(
 
 
 def rule_or_majority(judgements: Sequence[bool | None], rule: bool) -> float:
-    """SPELL's reward of an answer: 1 where the rule or the majority of the parsed judgements finds it right."""
-    parsed = [judgement for judgement in judgements if judgement is not None]
-    return float(rule or 2 * sum(parsed) > len(parsed))
+    """SPELL's reward of an answer: 1 where the rule or more than half of the judgements find it right; one that cannot
+    be read does not."""
+    return float(rule or 2 * sum(judgement is True for judgement in judgements) > len(judgements))
 
 
 class Agreement:

@@ -35,6 +35,11 @@ class Document:
     text: str
     title: str = ""
 
+    @property
+    def shown(self) -> str:
+        """The text, under its title where it has one."""
+        return f"{self.title}: {self.text}" if self.title else self.text
+
 
 Reader = Callable[[str, Sequence[Document]], str]  # question, documents -> answer
 
@@ -92,7 +97,7 @@ class Corpus:
 def _document(where: str, line: str) -> Document:
     try:
         data = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise RedQueenError(f"{where} is not JSON: {error}") from None
     fields = {key: data[key] for key in ("id", "text", "title") if key in data} if type(data) is dict else {}
     for key in ("id", "text"):

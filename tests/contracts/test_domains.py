@@ -54,6 +54,12 @@ def test_nonsense_is_refused_for_a_reason_and_breaks_nothing(domain):
             assert isinstance(each, Refusal) and each.reason
 
 
+def test_a_proposer_is_invited_where_there_is_nothing_to_show(domain):
+    for kind in domain.kinds:
+        invitation = domain.invite(kind, (), 0)
+        assert isinstance(invitation, Task) and invitation.prompt and invitation.kind == kind
+
+
 def test_nothing_is_read_from_nothing(domain):
     assert domain.read([], []) == []
     assert domain.right([], []) == []

@@ -150,6 +150,7 @@ def test_tasks_of_no_arm_are_errors():
 )
 def test_settings_that_cannot_be_meant_are_refused(settings, line):
     with pytest.raises(RedQueenError, match=line):
-        SelfEvolving(arms("x"), **settings)
-    with pytest.raises(RedQueenError, match="at least one arm"):
-        SelfEvolving({})
+        SelfEvolving(arms("x", "y"), **settings)
+    for names in ((), ("x",)):
+        with pytest.raises(RedQueenError, match="among two arms or more"):
+            SelfEvolving(arms(*names))

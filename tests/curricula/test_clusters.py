@@ -69,3 +69,9 @@ def test_what_is_remembered_survives_a_checkpoint():
 def test_a_memory_that_makes_no_sense_is_refused(settings):
     with pytest.raises(RedQueenError, match="1 cluster"):
         ClusterMemory(**settings)
+
+
+def test_a_stage_that_no_cluster_can_reach_is_refused():
+    assert ClusterMemory(1, size=3, first=2, last=5).last == 5
+    with pytest.raises(RedQueenError, match="no text of stage 6 follows from one of stage 2"):
+        ClusterMemory(1, size=3, first=2, last=6)

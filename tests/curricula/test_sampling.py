@@ -24,6 +24,7 @@ from redqueen.curricula.sampling import (
     chances,
     prioritized_level_replay,
 )
+from redqueen.learnability import Bell
 from redqueen.types import RedQueenError, Task
 
 
@@ -195,3 +196,12 @@ def test_prioritized_level_replay_by_hand():
     ranks = np.array([1, 1 / 3, 1 / 2])  # regrets 0.5, 0, 0.2
     stale = np.array([1, 2, 3])
     assert got == pytest.approx(0.8 * ranks / ranks.sum() + 0.2 * stale / stale.sum())
+
+
+def test_the_shapes_of_a_solve_rate_take_one_result_or_a_rate():
+    """One result tells no rate: the task counts as untried, or is shrunk towards the prior."""
+    once, twice = tried((1,)), tried((1, 0))
+    assert ByLearnability(Bell(), untried=0.7)(once, 0).tolist() == [0.7]
+    assert ByLearnability(Bell(), untried=0.7)(twice, 0).tolist() == [1.0]
+    assert ByLearnability(Bell(), prior=(1.0, 2.0))(once, 0).tolist() == [1.0]  # (1 + 1) / (1 + 1 + 2)
+    assert ByLearnability(Bell(), prior=(1.0, 1.0))(twice, 0).tolist() == [1.0]

@@ -141,6 +141,13 @@ def test_the_oldest_leave_a_full_store_and_may_come_back():
     assert store.add(tasks(1)) == [""]
 
 
+def test_no_kind_is_pushed_out_of_a_full_store():
+    store = TaskStore(capacity=3)
+    store.add([Task("rare", "rare", "the only one")])
+    store.add(tasks(9))
+    assert [each.task.id for each in store.histories()] == ["rare", "sums7", "sums8"]
+
+
 def test_keeping_the_first_refuses_all_others():
     """AZR's code: a full buffer never changes again."""
     store = TaskStore(capacity=3, eviction=newest)

@@ -162,3 +162,35 @@ def test_a_file_that_is_missing_is_one_clear_line(own):
 def test_a_world_needs_facts():
     with pytest.raises(RedQueenError, match="at least 50 facts"):
         Knowledge(facts=10)
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "right"),
+    [
+        ("m3", "m3", True),
+        ("m3", "The rank of k7 is m3.", True),
+        ("m3", "The rank of k7 is m3, I think", False),
+        ("m3", "is am3", False),
+        ("This is Spinal Tap", "This is Spinal Tap", True),
+        ("Life is Beautiful", "The film is Life is Beautiful.", True),
+        ("Beautiful", "The film is Life is Beautiful.", True),
+        ("?", "", False),
+    ],
+)
+def test_an_answer_is_right_by_itself_or_at_the_end_of_a_sentence(gold, said, right):
+    assert WORLD.right([Task("t", answer=gold)], [said]) == [right]
+
+
+def test_an_answer_to_ask_for_needs_a_word(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "1", "text": "The king is old."}\n')
+    (tmp_path / "answers.txt").write_text("old\n?!\n")
+    world = Knowledge(corpus=str(tmp_path / "corpus.jsonl"), answers=str(tmp_path / "answers.txt"))
+    with pytest.raises(RedQueenError, match=r"line 2 of .*answers.txt has no word or number"):
+        world.wanted  # noqa: B018
+
+
+def test_a_search_shows_titles(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"id": "1", "text": "It was founded in 1824.", "title": "Acme Press"}\n')
+    (tmp_path / "answers.txt").write_text("1824\n")
+    world = Knowledge(corpus=str(tmp_path / "corpus.jsonl"), answers=str(tmp_path / "answers.txt"))
+    assert world.search("Acme Press") == "Acme Press: It was founded in 1824."

@@ -1,12 +1,15 @@
 """Controls of a proposer: a reward by chance looks at nothing, and dealt problems are none of its own."""
 
+import re
+
 import pytest
 
 from redqueen.config import Learner
 from redqueen.players.scripted import Constant
-from redqueen.recipes import absolute_zero, multi_agent_evolve
+from redqueen.recipes import absolute_zero, agent0, eva, multi_agent_evolve, r_zero, spell, svs
 from redqueen.rollout.questions import PROPOSE, SOLVE
 from redqueen.run import Run, Schedule
+from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 TRAININGS = [(absolute_zero, {"domain": "sums"}), (multi_agent_evolve, {})]
@@ -53,3 +56,25 @@ def test_dealt_problems_are_the_domains(recipe, settings, dealt, own, tmp_path, 
     assert set(tried) == {PROPOSED}
     assert len(drawn) == 8
     assert sum(each in (PROPOSED, "1+1") for each in drawn) == own  # the seed's; those dealt are of four levels
+
+
+FROZEN = [
+    (absolute_zero, {"domain": "sums", "proposer": "frozen", "novelty": 0.5}, "--novelty has no effect beside"),
+    (absolute_zero, {"domain": "sums", "proposer": "frozen", "at_the_ends": -0.5}, "--at-the-ends has no effect"),
+    (multi_agent_evolve, {"proposer": "frozen", "question_reward": "random"}, "--question-reward has no effect"),
+    (r_zero, {"challenger": "frozen", "proposals": 3}, "--proposals has no effect beside --challenger frozen"),
+    (r_zero, {"challenger": "frozen", "as_coded": True}, "--as-coded has no effect"),
+    (agent0, {"curriculum": "frozen", "per_call": 3.0}, "--per-call has no effect beside --curriculum frozen"),
+    (agent0, {"curriculum": "frozen", "repetition": 0.0}, "--repetition has no effect"),
+    (svs, {"responses": 0, "synthesiser": "separate"}, "--synthesiser has no effect beside --responses 0"),
+    (svs, {"responses": 0, "ends": -1.0}, "--ends has no effect"),
+    (spell, {"stages": (2, 5)}, "--stages 2 5: the last stage of documents is 3"),
+    (spell, {"stages": (0, 9)}, "the last stage"),
+    (eva, {"rewriter": "ruel"}, "did you mean rule?"),
+]
+
+
+@pytest.mark.parametrize(("recipe", "settings", "line"), FROZEN)
+def test_settings_that_would_do_nothing_are_refused(recipe, settings, line, tmp_path):
+    with pytest.raises(RedQueenError, match=re.escape(line)):
+        recipe.train(recipe.Config(learner=TINY, **settings), Run(tmp_path, 0, Schedule(100, 100)))

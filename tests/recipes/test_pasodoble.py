@@ -10,6 +10,7 @@ from redqueen.config import Learner
 from redqueen.domains.facts import Facts
 from redqueen.recipes import pasodoble
 from redqueen.recipes.pasodoble import Config, limits_reward, train
+from redqueen.rollout.questions import graded, said
 from redqueen.run import Run, Schedule, read_metrics
 from redqueen.types import RedQueenError, Refusal
 
@@ -53,6 +54,8 @@ def chancy(monkeypatch):
     """A model that was never warmed up neither ends what it says nor says anything that can be read."""
     monkeypatch.setattr(pasodoble, "find_domain", lambda spec: Chancy())
     monkeypatch.setattr(pasodoble, "by_task", uncut)
+    monkeypatch.setattr(pasodoble, "read", lambda domain, cut: domain.read([each.task for each in cut], said(cut)))
+    monkeypatch.setattr(pasodoble, "held_to_label", lambda attempts: graded(Chancy(), attempts))
 
 
 def uncut(attempts, times):

@@ -33,9 +33,8 @@ TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 
 
 def lines(folder, **changes):
-    config = r_zero.Config(
-        learner=TINY, steps=6, challenger_steps=2, solver_steps=2, proposals=4, questions=4, problems=2, **changes
-    )
+    challenging = {} if "challenger" in changes else {"challenger_steps": 2, "proposals": 4}
+    config = r_zero.Config(learner=TINY, steps=6, solver_steps=2, questions=4, problems=2, **challenging, **changes)
     r_zero.train(config, Run(folder, 0, Schedule(100, 100, record_episodes=0)))
     return read_metrics(folder)
 

@@ -17,6 +17,7 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.recipes import spell
 from redqueen.recipes.spell import Config, by_kind_or_task, train
 from redqueen.rewards import marked, payoff, score
+from redqueen.rollout import grounding
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import PROPOSE, SOLVE, said
@@ -33,7 +34,7 @@ SMALL = Config(
     questions=2,
     rounds=2,
     attempts=4,
-    votes=2,
+    votes=3,
     problems=2,
 )
 
@@ -76,6 +77,8 @@ def uncut(attempts, times):
 def chancy(monkeypatch):
     """A model that was never warmed up neither ends what it says nor says anything that can be read."""
     monkeypatch.setattr(spell, "by_task", uncut)
+    monkeypatch.setattr(spell, "read", lambda domain, said_: domain.read([each.task for each in said_], said(said_)))
+    monkeypatch.setattr(grounding, "answered", said)
     monkeypatch.setattr(spell, "find_domain", lambda spec: AnyReadable())
     monkeypatch.setattr(spell, "Covers", lambda: odd)
 
@@ -137,7 +140,7 @@ def test_verdicts_are_at_most_an_eighth_of_the_answers(tmp_path, chancy, monkeyp
     roles = Counter(record["seats"][0][0] for record in records)
     assert roles["proposer"] == 8
     assert roles["solver"] % 8 == 0
-    assert roles["judge"] == roles["solver"] // 8 // 2 * 2  # whole groups of two
+    assert roles["judge"] == roles["solver"] // 8 // 3 * 3  # whole groups of three
 
 
 def test_a_run_goes_on_after_a_kill_with_its_memory(tmp_path, chancy):
@@ -163,7 +166,7 @@ def test_a_run_goes_on_after_a_kill_with_its_memory(tmp_path, chancy):
 
 
 def test_stages_that_are_not_there_and_domains_without_documents_are_refused(tmp_path):
-    with pytest.raises(RedQueenError, match="stages are 0 to 3"):
+    with pytest.raises(RedQueenError, match="--stages 4 4: the last stage of documents is 3"):
         run_of(tmp_path / "a", replace(SMALL, stages=(4, 4)))
     with pytest.raises(RedQueenError, match="try --domain documents"):
         run_of(tmp_path / "b", replace(SMALL, domain="sums"))

@@ -71,10 +71,10 @@ def test_two_steps_solve_vary_and_solve_the_variants(tmp_path):
     lines = lines_of(SMALL, tmp_path)
     assert [line["step"] for line in lines] == [0, 1]
     for line in lines:
-        assert 0 < line["candidates"] <= 3
+        assert 0 < line["varied"] <= 3
         # 4 originals and every variant are tried 8 times, every candidate is varied twice
-        assert line["rollouts"] == 32 + 2 * line["candidates"] + 8 * line["variants"]
-        assert line["variants"] <= 2 * line["candidates"]
+        assert line["rollouts"] == 32 + 2 * line["varied"] + 8 * line["variants"]
+        assert line["variants"] <= 2 * line["varied"]
         assert line["gradient_norm"] > 0.0
     assert {"accuracy", "pass@8", "entropy/solver"} <= lines[0].keys()
 
@@ -106,14 +106,14 @@ def test_it_learns_from_the_union_of_groups_that_say_something(tmp_path):
 
 
 def test_without_synthesis_it_is_plain_reinforcement(tmp_path):
-    lines = lines_of(replace(SMALL, responses=0), tmp_path)
-    assert [(line["candidates"], line["variants"], line["rollouts"]) for line in lines] == [(0.0, 0.0, 32.0)] * 2
+    lines = lines_of(replace(SMALL, responses=0, variants=Config().variants), tmp_path)
+    assert [(line["varied"], line["variants"], line["rollouts"]) for line in lines] == [(0.0, 0.0, 32.0)] * 2
     assert all("reward/proposer" not in line for line in lines)
 
 
 def test_a_step_without_candidates_goes_on(tmp_path):
     lines = lines_of(replace(SMALL, middling=(1.0, 1.0), domain="redqueen.domains.variants:Variants"), tmp_path)
-    assert [line["candidates"] for line in lines] == [0.0, 0.0]
+    assert [line["varied"] for line in lines] == [0.0, 0.0]
     assert [line["loss"] for line in lines] == [0.0, 0.0]  # a random model solves nothing: no group has a signal
 
 

@@ -1,5 +1,6 @@
 """Questions that need their text, verdicts that count, and what each of them earns."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from redqueen.advantages import by_task_and_role
 from redqueen.curricula.clusters import ClusterMemory
 from redqueen.domains.documents import LOOKUP, Documents
+from redqueen.filters import some_groups
+from redqueen.health import ProposerHealth
 from redqueen.players.scripted import Constant
 from redqueen.rewards import payoff, score
 from redqueen.rollout.grounding import (
@@ -17,7 +20,8 @@ from redqueen.rollout.grounding import (
     comparisons,
     grounded,
     questions_worth,
-    some_groups,
+    seen,
+    unread,
     verdicts,
     worth,
 )
@@ -170,3 +174,32 @@ def test_a_responder_that_says_nothing_is_wrong_and_is_not_judged():
     assert comparisons(DOMAIN, attempts) == []
     assert worth(DOMAIN, attempts, [], Covers()) == ([0.0, 0.0], [])
     assert agreed(DOMAIN, attempts, []) == ([], [])
+
+
+def test_alarms_look_at_the_question_and_not_at_the_text_around_it():
+    """The text is another each time and holds the answer."""
+    asked = [DOMAIN.task(cluster, 0, LOOKUP, "king", "7") for cluster in range(8)]
+    assert len({task.prompt for task in asked}) == 8
+    figures = ProposerHealth().check(seen(DOMAIN, [*asked, Refusal("malformed")], np.full((8, 2), 0.5)))
+    assert figures["proposals/distinct_share"] == 1 / 8
+    assert figures["proposals/leak_share"] == 0.0
+
+
+def test_verdicts_that_cannot_be_read_are_counted_and_are_no_majority():
+    attempts = answered("8")
+    judgements = judged(attempts, "YES", *["hm"] * 7)
+    assert unread(judgements) == 7 / 8
+    assert worth(DOMAIN, attempts, judgements, Covers())[0] == [0.0]
+    assert worth(DOMAIN, attempts, judged(attempts, *["YES"] * 5, *["hm"] * 3), Covers())[0] == [1.0]
+    assert unread([]) == 0.0
+
+
+def test_half_an_answer_is_wrong_and_is_not_judged():
+    class CutOff(Says):
+        def reply(self, asks):
+            return [replace(each, truncated=True) for each in super().reply(asks)]
+
+    attempts = play(alone(SOLVE, [QUESTION], CutOff("7"), 2), Random(0))
+    assert comparisons(DOMAIN, attempts) == []
+    assert worth(DOMAIN, attempts, [], Covers())[0] == [0.0, 0.0]
+    assert worth(DOMAIN, answered("7"), [], Covers())[0] == [1.0]

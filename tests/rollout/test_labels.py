@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from redqueen.domains.sums import Sums
-from redqueen.rollout.labels import label_accuracy, labelled, labels_right, majorities
+from redqueen.rollout.labels import agreed, held_to_label, label_accuracy, labelled, labels_right, majorities, voted_on
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import SOLVE
@@ -66,6 +66,28 @@ def test_half_an_answer_has_no_vote():
     answers = CutOff("The answer", "The answer", "2", "The answer", "2")
     (vote,) = majorities(play(alone(SOLVE, TASKS[:1], answers, 5), Random(0)), 5)
     assert (vote.answer, vote.share, vote.counted) == ("2", 0.4, 2)
+
+
+def test_half_an_answer_agrees_with_no_label():
+    (label,) = labelled(TASKS[:1], [Vote("2 2", 0.5, 10, 10)], (0.3, 0.8))
+    attempts = play(alone(SOLVE, [label], CutOff("2 2", "2"), 2), Random(0))
+    assert agreed(attempts) == [False, False]
+
+
+def test_a_label_is_all_that_an_attempt_is_held_to():
+    """The truth, which nobody knows, earns nothing."""
+    (wrong,) = labelled(TASKS[:1], [Vote("7", 0.5, 10, 10)], (0.3, 0.8))
+    attempts = held_to_label(play(alone(SOLVE, [wrong], Answering("2", "7"), 2), Random(0)))
+    assert SUMS.right([TASKS[0]] * 2, ["2", "7"]) == [True, False]
+    assert [list(each.outcome.scores.values()) for each in attempts] == [[0.0], [1.0]]
+
+
+def test_the_alarms_look_at_the_labels_that_are_kept():
+    votes = [Vote("2", 1.0, 10, 10), Vote("5", 0.5, 10, 10)]
+    attempts = play(alone(SOLVE, TASKS[:2], Answering(*"2" * 10, *"5454545454"), 10), Random(0))
+    kept = labelled(TASKS[:2], votes, (0.3, 0.8))
+    found = voted_on(SUMS, TASKS[:2], attempts, votes, kept)
+    assert [(each.solve_rate, each.answer_right) for each in found] == [(1.0, None), (0.5, False)]
 
 
 def test_an_oracle_says_of_every_label_whether_it_is_right():

@@ -1,11 +1,13 @@
 """Proposing and solving: what the episodes of one seat say."""
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
 from redqueen.curricula.store import TaskStore
+from redqueen.domains.catalogue import find_domain
 from redqueen.domains.sums import Sums
 from redqueen.health import ProposerHealth
 from redqueen.players.scripted import Constant
@@ -22,9 +24,10 @@ from redqueen.rollout.questions import (
     proposed,
     read,
     said,
+    seeded,
     tasks_among,
 )
-from redqueen.types import Refusal, Reply, Task
+from redqueen.types import RedQueenError, Refusal, Reply, Task
 
 SUMS = Sums()
 
@@ -80,8 +83,41 @@ def test_what_became_of_the_proposals_is_told_to_the_alarms():
     written = [SUMS.task(12, 7), Refusal("too long"), SUMS.task(1, 1)]
     seen = proposed(written, np.array([[1.0, 0.0, np.nan], [np.nan, np.nan, np.nan]]))
     assert [one.refused for one in seen] == ["", "too long", ""]
-    assert (seen[0].text, seen[0].answer, seen[0].solve_rate) == ("What is 12+7?", "91", 0.5)
+    assert (seen[0].text, seen[0].answer, seen[0].solve_rate) == ("What is 12+7?", "", 0.5)
     assert np.isnan(seen[1].solve_rate) and np.isnan(seen[2].solve_rate)
+
+
+def test_an_answer_in_its_question_is_a_leak_only_where_answers_are_hidden():
+    zero, hinted = SUMS.task(1, 0), replace(SUMS.task(2, 5), facts={"hint": "it is 7"})
+    scores = np.full((2, 1), 0.5)
+    for hidden, kinds in (
+        (False, {"leaks/answer_in_hint"}),
+        (True, {"leaks/answer_in_hint", "leaks/answer_in_question"}),
+    ):
+        figures = ProposerHealth().check(proposed([zero, hinted], scores, hidden=hidden))
+        assert {name for name in figures if name.startswith("proposals/leaks")} == {
+            f"proposals/{each}" for each in kinds
+        }
+
+
+def test_a_task_that_was_cut_off_is_refused():
+    class Cut(CutOff):
+        def reply(self, asks):
+            return [replace(each, text=text) for each, text in zip(super().reply(asks), ("9+1", "91"), strict=True)]
+
+    invitations = [SUMS.invite("sum", (), number) for number in range(2)]
+    whole, cut = (
+        read(SUMS, play(alone(PROPOSE, invitations, player), Random(0))) for player in (Constant("9+1"), Cut())
+    )
+    assert [each.id for each in whole] == ["9+1"] * 2
+    assert [each.reason for each in cut] == ["cut off", "malformed"]
+
+
+def test_a_store_that_cannot_hold_a_seed_of_each_kind_is_refused():
+    domain = find_domain("expressions")
+    assert {each.task.kind for each in seeded(TaskStore(3), domain).histories()} == set(domain.kinds)
+    with pytest.raises(RedQueenError, match="--capacity 3 or more"):
+        seeded(TaskStore(2), domain)
 
 
 class Curious:

@@ -2,14 +2,15 @@ from random import Random
 
 import pytest
 
+from redqueen.domains.catalogue import find_domain
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import Calculator, Limits, ToolReply
 from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.rollout.lockstep import play
-from redqueen.rollout.rehearsal import Equipped, Rehearsed, turns_of
-from redqueen.types import Match, Task
+from redqueen.rollout.rehearsal import Equipped, Rehearsed, rehearsal, turns_of, with_tools
+from redqueen.types import Demonstration, Match, Task
 
 TOOLS = (Calculator(),)
 
@@ -51,3 +52,30 @@ def test_an_equipped_player_uses_its_tools_before_it_answers():
     (episode,) = play([Match(SingleReply("solver"), Task("t", prompt="12+7=?"), {"solver": stuck})], Random(0))
     assert episode.outcome.facts == {"reply": ""}
     assert episode.turns[0].reply.malformed
+
+
+@pytest.mark.parametrize(
+    ("domain", "role", "text", "said"),
+    [
+        ("tool_sums", "solver", "<calculate>12+7</calculate>19", ["information>19<"]),
+        ("tool_sums", "proposer", "12+7", []),
+        ("knowledge", "solver", "<search>rank</search>m3", ["information>The "]),
+        ("sums", "solver", "<calculate>12+7</calculate>19", []),
+    ],
+)
+def test_demonstrations_are_given_with_the_tools_of_their_domain(domain, role, text, said):
+    """What a tool says is shown to the learner, as it will be in self-play, and is none of its words."""
+    shown = Demonstration(role, Task("t", prompt="12+7=?"), text)
+    (episode,) = play([rehearsal(find_domain(domain), shown, TransformerPolicy(tiny_model(0)))], Random(0))
+    assert len(episode.turns) == 1 + len(said)
+    for turn, words in zip(episode.turns[1:], said, strict=True):
+        assert words in turn.ask.messages[-1].text
+    assert "information" not in "".join(turn.reply.text for turn in episode.turns)
+    usage = {"tool_sums": "<calculate>", "knowledge": "<search>"}.get(domain) if role == "solver" else None
+    assert (usage or "12+7=?") in episode.turns[0].ask.messages[-1].text
+
+
+def test_a_solver_is_measured_with_the_tools_of_its_domain():
+    player = Scripted(("<calculate>12+7</calculate>", "19"))
+    assert with_tools(find_domain("sums"), player) is player
+    assert isinstance(with_tools(find_domain("tool_sums"), player), Equipped)

@@ -51,7 +51,7 @@ def test_attempts_without_an_answer_never_win_but_count():
 
 
 def test_the_band_holds_both_its_ends_and_nothing_unknown():
-    rates = tried(DOMAIN, TASKS, Says("2", "0", "0", "0", *["2"] * 3, "0", *["3"] * 4), 4, Random(0))
+    rates = tried(TASKS, Says("2", "0", "0", "0", *["2"] * 3, "0", *["3"] * 4), 4, Random(0))
     assert rates.tolist() == [0.25, 0.75, 1.0]
     assert within(TASKS, rates, 0.25, 0.75) == TASKS[:2]
     assert within(TASKS, np.full(3, np.nan), 0.0, 1.0) == []

@@ -140,6 +140,7 @@ def test_an_answer_is_right_by_the_rule_or_by_the_majority():
     assert rule_or_majority([True, True, False], rule=False) == 1.0
     assert rule_or_majority([True, False], rule=False) == 0.0
     assert rule_or_majority([None, None], rule=False) == 0.0
+    assert rule_or_majority([True, None, None], rule=False) == 0.0
 
 
 def test_auc_by_hand_and_by_all_pairs():

@@ -19,6 +19,10 @@ _WALKERS = (  # functions and methods that take what an iterable gives, and do n
     | {"extend", "extendleft", "fromkeys", "join", "subtract", "update"}
 ) - {"add", "remove", "discard", "repeat"}
 
+# what a class of the program's own may do with a set that it is compared or combined with, or with two of its elements
+_COMPARISONS = {f"__{name}__" for name in ("lt", "le", "gt", "ge", "eq", "ne")}
+_OPERATORS = {f"__{before}{name}__" for before in ("", "r", "i") for name in ("and", "or", "xor", "sub")}
+
 
 @lru_cache(maxsize=1024)
 def shows_order(source: str, function: str = "", given: tuple[int, ...] = ()) -> bool:
@@ -142,22 +146,24 @@ def _sources(value: ast.AST) -> list[str]:
 def _is_hidden(text: Text, known: set[str], node: ast.AST) -> bool:
     """Whether the order of the set at a node stays hidden."""
     match text.parents[node]:
-        case ast.Call(func=ast.Name(id="len" | "bool" | "set" | "frozenset" | "isinstance"), args=[first, *_]):
-            return first is node
-        case ast.Call(func=ast.Name(id="sorted" | "min" | "max"), args=[only], keywords=words) if only is node:
-            return all(word.arg == "reverse" for word in words)
+        case ast.Call(func=ast.Name(id="len" | "bool" | "set" | "frozenset" | "isinstance" as name), args=[first, *_]):
+            return first is node and name not in text.bound
+        case ast.Call(func=ast.Name(id="sorted" | "min" | "max" as name), args=[only], keywords=words) if only is node:
+            plain = all(word.arg == "reverse" for word in words)
+            return plain and name not in text.bound and not text.bound & _COMPARISONS
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in text.functions and node in arguments:
             parameters = text.functions[name][: len(arguments)]
             starred = any(isinstance(argument, ast.Starred) for argument in arguments)
             place = arguments.index(node)
             return not starred and place < len(parameters) and parameters[place] in known
         case ast.Compare(left=left, ops=ops):
-            return left is not node or not isinstance(ops[0], ast.In | ast.NotIn)
+            asked = left is not node or not isinstance(ops[0], ast.In | ast.NotIn)
+            return asked and not text.bound & _COMPARISONS
         case (ast.Assign(targets=[ast.Name() | ast.Attribute() as target]) | ast.AnnAssign(target=target)) as statement:
             in_class = isinstance(text.parents[statement], ast.ClassDef)  # where it gets a second label
             return _label(target) in known and not in_class
         case ast.AugAssign(target=target, op=ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub()):
-            return _label(target) in known
+            return _label(target) in known and not text.bound & _OPERATORS
         case ast.Return() as end:
             return _leaves(text, end)
         case ast.If(test=test) | ast.While(test=test):
@@ -165,7 +171,7 @@ def _is_hidden(text: Text, known: set[str], node: ast.AST) -> bool:
         case ast.Expr() | ast.UnaryOp(op=ast.Not()):
             return True
         case ast.BinOp(op=ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub()) as made:
-            return _is_hidden(text, known, made)
+            return not text.bound & _OPERATORS and _is_hidden(text, known, made)
         case ast.Attribute(attr=attr) as method if text.is_called(method):
             return attr in SET_CHANGES or (attr in SET_MAKERS and _is_hidden(text, known, text.parents[method]))
     return False

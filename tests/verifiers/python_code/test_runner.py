@@ -256,6 +256,12 @@ def test_a_set_whose_order_shows_is_seen_in_the_text(name):
         ("d = {}\nreturn [k for k in d.keys()], len(d.items()), 1 in d.values()", False),
         ("return set(x) == {1} or not set(x) < {2}", False),
         ("if set(x): return 1\nwhile {1}: pass", False),
+        ("def g(x, sorted=list): return sorted({x})\nreturn g(x)", True),
+        ("len = list\nreturn len(set(x))", True),
+        ("class B:\n    def __and__(self, s): return list(s)\nreturn B() & set(x)", True),
+        ("class B:\n    def __eq__(self, s): return list(s)[0] == 1\nreturn set(x) == B()", True),
+        ("class B(str):\n    def __lt__(self, o): return len(self) < len(o)\nreturn min({B(c) for c in x})", True),
+        ("class B:\n    def size(self, s): return 1\nreturn len(set(x)), max({1, 2})", False),
     ],
 )
 def test_a_set_is_followed_through_a_program(body, shows):

@@ -1,0 +1,37 @@
+"""What is held out is recognised, however it is written."""
+
+from redqueen.curricula.parts import apart_from
+from redqueen.domains.sums import Sums
+from redqueen.evaluation.benchmarks import held_out
+from redqueen.types import Task
+
+HELD = {"": [Task("a", prompt="What is the rank of k7?"), Task("b", prompt="What is the rank of b2?")]}
+
+
+def test_a_prompt_is_known_whatever_its_case_and_spacing():
+    again = [Task("1", prompt="what is  the rank of K7?"), Task("2", prompt="What is the rank of k8?"), Task("b")]
+    assert [task.id for task in apart_from(HELD, again)] == ["2"]
+
+
+def test_one_prompt_that_several_share_tells_no_tasks_apart():
+    several = {"": [Task("a", prompt="Choose."), Task("b", prompt="Choose.")]}
+    assert [task.id for task in apart_from(several, [Task("c", prompt="Choose."), Task("a", prompt="x")])] == ["c"]
+    alone = {"": [Task("a", prompt="What is week+5?", answer="9")]}
+    assert apart_from(alone, [Task("c", prompt="What is week+5?", answer="1")]) == []
+
+
+def test_what_is_learned_from_besides_is_not_among_what_is_held_out():
+    for digits in (1, 2):
+        domain = Sums(digits=digits)
+        tests = held_out(domain, 64, domain.seeds())
+        assert [len(group) for group in tests.values()] == [64] * digits
+        assert "1+1" in {task.id for task in held_out(domain, 64)["1_digits"]}
+        assert "1+1" not in {task.id for group in tests.values() for task in group}
+
+
+def test_where_seeds_are_all_there_is_they_are_held_out():
+    class Few(Sums):
+        def problems(self, level, count, rng):
+            return [self.task(1, 1)] * count
+
+    assert held_out(Few(digits=1), 2, Few().seeds())["1_digits"] == [Sums().task(1, 1)] * 2

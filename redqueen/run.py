@@ -161,6 +161,8 @@ class Run:
                     self._measure(measures)
                     if self.collapse.measured(before | self._line) and self.collapse.watch.keeps_best:
                         self._save(step, policies, remembering, "best")
+                    for policy in policies:
+                        policy.forget()  # a step is the same whether or not it was measured before
                 measured = time.perf_counter()
                 yield step
                 ended = time.perf_counter()

@@ -28,7 +28,7 @@ from redqueen.records import episode_from_json, episode_to_json
 from redqueen.rewards import payoff, score, spoken_by
 from redqueen.rollout.lockstep import play, replay
 from redqueen.run import Run, Schedule, guarded, read_final, read_metrics
-from redqueen.types import Match, NonFiniteLoss, RedQueenError
+from redqueen.types import Ask, Match, Message, NonFiniteLoss, RedQueenError, Seat
 
 GAME = KuhnPoker()
 OFTEN = Schedule(evaluate_every=1, checkpoint_every=3, keep_checkpoints=2, record_episodes=4)
@@ -557,3 +557,26 @@ def test_what_a_run_set_aside_is_collected_after_it(tmp_path):
     assert gc.get_freeze_count() > before
     steps.close()  # as when a training is broken off
     assert gc.get_freeze_count() == 0
+
+
+def test_a_step_is_the_same_whether_or_not_it_was_measured_before(tmp_path):
+    """What a measurement computed, rounded in other company, is not used to learn from."""
+    learner = TransformerPolicy(tiny_model(0))
+    ask = Ask(Seat("player"), (Message("game", "Your move?"),), ("bet", "pass"))
+    measured = []
+
+    class Asks:
+        def __call__(self):
+            learner.reply([ask])
+            measured.append(len(learner.store))
+            return {}
+
+        def state(self):
+            return {}
+
+        def restore(self, state):
+            return None
+
+    for _ in Run(tmp_path, 0, Schedule(evaluate_every=1, checkpoint_every=9)).steps(2, [learner], measures=[Asks()]):
+        assert measured[-1] > 0
+        assert len(learner.store) == 0

@@ -23,7 +23,7 @@ from redqueen.config import Count, Learner
 from redqueen.domains.catalogue import demonstrator, find_domain
 from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.objectives.imitation import Imitation
-from redqueen.protocols import Policy
+from redqueen.protocols import Player, Policy
 from redqueen.rewards import payoff, score
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.rehearsal import rehearsal, with_tools
@@ -40,12 +40,16 @@ class Config:
     problems: Count = 64  # held out, of each level
 
 
+def equipped(config: Config, solver: Player) -> Player:
+    return with_tools(find_domain(config.domain), solver)
+
+
 def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
     teacher = demonstrator(domain)
     learner = config.learner.build_model(run.derived("learner"))
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
-    measures = [HeldOut(domain, with_tools(domain, learner), held_out(domain, config.problems), attempts=4)]
+    measures = [HeldOut(domain, equipped(config, learner), held_out(domain, config.problems), attempts=4)]
 
     for step in run.steps(config.steps, [learner], [], measures):
         learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (config.steps - step) / rest)

@@ -70,7 +70,11 @@ def write_tasks(path: Path, tasks: Sequence[Task]) -> None:
     task_id, times = Counter(task.id for task in tasks).most_common(1)[0] if tasks else ("", 1)
     if times > 1:
         raise RedQueenError(f"{times} tasks have the id {task_id!r}: every task needs an id of its own")
-    lines = [json.dumps({"schema": SCHEMA, **task_to_json(storable(task))}, ensure_ascii=False) for task in tasks]
+    records = [{"schema": SCHEMA, **task_to_json(storable(task))} for task in tasks]
+    try:
+        lines = [json.dumps(record, ensure_ascii=False, allow_nan=False) for record in records]
+    except ValueError:
+        raise RedQueenError(f"cannot write {path}: a fact is not a finite number, for which JSON has no word") from None
     try:
         content = "".join(line + "\n" for line in lines).encode()
     except UnicodeEncodeError as error:
@@ -117,7 +121,7 @@ def export_dataset(histories: Sequence[TaskHistory], folder: Path) -> None:
 
 def _task(line: str, where: str) -> Task:
     try:
-        data = json.loads(line)
+        data = json.loads(line, object_pairs_hook=_once_each, parse_constant=_no_number)
     except ValueError as error:
         raise RedQueenError(f"{where}: this is not JSON ({error}): write one object a line") from None
     if not isinstance(data, dict):
@@ -129,6 +133,17 @@ def _task(line: str, where: str) -> Task:
         _check(name, value, where)
     fields = {name: value for name, value in data.items() if name != "schema"}
     return task_from_json({"facts": {}, **fields, "weight": float(fields.get("weight", 1.0))})
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    name, times = Counter(key for key, _ in pairs).most_common(1)[0] if pairs else ("", 1)
+    if times > 1:
+        raise ValueError(f"{name!r} stands there {times} times")
+    return dict(pairs)
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number")
 
 
 def _check(name: str, value: Any, where: str) -> None:

@@ -49,8 +49,9 @@ def test_files_of_other_systems_are_read(tmp_path):
         ('{"id": "2", "prompt": "x", "facts": [1]}', "facts must be an object"),
         ('{"id": "2", "prompt": "x", "weight": true}', "weight must be a number, not true"),
         ('{"id": "2", "prompt": "x", "weight": -1}', "weight must be a finite number of at least 0, not -1"),
-        ('{"id": "2", "prompt": "x", "weight": NaN}', "weight must be a finite number"),
-        ('{"id": "2", "prompt": "x", "weight": Infinity}', "weight must be a finite number"),
+        ('{"id": "2", "prompt": "x", "weight": NaN}', "NaN is no number"),
+        ('{"id": "2", "prompt": "x", "facts": {"a": -Infinity}}', "-Infinity is no number"),
+        ('{"id": "2", "prompt": "x", "prompt": "y"}', "'prompt' stands there 2 times"),
         (f'{{"id": "2", "prompt": "x", "weight": 1{"0" * 400}}}', "weight must be a finite number .*, not 10{39}$"),
         (f'{{"id": "2", "prompt": "x", "facts": {{"a": {"[" * 9999}{"]" * 9999}}}}}', "nested too deeply"),
         (f'{{"id": "2", "prompt": "x", "facts": {{"a": {"[" * 600}{"]" * 600}}}}}', "nested too deeply"),
@@ -140,3 +141,9 @@ def test_an_empty_export_is_refused(tmp_path):
     pytest.importorskip("datasets")
     with pytest.raises(RedQueenError, match="no task to export"):
         export_dataset([], tmp_path / "export")
+
+
+def test_a_fact_that_json_has_no_word_for_is_not_written(tmp_path):
+    with pytest.raises(RedQueenError, match="a fact is not a finite number"):
+        write_tasks(tmp_path / "tasks.jsonl", [Task("1", prompt="x", facts={"a": float("nan")})])
+    assert not (tmp_path / "tasks.jsonl").exists()

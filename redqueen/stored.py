@@ -14,13 +14,15 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from redqueen.checkpoints import best_checkpoints, check, checkpoints, fitting
 from redqueen.config import Learner, find_recipe
+from redqueen.curricula.parts import apart_from
 from redqueen.domains.catalogue import find_domain
+from redqueen.evaluation.benchmarks import held_out
 from redqueen.games.catalogue import find_game
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Domain, Game, Player, Policy
 from redqueen.records import episode_from_json, episode_to_json
 from redqueen.run import recorded_steps
-from redqueen.types import Episode, RedQueenError
+from redqueen.types import Episode, RedQueenError, Task
 
 T = TypeVar("T")
 
@@ -133,6 +135,13 @@ def stored_domain(folder: Path) -> Domain | None:
     offered = _offered(found, "domain_of")
     made: Domain | None = offered() if offered else None
     return made
+
+
+def stored_tests(folder: Path, domain: Domain, most: int) -> dict[str, list[Task]]:
+    """Up to so many problems of each level that the run kept from its training, the first of them."""
+    tests = held_out(domain, settings(folder)["config"].get("problems", 64))
+    seeds = {"": domain.seeds()}  # which some recipes learn from
+    return {level: (apart_from(seeds, tasks) or tasks)[:most] for level, tasks in tests.items()}
 
 
 def measured_player(folder: Path, policy: Player) -> Player:

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from redqueen.cli.main import main
+from redqueen.domains.catalogue import find_domain
+from redqueen.evaluation.benchmarks import held_out
 from redqueen.games.tools import Searching, ToolReply
 from redqueen.players.scripted import Constant
 from redqueen.rewards import payoff, score
 from redqueen.rollout.lockstep import play
 from redqueen.run import Run
+from redqueen.stored import stored_tests
 from redqueen.types import Match, Task
 
 TINY = ["--model", "tiny:hidden=16,heads=2", "--max-completion-length", "4"]
@@ -42,6 +45,13 @@ def test_a_run_of_questions_is_evaluated_on_held_out_problems(run, capsys):
     assert main(["evaluate", run, "--matches", "2"]) == 0
     shown = capsys.readouterr().out
     assert "on sums, after 2 updates" in shown and "accuracy/2_digits" in shown and "pass@8" in shown
+
+
+def test_no_more_problems_are_measured_than_the_run_kept_from_its_training(run):
+    domain = find_domain("sums")
+    kept = held_out(domain, 2)
+    assert stored_tests(Path(run), domain, 200) == kept
+    assert stored_tests(Path(run), domain, 1) == {level: tasks[:1] for level, tasks in kept.items()}
 
 
 def test_a_run_of_questions_has_a_report(run, capsys):

@@ -20,7 +20,6 @@ from redqueen.chance import derive
 from redqueen.cli.words import parse
 from redqueen.config import Count, check_settings, unset
 from redqueen.curricula.dealt import Enumerated
-from redqueen.evaluation.benchmarks import held_out
 from redqueen.evaluation.side_by_side import Crossing, SideBySide, side_by_side
 from redqueen.games.catalogue import find_game
 from redqueen.markup import visible
@@ -29,7 +28,7 @@ from redqueen.report.collected import write_comparison
 from redqueen.rollout.questions import SOLVE, graded
 from redqueen.rollout.rehearsal import Equipped
 from redqueen.seating import find_player, mind_of
-from redqueen.stored import measured_player, settings, stored_domain, stored_game
+from redqueen.stored import measured_player, settings, stored_domain, stored_game, stored_tests
 from redqueen.types import RedQueenError
 
 LONGEST = 600  # characters of what somebody said or was shown; beyond, its beginning and its end
@@ -74,7 +73,7 @@ def _compared(options: CompareOptions) -> SideBySide:
     domain = stored_domain(known[0]) if options.game is None else None
     game: Game
     if domain is not None:
-        game, problems = SOLVE, held_out(domain, options.matches, seed=options.seed)
+        game, problems = SOLVE, stored_tests(known[0], domain, options.matches)
         tasks = [task for level in problems.values() for task in level]
     else:
         game = find_game(options.game) if options.game else stored_game(known[0])

@@ -17,7 +17,7 @@ from redqueen.bench.run import BENCHES, bench
 from redqueen.bench.sheets import Bench
 from redqueen.cli.words import closest, parse
 from redqueen.config import Count, check_settings, unset
-from redqueen.evaluation.benchmarks import HeldOut, held_out
+from redqueen.evaluation.benchmarks import HeldOut
 from redqueen.evaluation.ladder import Ladder, ladder
 from redqueen.evaluation.measures import usual_measures
 from redqueen.evaluation.tournament import HEADINGS, Standings, check_pairs, tournament
@@ -25,7 +25,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.protocols import Domain, Game, Player
 from redqueen.report.collected import write_tournament
 from redqueen.seating import PLAYERS, Named, find_player
-from redqueen.stored import measured_player, settings, stored_domain, stored_game, stored_policy
+from redqueen.stored import measured_player, settings, stored_domain, stored_game, stored_policy, stored_tests
 from redqueen.types import RedQueenError
 
 
@@ -40,7 +40,7 @@ class EvaluateOptions:
     against: tuple[str, ...] = ("uniform",)
     """players to meet in a game, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
     matches: Count = 200
-    """games with each player, or held-out problems of each level"""
+    """games with each player; or problems of each level, at most those that the run kept from its training"""
     seed: int = 0
 
 
@@ -85,10 +85,10 @@ def _evaluate_answers(domain: Domain, options: EvaluateOptions) -> None:
     console = Console()
     console.print(f"{options.run} on {domain.name}, after {policy.version} updates", markup=False, highlight=False)
     table = _measured()
-    tests = held_out(domain, options.matches, seed=options.seed)
+    tests = stored_tests(options.run, domain, options.matches)
     if not tests:
         raise RedQueenError(f"{options.run} names no questions to measure it by: train with some, as --questions")
-    for key, value in HeldOut(domain, measured_player(options.run, policy), tests)().items():
+    for key, value in HeldOut(domain, measured_player(options.run, policy), tests, seed=options.seed)().items():
         table.add_row(escape(key), f"{value:.4f}")
     console.print(table)
 

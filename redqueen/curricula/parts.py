@@ -29,10 +29,10 @@ def held_out_levels(domain: Domain) -> tuple[str, ...]:
 
 def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
     """The tasks without those that are held out: of the same id, or of the same prompt, whatever its case and spacing
-    and whatever answer. One prompt that several of them share, as in a game, tells no tasks apart."""
+    and whatever answer. One prompt that all of them share, as in a game, tells no tasks apart."""
     held = [task for group in apart.values() for task in group]
     ids, prompts = {task.id for task in held}, {_WORDING(task.prompt) for task in held}
-    prompts = prompts if len(prompts) > 1 or len(ids) == 1 else set()
+    prompts = prompts if len(prompts) > 1 else set()
     return [task for task in tasks if task.id not in ids and _WORDING(task.prompt) not in prompts]
 
 

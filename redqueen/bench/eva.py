@@ -11,7 +11,7 @@ from rich.console import Console
 
 from redqueen.advantages import LeaveOneOut, by_task_and_role
 from redqueen.batch import pack
-from redqueen.bench.self_play import difference, table, trained, warm, warmed
+from redqueen.bench.self_play import difference, often, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.config import Learner
 from redqueen.curricula.sampling import best_minus_worst
@@ -39,7 +39,6 @@ WARM = cold_start.Config(
 )
 SEEDS = ("2_numbers", "3_numbers")  # what people ask is easy; the hard split is never among the seeds
 HARD = "accuracy/5_numbers"
-MEASUREMENTS = 20
 INNER: tuple[Literal["dpo", "rloo"], ...] = ("dpo", "rloo")
 
 
@@ -53,8 +52,7 @@ def eva(options: Bench, console: Console) -> Result:
         "uniform seeds": replace(method, rewriter="frozen", evolved=0.0),
     }
     variants = {f"{kind}, {inner}": replace(each, inner=inner) for inner in INNER for kind, each in kinds.items()}
-    # single measurements go up and down by ten points: what counts is the mean of the last four
-    trials = trained("eva", variants, options.seeds, console, evaluate_every=max(1, method.steps // MEASUREMENTS))
+    trials = trained("eva", variants, options.seeds, console, evaluate_every=often(method.steps))
     figures = ("first " + HARD, "late " + HARD, "late pass@8/5_numbers", "late accuracy/2_numbers", "late info")
     rows = table(trials, figures)
     compared = [

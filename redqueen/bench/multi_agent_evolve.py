@@ -7,7 +7,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from redqueen.bench.absolute_zero import SUMS
-from redqueen.bench.self_play import difference, surplus, table, trained, warm, warm_further, warmed
+from redqueen.bench.self_play import difference, often, surplus, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.domains.judging import Judging
 from redqueen.domains.sums import Sums
@@ -41,11 +41,11 @@ def unlabelled(options: Bench, console: Console) -> Result:
         "random reward": replace(plain, question_reward="random"),
         "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
     }
-    trials = trained("multi_agent_evolve", variants, options.seeds, console)
+    trials = trained("multi_agent_evolve", variants, options.seeds, console, evaluate_every=often(plain.steps))
     figures = (
         "first accuracy",
-        "accuracy",
-        "pass@8",
+        "late accuracy",
+        "late pass@8",
         "first judge_accuracy",
         "late judge_accuracy",
         "late judge_right",
@@ -53,11 +53,11 @@ def unlabelled(options: Bench, console: Console) -> Result:
         f"late {DISTINCT}",
         "late proposals/solve_rate",
     )
-    compared = [difference(trials, "MAE", other, "accuracy") for other in list(variants)[1:]]
-    gained = surplus(trials["MAE"], "accuracy", "first accuracy")
+    compared = [difference(trials, "MAE", other, "late accuracy") for other in list(variants)[1:]]
+    gained = surplus(trials["MAE"], "late accuracy", "first accuracy")
     note = (
         f"{options.seeds} paired seeds, {plain.steps} steps from one warm start; no answer reaches a reward. "
-        f"accuracy, end minus start, MAE: {gained}. {'. '.join(compared)}."
+        f"accuracy, late minus first, MAE: {gained}. {'. '.join(compared)}."
     )
     return "Multi-Agent Evolve on sums, with its controls", ("variant", *figures), table(trials, figures), note
 

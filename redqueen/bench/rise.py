@@ -7,7 +7,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from redqueen.bench.absolute_zero import SUMS
-from redqueen.bench.self_play import difference, surplus, table, trained, warm, warm_further, warmed
+from redqueen.bench.self_play import difference, often, surplus, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.domains.sums import Sums
 from redqueen.domains.taught import Taught
@@ -34,8 +34,8 @@ def verified_sums(options: Bench, console: Console) -> Result:
         verifications=64,
     )
     variants = {"RISE": plain, "solving alone": replace(plain, verifications=0)}
-    trials = trained("rise", variants, options.seeds, console)
-    figures = (
+    trials = trained("rise", variants, options.seeds, console, evaluate_every=often(plain.steps))
+    names = (
         "verification/balanced_accuracy",
         "verification/accepted_right",
         "verification/refused_wrong",
@@ -43,12 +43,13 @@ def verified_sums(options: Bench, console: Console) -> Result:
         "majority",
         "weighted_vote",
     )
-    voted = surplus(trials["RISE"], "weighted_vote", "majority")
-    first = ", ".join(f"{trials['RISE'][0].first(name):.3f}" for name in figures)
+    figures = tuple(f"late {name}" for name in names)
+    voted = surplus(trials["RISE"], "late weighted_vote", "late majority")
+    first = ", ".join(f"{trials['RISE'][0].first(name):.3f}" for name in names)
     note = (
         f"{options.seeds} paired seeds, {plain.steps} updates of {plain.tasks} x {plain.attempts} solutions from one "
         f"warm start ({first}). "
         f"{difference(trials, 'RISE', 'solving alone', figures[0])}. "
-        f"{difference(trials, 'RISE', 'solving alone', 'accuracy')}. Weighted vote minus majority, RISE: {voted}."
+        f"{difference(trials, 'RISE', 'solving alone', 'late accuracy')}. Weighted vote minus majority, RISE: {voted}."
     )
     return "RISE on sums", ("variant", *figures), table(trials, figures), note

@@ -137,6 +137,12 @@ def trained(
     return {variant: done[n * seeds : (n + 1) * seeds] for n, variant in enumerate(variants)}
 
 
+def often(steps: int) -> int:
+    """How far measurements are apart of which there are twenty: one alone can be ten points off, "late NAME" of `table`
+    is the mean of the last four."""
+    return max(1, steps // 20)
+
+
 def text_of_package() -> str:
     """One short text for all that the package is written in: what was begun with another does not go on."""
     found = hashlib.sha1()

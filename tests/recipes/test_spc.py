@@ -86,8 +86,8 @@ def test_within_a_round_the_speakers_stand_still_and_the_ratio_moves_away(tmp_pa
     config = replace(SMALL, learner=replace(TINY, learning_rate=1e-3), steps=6, round=3, pool=1, natural=8, planted=8)
     run_of(tmp_path, config)
     moved = [abs(line["learner/approx_kl"]) for line in lines_of(tmp_path)]
-    assert moved[0] < 1e-4 > moved[3]  # who speaks is who learns
-    assert min(moved[1], moved[2], moved[4], moved[5]) > 1e-4
+    assert moved[0] < 1e-6 > moved[3]  # who speaks is who learns
+    assert min(moved[1], moved[2], moved[4], moved[5]) > 1e-5
 
 
 def test_what_is_measured_is_not_learned_from(tmp_path, fluent, monkeypatch):

@@ -32,6 +32,7 @@ class Proposed:
     solve_rate: float = nan  # share of the scored attempts that succeeded
     answer: str = ""  # what counts as right: looked for in the text and the hint
     hint: str = ""  # what else the solver is shown
+    hidden: bool = True  # whether a good question keeps its answer to itself: 1+0 does not
     answer_right: bool | None = None  # whether an oracle agrees with the answer
     judged: float = nan  # mean score that a judge gave the attempts, 0 to 1
     actual: float = nan  # mean score that an oracle gives the same attempts, 0 to 1
@@ -216,7 +217,7 @@ def _judgement(valid: Sequence[Proposed]) -> Metrics:
 def _leakage(valid: Sequence[Proposed]) -> Metrics:
     if not valid:
         return {}
-    found = [leaks(proposal.text, proposal.answer, proposal.hint) for proposal in valid]
+    found = [leaks(proposal.text, proposal.answer, proposal.hint, proposal.hidden) for proposal in valid]
     kinds = Counter(kind for each in found for kind in each)
     share = sum(bool(each) for each in found) / len(valid)
     return {"leak_share": share, **{f"leaks/{kind}": times / len(valid) for kind, times in sorted(kinds.items())}}
@@ -241,17 +242,17 @@ _TOKENS = re.compile(
 )
 
 
-def leaks(text: str, answer: str, hint: str = "") -> tuple[str, ...]:
+def leaks(text: str, answer: str, hint: str = "", hidden: bool = True) -> tuple[str, ...]:
     """How a proposal gives its answer away, in the words of its figures; () where it does not.
 
     "answer_in_question" and "answer_in_hint": the answer stands there as whole words or numbers, "7.0" being 7
     and "12" not holding 1 (the gates of PasoDoble and SSP). "question_in_answer": the whole question stands in the
-    answer. "boxed_in_question": the question holds a boxed expression. A blank answer is not looked for: leave it
-    blank where tasks show their answer by nature, such as a choice between letters.
+    answer. "boxed_in_question": the question holds a boxed expression. A blank answer is not looked for. Where answers
+    are not `hidden` by nature, as in 1+0 or a choice between letters, they are looked for in the hint alone.
     """
     question, wanted = _tokens(text), _tokens(answer)
     found = {
-        "answer_in_question": _stands_in(wanted, question),
+        "answer_in_question": hidden and _stands_in(wanted, question),
         "answer_in_hint": _stands_in(wanted, _tokens(hint)),
         "question_in_answer": _stands_in(question, wanted),
         "boxed_in_question": _BOXED.search(text) is not None,

@@ -134,8 +134,9 @@ def proposed(
         Proposed(
             task.prompt,
             solve_rate=mean_known(own),
-            answer=task.answer if hidden or "hint" in task.facts else "",
+            answer=task.answer,
             hint=str(task.facts.get("hint", "")),
+            hidden=hidden,
             answer_right=right,
             judged=mean_known(opinion[~np.isnan(own)]),
             actual=mean_known(own[~np.isnan(opinion)]),

@@ -83,7 +83,7 @@ def test_what_became_of_the_proposals_is_told_to_the_alarms():
     written = [SUMS.task(12, 7), Refusal("too long"), SUMS.task(1, 1)]
     seen = proposed(written, np.array([[1.0, 0.0, np.nan], [np.nan, np.nan, np.nan]]))
     assert [one.refused for one in seen] == ["", "too long", ""]
-    assert (seen[0].text, seen[0].answer, seen[0].solve_rate) == ("What is 12+7?", "", 0.5)
+    assert (seen[0].text, seen[0].answer, seen[0].solve_rate) == ("What is 12+7?", "91", 0.5)
     assert np.isnan(seen[1].solve_rate) and np.isnan(seen[2].solve_rate)
 
 
@@ -98,6 +98,14 @@ def test_an_answer_in_its_question_is_a_leak_only_where_answers_are_hidden():
         assert {name for name in figures if name.startswith("proposals/leaks")} == {
             f"proposals/{each}" for each in kinds
         }
+
+
+@pytest.mark.parametrize("name", ["expressions", "programs"])
+def test_honest_tasks_of_three_kinds_are_no_leaks(name):
+    domain = find_domain(name)
+    tasks = [task for level in domain.levels for task in domain.problems(level, 30, Random(0))]
+    figures = ProposerHealth().check(proposed(tasks, np.full((len(tasks), 1), 0.5)))
+    assert figures["proposals/leak_share"] == 0.0
 
 
 def test_a_task_that_was_cut_off_is_refused():

@@ -138,7 +138,7 @@ def stored_domain(folder: Path) -> Domain | None:
 
 
 def stored_tests(folder: Path, domain: Domain, most: int) -> dict[str, list[Task]]:
-    """Up to so many problems of each level that the run kept from its training, the first of them."""
+    """Up to so many problems of each level that the run kept from its training, the first of them but for seeds."""
     tests = held_out(domain, settings(folder)["config"].get("problems", 64))
     seeds = {"": domain.seeds()}  # which some recipes learn from
     return {level: (apart_from(seeds, tasks) or tasks)[:most] for level, tasks in tests.items()}

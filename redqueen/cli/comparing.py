@@ -45,7 +45,7 @@ class CompareOptions:
     game: Annotated[str | None, unset("GAME")] = None
     """the game, or the questions, of the first run by default"""
     matches: Count = 100
-    """tasks, each played with both and against PLAYER in each role; or held-out problems of each level"""
+    """tasks, each played with both and against PLAYER in each role; or problems of each level not trained on"""
     seed: int = 0
     show: Count = 3
     """of the places where they part, the most frequent"""

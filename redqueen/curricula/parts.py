@@ -39,19 +39,11 @@ def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
 def problems_apart(apart: Apart, domain: Domain, level: str, count: int, rng: Random) -> list[Task]:
     """So many problems of a level, others in place of those that are held out. Raises RedQueenError where there are
     hardly any others."""
-    found = tried_apart(apart, domain, level, count, rng)
-    if len(found) < count:
-        raise RedQueenError(
-            f"nearly all problems of the level {level!r} of {domain.name} are held out: hold out fewer (--problems)"
-        )
-    return found
-
-
-def tried_apart(apart: Apart, domain: Domain, level: str, count: int, rng: Random) -> list[Task]:
-    """As many such problems as a hundred draws find."""
-    found: list[Task] = []
+    found = apart_from(apart, domain.problems(level, count, rng))
     for _ in range(100):
-        found += apart_from(apart, domain.problems(level, count - len(found), rng))
         if len(found) == count:
-            break
-    return found
+            return found
+        found += apart_from(apart, domain.problems(level, count - len(found), rng))
+    raise RedQueenError(
+        f"nearly all problems of the level {level!r} of {domain.name} are held out: hold out fewer (--problems)"
+    )

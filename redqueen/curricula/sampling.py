@@ -127,7 +127,7 @@ class Recency:
 
 @dataclass(frozen=True)
 class ByLearnability:
-    """shape(scores of the latest attempts), or `untried` for a task without any: high, so that it is tried soon.
+    """shape(scores of the latest attempts), or `untried` where they are too few: high, so that a task is tried soon.
 
     With `prior` = (a, b) the shape is given one number in place of the scores, the solve rate shrunk towards
     a / (a + b): (k + a) / (n + a + b), k of the latest n attempts solved. A task tried twice and failed twice is then
@@ -149,10 +149,15 @@ class ByLearnability:
         return np.array([max(0.0, rated[scores]) if scores else self.untried for scores in evidence])
 
     def _rated(self, scores: tuple[float, ...]) -> float:
-        at = getattr(self.shape, "at", None)  # of a shape that looks at the solve rate, of two attempts or more
-        if at is None or (self.prior is None and len(scores) > 1):
+        at = getattr(self.shape, "at", None)  # of a shape that looks at the solve rate alone
+        if at is not None and self.prior is not None:
+            return float(at(*scores))
+        try:
             return self.shape(np.array(scores))
-        return self.untried if self.prior is None else float(at(*scores))
+        except RedQueenError:
+            if len(scores) > 1:
+                raise
+            return self.untried  # one result is too little for most shapes
 
     def _evidence(self, history: TaskHistory) -> tuple[float, ...]:
         if self.prior is None or not history.results:

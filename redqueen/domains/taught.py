@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from redqueen.domains.catalogue import demonstrator
+from redqueen.domains.toolbox import tools_for
+from redqueen.games.tools import Tool
 from redqueen.protocols import Domain
 from redqueen.types import Demonstration, Refusal, Task
 
@@ -47,6 +49,9 @@ class Taught:
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
         return self.inner.problems(level, count, rng)
+
+    def tools_for(self, role: str) -> tuple[Tool, ...]:
+        return tools_for(self.inner, role)
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
         shown = demonstrator(self.inner).demonstrations(count, rng)

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from redqueen.chance import derive
-from redqueen.curricula.parts import held_out_levels, tried_apart
+from redqueen.curricula.parts import apart_from, held_out_levels
 from redqueen.protocols import Domain, Player, State
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
@@ -67,8 +67,11 @@ class HeldOut:
 def held_out(domain: Domain, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:
     """So many problems of each level, always the same ones; of a domain with a part for tests, of that part alone. What
     is learned from `besides`, such as the seeds, is not among them where a level has others."""
-    return {
-        level: tried_apart({"": besides}, domain, level, count, Random(derive(seed, level)))
-        or domain.problems(level, count, Random(derive(seed, level)))
-        for level in held_out_levels(domain)
-    }
+    found = {}
+    for level in held_out_levels(domain):
+        rng = Random(derive(seed, level))
+        drawn = domain.problems(level, count, rng)
+        kept = apart_from({"": besides}, drawn)
+        others = domain.problems(level, len(drawn) - len(kept), rng) if len(kept) < len(drawn) else []
+        found[level] = [*kept, *apart_from({"": [*besides, *kept]}, others)] or drawn
+    return found

@@ -90,7 +90,7 @@ def train(config: Config, run: Run) -> Policy:
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     learners = learning([solver, proposer])
-    refuse_unpaid(config, ["at_the_ends", "novelty"], "proposer", proposer)
+    refuse_unpaid(config, ["at_the_ends", "novelty", "question_reward"], "proposer", proposer)
     newest, screens = NewestFirst(Uniform(), age=0), [SameKey(word_for_word)]
     store = seeded(TaskStore(config.capacity, newest, screens=screens), domain)
     unguarded = config.question_reward == "pay-unsolved"

@@ -63,7 +63,7 @@ class Config:
     steps: Count = 90
     curriculum_steps: Count = 10  # of each round: then the executor takes its turn (5 in R-Zero)
     executor_steps: Count = 20  # of each round (up to 100 in all in the paper)
-    proposals: Annotated[int, Within(1, 2048)] = 32  # B, a step
+    proposals: Annotated[int, Within(1, 2048)] = 32  # B, a step, of each kind
     pool: Count = 256  # proposals, of each round, from which the executor's tasks are kept
     votes: Annotated[int, Within(2)] = 10  # k
     tasks: Count = 12  # a step of the executor (128 in the paper)

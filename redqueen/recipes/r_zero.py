@@ -59,7 +59,7 @@ class Config:
     steps: Count = 200
     challenger_steps: Count = 5  # of each round, as in the paper
     solver_steps: Count = 20  # of each round (15 in the paper)
-    proposals: Annotated[int, Within(1, 2048)] = 32  # questions that are rewarded in a step (512 x 4 in the paper)
+    proposals: Annotated[int, Within(1, 2048)] = 32  # rewarded in a step, of each kind (512 x 4 in the paper)
     questions: Count = 256  # written for a solver's phase (8000 in the paper)
     votes: Annotated[int, Within(2)] = 10  # m
     attempts: Count = 16  # questions of a solver's step (512 in the paper)

@@ -28,7 +28,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative
 from redqueen.batch import pack
-from redqueen.config import SHARED, Count, Learner, Within, bind, learning, refuse_unused
+from redqueen.config import SHARED, Count, Learner, Within, bind, learning, refuse_unpaid, refuse_unused
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.store import TaskStore
 from redqueen.domains.knowledge import Knowledge
@@ -91,6 +91,7 @@ def train(config: Config, run: Run) -> Policy:
     domain = domain_of(config)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
+    refuse_unpaid(config, ["invalid"], "proposer", proposer)
     reader = bind("reader", config.reader, config.learner, solver, 0, learns=False) if config.reader else None
     grounds = Grounds(domain, reader, noise=config.noise, gate=config.gate)
     measured = equipped(config, solver)

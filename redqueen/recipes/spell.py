@@ -87,7 +87,7 @@ def train(config: Config, run: Run) -> Policy:
     measures = [HeldOut(domain, responder, held_out(domain, config.problems))]
 
     for _ in run.steps(config.steps, learners, [memory, agreement, health], measures):
-        questions, answered, judged, looked = [], [], [], []
+        questions, answered, judged, heard, looked = [], [], [], [], []
         for _ in range(config.rounds):
             invitations = asked_about(domain, memory, config.proposals, run.rng)
             proposals = play(alone(PROPOSE, invitations, questioner), run.rng)
@@ -96,7 +96,7 @@ def train(config: Config, run: Run) -> Policy:
             attempts = play(alone(SOLVE, tasks_among(written), responder, config.attempts), run.rng)
             judgements = play(alone(JUDGE, comparisons(domain, attempts), verifier, config.votes), run.rng)
             agreement.observe(*agreed(domain, attempts, judgements))
-            run.note({"verdicts/unreadable": unread(judgements)})
+            heard += judgements
             values, worths = worth(domain, attempts, judgements, rule)
             attempts, judgements = marked(attempts, values), marked(judgements, worths)
 
@@ -115,7 +115,7 @@ def train(config: Config, run: Run) -> Policy:
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
             run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
-        run.note(memory.metrics() | agreement.metrics() | health.check(looked))
+        run.note(memory.metrics() | agreement.metrics() | health.check(looked) | unread(heard))
     return responder
 
 

@@ -30,7 +30,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
-from redqueen.config import SHARED, Between, Count, Learner, Within, bind, learning, refuse_unused
+from redqueen.config import SHARED, Between, Count, Learner, Within, bind, learning, refuse_unpaid, refuse_unused
 from redqueen.curricula.parts import training_levels
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.variants import varying
@@ -77,6 +77,7 @@ def train(config: Config, run: Run) -> Policy:
     domain = varying(find_domain(config.domain))
     solver = config.learner.build_model(run.derived("learner"))
     synthesiser = bind("synthesiser", config.synthesiser, config.learner, solver, run.derived("synthesiser"))
+    refuse_unpaid(config, ["ends"], "synthesiser", synthesiser)
     learners = learning([solver, synthesiser])
     tests = held_out(domain, config.problems)
     problems = labelled(

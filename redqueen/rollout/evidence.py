@@ -20,7 +20,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.protocols import Player
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import said
+from redqueen.rollout.questions import read, said, tasks_among
 from redqueen.types import Episode, Metrics, RedQueenError, Refusal, Task
 from redqueen.verifiers.retrieval import Document, Fault, Rules, evidence, reading_faults
 
@@ -51,9 +51,9 @@ class Grounds:
 
     def checked(self, proposals: Sequence[Episode], rng: Random) -> list[Task | Refusal]:
         """The questions that pass as tasks, and the first fault of each of the others as a refusal."""
-        read = self.domain.read([proposal.task for proposal in proposals], said(proposals))
+        written_down = read(self.domain, proposals)
         found = [self.found(proposal) for proposal in proposals]
-        written = [self._form(*each) for each in zip(proposals, read, found, strict=True)]
+        written = [self._form(*each) for each in zip(proposals, written_down, found, strict=True)]
         if self.gate == "none":
             return written
         passed = self._read(written, found, found, rng)
@@ -104,9 +104,8 @@ class Grounds:
         """`accepted`, the share that passed; and where the world knows, `accepted/right`, the share of those that are
         right, `accepted/hops`, their mean hops, and `asked/wrong`, the wrong ones among all questions proposed.
         `asked/entropy` estimates the proposer's entropy in nats a word, which rises before valid questions die out."""
-        tasks = [each for each in written if isinstance(each, Task)]
-        read = self.domain.read([proposal.task for proposal in proposals], said(proposals))
-        asked = [self.domain.oracle(each) for each in read if isinstance(each, Task)]
+        tasks = tasks_among(written)
+        asked = [self.domain.oracle(each) for each in tasks_among(read(self.domain, proposals))]
         right = [self.domain.oracle(task) for task in tasks]
         found = {"accepted": len(tasks) / len(proposals)} if proposals else {}
         logprobs = [float(each) for proposal in proposals for turn in proposal.turns for each in turn.reply.logprobs]

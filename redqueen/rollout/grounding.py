@@ -21,7 +21,7 @@ from redqueen.protocols import Player, Verifier
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import SOLVE, answered, proposed, said, tasks_among
-from redqueen.types import Episode, Refusal, Task
+from redqueen.types import Episode, Metrics, Refusal, Task
 from redqueen.verifiers.judge import Label, rule_or_majority, vote_rewards
 
 CLOSED_BOOK = "closed book"
@@ -42,7 +42,7 @@ def grounded(
 ) -> list[Task | Refusal]:
     """The proposals, refused as "closed book" where one attempt that is not shown the text is right by the rule."""
     tasks = tasks_among(written)
-    answers = said(play(alone(SOLVE, [domain.closed_book(task) for task in tasks], responder), rng))
+    answers = answered(play(alone(SOLVE, [domain.closed_book(task) for task in tasks], responder), rng))
     known = iter([rule(task, answer) for task, answer in zip(tasks, answers, strict=True)])
     return [Refusal(CLOSED_BOOK) if isinstance(each, Task) and next(known) else each for each in written]
 
@@ -63,10 +63,10 @@ def verdicts(judgements: Sequence[Episode]) -> dict[str, list[bool | None]]:
     return found
 
 
-def unread(judgements: Sequence[Episode]) -> float:
-    """The share of the verdicts that cannot be read."""
+def unread(judgements: Sequence[Episode]) -> Metrics:
+    """`verdicts/unread`, the share that cannot be read, where there are any."""
     found = [verdict for given in verdicts(judgements).values() for verdict in given]
-    return sum(verdict is None for verdict in found) / len(found) if found else 0.0
+    return {"verdicts/unread": sum(verdict is None for verdict in found) / len(found)} if found else {}
 
 
 def seen(domain: Documented, written: Sequence[Task | Refusal], scores: np.ndarray) -> list[Proposed]:
@@ -80,9 +80,9 @@ def worth(
     domain: Documented, attempts: Sequence[Episode], judgements: Sequence[Episode], rule: Verifier
 ) -> tuple[list[float], list[float]]:
     """For each attempt 1 where the rule or the majority of the verdicts finds it right, else 0; one that was cut off
-    gave no answer, and is wrong by the rule. And for each judgement
-    1 with the majority, 0 against it, -1 where it cannot be read; NaN where the verdicts on one answer teach nothing:
-    all agree, too few agree, or the majority is not what the rule says."""
+    gave no answer, and is wrong by the rule. And for each judgement 1 with the majority, 0 against it, -1 where it
+    cannot be read; NaN where the verdicts on one answer teach nothing: all agree, too few agree, or the majority is not
+    what the rule says."""
     votes, names = verdicts(judgements), _names(domain, attempts)
     ruled = [rule(episode.task, text) for episode, text in zip(attempts, answered(attempts), strict=True)]
     right = dict(zip(names, ruled, strict=True))
@@ -94,12 +94,16 @@ def worth(
 def agreed(
     domain: Documented, attempts: Sequence[Episode], judgements: Sequence[Episode]
 ) -> tuple[list[float | None], list[bool]]:
-    """For each different answer the share of its verdicts that say YES, None where none can be read, and whether the
-    domain finds that the answer means the same: what `Agreement.observe` takes."""
+    """For each different answer the share of its verdicts that say YES, of all as in `worth`, None where none can be
+    read, and whether the domain finds that the answer means the same: what `Agreement.observe` takes."""
     same = domain.right([episode.task for episode in attempts], answered(attempts))
     truths = dict(zip(_names(domain, attempts), same, strict=True))
-    votes = {name: [each for each in given if each is not None] for name, given in verdicts(judgements).items()}
-    return [sum(each) / len(each) if each else None for each in votes.values()], [truths[name] for name in votes]
+    votes = verdicts(judgements)
+    shares = [
+        None if all(each is None for each in given) else sum(each is True for each in given) / len(given)
+        for given in votes.values()
+    ]
+    return shares, [truths[name] for name in votes]
 
 
 def _names(domain: Documented, attempts: Sequence[Episode]) -> list[str]:

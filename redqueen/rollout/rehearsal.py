@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from redqueen.domains.toolbox import tools_for
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import Tool, ToolReply, closings
 from redqueen.players.reciter import Reader
@@ -44,12 +45,6 @@ class Rehearsed:
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         last = len(self.turns) - 1
         return [self.learner.recite(ask, self.turns[min(len(ask.past), last)]) for ask in asks]
-
-
-def tools_for(domain: Domain, role: str) -> tuple[Tool, ...]:
-    """What a domain gives a role to call; most give nothing."""
-    found = getattr(domain, "tools_for", None)
-    return () if found is None else tuple(found(role))
 
 
 def rehearsal(domain: Domain, shown: Demonstration, learner: Reader) -> Match:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
 import numpy as np
 
-from redqueen.curricula.parts import apart_from
+from redqueen.curricula.parts import Apart, apart_from
 from redqueen.domains.variants import Varying
 from redqueen.health import leaks
 from redqueen.learnability import solve_rate
@@ -57,19 +57,16 @@ def candidates(
     ]
 
 
-def posed(
-    written: Sequence[Task | Refusal], apart: Mapping[str, Sequence[Task]], refuse_leaks: bool = True
-) -> list[Task | Refusal]:
+def posed(written: Sequence[Task | Refusal], apart: Apart, refuse_leaks: bool = True) -> list[Task | Refusal]:
     """The variants with ids of their own, so that each is a group whatever its text. Refused are those that are held
     out ("held_out") and, if asked, those in whose text the answer stands ("leak")."""
-    held = {task.prompt for group in apart.values() for task in group}
-    return [_posed(number, each, held, refuse_leaks) for number, each in enumerate(written)]
+    return [_posed(number, each, apart, refuse_leaks) for number, each in enumerate(written)]
 
 
-def _posed(number: int, variant: Task | Refusal, held: Set[str], refuse_leaks: bool) -> Task | Refusal:
+def _posed(number: int, variant: Task | Refusal, apart: Apart, refuse_leaks: bool) -> Task | Refusal:
     if isinstance(variant, Refusal):
         return variant
-    if variant.prompt in held:
+    if not apart_from(apart, [variant]):
         return Refusal("held_out")
     if refuse_leaks and leaks(variant.prompt, variant.answer):
         return Refusal("leak")

@@ -24,7 +24,7 @@ from redqueen.curricula.sampling import (
     chances,
     prioritized_level_replay,
 )
-from redqueen.learnability import Bell
+from redqueen.learnability import Bell, ReturnVariance
 from redqueen.types import RedQueenError, Task
 
 
@@ -205,3 +205,6 @@ def test_the_shapes_of_a_solve_rate_take_one_result_or_a_rate():
     assert ByLearnability(Bell(), untried=0.7)(twice, 0).tolist() == [1.0]
     assert ByLearnability(Bell(), prior=(1.0, 2.0))(once, 0).tolist() == [1.0]  # (1 + 1) / (1 + 1 + 2)
     assert ByLearnability(Bell(), prior=(1.0, 1.0))(twice, 0).tolist() == [1.0]
+    assert ByLearnability(ReturnVariance(), untried=0.7)(once, 0).tolist() == [0.7]
+    with pytest.raises(RedQueenError, match="between 0 and 1"):
+        ByLearnability(Bell())(tried((2.0, 1.0)), 0)

@@ -6,7 +6,7 @@ import pytest
 
 from redqueen.config import Learner
 from redqueen.players.scripted import Constant
-from redqueen.recipes import absolute_zero, agent0, eva, multi_agent_evolve, r_zero, spell, svs
+from redqueen.recipes import absolute_zero, agent0, eva, multi_agent_evolve, r_zero, search_self_play, spell, svs
 from redqueen.rollout.questions import PROPOSE, SOLVE
 from redqueen.run import Run, Schedule
 from redqueen.types import RedQueenError
@@ -61,6 +61,9 @@ def test_dealt_problems_are_the_domains(recipe, settings, dealt, own, tmp_path, 
 FROZEN = [
     (absolute_zero, {"domain": "sums", "proposer": "frozen", "novelty": 0.5}, "--novelty has no effect beside"),
     (absolute_zero, {"domain": "sums", "proposer": "frozen", "at_the_ends": -0.5}, "--at-the-ends has no effect"),
+    (absolute_zero, {"domain": "sums", "proposer": "frozen", "question_reward": "random"}, "--question-reward has no"),
+    (svs, {"synthesiser": "frozen", "ends": -1.0}, "--ends has no effect beside --synthesiser frozen"),
+    (search_self_play, {"proposer": "frozen", "invalid": -0.1}, "--invalid has no effect beside --proposer frozen"),
     (multi_agent_evolve, {"proposer": "frozen", "question_reward": "random"}, "--question-reward has no effect"),
     (r_zero, {"challenger": "frozen", "proposals": 3}, "--proposals has no effect beside --challenger frozen"),
     (r_zero, {"challenger": "frozen", "as_coded": True}, "--as-coded has no effect"),

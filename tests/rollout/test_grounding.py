@@ -133,7 +133,7 @@ def test_a_verifier_that_always_says_yes_earns_nothing():
 def test_a_verifier_is_audited_by_what_the_answers_mean():
     attempts = answered("7", "seven", "8")
     shares, truths = agreed(DOMAIN, attempts, judged(attempts, "YES", "NO", "YES", "YES", "maybe"))
-    assert shares == [0.75] * 3
+    assert shares == [0.6] * 3  # what cannot be read is no YES
     assert truths == [True, True, False]
     assert agreed(DOMAIN, attempts, judged(attempts, "maybe"))[0] == [None] * 3
 
@@ -188,10 +188,11 @@ def test_alarms_look_at_the_question_and_not_at_the_text_around_it():
 def test_verdicts_that_cannot_be_read_are_counted_and_are_no_majority():
     attempts = answered("8")
     judgements = judged(attempts, "YES", *["hm"] * 7)
-    assert unread(judgements) == 7 / 8
+    assert unread(judgements) == {"verdicts/unread": 7 / 8}
+    assert agreed(DOMAIN, attempts, judgements)[0] == [1 / 8]
     assert worth(DOMAIN, attempts, judgements, Covers())[0] == [0.0]
     assert worth(DOMAIN, attempts, judged(attempts, *["YES"] * 5, *["hm"] * 3), Covers())[0] == [1.0]
-    assert unread([]) == 0.0
+    assert unread([]) == {}
 
 
 def test_half_an_answer_is_wrong_and_is_not_judged():

@@ -2,16 +2,21 @@ import inspect
 import json
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
 
 from redqueen.config import Learner
 from redqueen.learnability import FailureShare
+from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.writing import refreshed
 from redqueen.recipes import search_self_play
 from redqueen.recipes.search_self_play import Config, train
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import SOLVE
 from redqueen.run import Run, Schedule, read_metrics
 from redqueen.types import RedQueenError, Task
 
@@ -223,3 +228,13 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
 def test_the_loop_fits_on_a_screen():
     assert len(inspect.getsource(train).splitlines()) < 60
     assert len(Path(search_self_play.__file__).read_text().splitlines()) < 130
+
+
+def test_who_has_no_search_left_is_told_and_may_answer():
+    """Four searches, a fifth that is not made, and the answer."""
+    limits = search_self_play.equipped(Config(searches=4), Scripted(("x",))).game.limits
+    assert (limits.calls, limits.turns) == (4, 6)
+    talker = Scripted(("<search>rank</search>",) * 5 + ("m3",))
+    equipped = search_self_play.equipped(Config(searches=4), talker)
+    (episode,) = play(alone(SOLVE, [Task("t", prompt="What is it?")], equipped), Random(0))
+    assert episode.outcome.facts["reply"] == "m3"

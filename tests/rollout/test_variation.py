@@ -78,6 +78,12 @@ def test_a_variant_that_is_held_out_is_refused():
     assert (kept.prompt, refused) == (told[0].prompt, Refusal("held_out"))
 
 
+def test_a_variant_that_is_held_out_is_known_in_other_case_and_spacing():
+    told = [Task("a", prompt="tom has  3 Pens."), Task("b", prompt="Tom has 4 pens.")]
+    held = {"plain": [Task("1", prompt="Tom has 3 pens."), Task("2", prompt="Tom has 5 pens.")]}
+    assert [isinstance(each, Refusal) for each in posed(told, held)] == [True, False]
+
+
 def test_equal_variants_are_groups_of_their_own():
     told = DOMAIN.read([Task("v", answer="9")] * 2, ["4 gains 5"] * 2)
     assert len({each.id for each in posed(told, {})}) == 2

@@ -109,6 +109,8 @@ def test_a_corpus_comes_from_lines_of_json(tmp_path):
     ("line", "says"),
     [
         ("{", "line 2 of .* is not JSON"),
+        (f'{{"id": 1{"0" * 5000}}}', "line 2 of .* is not JSON"),
+        ("[" * 100_000, "line 2 of .* is not JSON"),
         ("[1]", "line 2 of .* has no 'id'"),
         ('{"id": "b"}', "line 2 of .* has no 'text'"),
         ('{"id": 3, "text": "x"}', "line 2 of .* 'id' that is not a string: 3"),

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from redqueen.domains.catalogue import demonstrator
-from redqueen.domains.toolbox import tools_for
-from redqueen.games.tools import Tool
+from redqueen.games.tools import Tool, tools_for
 from redqueen.protocols import Domain
 from redqueen.types import Demonstration, Refusal, Task
 

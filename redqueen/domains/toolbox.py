@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from redqueen.games.tools import Calculator, Running, Searching, Tool, ToolError
-from redqueen.protocols import Domain
 from redqueen.types import RedQueenError
 from redqueen.verifiers.python_code.runner import PythonRunner
 from redqueen.verifiers.python_code.verdicts import Kind, Program
@@ -28,12 +27,6 @@ def python_tool(runner: PythonRunner) -> Running:
         raise ToolError(said if verdict.kind is Kind.EXCEPTION else f"{verdict.kind} {said}".strip())
 
     return Running(run)
-
-
-def tools_for(domain: Domain, role: str) -> tuple[Tool, ...]:
-    """What a domain gives a role to call; most give nothing."""
-    found = getattr(domain, "tools_for", None)
-    return () if found is None else tuple(found(role))
 
 
 def find_tools(name: str) -> tuple[Tool, ...]:

@@ -20,7 +20,7 @@ from random import Random
 from typing import Protocol
 
 from redqueen.games.talk import told
-from redqueen.protocols import Play
+from redqueen.protocols import Domain, Play
 from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task
 
 TOOL = "tool"  # who speaks an output
@@ -184,6 +184,12 @@ class ToolReply:
                 "words": talk.words,
             },
         )
+
+
+def tools_for(domain: Domain, role: str) -> tuple[Tool, ...]:
+    """What a domain gives a role to call; most give nothing."""
+    found = getattr(domain, "tools_for", None)
+    return () if found is None else tuple(found(role))
 
 
 def as_recorded(episode: Episode) -> ToolReply:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.domains.toolbox import tools_for
 from redqueen.games.single_reply import SingleReply
-from redqueen.games.tools import Tool, ToolReply, closings
+from redqueen.games.tools import Tool, ToolReply, closings, tools_for
 from redqueen.players.reciter import Reader
 from redqueen.protocols import Domain, Game, Player
 from redqueen.rollout.lockstep import play

@@ -15,9 +15,8 @@ import numpy as np
 from rich.console import Console
 
 from redqueen.batch import pack, row_mean
-from redqueen.bench.self_play import VERSION, cache_place, difference, one_thread, table, trained, warmed
+from redqueen.bench.self_play import difference, made_once, table, trained, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.checkpoints import checkpoints
 from redqueen.config import Learner
 from redqueen.evaluation.exploitability import GameTree
 from redqueen.games import kuhn_poker
@@ -64,11 +63,9 @@ def whimsical(seed: int) -> Strategic:
 
 def reads_its_card(seed: int = 0) -> str:
     """The folder of a tiny model that has learned to imitate a whimsical player; made once and kept in the cache."""
-    place = cache_place("warm", [VERSION, asdict(START), seed, HANDS, WARM_STEPS, inspect.getsource(kuhn_poker)])
-    if not (place / "final.json").exists():
-        with one_thread():
-            _imitate(Run(place, seed, Schedule(10**9, checkpoint_every=WARM_STEPS, record_episodes=0)))
-    return str(checkpoints(place)[-1] / "learner")
+    schedule = Schedule(10**9, checkpoint_every=WARM_STEPS, record_episodes=0)
+    facts = [asdict(START), seed, HANDS, WARM_STEPS, inspect.getsource(kuhn_poker)]
+    return made_once(facts, lambda place: _imitate(Run(place, seed, schedule)))
 
 
 def _imitate(run: Run) -> None:

@@ -10,9 +10,8 @@ from rich.console import Console
 
 from redqueen.batch import pack
 from redqueen.bench.absolute_zero import SUMS
-from redqueen.bench.self_play import cache_place, difference, table, trained, warm, warmed
+from redqueen.bench.self_play import difference, made_once, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.checkpoints import checkpoints
 from redqueen.config import Learner
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.sums import Sums, without_carry
@@ -69,22 +68,24 @@ def conversations(start: Start, rng: Random) -> list[tuple[Task, tuple[str, str]
 
 def twice_warm(start: Start, seed: int = 0) -> str:
     """The folder of a model that was warmed up so; made once and kept in the cache."""
-    place = cache_place("warm", [VERSION, asdict(start), AGAIN, seed])
-    if not (place / "final.json").exists():
-        run = Run(place, seed, Schedule(500, checkpoint_every=start.steps, record_episodes=0))
-        learner = start.learner.build_model(run.derived("learner"))
-        domain, rate = sums(), learner.learning_rate
-        measures = [SelfCorrection(domain, learner, held_out(domain, 64))]
-        for step in run.steps(start.steps, [learner], [], measures):
-            learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (start.steps - step) / start.rest)
-            matches = [
-                Match(SecondTry(), task, {"solver": Rehearsed(learner, answers)})
-                for task, answers in conversations(start, run.rng)
-            ]
-            shown = score(twice_graded(domain, play(matches, run.rng)), Correction())
-            credit = [np.ones(2) for _ in shown]
-            run.report(shown, credit, learner.update(pack(shown, credit), Imitation()))
-    return str(checkpoints(place)[-1] / "learner")
+    schedule = Schedule(500, checkpoint_every=start.steps, record_episodes=0)
+    facts = [VERSION, asdict(start), AGAIN, seed]
+    return made_once(facts, lambda place: _rehearse(start, Run(place, seed, schedule)))
+
+
+def _rehearse(start: Start, run: Run) -> None:
+    learner = start.learner.build_model(run.derived("learner"))
+    domain, rate = sums(), learner.learning_rate
+    measures = [SelfCorrection(domain, learner, held_out(domain, 64))]
+    for step in run.steps(start.steps, [learner], [], measures):
+        learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (start.steps - step) / start.rest)
+        matches = [
+            Match(SecondTry(), task, {"solver": Rehearsed(learner, answers)})
+            for task, answers in conversations(start, run.rng)
+        ]
+        shown = score(twice_graded(domain, play(matches, run.rng)), Correction())
+        credit = [np.ones(2) for _ in shown]
+        run.report(shown, credit, learner.update(pack(shown, credit), Imitation()))
 
 
 def imitated(config: recipe.Config, run: Run) -> Policy:

@@ -71,7 +71,7 @@ def warm(config: cold_start.Config, seed: int = 0) -> str:
 
 def made_once(facts: Sequence[Any], train: Callable[[Path], object]) -> str:
     """The folder of the model that `train` makes in the folder of a run; kept in the cache under these facts."""
-    place = cache_place("warm", [VERSION, *facts])
+    place = _place("warm", [VERSION, *facts])
     if not (place / "final.json").exists():
         with one_thread():
             train(place)
@@ -121,7 +121,7 @@ def trained(
     name = recipe if isinstance(recipe, str) else recipe.__name__
     made_of = [name, evaluate_every, torch.__version__, text_of_package()]
     jobs = [
-        (recipe, config, seed, evaluate_every, read, cache_place("trials", [variant, asdict(config), seed, *made_of]))
+        (recipe, config, seed, evaluate_every, read, _place("trials", [variant, asdict(config), seed, *made_of]))
         for variant, config in variants.items()
         for seed in range(seeds)
     ]
@@ -151,7 +151,7 @@ def text_of_package() -> str:
     return found.hexdigest()
 
 
-def cache_place(kind: str, facts: Sequence[Any]) -> Path:
+def _place(kind: str, facts: Sequence[Any]) -> Path:
     """Where in the cache something of this kind lies that depends on these facts."""
     text = json.dumps(facts, sort_keys=True, default=str)
     return cache_folder() / kind / hashlib.sha1(text.encode()).hexdigest()[:16]

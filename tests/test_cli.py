@@ -735,6 +735,13 @@ def test_a_domain_without_problems_is_one_clear_line(here, complaint, domain, ex
     assert expected in complaint("train", "absolute_zero", "--model", "tiny", "--steps", "1", "--domain", domain)
 
 
+@pytest.mark.parametrize("recipe", ["absolute_zero", "multi_agent_evolve", "r_zero", "agent0", "sws"])
+def test_nobody_proposes_to_a_data_set(here, complaint, recipe):
+    line = complaint("train", recipe, "--model", "tiny", "--steps", "1", "--domain", "instructions", "--output", "x")
+    assert "the domain instructions is closed, so nobody can propose tasks to it: try --domain sums" in line
+    assert not Path("x").exists()
+
+
 def test_a_run_with_tools_is_measured_with_them(here, said, monkeypatch):
     tiny = ("--model", "tiny", "--max-completion-length", "8", "--learning-rate", "0", "--steps", "1")
     few = ("--proposals", "2", "--votes", "2", "--tasks", "2", "--attempts", "2", "--pool", "2")

@@ -8,7 +8,7 @@ from typing import cast
 
 from redqueen.catalogue import Catalogue
 from redqueen.protocols import Demonstrator, Domain
-from redqueen.types import RedQueenError
+from redqueen.types import CLOSED, RedQueenError
 
 DOMAINS: Mapping[str, str] = MappingProxyType(
     {
@@ -53,6 +53,19 @@ def find_domain(spec: str) -> Domain:
     if len(domain.levels) > MOST_LEVELS:
         raise RedQueenError(f"the domain {spec!r} has {len(domain.levels)} levels, more than {MOST_LEVELS}")
     return cast(Domain, domain)
+
+
+def find_open_domain(spec: str) -> Domain:
+    """The domain that a specification names, one to which tasks may be proposed. Raises RedQueenError where it refuses
+    them all."""
+    domain = find_domain(spec)
+    invitation = domain.invite(domain.kinds[0], domain.seeds()[:1], 0)
+    if domain.read([invitation], [""]) == [CLOSED]:
+        raise RedQueenError(
+            f"the domain {domain.name} is closed, so nobody can propose tasks to it: try --domain sums, or a domain of "
+            "your own"
+        )
+    return domain
 
 
 def demonstrator(domain: Domain) -> Demonstrator:

@@ -24,7 +24,7 @@ from redqueen.domains.rows import read_rows
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.reciter import Reader, Reciter
 from redqueen.protocols import Domain
-from redqueen.types import Demonstration, Match, RedQueenError, Refusal, Task
+from redqueen.types import CLOSED, Demonstration, Match, RedQueenError, Refusal, Task
 from redqueen.verifiers.numeric import normalised, number
 
 SOLVER, KIND = "solver", "instruction"
@@ -171,7 +171,7 @@ class Dataset:
         return Task(f"invitation {number}", kind, "Write an instruction.")
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        return [Refusal("closed") for _ in replies]
+        return [CLOSED for _ in replies]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the reply is the exact answer, as text or as a number; where the data set gives none, the gold reply.

@@ -18,7 +18,7 @@ from typing import Protocol, cast
 import numpy as np
 
 from redqueen.protocols import Domain
-from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+from redqueen.types import CLOSED, Demonstration, RedQueenError, Refusal, Task
 
 
 class KnownData(Domain, Protocol):
@@ -86,7 +86,7 @@ class Known:
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
         """There is one question, and nobody else may ask one."""
-        return [Refusal("closed") for _ in replies]
+        return [CLOSED for _ in replies]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the data ever give this answer."""
@@ -150,7 +150,7 @@ class Chain:
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
         """There is one question, and nobody else may ask one."""
-        return [Refusal("closed") for _ in replies]
+        return [CLOSED for _ in replies]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether it is a text of the chain's letters and length."""

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from redqueen.protocols import PreferenceOracle
-from redqueen.types import RedQueenError, Refusal, Task
+from redqueen.types import CLOSED, RedQueenError, Refusal, Task
 from redqueen.verifiers.preferences import Labels, Table
 
 Known = tuple[tuple[str, ...], tuple[tuple[float, ...], ...], tuple[float, ...]]  # answers, wins, equilibrium
@@ -94,7 +94,7 @@ class Matchups:
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
         """There is one question, and nobody else may ask one."""
-        return [Refusal("closed") for _ in replies]
+        return [CLOSED for _ in replies]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the answer has a place in the equilibrium."""

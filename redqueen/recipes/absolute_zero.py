@@ -38,7 +38,7 @@ from redqueen.curricula.keys import word_for_word
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import NewestFirst, Uniform
 from redqueen.curricula.store import TaskStore
-from redqueen.domains.catalogue import find_domain
+from redqueen.domains.catalogue import find_open_domain
 from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.health import ProposerHealth
 from redqueen.learnability import FailureShare, HardButSolved
@@ -86,7 +86,7 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     if config.question_reward != "full":
         refuse_unused(config, ["at_the_ends"], f"--question-reward {config.question_reward}")
-    domain = find_domain(config.domain)
+    domain = find_open_domain(config.domain)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     learners = learning([solver, proposer])

@@ -31,7 +31,7 @@ from redqueen.config import SEPARATE, Amount, Count, Learner, Within, bind, lear
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
-from redqueen.domains.catalogue import find_domain
+from redqueen.domains.catalogue import find_open_domain
 from redqueen.domains.toolbox import find_tools
 from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.games.tools import Limits, ToolReply
@@ -78,7 +78,7 @@ def equipped(config: Config, executor: Player) -> Equipped:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_domain(config.domain)
+    domain = find_open_domain(config.domain)
     executor = config.learner.build_model(run.derived("learner"))
     curriculum = bind("proposer", config.curriculum, config.learner, executor, run.derived("proposer"))
     learners, pool, trust = learning([executor, curriculum]), TaskStore(sampling=Distinct(Uniform())), LabelTrust()

@@ -31,7 +31,7 @@ from redqueen.config import SHARED, Count, Learner, Share, bind, learning, refus
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
-from redqueen.domains.catalogue import find_domain
+from redqueen.domains.catalogue import find_open_domain
 from redqueen.domains.judging import about_question
 from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.health import ProposerHealth
@@ -83,7 +83,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_domain(config.domain)
+    domain = find_open_domain(config.domain)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     judge = bind("judge", config.judge, config.learner, solver, run.derived("judge"))

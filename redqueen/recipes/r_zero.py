@@ -34,7 +34,7 @@ from redqueen.config import SEPARATE, Between, Count, Learner, Within, bind, lea
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
-from redqueen.domains.catalogue import find_domain
+from redqueen.domains.catalogue import find_open_domain
 from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.health import ProposerHealth
 from redqueen.learnability import Tent
@@ -70,7 +70,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_domain(config.domain)
+    domain = find_open_domain(config.domain)
     solver = config.learner.build_model(run.derived("learner"))
     challenger = bind("challenger", config.challenger, config.learner, solver, run.derived("challenger"))
     learners = learning([solver, challenger])

@@ -33,7 +33,7 @@ from redqueen.curricula.epochs import Epochs
 from redqueen.curricula.parts import apart_from, training_levels
 from redqueen.curricula.store import TaskStore
 from redqueen.curricula.weaknesses import LearningCurves, is_weak, weak_counts
-from redqueen.domains.catalogue import find_domain
+from redqueen.domains.catalogue import find_open_domain
 from redqueen.evaluation.benchmarks import HeldOut, held_out
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Policy
@@ -69,7 +69,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_domain(config.domain)
+    domain = find_open_domain(config.domain)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, 0, learns=False)
     labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from redqueen.domains.catalogue import DOMAINS, demonstrator, find_domain
+from redqueen.domains.catalogue import DOMAINS, demonstrator, find_domain, find_open_domain
 from redqueen.types import RedQueenError, Refusal, Task
 
 WITH_THE_WAY = ("variants",)  # an answer is right there only with the way to it, which a task's own answer leaves out
@@ -80,6 +80,15 @@ def test_its_demonstrations_are_many_of_each_role_and_of_the_chance_given(domain
     assert shown == demonstrator(domain).demonstrations(60, Random(3))
     assert len({one.role for one in shown}) >= (1 if domain.name in ASKED_FOR_NOTHING else 2)
     assert all(one.task.prompt and one.text for one in shown)
+
+
+@pytest.mark.parametrize("name", [name for name in DOMAINS if name != "dataset"])
+def test_where_tasks_are_proposed_a_domain_that_takes_none_is_refused(name):
+    if name in ASKED_FOR_NOTHING:
+        with pytest.raises(RedQueenError, match="is closed, so nobody can propose tasks to it"):
+            find_open_domain(name)
+    else:
+        assert find_open_domain(name).kinds == find_domain(name).kinds
 
 
 def test_a_domain_that_is_not_there_gets_one_clear_line():

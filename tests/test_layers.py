@@ -39,7 +39,7 @@ LEVELS = (
     {"collapse", "checkpoints"},
     {"run", "config", "versions", "doctor"},
     {"stored"},
-    {"seating", "metrics"},
+    {"seating", "metrics", "training"},
     {"recipes", "dashboard"},
     {"logs", "trackers"},
     {"report", "bench"},

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import tyro
@@ -20,12 +21,12 @@ from redqueen.config import RECIPES, check_settings, find_recipe, unset
 from redqueen.dashboard import Dashboard
 from redqueen.logs import REFRESHES, TerminalView, curve, lasting_console, overview
 from redqueen.metrics import NewLines
-from redqueen.run import LOCK, Line, Run, Schedule, SettingsFile, guarded, read_final, read_metrics
-from redqueen.stored import rebuild, settings
+from redqueen.run import Line, Schedule, read_final, read_metrics
+from redqueen.stored import settings
 from redqueen.trackers import Name as Tracked
 from redqueen.trackers import report_settings, reporting_to
+from redqueen.training import begun, described, holds_run, trained
 from redqueen.types import RedQueenError
-from redqueen.versions import versions
 
 
 def train(words: Sequence[str]) -> None:
@@ -37,21 +38,11 @@ def train(words: Sequence[str]) -> None:
     check_settings(options.config)
     name = f"{_title(words[0])}-{options.seed}"
     folder = options.output or _unused(Path("outputs") / name)
-    if (folder / "config.json").exists():
+    if holds_run(folder):
         raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
-    if folder.is_dir() and any(each.name != LOCK for each in folder.iterdir()):
-        raise RedQueenError(f"{folder} holds something that is no run: choose a new or an empty folder for --output")
-    config: dict[str, Any] = {
-        "recipe": words[0],
-        "config": dataclasses.asdict(options.config),
-        "seed": options.seed,
-        "schedule": dataclasses.asdict(options.schedule),
-        "watch": dataclasses.asdict(options.watch),
-        "command": ["redqueen", "train", *words],
-        "versions": versions(),
-        **report_settings(options.report_to),
-    }
-    _train(folder, config, recipe)
+    command = ["redqueen", "train", *words]
+    found = described(words[0], options.config, options.seed, options.schedule, options.watch, command)
+    _train(folder, found | report_settings(options.report_to), recipe)
 
 
 def resume(words: Sequence[str]) -> None:
@@ -61,15 +52,13 @@ def resume(words: Sequence[str]) -> None:
     _train(folder, config, find_recipe(config["recipe"]))
 
 
-def _train(folder: Path, settings: dict[str, Any], recipe: Any) -> None:
-    config = rebuild(recipe.Config, settings["config"])
-    schedule, alarm = rebuild(Schedule, settings["schedule"]), rebuild(Watch, settings.get("watch", {}))
+def _train(folder: Path, settings: dict[str, Any], recipe: ModuleType) -> None:
     console = lasting_console()
     view = TerminalView(console)
     trackers = reporting_to(settings, lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True))
-    run = Run(folder, settings["seed"], schedule, [SettingsFile(settings), view, *trackers], alarm)
+    run = begun(folder, settings, [view, *trackers])
     try:
-        guarded(lambda: recipe.train(config, run), run)
+        trained(recipe, settings, run)
     finally:
         view.close()
         for tracker in trackers:

@@ -57,7 +57,8 @@ FIXED = "the first step's questions"
 
 
 def search_play(options: Bench, console: Console) -> Result:
-    """Self-play, the same with a stricter gate and with none, and reinforcement on the questions of the first step."""
+    """Self-play, the same with a stricter gate and with none, reinforcement on the questions of the first step, and a
+    proposer that does not learn."""
     plain = search_self_play.Config(
         learner=warmed(warm_with_tools(start(warm_with_tools(COPYING, names)), rehearsal), max_completion_length=64),
         steps=options.steps or 240,
@@ -67,6 +68,7 @@ def search_play(options: Bench, console: Console) -> Result:
         "rivals shown": replace(plain, gate="rivals"),
         "without the gate": replace(plain, gate="none"),
         FIXED: replace(plain, fixed=True),
+        "proposer frozen": replace(plain, proposer="frozen"),
     }
     trials = trained("search_self_play", variants, options.seeds, console)
     figures = (
@@ -82,6 +84,7 @@ def search_play(options: Bench, console: Console) -> Result:
     note = (
         f"{options.seeds} paired seeds, {plain.steps} steps. "
         f"{difference(trials, 'Search Self-Play', FIXED, 'accuracy/2_hops')}. "
+        f"{difference(trials, 'Search Self-Play', 'proposer frozen', 'accuracy/2_hops')}. "
         f"{difference(trials, 'rivals shown', 'Search Self-Play', 'late accepted/right')}."
     )
     return "Search Self-Play in a world of 500 facts", ("variant", *figures), table(trials, figures), note

@@ -93,6 +93,27 @@ class Rising:
         return 0.0 <= value[0] <= value[1] <= 1.0
 
 
+@dataclass(frozen=True)
+class PartOf:
+    """A share of as many as another setting says, and not so small that it comes to none; it stands beside the type of
+    the field."""
+
+    other: str
+
+    def __str__(self) -> str:
+        return "at least 0 and at most 1"
+
+    def __contains__(self, value: float) -> bool:
+        return 0.0 <= value <= 1.0
+
+    def check(self, flag: str, value: float, whole: int) -> None:
+        """Raises RedQueenError for a share above 0 of which nothing is left in whole numbers."""
+        if value > 0.0 and not round(value * whole):
+            raise RedQueenError(
+                f"{flag} {value:g} of {_flag(self.other)} {whole} is none: set it to 0, or to {1 / whole:.3g} or more"
+            )
+
+
 Count = Annotated[int, Within(1)]
 Amount = Annotated[float, Within(0.0)]
 Positive = Annotated[float, Within(0.0, above=True)]
@@ -208,8 +229,7 @@ class Learner:
     def _refuse_unused(self, used: set[str], what: str) -> None:
         for name, value in asdict(self).items():
             if name not in used and value is not None:
-                flag = "--" + name.replace("_", "-")
-                raise RedQueenError(f"{flag} has no effect on {what}: leave it out, or choose another --model")
+                raise RedQueenError(f"{_flag(name)} has no effect on {what}: leave it out, or choose another --model")
 
 
 SHARED, ADAPTER, SEPARATE, FROZEN = "shared", "adapter", "separate", "frozen"
@@ -331,13 +351,19 @@ def check_settings(settings: Any) -> None:
     for name, value in vars(settings).items():
         if is_dataclass(value):
             check_settings(value)
-        flag = "--" + name.replace("_", "-")
+        flag = _flag(name)
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, float) and not math.isfinite(number):
                 raise RedQueenError(f"{flag} must be a finite number, not {number}")
         for limit in getattr(hints[name], "__metadata__", ()):
-            if isinstance(limit, Within | Rising) and value is not None and value not in limit:
+            if isinstance(limit, Within | Rising | PartOf) and value is not None and value not in limit:
                 raise RedQueenError(f"{flag} must be {limit}, not {value}")
+            if isinstance(limit, PartOf):
+                limit.check(flag, value, getattr(settings, limit.other))
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def refuse_format(learner: Learner) -> None:
@@ -355,7 +381,7 @@ def refuse_unused(settings: Any, names: Sequence[str], beside: str) -> None:
     usual = type(settings)()
     for name in names:
         if getattr(settings, name) != getattr(usual, name):
-            raise RedQueenError(f"--{name.replace('_', '-')} has no effect beside {beside}: leave it out")
+            raise RedQueenError(f"{_flag(name)} has no effect beside {beside}: leave it out")
 
 
 def refuse_unpaid(settings: Any, names: Sequence[str], role: str, player: Player) -> None:

@@ -565,6 +565,11 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
             "absolute_zero --at-the-ends -.5 --question-reward random",
             "--at-the-ends has no effect beside --question-reward random",
         ),
+        ("absolute_zero --dealt 1.5", "--dealt must be at least 0 and at most 1, not 1.5"),
+        ("absolute_zero --dealt .005", "--dealt 0.005 of --attempts 16 is none: set it to 0, or to 0.0625 or more"),
+        ("multi_agent_evolve --dealt .01 --attempts 4", "--dealt 0.01 of --attempts 4 is none"),
+        ("sws --synthetic .01", "--synthetic 0.01 of --tasks 16 is none"),
+        ("self_rewarding --invented .001", "--invented 0.001 of --prompts"),
         ("absolute_zero --model tiny --domain sums:digits=100000", "has 100000 levels, more than 1000"),
     ],
 )

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
 
 from rich.console import Console
 
-from redqueen.bench.self_play import Trial, difference, moved, table, trained, warm, warmed
+from redqueen.bench import sec
+from redqueen.bench.self_play import Trial, difference, moved, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
 from redqueen.config import Learner
+from redqueen.domains.sums import Sums
 from redqueen.domains.triplets import ABDUCTION, DEDUCTION, INDUCTION
 from redqueen.evaluation.intervals import bootstrap_interval
+from redqueen.protocols import Policy
 from redqueen.recipes import absolute_zero, cold_start
+from redqueen.rollout.lockstep import play
+from redqueen.rollout.matchmaking import alone
+from redqueen.rollout.questions import PROPOSE, read, tasks_among
+from redqueen.types import Metrics
 
 SUMS = cold_start.Config(learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=12))
 EXPRESSIONS = "expressions:largest=3"
+ENDS = -0.5  # what a sum pays that no try, or every try, solves, as in the published code
 ABLE = cold_start.Config(
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=20, learning_rate=2e-3),
     domain=f"{EXPRESSIONS},skill=1",
@@ -110,7 +119,7 @@ def digit_play(options: Bench, console: Console) -> Result:
         proposals=32,
         attempts=64,
     )
-    paid = replace(plain, at_the_ends=-0.5)  # as in the published code
+    paid = replace(plain, at_the_ends=ENDS)
     variants = {
         "Absolute Zero": paid,
         "proposer frozen": replace(plain, proposer="frozen"),
@@ -134,3 +143,70 @@ def digit_play(options: Bench, console: Console) -> Result:
         f"{difference(trials, '1 - r, unsolved tasks paid', 'Absolute Zero', 'late proposals/solve_rate')}."
     )
     return "Absolute Zero on sums, with its controls", ("variant", *figures), table(trials, figures), note
+
+
+# --- a proposer that asks what is easy -------------------------------------------------------
+
+EASY = "redqueen.bench.absolute_zero:easy_asks"
+HARDEST = "3_digits"
+ASKED = f"asked/{HARDEST}"
+WRITTEN = 512  # sums, to see what a proposer asks
+
+
+def easy_asks() -> Sums:
+    """The ladder's sums, of which 85 in 100 that are proposed have one digit, and two have three."""
+    return replace(sec.ladder(), asked=(0.85, 0.13, 0.02), name="easy_asks")
+
+
+def asked(proposer: Policy) -> Metrics:
+    """The share of sums of three digits among all that it writes."""
+    domain = easy_asks()
+    invitations = [domain.invite("sum", (), number) for number in range(WRITTEN)]
+    tasks = tasks_among(read(domain, play(alone(PROPOSE, invitations, proposer), Random(0))))
+    return {ASKED: sum(task.facts["digits"] == domain.digits for task in tasks) / WRITTEN}
+
+
+def frontier(options: Bench, console: Console) -> Result:
+    """What it is worth that a proposer learns, where it asks what is easy at first and where it asks all alike."""
+    easy, alike = (_from_asks(domain, options) for domain in (EASY, sec.LADDER))
+    variants = {
+        "asks what is easy, learns": replace(easy, at_the_ends=ENDS),
+        "frozen": replace(easy, proposer="frozen"),
+        "random reward": replace(easy, question_reward="random"),
+        "problems dealt evenly": replace(easy, proposer="frozen", dealt=1.0),
+        "asks all alike, learns": replace(alike, at_the_ends=ENDS),
+        "asks all alike, frozen": replace(alike, proposer="frozen"),
+    }
+    trials = trained("absolute_zero", variants, options.seeds, console, read=asked)
+    figures = ("accuracy", "pass@8", *(f"{kind}/{HARDEST}" for kind in ("accuracy", "pass@8")))
+    starts = {each.domain: each.learner.build_model(0) for each in (easy, alike)}
+    shares = {domain: asked(start)[ASKED] for domain, start in starts.items()}
+    rows: Rows = []
+    for name, *cells in table(trials, figures):
+        config, group = variants[name], trials[name]
+        end = bootstrap_interval([trial.final[ASKED] for trial in group], seed=0)
+        drift = "" if config.proposer == "frozen" else f" to {end}"
+        solved = moved(group, "first proposals/solve_rate", "late proposals/solve_rate")
+        rows.append((name, *cells, f"{shares[config.domain]:.3f}{drift}", solved))
+    first, *controls, same, still = variants
+    pairs = [*((first, control) for control in controls), (same, still)]
+    compared = [difference(trials, *pair, key) for pair in pairs for key in figures[2:]]
+    begun = "; ".join(f"{name}: {trials[name][0].first(figures[2]):.3f}" for name in (first, same))
+    note = (
+        f"{options.seeds} paired seeds, {easy.steps} steps, as many rollouts each, from one warm start that asks what "
+        f"is easy and one that asks all alike ({figures[2]} at first: {begun}). {'. '.join(compared)}."
+    )
+    headings = ("variant", *figures, "of three digits among what is asked", "solve rate of proposals")
+    return "Absolute Zero on sums, from a proposer that asks what is easy", headings, rows, note
+
+
+def _from_asks(domain: str, options: Bench) -> absolute_zero.Config:
+    """Both warm starts can carry and were taught to forget it, with proposals as the domain shows them."""
+    start = warm_further(warm(sec.ABLE), domain, steps=100, rest=50)
+    return absolute_zero.Config(
+        learner=warmed(start, max_completion_length=12),
+        domain=domain,
+        steps=options.steps or 160,
+        proposals=32,
+        attempts=64,
+    )

@@ -32,11 +32,11 @@ class Bench:
         "step",
     )
     """constants, head_to_head, kuhn, leduc, tic_tac_toe; staleness, slow_player; league; proposers, proposer_sweeps,
-    self_taught, novel_proposals, digit_play, evolving_prompts, staircase, sums, weaknesses, rationales,
-    variational, growing_texts, dual_play, tool_play, search_play, unlabelled, majorities; spin_expected,
-    preference_tables, spin_chain, chosen_and_rejected, ditto, dilemma, sharing, second_try, verified_sums, red_styles,
-    red_team, red_team_without_thoughts, critic; speed: python_code, update, sampling, many_games, long_games, step,
-    live_view"""
+    self_taught, novel_proposals, digit_play, frontier, evolving_prompts, staircase, sums, weaknesses, rationales,
+    variational, growing_texts, dual_play, tool_play, search_play, search_frontier, unlabelled, majorities;
+    spin_expected, preference_tables, spin_chain, chosen_and_rejected, ditto, dilemma, sharing, second_try,
+    verified_sums, red_styles, red_team, red_team_without_thoughts, critic; speed: python_code, update, sampling,
+    many_games, long_games, step, live_view"""
     seeds: Count = 5
     """each method is trained with every one of them"""
     steps: Annotated[int | None, Within(1), unset("INT")] = None

@@ -20,12 +20,14 @@ INVITATION = "Write a sum."
 
 @dataclass(frozen=True)
 class Sums:
-    """See the module. `lengths` and `slips` are for demonstrations only: how often the longer number has one, two,
-    ... digits, and how often such a sum is answered as if nothing were carried."""
+    """See the module. `lengths`, `asked` and `slips` are for demonstrations only: how often the longer number has one,
+    two, ... digits, how often where it is proposed (as `lengths` says if empty), and how often such a sum is answered
+    as if nothing were carried."""
 
     digits: int = 4  # of the longest number
     backwards: bool = True  # the last digit of an answer comes first
     lengths: tuple[float, ...] = (0.35, 0.45, 0.15, 0.05)
+    asked: tuple[float, ...] = ()
     slips: tuple[float, ...] = (0.30, 0.55, 0.80, 0.90)
     name: str = field(default="sums", repr=False)
 
@@ -70,7 +72,8 @@ class Sums:
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:
-        (digits,) = rng.choices(range(1, len(self.lengths) + 1), self.lengths)
+        lengths = self.lengths if number % 3 else self.asked or self.lengths
+        (digits,) = rng.choices(range(1, len(lengths) + 1), lengths)
         first, second = self._numbers(digits, rng)
         if number % 3 == 0:
             return Demonstration("proposer", self.invite("sum", (), number), f"{first}+{second}")

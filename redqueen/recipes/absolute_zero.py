@@ -32,7 +32,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_kind_and_role
 from redqueen.batch import pack
-from redqueen.config import SHARED, Amount, Count, Learner, Share, Within, bind, learning, refuse_unpaid, refuse_unused
+from redqueen.config import SHARED, Amount, Count, Learner, PartOf, Within, bind, learning, refuse_unpaid, refuse_unused
 from redqueen.curricula.duplicates import SameKey
 from redqueen.curricula.keys import word_for_word
 from redqueen.curricula.parts import apart_from
@@ -79,7 +79,7 @@ class Config:
     at_the_ends: float = 0.0  # what a task pays that no try, or every try, solves
     question_reward: Literal["full", "pay-unsolved", "random"] = "full"
     novelty: Amount = 0.0
-    dealt: Share = 0.0  # of the attempts, on the domain's own problems
+    dealt: Annotated[float, PartOf("attempts")] = 0.0  # of the attempts, on the domain's own problems
     problems: Count = 64  # held out, of each level
 
 

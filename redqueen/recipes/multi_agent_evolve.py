@@ -27,7 +27,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_role
 from redqueen.batch import pack
-from redqueen.config import SHARED, Count, Learner, Share, bind, learning, refuse_unpaid
+from redqueen.config import SHARED, Count, Learner, PartOf, Share, bind, learning, refuse_unpaid
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
@@ -77,7 +77,7 @@ class Config:
     with_reference: Share = 0.5  # of the invitations
     quality: Share = 0.7  # below it a question is not kept
     question_reward: Literal["full", "no-difficulty", "random"] = "full"  # without d any clear question does
-    dealt: Share = 0.0  # of the attempts, on the domain's own problems
+    dealt: Annotated[float, PartOf("attempts")] = 0.0  # of the attempts, on the domain's own problems
     capacity: Count = 4096
     problems: Count = 64  # held out, of each level
 

@@ -27,7 +27,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import beside, pack_pairs
-from redqueen.config import SHARED, Count, Learner, Positive, Share, Within, bind, learning
+from redqueen.config import SHARED, Count, Learner, PartOf, Positive, Within, bind, learning
 from redqueen.curricula.parts import apart_from
 from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
@@ -69,7 +69,7 @@ class Config:
     steps: Count = 48
     updates: Count = 16  # of an iteration
     prompts: Count = 64  # of an iteration (some thousands in the paper)
-    invented: Share = 0.5  # of the prompts, at most
+    invented: Annotated[float, PartOf("prompts")] = 0.5  # of the prompts, at most
     attempts: Annotated[int, Within(2)] = 4  # N
     repeats: Count = 3  # of every judgement
     pairs_per_update: Count = 16

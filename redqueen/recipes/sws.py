@@ -28,7 +28,7 @@ import tyro
 
 from redqueen.advantages import GroupRelative, by_task_and_role
 from redqueen.batch import pack
-from redqueen.config import FROZEN, SHARED, Count, Learner, Share, Within, bind
+from redqueen.config import FROZEN, SHARED, Count, Learner, PartOf, Within, bind
 from redqueen.curricula.epochs import Epochs
 from redqueen.curricula.parts import apart_from, training_levels
 from redqueen.curricula.store import TaskStore
@@ -63,7 +63,7 @@ class Config:
     attempts: Annotated[int, Within(2)] = 8  # G; also of labels, and of the trainee at a new problem
     data: Count = 32  # problems of each level in the data set
     slope: float = 0.0  # an epoch, below which a curve is weak
-    synthetic: Share = 0.5  # of the third stage's tasks
+    synthetic: Annotated[float, PartOf("tasks")] = 0.5  # of the third stage's tasks
     aim: bool = True  # at what is weak; otherwise new problems are shared out evenly
     problems: Count = 64  # held out, of each level
 

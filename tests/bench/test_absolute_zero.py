@@ -1,9 +1,13 @@
 """A row of the table from trainings whose figures are known."""
 
-from redqueen.bench.absolute_zero import ABLE, HABITS, learned
+import pytest
+
+from redqueen.bench.absolute_zero import ABLE, ASKED, HABITS, asked, easy_asks, learned
+from redqueen.bench.sec import ladder
 from redqueen.bench.self_play import Trial
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.triplets import KINDS
+from redqueen.players.scripted import Constant
 
 
 def trial(end):
@@ -25,3 +29,13 @@ def test_a_warm_start_first_shows_right_answers_and_then_nearly_none():
     able, spoilt = (find_domain(config.domain).wording for config in (ABLE, HABITS))
     assert (able.skill, spoilt.skill) == (1.0, 0.01)
     assert able.largest == spoilt.largest
+
+
+@pytest.mark.parametrize(("text", "share"), [("120+7", 1.0), ("99+99", 0.0), ("no sum", 0.0), ("1200+7", 0.0)])
+def test_a_proposer_is_known_by_the_share_of_long_sums_that_it_writes(text, share):
+    assert asked(Constant(text)) == {ASKED: share}
+
+
+def test_who_asks_what_is_easy_solves_as_who_asks_all_alike():
+    assert (easy_asks().lengths, easy_asks().slips) == (ladder().lengths, ladder().slips)
+    assert easy_asks().asked[0] > 40 * easy_asks().asked[-1]

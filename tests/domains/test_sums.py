@@ -57,3 +57,10 @@ def test_as_many_demonstrations_slip_as_are_meant_to():
     proposals = [one for one in shown if one.role == "proposer"]
     read = SUMS.read([one.task for one in proposals], [one.text for one in proposals])
     assert all(isinstance(each, Task) for each in read)
+
+
+def test_what_is_proposed_may_be_shorter_than_what_is_solved():
+    shown = Sums(digits=3, lengths=(0.0, 0.0, 1.0), asked=(1.0, 0.0, 0.0)).demonstrations(90, Random(0))
+    proposed = [max(map(len, one.text.split("+"))) for one in shown if one.role == "proposer"]
+    solved = [one.task.facts["digits"] for one in shown if one.role == "solver"]
+    assert (proposed, solved) == ([1] * 30, [3] * 60)

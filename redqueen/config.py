@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from difflib import get_close_matches
@@ -63,6 +64,7 @@ RECIPES: Mapping[str, str] = {
     "rise": "redqueen.recipes.rise",
 }
 TABULAR = "tabular"
+PATIENCE = 8  # retries of an endpoint that plays a role, two minutes in all
 LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise
 
 
@@ -250,9 +252,9 @@ def bind(
 ) -> Player:
     """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
     learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
-    now, for ever), `http://HOST/v1#MODEL` (an endpoint, which does not learn), or a model folder or name (frozen).
-    Whoever plays it speaks as the config says: at its temperature, in its format, at most so long. `besides` are words
-    that a recipe knows itself.
+    now, for ever), `http://HOST/v1#MODEL` (an endpoint, which must be up and does not learn), or a model folder or name
+    (frozen). Whoever plays it speaks as the config says: at its temperature, in its format, at most so long. `besides`
+    are words that a recipe knows itself.
 
     What learns under a name of its own is called as its role. Raises RedQueenError for what cannot be had, and for an
     adapter or a model of its own where the role `learns` nothing.
@@ -280,11 +282,14 @@ def bind(
             system=config.system_prompt or "",
             temperature=1.0 if config.temperature is None else config.temperature,
             max_tokens=config.max_completion_length or LONGEST_REPLY,
+            retries=PATIENCE,
             label=role,
-        )
+        ).check()
     meant = get_close_matches(binding.lower(), (*_BINDINGS, *besides), cutoff=0.75)
     if meant and not Path(binding).exists():
         raise RedQueenError(f"the {role} cannot be {binding!r}: did you mean {meant[0]}? {_BOUND}")
+    if re.match(r"\w+://", binding):
+        raise RedQueenError(f"the {role} cannot be {binding!r}. {_BOUND}")
     other = replace(config, model=binding).build_model(seed, role).freeze()
     if isinstance(other, TransformerPolicy) and isinstance(learner, TransformerPolicy):
         return other.timed_by(learner)

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from redqueen.games.boards import as_text, frames
 from redqueen.records import episode_from_json
-from redqueen.run import Line, numbers
+from redqueen.run import Line, alarms_of, numbers
 from redqueen.types import Episode
 
 KEPT = 400  # values of each figure that its course is drawn from
@@ -88,7 +88,7 @@ class Dashboard:
         """What fits into so many lines."""
         lines = [self._pace()]
         if alarms := self.alarms():
-            lines.append(Text(f"alarms: {', '.join(alarms)}", style="bold red"))
+            lines += [Text(f"alarm: {words}", style="bold red") for words in alarms]
         title, said = self._episode(width) if height > 16 else ("", [])
         rows = height - len(lines) - (len(said) + 1 if said else 0) - 1
         lines += self._rows(max(rows, 4))
@@ -100,10 +100,8 @@ class Dashboard:
         return Text("\n", no_wrap=True, end="").join(lines)
 
     def alarms(self) -> list[str]:
-        """The names of those that ring in the newest line."""
-        return [
-            name.removeprefix("alarm/") for name, value in self._last.items() if name.startswith("alarm/") and value
-        ]
+        """What those say that ring in the newest line, or their names."""
+        return [words or name for name, words in alarms_of(self._last).items()]
 
     def figures(self) -> list[tuple[str, str]]:
         """(group, name) of everything worth a glance, those of the first groups first."""
@@ -205,11 +203,12 @@ def course(values: Sequence[float] | deque[float]) -> str:
 
 
 def _fits(name: str, word: str, group: str) -> bool:
-    """A word that ends in / is the beginning of a name; another one stands in it, whole where names have parts."""
+    """A word that ends in / is the beginning of a name, or of what follows a learner's; another one stands in it, whole
+    where names have parts."""
     if name.startswith("alarm/"):
         return False
     if word.endswith("/"):
-        return name.startswith(word)
+        return f"/{word}" in f"/{name}"
     return word in name and ("/" not in name or group == GROUPS[0][0])
 
 

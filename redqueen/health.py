@@ -108,6 +108,7 @@ class ProposerHealth:
         self._late: deque[Counter[str]] = deque(maxlen=window)  # the kinds of each of the last steps
         self._first: list[float] = []  # the mean solve rates of the first window
         self._past: dict[str, tuple[float, int]] = {}  # alarm -> its last figure, and steps in a row past the limit
+        self._refused = ""  # why, where nothing of the last step was valid
 
     def check(self, proposals: Sequence[Proposed]) -> Metrics:
         """The figures of one step. Shares lie in [0, 1], entropies are in nats.
@@ -124,6 +125,7 @@ class ProposerHealth:
         if not proposals:
             return {}
         valid = [proposal for proposal in proposals if not proposal.refused]
+        self._refused = "" if valid else _reasons(proposals)
         figures = {
             **_validity(proposals, len(valid)),
             **self._variety(proposals),
@@ -139,9 +141,10 @@ class ProposerHealth:
         return {f"proposals/{name}": value for name, value in figures.items()} | fired
 
     def alarms(self) -> list[str]:
-        """One line for each alarm that fires now."""
+        """One line for each alarm that fires now, and one for a step of which nothing was valid."""
         told = [(alarm, *self._past[alarm.name]) for alarm in self._watched if alarm.name in self._past]
-        return [alarm.line(value, steps) for alarm, value, steps in told if steps >= self._steps]
+        empty = [f"nothing valid: no proposal of the last step can be taken ({self._refused})"] if self._refused else []
+        return [*empty, *(alarm.line(value, steps) for alarm, value, steps in told if steps >= self._steps)]
 
     def _variety(self, proposals: Sequence[Proposed]) -> Metrics:
         kinds = Counter(self.feature(proposal.text) for proposal in proposals if proposal.text.strip())
@@ -182,21 +185,29 @@ class ProposerHealth:
             "late": [dict(kinds) for kinds in self._late],
             "first": list(self._first),
             "past": {name: [value, steps] for name, (value, steps) in self._past.items()},
+            "refused": self._refused,
         }
 
     def restore(self, state: State) -> None:
         self._late = deque((Counter(kinds) for kinds in state["late"]), maxlen=self.window)
         self._first = list(state["first"])
         self._past = {name: (value, steps) for name, (value, steps) in state["past"].items()}
+        self._refused = state.get("refused", "")  # older checkpoints do not say
 
 
 def _validity(proposals: Sequence[Proposed], valid: int) -> Metrics:
     count = len(proposals)
-    reasons = Counter(proposal.refused for proposal in proposals if proposal.refused)
-    return {
-        "valid_share": valid / count,
-        **{f"refused/{reason}": times / count for reason, times in sorted(reasons.items())},
-    }
+    refused = {f"refused/{reason}": times / count for reason, times in sorted(_refusals(proposals).items())}
+    return {"valid_share": valid / count, **refused}
+
+
+def _reasons(proposals: Sequence[Proposed]) -> str:
+    """ "malformed 5, too long 1"."""
+    return ", ".join(f"{reason} {times}" for reason, times in _refusals(proposals).most_common())
+
+
+def _refusals(proposals: Sequence[Proposed]) -> Counter[str]:
+    return Counter(proposal.refused for proposal in proposals if proposal.refused)
 
 
 def _judgement(valid: Sequence[Proposed]) -> Metrics:

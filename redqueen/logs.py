@@ -15,7 +15,7 @@ from rich.table import Table
 
 from redqueen.dashboard import Dashboard, averaged
 from redqueen.markup import visible
-from redqueen.run import Line, Run
+from redqueen.run import Line, Run, alarms_of
 
 # what is shown while training, in this order, under these names
 SHOWN = (
@@ -25,6 +25,7 @@ SHOWN = (
     ("sampled_exploitability", "exploitability, sampled"),
     ("minimax_regret_reached", "regret"),
     ("payoff/uniform", "against uniform"),
+    ("accuracy", "accuracy"),
     ("entropy", "entropy"),
     ("kl", "kl"),
     ("malformed", "malformed"),
@@ -87,6 +88,7 @@ class TerminalView:
         self._seconds = seconds
         self._last = 0.0
         self._seen: Line = {}
+        self._rung: set[str] = set()
         self._board: Dashboard | None = None
         self._live: Live | None = None
         self._count = 0
@@ -106,7 +108,13 @@ class TerminalView:
         if self._board is not None:
             self._board.add(line)
             return
-        self._seen |= line
+        self._seen = {name: value for name, value in self._seen.items() if name != "alarms"} | line
+        for name, words in alarms_of(line).items():
+            if words and name not in self._rung:
+                self._rung.add(name)
+                self._console.print(
+                    f"step {line['step'] + 1}: ALARM {words}", markup=False, highlight=False, soft_wrap=True
+                )
         if time.monotonic() - self._last >= self._seconds or line["step"] + 1 == self._count:
             self._last = time.monotonic()
             rate = 1.0 / max(line["time"]["step"], 1e-9)
@@ -132,9 +140,16 @@ def figures(line: Line) -> str:
     parts = [
         f"{name} {line[key]:.3g}" for key, name in SHOWN if key in line and not (key == "malformed" and line[key] == 0)
     ]
-    parts += [f"{key.removeprefix('reward/')} {value:+.2f}" for key, value in line.items() if key.startswith("reward/")]
-    parts += [f"ALARM {key.removeprefix('alarm/')}" for key in line if key.startswith("alarm/") and line[key]]
+    parts += [f"{_paid(key)} {value:+.2f}" for key, value in line.items() if f"/{key}".count("/reward/")]
+    parts += [f"ALARM {name}" for name in alarms_of(line)]
     return "  ".join(parts)
+
+
+def _paid(name: str) -> str:
+    """Whose reward it is: that of "reward/solver" and "solver/reward/solver" the solver's, of "main/reward/player"
+    main/player's."""
+    learner, _, role = name.rpartition("reward/")
+    return role if learner in ("", f"{role}/") else f"{learner}{role}"
 
 
 def curve(values: list[float], width: int = 60, height: int = 10) -> str:

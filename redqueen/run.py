@@ -49,7 +49,7 @@ from redqueen.collapse import Collapse, Watch
 from redqueen.markup import run_as_html
 from redqueen.protocols import Measure, Memory, Policy
 from redqueen.records import episode_to_json, plain
-from redqueen.types import Metrics, NonFiniteLoss, RedQueenError, Trajectory
+from redqueen.types import Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
 LOCK = ".lock"  # in the folder of a run, held while it is trained
 
@@ -100,6 +100,7 @@ class Run:
         self.rng = Random(derive(seed, "step", 0))
         self.shown: dict[str, str] = {}
         self.collapse = Collapse(watch)
+        self.began = False
         self.stopped = ""  # why the run ended before its last step
         self._line: Line = {}
 
@@ -148,6 +149,7 @@ class Run:
                 write_whole(self.folder / f"{title}.txt", text + "\n")
         for watcher in self.watchers:
             watcher.begin(self, start, count)
+        self.began = True
         reached = count
         with _loaded_things_set_aside():
             for step in range(start, count):
@@ -168,7 +170,7 @@ class Run:
                 ended = time.perf_counter()
                 spent = {"step": ended - began, "measure": measured - began}
                 self._line["time"] = {**spent, "at": time.time(), "gigabytes": _gigabytes()}
-                self._line |= self.collapse.check(self._line)
+                self._line |= self.collapse.check(self._line) | _rung([*remembering, self.collapse])
                 self.stopped = self._answer(policies, remembering)
                 self._write(self._line)
                 last = step + 1 == count or bool(self.stopped)
@@ -332,9 +334,16 @@ def _loaded_things_set_aside() -> Iterator[None]:
 
 
 def guarded(train: Callable[[], Policy], run: Run) -> Policy:
-    """Runs a training. A loss that is not finite stops it with the step named and the batch saved."""
+    """Runs a training. A loss that is not finite stops it with the step named and the batch saved, an endpoint that is
+    gone with the way to go on."""
     try:
         return train()
+    except Unreachable as error:
+        if not run.began:
+            raise
+        saved = checkpoints(run.folder)
+        since = f"from step {facts_of(saved[-1])['step']}" if saved else "from the start, as nothing is saved yet"
+        raise Unreachable(f"step {run.step}: {error}; go on {since} with: redqueen resume {run.folder}") from error
     except NonFiniteLoss as error:
         path = run.folder / f"failed_batch_{run.step:06d}.pt"
         with saving(path):
@@ -409,6 +418,18 @@ def checked_lines(lines: Sequence[Line | None], path: Path, before: int = 0) -> 
         number = before + lines.index(None) + 1
         raise RedQueenError(f"line {number} of {path} is no line of metrics: mend it, or remove it")
     return found
+
+
+def _rung(watching: Sequence[object]) -> Line:
+    """`alarms`, in words, of all that watches over something; nothing where none rings."""
+    words = [text for each in watching if hasattr(each, "alarms") for text in each.alarms()]
+    return {"alarms": words} if words else {}
+
+
+def alarms_of(line: Line) -> dict[str, str]:
+    """The alarms that ring in a line by their names; with what they say, where that is known."""
+    names = [name.removeprefix("alarm/").replace("_", " ") for name in line if name.startswith("alarm/") and line[name]]
+    return dict.fromkeys(names, "") | {text.partition(":")[0]: text for text in line.get("alarms", ())}
 
 
 def _gigabytes() -> float:

@@ -234,6 +234,10 @@ class RedQueenError(Exception):
     """Something the user can put right: printed as one line, exit status 2."""
 
 
+class Unreachable(RedQueenError):
+    """An endpoint gives no answer; once it does, a run can go on."""
+
+
 class NonFiniteLoss(RedQueenError):
     """The loss or a gradient was NaN or infinite; the weights were not touched."""
 

@@ -1,5 +1,8 @@
 """The command line on runs of questions: train, list, replay, evaluate."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 
@@ -87,3 +90,14 @@ def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys)
     shown = capsys.readouterr().out
     assert "a document about whom" in shown
     assert "replayed, with what its tools said then: every ask and the outcome are the same" in shown
+
+
+def test_rows_that_are_skipped_are_one_line_and_so_is_what_stops_the_run(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"prompt": text, "answer": "1"}) + "\n" for text in ("a", "b", " ", "c")))
+    words = ["train", "sec", *TINY, "--domain", f"dataset:path={path},skip=true", "--output", str(tmp_path / "run")]
+    done = subprocess.run([sys.executable, "-m", "redqueen", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    skipped, stopped = done.stderr.splitlines()
+    assert skipped.startswith(f"redqueen: {path}: skipped 1 of 4 rows, the first: {path}, line 3: prompt is empty")
+    assert stopped.startswith("redqueen: a bandit chooses among two arms or more, and here is train: take a domain")

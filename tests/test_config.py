@@ -285,7 +285,12 @@ def test_recipes_are_files_of_the_package():
     assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(RECIPES)
 
 
-def test_a_role_is_bound_by_one_word(saved):
+@pytest.fixture
+def anybody_listens(monkeypatch):
+    monkeypatch.setattr(Server, "check", lambda self: self)
+
+
+def test_a_role_is_bound_by_one_word(saved, anybody_listens):
     settings = Learner(model=saved, lora_rank=2)
     learner = settings.build_model(0)
     shared, adapter, separate, frozen, other, far = (
@@ -304,7 +309,7 @@ def test_a_role_is_bound_by_one_word(saved):
     assert learning([learner, shared, adapter, separate, frozen, other, far]) == [learner, adapter, separate]
 
 
-def test_an_endpoint_speaks_as_the_learner_does(saved):
+def test_an_endpoint_speaks_as_the_learner_does(saved, anybody_listens):
     config = Learner(
         saved, temperature=0.5, max_completion_length=96, system_prompt="Be brief.", answer="boxed", lora_rank=0
     )
@@ -322,6 +327,8 @@ def test_an_endpoint_speaks_as_the_learner_does(saved):
     ("word", "expected"),
     [
         ("http://localhost:1/v1", "name the model of the endpoint"),
+        ("http://127.0.0.1:1/v1#big", "proposer: nothing answers at http://127.0.0.1:1/v1 .*: is the server running?"),
+        ("htp://localhost:1/v1#m", "the proposer cannot be 'htp://localhost:1/v1#m'. It is shared, adapter,"),
         ("adapter", "set --lora-rank"),
         ("./nowhere", "there is no model folder ./nowhere"),
     ],

@@ -79,9 +79,18 @@ def test_it_is_drawn_anew_only_when_there_is_something_new(tmp_path):
 def test_alarms_ring_only_while_they_ring(tmp_path):
     board = Dashboard(tmp_path)
     board.add(line(0, **{"alarm/collapse": 1.0, "alarm/leaks": 0.0}))
-    assert "alarms: collapse\n" in shown(board)
-    board.add(line(1, **{"alarm/collapse": 0.0}))
-    assert "alarms" not in shown(board)
+    assert "alarm: collapse\n" in shown(board)
+    board.add(line(1, **{"alarm/collapse": 1.0, "alarms": ["collapse: the entropy is 0.1", "unread: 4 of 4"]}))
+    assert "alarm: collapse: the entropy is 0.1\nalarm: unread: 4 of 4\n" in shown(board)
+    board.add(line(2, **{"alarm/collapse": 0.0}))
+    assert "alarm" not in shown(board)
+
+
+def test_rewards_are_shown_whichever_learner_tells_them(tmp_path):
+    board = Dashboard(tmp_path)
+    board.add(line(0, **{"reward/first": 0.1, "solver/reward/solver": 0.2, "accuracy/rewarded": 0.3}))
+    rewards = [name for group, name in board.figures() if group == "rewards"]
+    assert rewards == ["reward/first", "solver/reward/solver"]
 
 
 @pytest.mark.parametrize("height", [12, 24, 50])

@@ -149,8 +149,18 @@ def test_an_alarm_stops_when_its_figure_recovers_and_waits_while_it_is_unknown()
 
 def test_an_alarm_is_one_line_that_names_figure_limit_and_duration():
     health = ProposerHealth(Limits(steps=2, lowest_valid_share=0.4))
-    run(health, [many(refused="unsafe")] * 3)
-    assert health.alarms() == ["invalid: the share of valid proposals is 0.00, below 0.4 for 3 steps"]
+    run(health, [[*many(refused="unsafe"), *many()[:1]]] * 3)
+    assert health.alarms() == ["invalid: the share of valid proposals is 0.11, below 0.4 for 3 steps"]
+
+
+def test_a_step_of_which_nothing_is_valid_is_told_at_once_with_the_reasons():
+    health, again = ProposerHealth(), ProposerHealth()
+    health.check([*many(refused="unsafe"), Proposed("", refused="malformed")])
+    told = ["nothing valid: no proposal of the last step can be taken (unsafe 8, malformed 1)"]
+    again.restore(health.state())
+    assert health.alarms() == again.alarms() == told
+    health.check(many())
+    assert health.alarms() == []
 
 
 def test_health_is_restored_through_json():

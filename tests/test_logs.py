@@ -103,6 +103,22 @@ def test_figures_come_in_a_fixed_order_under_short_names():
     assert figures(LINE) == "exploitability 0.123  of the average 0.2  entropy 0.5  first -0.06  second +0.06"
 
 
+def test_rewards_of_several_learners_are_shown_under_role_or_learner_and_role():
+    line = {"solver/reward/solver": 0.5, "main/reward/player": -0.25, "accuracy": 0.125, "unreward/x": 1.0}
+    assert figures(line) == "accuracy 0.125  solver +0.50  main/player -0.25"
+
+
+def test_an_alarm_is_told_in_words_once_and_named_while_it_rings(tmp_path):
+    view, run = TerminalView(pipe(), 0.0), Run(tmp_path)
+    view.begin(run, 0, 3)
+    rung = {"alarm/labels": 1.0, "alarms": ["labels: the share of right answers is 0.5", "unread: 4 of 4"]}
+    for step, more in enumerate((rung, rung, {"alarm/labels": 0.0})):
+        view.step({"step": step, "time": {"step": 1.0}, **more})
+    lines = view._console.file.getvalue().splitlines()[1:]
+    assert lines[:2] == ["step 1: ALARM labels: the share of right answers is 0.5", "step 1: ALARM unread: 4 of 4"]
+    assert [line.partition("left")[2].strip() for line in lines[2:]] == ["ALARM labels  ALARM unread"] * 2 + [""]
+
+
 def test_malformed_replies_are_shown_where_there_are_any():
     assert figures({"malformed": 0.25, "unknown": 3.0}) == "malformed 0.25"
 

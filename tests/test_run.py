@@ -27,8 +27,8 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.records import episode_from_json, episode_to_json
 from redqueen.rewards import payoff, score, spoken_by
 from redqueen.rollout.lockstep import play, replay
-from redqueen.run import Run, Schedule, guarded, read_final, read_metrics
-from redqueen.types import Ask, Match, Message, NonFiniteLoss, RedQueenError, Seat
+from redqueen.run import Run, Schedule, alarms_of, guarded, read_final, read_metrics
+from redqueen.types import Ask, Match, Message, NonFiniteLoss, RedQueenError, Seat, Unreachable
 
 GAME = KuhnPoker()
 OFTEN = Schedule(evaluate_every=1, checkpoint_every=3, keep_checkpoints=2, record_episodes=4)
@@ -516,6 +516,49 @@ def test_a_loss_that_is_not_finite_names_the_step_and_saves_the_batch(tmp_path, 
     assert batch["tokens"].shape == batch["loss_weights"].shape == batch["advantages"].shape
     assert [check(path) for path in checkpoints(tmp_path)] == [3]
     train(Run(tmp_path, schedule=OFTEN), 6, made())
+
+
+def test_an_endpoint_that_is_gone_ends_a_run_with_the_step_and_the_way_to_go_on(tmp_path):
+    run = Run(tmp_path / "run", 0, OFTEN)
+
+    def gone_at(last):
+        for step in run.steps(10, [tabular()]):
+            if step == last:
+                raise Unreachable("judge: nothing answers")
+
+    with pytest.raises(
+        RedQueenError, match=f"^step 1: judge: nothing answers; go on from the start, .*resume {run.folder}"
+    ):
+        guarded(lambda: gone_at(1), run)
+    with pytest.raises(
+        RedQueenError, match=f"^step 4: judge: .*; go on from step 3 with: redqueen resume {run.folder}$"
+    ):
+        guarded(lambda: gone_at(4), run)
+
+
+def test_an_endpoint_that_is_gone_before_a_run_begins_is_told_as_it_is(tmp_path):
+    def gone():
+        raise Unreachable("judge: nothing answers")
+
+    with pytest.raises(Unreachable, match=r"^judge: nothing answers$"):
+        guarded(gone, Run(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_a_part_alarms_of_stands_in_words_in_the_line(tmp_path):
+    class Worried(Snapshots):
+        def alarms(self):
+            return [f"worry: {run.step}"] if run.step % 2 else []
+
+    run, learner = Run(tmp_path), tabular()
+    for _ in run.steps(3, [learner], [Worried(learner)]):
+        pass
+    lines = read_metrics(tmp_path)
+    assert [line.get("alarms") for line in lines] == [None, ["worry: 1"], None]
+    assert alarms_of(lines[1] | {"alarm/score_falls": 1.0, "alarm/labels": 0.0}) == {
+        "score falls": "",
+        "worry": "worry: 1",
+    }
 
 
 def test_a_guarded_run_that_goes_well_gives_its_learner(tmp_path):

@@ -9,17 +9,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Event
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from redqueen.chance import derive, uniform
 from redqueen.players.answers import Plain
 from redqueen.protocols import AnswerFormat
-from redqueen.types import Ask, RedQueenError, Reply
+from redqueen.types import Ask, RedQueenError, Reply, Unreachable
 
 if TYPE_CHECKING:
     import httpx
 
 Chat = list[dict[str, str]]  # {"role": ..., "content": ...}
+_KNOCK = 5.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,7 @@ class Server:
         """Raises RedQueenError where the endpoint cannot be reached, refuses, or does not speak the protocol."""
         if not asks:
             return []
-        try:
-            import httpx
-        except ImportError:
-            raise RedQueenError("the server player needs httpx: pip install 'redqueen[server]'") from None
+        httpx = _httpx()
         stop = Event()  # set when one request has failed for good: the others need not wait their turn
         limits = httpx.Limits(max_connections=self.concurrency)
         with (
@@ -79,6 +78,17 @@ class Server:
                 stop.set()
                 workers.shutdown(wait=False, cancel_futures=True)
                 raise
+
+    def check(self) -> Server:
+        """Itself. Raises RedQueenError where nobody listens at the url; whatever is said there will do."""
+        httpx = _httpx()
+        try:
+            httpx.get(self.url, timeout=_KNOCK)
+        except httpx.ConnectError as error:
+            raise Unreachable(f"{self._who}{self._silence(error)}") from None
+        except (httpx.TransportError, httpx.InvalidURL):
+            pass  # the first request will tell
+        return self
 
     def messages(self, ask: Ask) -> Chat:
         """The ask as a chat: the seat's own words are the assistant's, everyone else is the user; neighbours of
@@ -126,7 +136,7 @@ class Server:
             except httpx.TimeoutException:
                 trouble = f"{self.url} did not answer within {self.timeout:g} s"
             except httpx.ConnectError as error:
-                trouble = f"nothing answers at {self.url} ({error}): is the server running?"
+                trouble = self._silence(error)
             except httpx.TransportError as error:
                 trouble = f"the connection to {self.url} broke ({error or type(error).__name__})"
             except httpx.InvalidURL as error:
@@ -140,7 +150,14 @@ class Server:
                 wait = _retry_after(response.headers.get("Retry-After", "")) or wait
             if attempt < self.retries and stop.wait(min(wait, self.longest_wait)):
                 break
-        raise RedQueenError(f"{trouble}; gave up after {self.retries + 1} tries")
+        raise Unreachable(f"{self._who}{trouble}; gave up after {self.retries + 1} tries")
+
+    def _silence(self, error: Exception) -> str:
+        return f"nothing answers at {self.url} ({error}): is the server running?"
+
+    @property
+    def _who(self) -> str:
+        return f"{self.label}: " if self.label else ""
 
     @property
     def _endpoint(self) -> str:
@@ -166,6 +183,14 @@ class Server:
         if not isinstance(content, str | None):
             raise RedQueenError(f"{self.url} did not send a chat completion but: {_one_line(response.text)}")
         return content or "", choice.get("finish_reason") == "length"
+
+
+def _httpx() -> ModuleType:
+    try:
+        import httpx
+    except ImportError:
+        raise RedQueenError("the server player needs httpx: pip install 'redqueen[server]'") from None
+    return httpx
 
 
 def _append(chat: Chat, role: str, text: str) -> None:

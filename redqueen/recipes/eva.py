@@ -35,6 +35,7 @@ from redqueen.curricula.store import TaskStore
 from redqueen.domains.catalogue import find_domain
 from redqueen.domains.growing import evolving, find_reward_model
 from redqueen.evaluation.benchmarks import HeldOut, held_out
+from redqueen.health import ProposerHealth
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.objectives.preference import Dpo
 from redqueen.protocols import Objective, Policy
@@ -43,7 +44,7 @@ from redqueen.rollout.evolution import REWRITE, by_prompt, evolutions, mixed, re
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.pairs import best_and_worst
-from redqueen.rollout.questions import SOLVE, read, tasks_among
+from redqueen.rollout.questions import SOLVE, proposed, read, tasks_among
 from redqueen.rollout.variation import labelled
 from redqueen.run import Run
 
@@ -90,8 +91,9 @@ def train(config: Config, run: Run) -> Policy:
     store = TaskStore(config.prompts, sampling, window=config.attempts, name="prompts")  # those of the last round
     estimate, most = LeaveOneOut(by_task_and_role), int(config.evolved * config.prompts)
     objective: Objective = Dpo(config.beta or 0.05) if config.inner == "dpo" else ClippedRatio()
+    health = ProposerHealth()
 
-    for _ in run.steps(config.steps, [learner], [store], [HeldOut(domain, learner, tests)]):
+    for _ in run.steps(config.steps, [learner], [store, health], [HeldOut(domain, learner, tests)]):
         parents = store.draw(most, run.rng) if len(store) else []
         children = read(domain, play(alone(REWRITE, evolutions(domain, parents, run.rng), rewriter), run.rng))
         prompts = mixed(apart_from(tests, tasks_among(children)), seeds, config.prompts, most, run.rng)
@@ -111,6 +113,7 @@ def train(config: Config, run: Run) -> Policy:
         for _ in range(config.updates):
             metrics = learner.update(batch, objective)
         run.report(trajectories, advantages, metrics)
+        run.note(health.check(proposed(children)))
         run.note({"evolved": sum(prompt.id not in given for prompt in prompts) / len(prompts)})
         run.note({"info": float(np.mean([best_minus_worst(rewards) for rewards in by_prompt(attempts)]))})
     return learner

@@ -44,12 +44,13 @@ from redqueen.evaluation.rationales import (
     proposals_of,
     recited,
 )
+from redqueen.health import ProposerHealth
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.preference import Dpo
 from redqueen.players.writing import Writer
 from redqueen.protocols import Measure, Objective, Player, Policy
 from redqueen.rewards import payoff, score
-from redqueen.rollout.labels import held_to_label, label_accuracy
+from redqueen.rollout.labels import audited, held_to_label, label_accuracy
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import SOLVE, tasks_among
@@ -62,12 +63,9 @@ from redqueen.types import RedQueenError
 @dataclass(frozen=True)
 class Config:
     learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
-    prompter: str = SEPARATE
-    """p: separate, shared or adapter"""
-    explainer: str = SEPARATE
-    """q: separate, shared or adapter"""
-    labeller: str = SHARED
-    """shared, frozen, a model folder, or http://HOST/v1#MODEL; it is not trained"""
+    prompter: str = SEPARATE  # p: separate, shared or adapter
+    explainer: str = SEPARATE  # q: separate, shared or adapter
+    labeller: str = SHARED  # or frozen, a model folder, http://HOST/v1#MODEL; it is not trained
     domain: str = "templates"
     steps: Count = 300
     rounds: Count = 3  # of expectation maximisation, the first steps; all others are self-play
@@ -96,12 +94,12 @@ def train(config: Config, run: Run) -> Policy:
     prompter = learner_for("prompter", config.prompter, config, solver, run)
     explainer = learner_for("explainer", config.explainer, config, solver, run)
     labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
-    tests = held_out(domain, config.problems)
+    tests, health = held_out(domain, config.problems), ProposerHealth()
     corpus = labelled(domain, training_levels(domain), config.corpus, tests, run.derived("corpus"))
     bound = Bound(domain, explainer, prompter, [task for group in tests.values() for task in group[:8]])
     measures: list[Measure] = [HeldOut(domain, solver, tests, 4), bound, Generated(domain, prompter, base, corpus)]
 
-    for step in run.steps(config.steps, learning([solver, prompter, explainer]), [], measures):
+    for step in run.steps(config.steps, learning([solver, prompter, explainer]), [health], measures):
         turn, rng = step // config.phase, run.rng
         objective: Objective
         if turn < 2 * config.rounds:
@@ -114,8 +112,8 @@ def train(config: Config, run: Run) -> Policy:
             run.note(agreement(drawn, texts, "em/agreement"))
         else:
             drawn = rng.choices(domain.seeds() if config.from_seeds else corpus, k=config.tasks)
-            posed = drawn if config.from_seeds else tasks_among(problems_from(domain, drawn, prompter, rng))
-            posed = apart_from(tests, posed)
+            written = drawn if config.from_seeds else problems_from(domain, drawn, prompter, rng)
+            posed = apart_from(tests, tasks_among(written))
             labels = elected(posed, labeller, config.attempts, rng, above=0.0)
             attempts = held_to_label(play(alone(SOLVE, labels, solver, config.attempts), rng))
             chosen, rejected = verified_pairs(score(attempts, payoff), config.attempts, below=0.5)
@@ -123,6 +121,8 @@ def train(config: Config, run: Run) -> Policy:
             credit = [np.ones(1) for _ in chosen] + [-np.ones(1) for _ in rejected]
             batch = pack_pairs(chosen, rejected)
             batch = beside(batch, base.likelihoods(batch))
+            if not config.from_seeds:
+                run.note(health.check(audited(domain, written, labels)))
             run.note({"posed": len(posed), "pairs": len(chosen)} | label_accuracy(domain, posed, labels))
         metrics = learner.update(batch, objective)
         run.report(trajectories, credit, metrics, learner=learner.name)

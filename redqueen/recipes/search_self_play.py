@@ -45,7 +45,7 @@ from redqueen.rollout.evidence import GateName, Grounds
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.polling import by_kind_or_task
-from redqueen.rollout.questions import beside_refusals, by_task, graded, proposed, tasks_among
+from redqueen.rollout.questions import beside_refusals, by_task, graded, tasks_among
 from redqueen.rollout.rehearsal import Equipped
 from redqueen.run import Run
 
@@ -125,5 +125,5 @@ def train(config: Config, run: Run) -> Policy:
                     advantages = estimate(own)
                     metrics = learner.update(refreshed(learner, pack(own, advantages)), objective)
                     run.report(own, advantages, metrics, learner=role)
-        run.note(pool.metrics() | figures | health.check(proposed(written, tries, hidden=True)))
+        run.note(pool.metrics() | figures | health.check(grounds.looked_at(written, tries)))
     return solver

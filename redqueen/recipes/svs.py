@@ -110,5 +110,7 @@ def train(config: Config, run: Run) -> Policy:
             run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
         run.note({"accuracy/originals": float(np.nan_to_num(accuracies).mean()), "varied": float(len(invitations))})
         run.note({"rollouts": float(len(attempts) + len(synthesis) + len(tries))})
-        run.note(audited(domain, tasks_among(written), rewards) | health.check(proposed(written, scores, hidden=True)))
+        right = [domain.true_answer(task) == task.answer for task in tasks_among(written)]
+        run.note(health.check(proposed(written, scores, labels_right=right, hidden=True)))
+        run.note(audited(domain, tasks_among(written), rewards))
     return solver

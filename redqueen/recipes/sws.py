@@ -35,10 +35,11 @@ from redqueen.curricula.store import TaskStore
 from redqueen.curricula.weaknesses import LearningCurves, is_weak, weak_counts
 from redqueen.domains.catalogue import find_open_domain
 from redqueen.evaluation.benchmarks import HeldOut, held_out
+from redqueen.health import ProposerHealth
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.protocols import Policy
 from redqueen.rewards import payoff, score
-from redqueen.rollout.labels import held_to_label, label_accuracy
+from redqueen.rollout.labels import audited, held_to_label, label_accuracy
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import PROPOSE, SOLVE, graded, read, tasks_among
@@ -77,12 +78,12 @@ def train(config: Config, run: Run) -> Policy:
     data = Epochs(
         labelled(domain, training_levels(domain), config.data, tests, run.derived("data")), run.derived("epochs")
     )
-    curves, store = LearningCurves(), TaskStore()
+    curves, store, health = LearningCurves(), TaskStore(), ProposerHealth()
     weak = partial(is_weak, below=config.slope)
     estimate, objective = GroupRelative(by_task_and_role), ClippedRatio(0.2, 0.28)
     measures = [HeldOut(domain, solver, tests)]
 
-    for step in run.steps(config.steps, [solver], [data, curves, store], measures):
+    for step in run.steps(config.steps, [solver], [data, curves, store, health], measures):
         made = step - config.preliminary  # steps of synthesis before this one
         if 0 <= made < config.synthesis:
             found = curves.curves()
@@ -91,13 +92,14 @@ def train(config: Config, run: Run) -> Policy:
             aims = aimed(counts if config.aim else even, config.proposals * config.synthesis)[made :: config.synthesis]
             lacking = {curve.task_id for curve in found if weak(curve) or not config.aim}
             failed = [task for task in data.tasks if task.id in lacking]
-            written = play(alone(PROPOSE, aimed_at(domain, aims, failed, run.rng), proposer), run.rng)
-            posed = tasks_among(read(domain, written))
+            written = read(domain, play(alone(PROPOSE, aimed_at(domain, aims, failed, run.rng), proposer), run.rng))
+            posed = tasks_among(written)
             labels = elected(posed, labeller, config.attempts, run.rng)
             kept = within(labels, tried(labels, solver, config.attempts, run.rng), 0.25, 0.75)
             kept = apart_from({**tests, "data": data.tasks}, kept)
             store.add(kept, origin=proposer.name, step=step)
             run.note({f"weak/{category}": float(count) for category, count in counts.items()})
+            run.note(health.check(audited(domain, written, kept)))
             run.note(
                 {"posed": len(posed), "labelled": len(labels), "kept": len(kept)} | label_accuracy(domain, posed, kept)
             )

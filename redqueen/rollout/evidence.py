@@ -15,12 +15,15 @@ from random import Random
 from statistics import fmean
 from typing import Literal
 
+import numpy as np
+
 from redqueen.domains.knowledge import RULES, Knowledge
 from redqueen.games.single_reply import SingleReply
+from redqueen.health import Proposed
 from redqueen.protocols import Player
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import read, said, tasks_among
+from redqueen.rollout.questions import proposed, read, said, tasks_among
 from redqueen.types import Episode, Metrics, RedQueenError, Refusal, Task
 from redqueen.verifiers.retrieval import Document, Fault, Rules, evidence, reading_faults
 
@@ -99,6 +102,11 @@ class Grounds:
             for number, (task, each) in enumerate(zip(tasks, shown, strict=True))
         ]
         return said(play(alone(READ, asked, self.reader), rng))
+
+    def looked_at(self, written: Sequence[Task | Refusal], scores: np.ndarray) -> list[Proposed]:
+        """The questions with their tries' scores, [tasks, tries], as `ProposerHealth` looks at them."""
+        right = [self.domain.oracle(task) for task in tasks_among(written)]
+        return proposed(written, scores, labels_right=right, hidden=True)
 
     def audited(self, proposals: Sequence[Episode], written: Sequence[Task | Refusal]) -> Metrics:
         """`accepted`, the share that passed; and where the world knows, `accepted/right`, the share of those that are

@@ -68,6 +68,14 @@ def voted_on(
     return proposed(written, rates, labels_right=kept_right)
 
 
+def audited(domain: Domain, written: Sequence[Task | Refusal], labels: Sequence[Task]) -> list[Proposed]:
+    """The same of proposals that were labelled, with the label as the answer: whether it is right, and no attempts."""
+    known = {task.id: task for task in tasks_among(written)}
+    right = domain.right([known[label.id] for label in labels], [label.answer for label in labels])
+    found = dict(zip((label.id for label in labels), right, strict=True))
+    return proposed(written, labels_right=[found.get(task.id) for task in tasks_among(written)])
+
+
 def label_accuracy(domain: Domain, tasks: Sequence[Task], kept: Sequence[Task]) -> Metrics:
     """How many of the labels the domain's oracle finds right; nothing where there are none."""
     known = {task.id: task for task in tasks}

@@ -118,16 +118,17 @@ def beside_refusals(written: Sequence[Task | Refusal], of_tasks: Iterable[float]
 
 def proposed(
     written: Sequence[Task | Refusal],
-    scores: np.ndarray,
+    scores: np.ndarray | None = None,
     judged: np.ndarray | None = None,
     labels_right: Sequence[bool | None] | None = None,
     hidden: bool = False,
 ) -> list[Proposed]:
-    """The proposals as `ProposerHealth` looks at them, with the mean of each task's scores, [tasks, times], and of
-    those that a judge gave the same attempts, where there is one. `labels_right` says for each task whether an oracle
-    agrees with what counts as its answer. Where good questions keep their answers `hidden`, one that does not is a
-    leak; else (1+0, or a text in which to look up) only a hint can give one away."""
+    """The proposals as `ProposerHealth` looks at them, with the mean of each task's scores, [tasks, times], where they
+    were tried, and of those that a judge gave the same attempts, where there is one. `labels_right` says for each task
+    whether an oracle agrees with what counts as its answer. Where good questions keep their answers `hidden`, one that
+    does not is a leak; else (1+0, or a text in which to look up) only a hint can give one away."""
     tasks = tasks_among(written)
+    scores = np.full((len(tasks), 1), np.nan) if scores is None else scores
     opinions = np.full_like(scores, np.nan) if judged is None else judged
     rights = [None] * len(tasks) if labels_right is None else labels_right
     found = iter(

@@ -205,6 +205,13 @@ class Agreement:
             metrics["judge_drift"] = mean - math.fsum(self._early) / len(self._early)
         return metrics
 
+    def alarms(self) -> list[str]:
+        """A line where most judgements cannot be read: what they judge teaches nothing."""
+        unread = sum(score is None for score, _ in self._seen)
+        if 2 * unread <= len(self._seen):
+            return []
+        return [f"unread: {unread} of the last {len(self._seen)} judgements hold no score that can be read"]
+
     def state(self) -> State:
         return {"seen": [list(pair) for pair in self._seen], "early": list(self._early), "total": self._total}
 

@@ -21,7 +21,7 @@ from redqueen.players.answers import Boxed
 from redqueen.players.server import Server
 from redqueen.players.tabular import TabularPolicy
 from redqueen.rollout.flow import Flow
-from redqueen.types import Ask, Match, Message, RedQueenError, Reply, Seat, Turn
+from redqueen.types import Ask, Match, Message, RedQueenError, Reply, Seat, Turn, Unreachable
 
 pytest.importorskip("httpx")
 
@@ -269,6 +269,16 @@ def test_nobody_listening_names_the_url():
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     with pytest.raises(RedQueenError, match=f"nothing answers at {url} .*is the server running"):
         Server("toy", url, retries=1, backoff=0.01).reply(asked("a"))
+
+
+def test_whoever_listens_will_do_and_nobody_is_told_with_the_role(endpoint):
+    listening = quick(endpoint, label="judge")
+    assert listening.check() is listening
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with pytest.raises(Unreachable, match=f"^judge: nothing answers at {url} .*is the server running"):
+        Server("toy", url, label="judge").check()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from random import Random
 
+import numpy as np
 import pytest
 
 from redqueen.domains.knowledge import Knowledge, asked
@@ -127,6 +128,14 @@ def test_an_audit_counts_hops_and_wrong_questions():
     audit = grounds.audited(made, grounds.checked(made, Random(0)))
     assert audit == {"accepted": 0.5, "accepted/right": 1.0, "accepted/hops": 1.0, "asked/wrong": 0.5}
     assert grounds.audited([], []) == {}
+
+
+def test_what_passes_and_is_wrong_shows_in_the_health_of_the_proposer():
+    grounds = Grounds(WORLD, gate="none")
+    written = grounds.checked(proposals(GOOD, WRONG, (RANK, "What?")), Random(0))
+    looked = grounds.looked_at(written, np.array([[1.0, 0.0], [0.0, 0.0]]))
+    assert [each.answer_right for each in looked] == [True, False, None]
+    assert [each.solve_rate for each in looked[:2]] == [0.5, 0.0] and looked[2].refused
 
 
 def test_a_corpus_of_one_s_own_needs_a_reader(tmp_path):

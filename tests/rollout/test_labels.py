@@ -6,11 +6,20 @@ from random import Random
 import pytest
 
 from redqueen.domains.sums import Sums
-from redqueen.rollout.labels import agreed, held_to_label, label_accuracy, labelled, labels_right, majorities, voted_on
+from redqueen.rollout.labels import (
+    agreed,
+    audited,
+    held_to_label,
+    label_accuracy,
+    labelled,
+    labels_right,
+    majorities,
+    voted_on,
+)
 from redqueen.rollout.lockstep import play
 from redqueen.rollout.matchmaking import alone
 from redqueen.rollout.questions import SOLVE
-from redqueen.types import Reply
+from redqueen.types import Refusal, Reply
 from redqueen.verifiers.votes import Vote
 
 SUMS = Sums()
@@ -93,3 +102,10 @@ def test_the_alarms_look_at_the_labels_that_are_kept():
 def test_an_oracle_says_of_every_label_whether_it_is_right():
     votes = [Vote("2", 0.5, 10, 10), Vote("5", 0.5, 10, 10), Vote("", 0.0, 0, 10)]
     assert labels_right(SUMS, TASKS[:3], votes) == [True, False, None]
+
+
+def test_labelled_proposals_are_looked_at_with_what_the_oracle_finds_of_their_labels():
+    written = [TASKS[0], Refusal("malformed"), TASKS[1], TASKS[2]]
+    looked = audited(SUMS, written, [replace(TASKS[0], answer="2"), replace(TASKS[2], answer="7")])
+    assert [each.answer_right for each in looked] == [True, None, None, False]
+    assert looked[1].refused == "malformed"

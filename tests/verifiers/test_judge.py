@@ -190,6 +190,15 @@ def test_drift_is_the_rise_since_the_first_window():
     assert seen.metrics()["judge_drift"] == 0.625
 
 
+def test_a_judge_most_of_whose_words_are_no_score_is_told():
+    seen = Agreement(window=4)
+    assert seen.alarms() == []
+    seen.observe([None, 1.0], [True, True])
+    assert seen.alarms() == []
+    seen.observe([None, float("nan")], [True, False])
+    assert seen.alarms() == ["unread: 3 of the last 4 judgements hold no score that can be read"]
+
+
 def test_agreement_goes_on_where_it_was():
     rng = Random(1)
     scores = [None if rng.random() < 0.2 else rng.random() for _ in range(50)]

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 
-from redqueen.protocols import Memory, Policy
+from redqueen.protocols import Memory, Policy, State
 from redqueen.types import RedQueenError
 
 _ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
@@ -56,8 +56,7 @@ def read_checkpoint(path: Path, policies: Sequence[Policy], memories: Sequence[M
     with fitting(path):
         for policy in policies:
             policy.load(path / policy.name)
-        with torch.serialization.safe_globals(_ARRAYS):
-            states = torch.load(path / "memories.pt", weights_only=True)
+        states = read_memories(path)
         if len(states) != len(memories):
             raise RedQueenError(
                 f"the checkpoint {path} holds {len(states)} parts with a memory, but this recipe has "
@@ -66,6 +65,12 @@ def read_checkpoint(path: Path, policies: Sequence[Policy], memories: Sequence[M
         for memory, state in zip(memories, states, strict=True):
             memory.restore(state)
     return facts_of(path)
+
+
+def read_memories(path: Path) -> list[State]:
+    """What the parts with a memory had in theirs, in their order."""
+    with torch.serialization.safe_globals(_ARRAYS):
+        return list(torch.load(path / "memories.pt", map_location="cpu", weights_only=True))
 
 
 @contextmanager

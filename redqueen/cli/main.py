@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 
 from redqueen.cli.words import closest
 from redqueen.markup import visible
@@ -32,6 +34,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "playing:replay",
         "RUN [STEP.NUMBER]: a recorded episode, checked by playing it again; or a list",
     ),
+    "tasks": (
+        "exporting:tasks",
+        "RUN [--write FILE.jsonl]: counts the tasks that a run keeps, and writes them, also as a data set",
+    ),
     "report": ("showing:report", "RUN...: writes report.html, one file that needs no network, and prints where"),
     "list": ("showing:list_things", "{recipes,games,domains,models,players}: what can be named"),
     "doctor": (
@@ -40,11 +46,14 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "bench": ("measuring:run_bench", "[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables"),
 }
+_PACKAGE = Path(__file__).parents[1]
+_SHOWN_BY_PYTHON = warnings.formatwarning
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status: 0, 2 for bad input or a full disk, 130 for Ctrl-C."""
     status = 0
+    warnings.formatwarning = _warned
     try:
         status = _done(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -81,6 +90,15 @@ def _done(words: Sequence[str]) -> int:
     except SystemExit as stop:  # tyro has printed its help, or rich has found that nobody reads
         return 0 if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)
     return 0
+
+
+def _warned(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Our own warnings in one line; others as Python shows them."""
+    if Path(filename).is_relative_to(_PACKAGE):
+        return f"redqueen: {visible(' '.join(str(message).split()))}\n"
+    return _SHOWN_BY_PYTHON(message, category, filename, lineno, line)
 
 
 def _hush() -> None:

@@ -18,6 +18,7 @@ from redqueen.types import RedQueenError, Task
 
 Embed = Callable[[list[str]], np.ndarray]
 """[n, d] float: a vector for each of n texts, depending on that text alone."""
+FEWEST = 4  # words of a text that is looked for inside others
 
 
 class Screen(Protocol):
@@ -213,8 +214,10 @@ class Overlap:
     """Refuses what belongs to an evaluation: a prompt that is the same (as far as the wording counts), or holds at
     least the share `containment` of the runs of `length` words of an evaluation task's prompt.
 
-    An evaluation task shorter than that is compared as a whole. With Wording(numbers=False) a task of the evaluation
-    whose numbers were changed is found too, which exact comparison misses.
+    An evaluation task shorter than that is one run, found inside a longer prompt where it has `FEWEST` words or more,
+    numbers and signs counted: "What is 12+7?" has five. A shorter one, such as "12+7" or "2", stands in too many
+    prompts, and is compared as a whole. With Wording(numbers=False) a task of the evaluation whose numbers were changed
+    is found too, which exact comparison misses.
     """
 
     refusal = "overlap"
@@ -238,12 +241,16 @@ class Overlap:
         self._same: dict[str, int] = {}  # text -> place in the evaluation
         self._sizes: list[int] = []  # runs of each evaluation task
         self._having: dict[Gram, list[int]] = defaultdict(list)
+        self._lengths = {length}  # of the runs by which evaluation tasks are known
         for place, task in enumerate(evaluation):
             text = wording(task.prompt)
             if not text:
                 raise RedQueenError(f"the evaluation task {task.id!r} has no prompt to compare with")
             self._same.setdefault(text, place)
-            mine = grams(tokens(text), length)
+            words = tokens(text)
+            mine = grams(words, length)
+            if FEWEST <= len(words) < length:
+                self._lengths.add(len(words))
             self._sizes.append(len(mine))
             for gram in mine:
                 self._having[gram].append(place)
@@ -255,7 +262,9 @@ class Overlap:
         text = self.wording(task.prompt)
         if text in self._same:
             return f"is the evaluation task {self._ids[self._same[text]]}"
-        shared = Counter(place for gram in grams(tokens(text), self.length) for place in self._having.get(gram, ()))
+        words = tokens(text)
+        mine = {gram for length in self._lengths for gram in grams(words, length)}
+        shared = Counter(place for gram in mine for place in self._having.get(gram, ()))
         place = max(shared, key=lambda at: (shared[at] / self._sizes[at], -at), default=None)
         if place is None or shared[place] < self.containment * self._sizes[place]:
             return ""

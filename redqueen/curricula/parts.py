@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
-from redqueen.curricula.texts import Wording
+from redqueen.curricula.texts import Wording, tokens
 from redqueen.protocols import Domain
 from redqueen.types import RedQueenError, Task
 
 Apart = Mapping[str, Sequence[Task]]  # the problems held out, by level
 
 TRAIN, HELD_OUT = "train", "held_out"
-_WORDING = lru_cache(maxsize=1 << 16)(Wording())
+_WORDING = Wording()
 
 
 def training_levels(domain: Domain) -> tuple[str, ...]:
@@ -29,11 +29,18 @@ def held_out_levels(domain: Domain) -> tuple[str, ...]:
 
 def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
     """The tasks without those that are held out: of the same id, or of the same prompt, whatever its case and spacing
-    and whatever answer. One prompt that all of them share, as in a game, tells no tasks apart."""
+    (`as_compared`) and whatever answer. One prompt that all of them share, as in a game, tells no tasks apart."""
     held = [task for group in apart.values() for task in group]
-    ids, prompts = {task.id for task in held}, {_WORDING(task.prompt) for task in held}
+    ids, prompts = {task.id for task in held}, {as_compared(task.prompt) for task in held}
     prompts = prompts if len(prompts) > 1 else set()
-    return [task for task in tasks if task.id not in ids and _WORDING(task.prompt) not in prompts]
+    return [task for task in tasks if task.id not in ids and as_compared(task.prompt) not in prompts]
+
+
+@lru_cache(maxsize=1 << 16)
+def as_compared(prompt: str) -> str:
+    """The words, numbers and marks of a prompt in lower case, whatever space is between them: 12+7 is 12 + 7, and
+    [1,2] is [1, 2]."""
+    return " ".join(tokens(_WORDING(prompt).replace(",", " , ")))  # else 1,2 is one number
 
 
 def problems_apart(apart: Apart, domain: Domain, level: str, count: int, rng: Random) -> list[Task]:

@@ -22,6 +22,7 @@ DOMAINS: Mapping[str, str] = MappingProxyType(
         "dataset": "redqueen.domains.dataset:Dataset",
         "instructions": "redqueen.domains.dataset:instructions",
         "preferences": "redqueen.domains.dataset:preferences",
+        "reasoning_gym": "redqueen.domains.reasoning:Reasoning",
         "tool_sums": "redqueen.domains.tool_sums:ToolSums",
         "variants": "redqueen.domains.variants:Variants",
         "growing": "redqueen.domains.growing:Growing",

@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, Protocol, TypeVar, cast
 
 from redqueen.chance import derive
-from redqueen.curricula.parts import HELD_OUT, TRAIN, Apart, apart_from
+from redqueen.curricula.parts import HELD_OUT, TRAIN, Apart, apart_from, as_compared
 from redqueen.domains.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.domains.rows import read_rows
 from redqueen.games.single_reply import SingleReply
@@ -95,10 +95,10 @@ class Dataset:
         if self.test:
             tests = self._examples(self.test, self.split if Path(self.test).is_dir() else "")
             return {TRAIN: self._apart(found, tests), HELD_OUT: tests}
-        held = _drawn(found, self.held_out, self.seed)
+        held = {_compared(key) for key in _drawn(found, self.held_out, self.seed)}
         return {
-            TRAIN: [each for each in found if each.key not in held],
-            HELD_OUT: [each for each in found if each.key in held],
+            TRAIN: [each for each in found if _compared(each.key) not in held],
+            HELD_OUT: [each for each in found if _compared(each.key) in held],
         }
 
     def _examples(self, path: str, split: str) -> list[Example]:
@@ -129,14 +129,14 @@ class Dataset:
 
     def _apart(self, found: Sequence[Example], tests: Sequence[Example]) -> list[Example]:
         """The examples whose prompts are not in the tests."""
-        held = {each.key: each.place for each in tests}
+        held = {_compared(each.key): each.place for each in tests}
         faults = [
-            BadRow(f"{each.place}: its prompt is also held out ({held[each.key]}): take one of them out")
+            BadRow(f"{each.place}: its prompt is also held out ({held[_compared(each.key)]}): take one of them out")
             for each in found
-            if each.key in held
+            if _compared(each.key) in held
         ]
         self._put_up_with(faults, self.path, len(found))
-        return [each for each in found if each.key not in held]
+        return [each for each in found if _compared(each.key) not in held]
 
     def _put_up_with(self, faults: Sequence[BadRow], path: str, count: int) -> None:
         """Raises the first fault, or warns of their number."""
@@ -145,7 +145,8 @@ class Dataset:
         if not self.skip:
             more = f" (and {len(faults) - 1} rows more; skip=true leaves them out)" if len(faults) > 1 else ""
             raise RedQueenError(f"{faults[0]}{more}")
-        warnings.warn(f"{path}: skipped {len(faults)} of {count} rows, the first: {faults[0]}", stacklevel=4)
+        # of whoever made the data set: over _examples, _parts, its property, and two that make a dataclass
+        warnings.warn(f"{path}: skipped {len(faults)} of {count} rows, the first: {faults[0]}", stacklevel=7)
 
     # Questions
 
@@ -247,6 +248,10 @@ def _drawn(examples: Sequence[Example], share: float, seed: int) -> set[Conversa
     the rows, and hardly on what is added to them."""
     keys = sorted({each.key for each in examples}, key=lambda key: (derive(seed, as_text(key)), key))
     return set(keys[: max(1, round(share * len(keys)))]) if share else set()
+
+
+def _compared(key: Conversation) -> str:
+    return as_compared(as_text(key))
 
 
 def _task(found: Example) -> Task:

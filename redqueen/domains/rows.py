@@ -41,7 +41,10 @@ def read_rows(path: Path, split: str = "") -> list[Row]:
         known = ", ".join(_READERS)
         raise RedQueenError(f"{path} is not a data set that can be read: name a file of {known} or a saved folder")
     if not path.is_file():
-        raise RedQueenError(f"there is no file {path}")
+        raise RedQueenError(
+            f"there is no file {path}: a data set is a file of {', '.join(_READERS)} with a column prompt, messages, "
+            "or chosen and rejected; or a saved folder"
+        )
     try:
         return list(reader(path))
     except OSError as error:

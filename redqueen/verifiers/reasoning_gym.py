@@ -165,8 +165,8 @@ def _check(name: str, settings: Mapping[str, Any], known: Mapping[str, tuple[typ
         raise RedQueenError(f"reasoning-gym's {name} cannot be used here: {REFUSED[name]}")
     if name not in known:
         close = get_close_matches(name, known, n=3)
-        hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise RedQueenError(f"reasoning-gym has no data set {name!r}{hint}")
+        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(known)[:12])}, ..."
+        raise RedQueenError(f"reasoning-gym has no data set {name!r}; {hint}")
     fields = sorted(set(known[name][1].__dataclass_fields__) - {"seed", "size"})  # type: ignore[attr-defined]
     unknown = sorted(set(settings) - set(fields))
     if unknown:

@@ -27,6 +27,7 @@ from redqueen.verifiers.numeric import normalised
 # Chinese, Japanese, Thai, Lao, Burmese and Khmer put no spaces between words
 _SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"(?=\w)[{_SPACELESS}]|[^\W{_SPACELESS}]+")
+_LINE = '{"id": "...", "text": "..."}'
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,12 @@ class Corpus:
         Empty lines do not count. A line that is not like this is named in a RedQueenError."""
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise RedQueenError(f"the corpus {path} cannot be read: {error}") from None
+        except OSError as error:
+            raise RedQueenError(
+                f"the corpus {path} cannot be read ({error.strerror}): name a file with a document a line, {_LINE}"
+            ) from None
+        except UnicodeDecodeError as error:
+            raise RedQueenError(f"the corpus {path} is not UTF-8 text: byte {error.start} is wrong") from None
         lines = enumerate(text.split("\n"), start=1)
         return cls(_document(f"line {number} of {path}", line) for number, line in lines if line.strip())
 
@@ -102,7 +107,7 @@ def _document(where: str, line: str) -> Document:
     fields = {key: data[key] for key in ("id", "text", "title") if key in data} if type(data) is dict else {}
     for key in ("id", "text"):
         if key not in fields:
-            raise RedQueenError(f'{where} has no {key!r}: a line is {{"id": "...", "text": "..."}}')
+            raise RedQueenError(f"{where} has no {key!r}: a line is {_LINE}")
     for key, value in fields.items():
         if type(value) is not str:
             raise RedQueenError(f"{where} has a {key!r} that is not a string: {value!r}")

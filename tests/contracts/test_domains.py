@@ -13,13 +13,20 @@ NONSENSE = ("", "   ", "I would rather not.", "\x00\ud7ff", "1" * 3000, "<questi
 
 
 # their questions are given: nobody proposes any
-ASKED_FOR_NOTHING = ("matchups", "known", "chain", "instructions", "preferences")
-WITHOUT_DEMONSTRATIONS = ("matchups", "known")
+ASKED_FOR_NOTHING = ("matchups", "known", "chain", "instructions", "preferences", "reasoning_gym")
+WITHOUT_DEMONSTRATIONS = ("matchups", "known", "reasoning_gym")
+WITH_AN_EXTRA = ("reasoning_gym",)  # which is the name of its library too
 
 
 @pytest.fixture(scope="module", params=[name for name in DOMAINS if name != "dataset"])  # which needs a file
 def domain(request):
-    return find_domain(request.param)
+    return found(request.param)
+
+
+def found(name, find=find_domain):
+    if name in WITH_AN_EXTRA:
+        pytest.importorskip(name)
+    return find(name)
 
 
 def answers(tasks):
@@ -86,7 +93,7 @@ def test_its_demonstrations_are_many_of_each_role_and_of_the_chance_given(domain
 def test_where_tasks_are_proposed_a_domain_that_takes_none_is_refused(name):
     if name in ASKED_FOR_NOTHING:
         with pytest.raises(RedQueenError, match="is closed, so nobody can propose tasks to it"):
-            find_open_domain(name)
+            found(name, find_open_domain)
     else:
         assert find_open_domain(name).kinds == find_domain(name).kinds
 

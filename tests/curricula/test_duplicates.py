@@ -164,9 +164,19 @@ OTHER_NUMBERS = TETRAHEDRON.replace("41", "53").replace("80", "90").replace("89"
 def test_overlap_finds_the_same_text_and_the_containing_text():
     screen = Overlap([asked("What is 3 + 5?", "short"), asked(TETRAHEDRON, "aime")])
     assert screen.reason(asked("what is 3 + 5")) == "is the evaluation task short"
-    assert screen.reason(asked("In a story somebody asked what is 3 + 5? Nobody knew")) == ""
+    assert screen.reason(asked("In a story somebody asked what is 3+5? Nobody knew")).startswith("overlaps the eval")
+    assert screen.reason(asked("In a story somebody asked what is 3 + 55? Nobody knew")) == ""
     assert screen.reason(asked("Here is one. " + TETRAHEDRON)).startswith("overlaps the evaluation task aime")
     assert screen.reason(asked("Find the distance from a point to a plane.")) == ""
+
+
+def test_overlap_finds_a_short_text_inside_others_from_four_words_on():
+    screen = Overlap([asked("What is 12+7?", "five"), asked("12+7=", "four"), asked("2", "one"), asked("1+1", "three")])
+    assert screen.reason(asked("Tom says: What is 12+7? Answer it.")) == "overlaps the evaluation task five (1.00)"
+    assert screen.reason(asked("Find x where 12 + 7 = x")) == "overlaps the evaluation task four (1.00)"
+    assert screen.reason(asked("1 + 1")) == "overlaps the evaluation task three (1.00)"
+    for prompt in ("Is 2 even?", "What is 1+1 and 2?", "What is 12 + 77?", "What is it?", "Tom says: What is 12?"):
+        assert screen.reason(asked(prompt)) == ""
 
 
 def test_overlap_finds_changed_numbers_where_numbers_do_not_count():

@@ -1,5 +1,7 @@
 """What is held out is recognised, however it is written."""
 
+import pytest
+
 from redqueen.curricula.parts import apart_from
 from redqueen.domains.sums import Sums
 from redqueen.evaluation.benchmarks import held_out
@@ -11,6 +13,21 @@ HELD = {"": [Task("a", prompt="What is the rank of k7?"), Task("b", prompt="What
 def test_a_prompt_is_known_whatever_its_case_and_spacing():
     again = [Task("1", prompt="what is  the rank of K7?"), Task("2", prompt="What is the rank of k8?"), Task("b")]
     assert [task.id for task in apart_from(HELD, again)] == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("held", "again", "others"),
+    [
+        ("What is 12+7?", ["What is 12 + 7?", "what is 12+ 7 ?"], ["What is 1 2+7?", "What is 12+77?", "What is 127?"]),
+        ("Sort [3,1,2]", ["Sort [3, 1, 2]", "Sort [ 3,1,2 ]"], ["Sort [31, 2]", "Sort [3, 12]", "Sort 3.1,2"]),
+        ("2x = 1.5", ["2 x=1.5"], ["2x = 15", "2x = 1. 5", "2 = x 1.5", "2xx = 1.5"]),
+        ("2", [" 2"], ["22", "2 2", "2.", "What is 2?"]),
+    ],
+)
+def test_a_prompt_is_known_whatever_the_space_in_its_expressions(held, again, others):
+    apart = {"": [Task("a", prompt=held), Task("b", prompt="another")]}
+    tasks = [Task(prompt, prompt=prompt) for prompt in [*again, *others]]
+    assert [task.prompt for task in apart_from(apart, tasks)] == others
 
 
 def test_one_prompt_that_all_share_tells_no_tasks_apart():

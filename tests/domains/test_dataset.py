@@ -62,6 +62,19 @@ def test_rows_of_one_prompt_are_on_one_side_whatever_its_case(tmp_path):
     assert len(held) == len(train) == 3 and not held & train
 
 
+def test_prompts_that_differ_in_the_space_of_an_expression_stay_on_one_side(tmp_path):
+    sums = [f"What is {one}{sign}7?" for one in range(30) for sign in ("+", " + ")]
+    data = Dataset(saved(tmp_path / "a.jsonl", [{"prompt": text, "answer": "7"} for text in sums]), 0.3)
+    held, train = (
+        {text.replace(" + ", "+") for text in prompts(data.problems(level, len(sums), Random(0)))}
+        for level in ("held_out", "train")
+    )
+    assert held and train and not held & train
+    tests = saved(tmp_path / "test.jsonl", [{"prompt": "What is 12 +7?", "answer": "19"}])
+    with pytest.raises(RedQueenError, match="its prompt is also held out"):
+        Dataset(data.path, test=tests)
+
+
 def test_which_are_held_out_depends_on_the_seed_and_not_on_the_order(tmp_path):
     rows = pairs(20)
     one, other = saved(tmp_path / "a.jsonl", rows), saved(tmp_path / "b.jsonl", rows[::-1])
@@ -77,8 +90,9 @@ def test_a_file_of_tests_is_held_out_whole_and_may_not_overlap(tmp_path, twenty)
     with pytest.raises(RedQueenError) as error:
         Dataset(twenty, test=tests)
     assert f"{twenty}, line 4: its prompt is also held out ({tests}, line 1)" in str(error.value)
-    with pytest.warns(UserWarning, match="skipped 1 of 20 rows"):
+    with pytest.warns(UserWarning, match="skipped 1 of 20 rows") as seen:
         data = Dataset(twenty, test=tests, skip=True)
+    assert seen[0].filename == __file__  # of whoever made it
     assert len(prompts(data.problems("train", 19, Random(0)))) == 19
     assert "Question 3?" not in prompts(data.problems("train", 19, Random(0)))
     assert len(prompts(data.problems("held_out", 6, Random(0)))) == 6
@@ -98,6 +112,7 @@ def test_bad_rows_stop_it_or_are_skipped_and_counted(tmp_path):
     with pytest.warns(UserWarning) as seen:
         data = Dataset(path, 0.25, skip=True)
     assert len(seen) == 1 and "skipped 3 of 7 rows, the first:" in str(seen[0].message)
+    assert seen[0].filename == __file__
     assert len(data.gold("train")) == 3 and len(data.gold("held_out")) == 1
 
 

@@ -127,8 +127,15 @@ def test_a_broken_line_is_named(tmp_path, line, says):
 
 
 def test_a_missing_file_and_an_empty_corpus_are_errors(tmp_path):
-    with pytest.raises(RedQueenError, match=r"nowhere\.jsonl cannot be read"):
+    with pytest.raises(RedQueenError) as raised:
         Corpus.from_file(tmp_path / "nowhere.jsonl")
+    assert str(raised.value) == (
+        f"the corpus {tmp_path / 'nowhere.jsonl'} cannot be read (No such file or directory): name a file with a "
+        'document a line, {"id": "...", "text": "..."}'
+    )
+    (tmp_path / "latin.jsonl").write_bytes(b'{"id": "a", "text": "caf\xe9"}')
+    with pytest.raises(RedQueenError, match="is not UTF-8 text: byte 24 is wrong"):
+        Corpus.from_file(tmp_path / "latin.jsonl")
     for documents in ([], [Document("a", "...")]):
         with pytest.raises(RedQueenError, match="with a word"):
             Corpus(documents)

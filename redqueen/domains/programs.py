@@ -17,7 +17,8 @@ from pathlib import Path
 from random import Random
 
 from redqueen.domains.triplets import ABDUCTION, DEDUCTION, INDUCTION, Arguments, Pair, Triplets, shown
-from redqueen.types import Refusal, Task
+from redqueen.types import RedQueenError, Refusal, Task
+from redqueen.verifiers.python_code import jail
 from redqueen.verifiers.python_code.answers import arguments
 from redqueen.verifiers.python_code.values import NotPlain, literal, quiet
 
@@ -31,7 +32,10 @@ as a number, a string, a list or a dictionary."""
 
 
 def programs() -> Triplets:
-    """The domain; its problems are twenty small functions that ship with the library."""
+    """The domain; its problems are twenty small functions that ship with the library. Raises RedQueenError where this
+    machine has no jail: much of what models write runs nowhere else."""
+    if missing := jail.why_not():
+        raise RedQueenError(f"the domain programs needs the jail, as expressions does not: {missing}")
     return Triplets(Fenced())
 
 

@@ -6,13 +6,16 @@
 
 How proposers and solvers are spoken to is the affair of a `Wording`; what is here is the same for all. Whatever a
 model writes is run in the sandbox and nowhere else. A task whose runs differ is refused, and so is one that
-fails or whose output has no plain literal.
+fails or whose output has no plain literal. Where this machine has no jail, what would have to run there is refused and
+counts as wrong, and a warning says so once.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 from typing import Any, Protocol
 
@@ -116,6 +119,8 @@ class Triplets:
             source, inputs, hint = each
             runs = [next(verdicts) for _ in inputs]
             failed = next((run for run in runs if run.kind is not Kind.VALUE), None)
+            if failed and failed.kind is Kind.UNSUPPORTED and self.runner.missing:
+                _warn_once(self.runner.missing)
             pairs = [(literal(x, ordered=True), run.value) for x, run in zip(inputs, runs, strict=True)]
             found.append(Refusal(failed.kind.value) if failed else self._task(task.kind, source, pairs, hint))
         return found
@@ -128,7 +133,6 @@ class Triplets:
         return (str(invitation.facts["source"]) if invitation.kind == INDUCTION else source), inputs, hint
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        """An answer that would have to run in the jail counts as wrong where this machine has none."""
         found = [False] * len(tasks)
         checks = {DEDUCTION: self._deduced, ABDUCTION: self._abduced, INDUCTION: self._induced}
         for kind, check in checks.items():
@@ -136,6 +140,8 @@ class Triplets:
             results = check([tasks[number] for number in numbers], [answers[number].strip() for number in numbers])
             for number, result in zip(numbers, results, strict=True):
                 found[number] = result is True
+                if result is None:
+                    _warn_once(self.runner.missing)
         return found
 
     def _deduced(self, tasks: Sequence[Task], answers: Sequence[str]) -> Sequence[bool | None]:
@@ -171,6 +177,11 @@ class Triplets:
         facts: Mapping[str, Any] = {"source": source, "pairs": [list(pair) for pair in pairs], "hint": hint}
         name = f"{kind} of {source} for {', '.join(x for x, _ in pairs)}"
         return Task(name, kind, self.wording.pose(kind, source, pairs, hint), answer, facts)
+
+
+@cache  # for the filters of `warnings` forget what they have shown whenever others are set for a while
+def _warn_once(missing: str) -> None:
+    warnings.warn(f"programs that need the jail are refused, and count as wrong answers: {missing}", stacklevel=3)
 
 
 def _pairs(task: Task) -> Sequence[Pair]:

@@ -3,6 +3,7 @@ import pytest
 from redqueen.domains.toolbox import find_tools, python_tool, search_tool
 from redqueen.games.tools import Calculator, ToolError
 from redqueen.types import RedQueenError
+from redqueen.verifiers.python_code import jail
 from redqueen.verifiers.python_code.runner import PythonRunner
 from redqueen.verifiers.python_code.verdicts import Kind, Program, Verdict
 from redqueen.verifiers.retrieval import Corpus, Document
@@ -61,9 +62,37 @@ def test_the_sandbox_runs_a_script():
             tool("1/0")
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import random\nprint(random.random())", "forbidden random: it may tell one run from another"),
+        ("import time\nprint(time.time())", "forbidden time: it may tell one run from another"),
+        ("print(id([]))", "forbidden id: it may tell one run from another"),
+        ("class A: pass\nprint(A())", "nondeterministic an address: a text that it makes holds one"),
+    ],
+)
+def test_a_script_that_would_print_something_else_another_time_is_refused(source, said):
+    if reason := jail.why_not():
+        pytest.skip(reason)
+    with PythonRunner() as runner, pytest.raises(ToolError) as error:
+        python_tool(runner)(source)
+    assert str(error.value) == said
+
+
+def test_python_without_a_jail_ends_the_run_and_says_why(monkeypatch):
+    monkeypatch.setattr(jail, "why_not", lambda: "no walls here")
+    with pytest.raises(RedQueenError, match="the tool python needs the jail: no walls here"):
+        find_tools("python")
+    with PythonRunner() as runner:
+        assert python_tool(runner)("print(1)") == "1"
+        with pytest.raises(RedQueenError, match="the tool python needs the jail: no walls here"):
+            python_tool(runner)("class A: pass\nprint(1)")
+
+
 def test_tools_have_names():
     assert find_tools("calculator") == (Calculator(),)
     assert find_tools("none") == ()
-    assert find_tools("python")[0].name == "python"
+    if not jail.why_not():
+        assert find_tools("python")[0].name == "python"
     with pytest.raises(RedQueenError, match="there is no tool 'abacus': the tools are calculator, python, none"):
         find_tools("abacus")

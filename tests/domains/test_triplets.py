@@ -7,9 +7,14 @@ import pytest
 from redqueen.domains.expressions import expressions
 from redqueen.domains.programs import _shipped, programs
 from redqueen.domains.triplets import ABDUCTION, DEDUCTION, INDUCTION, KINDS
-from redqueen.types import Refusal, Task
+from redqueen.types import RedQueenError, Refusal, Task
+from redqueen.verifiers.python_code import jail
 from redqueen.verifiers.python_code.values import parse
 from redqueen.verifiers.python_code.verdicts import Program
+
+WHY_NOT = jail.why_not()
+needs_jail = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+pytestmark = pytest.mark.filterwarnings("ignore:programs that need the jail")
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +26,8 @@ def lines():
 
 @pytest.fixture(scope="module")
 def blocks():
+    if WHY_NOT:
+        pytest.skip(WHY_NOT)
     domain = programs()
     yield domain
     domain.runner.close()
@@ -63,9 +70,9 @@ def test_a_line_becomes_a_task_with_its_value(lines):
         ("x for x=1\nfor x=2", "malformed"),
         ("x+ for x=3", "exception"),
         ("x/0 for x=3", "exception"),
-        ("y for x=3", "exception"),
+        pytest.param("y for x=3", "exception", marks=needs_jail),
         ("open('/etc/passwd').read() for x=3", "forbidden"),
-        ("[i for i in {'a','b','c'}] for x=3", "nondeterministic"),
+        pytest.param("[i for i in {'a','b','c'}] for x=3", "nondeterministic", marks=needs_jail),
         ("x**9**9**9 for x=9", "memory"),
         ("(lambda: x) for x=3", "unsupported"),
     ],
@@ -94,6 +101,29 @@ def test_answers_are_checked_by_what_programs_do(lines):
     (induction,) = read(lines, INDUCTION, "1, 2, 3, 4")
     answers = ["x", "x+0", "1 if x==1 else 2", "", "x\nx", "min(x, 4)"]
     assert lines.right([induction] * 6, answers) == [True, True, False, False, False, True]
+
+
+def test_programs_without_a_jail_are_refused_at_the_start(monkeypatch):
+    monkeypatch.setattr(jail, "why_not", lambda: "no walls here")
+    with pytest.raises(RedQueenError, match="programs needs the jail, as expressions does not: no walls here"):
+        programs()
+
+
+def test_expressions_go_on_without_a_jail_and_a_warning_says_so_once(monkeypatch):
+    domain = expressions()
+    induction = domain.seeds()[2]
+    monkeypatch.setattr(jail, "why_not", lambda: "no walls for expressions")
+    with pytest.warns(UserWarning, match="count as wrong answers: no walls for expressions") as said:
+        for _ in range(2):
+            assert domain.right([induction] * 2, ["x", "x.strip(**{})"]) == [True, False]
+            assert read(domain, DEDUCTION, "x.nothing for x=4", "x+1 for x=4")[0] == "unsupported"
+    domain.runner.close()
+    assert len(said) == 1
+
+
+def test_an_expression_that_is_chance_is_wrong(lines):
+    induction = lines.seeds()[2]
+    assert lines.right([induction] * 2, ["x if id(x) else 0", "x"]) == [False, True]
 
 
 def test_programs_for_induction_come_from_the_other_kinds(lines):

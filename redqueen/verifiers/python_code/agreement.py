@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import builtins
 import string
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,6 +25,7 @@ from redqueen.verifiers.python_code.scopes import is_own
 from redqueen.verifiers.python_code.set_order import shows_order
 from redqueen.verifiers.python_code.syntax import Text, parsed
 from redqueen.verifiers.python_code.vocabulary import (
+    ADDRESSED,
     BUILTINS,
     CHANGES,
     CODECS,
@@ -39,6 +41,7 @@ from redqueen.verifiers.python_code.vocabulary import (
     READS,
     REFUSALS,
     SET_MAKERS,
+    TAKERS,
     VIEWS,
 )
 
@@ -58,8 +61,8 @@ def read(source: str) -> Reading:
     unknown = sorted(text.kinds - NODES)
     outside = unknown[0] if unknown else "the order of a set" if shows_order(source) else ""
     outside = outside or next(filter(None, (_outside(text, node) for node in text.nodes)), "")
-    if not outside and any(_is_function_value(text, node) for node in text.nodes) and any(map(_makes_text, text.nodes)):
-        outside = "the text of a function"  # it has an address
+    if not outside and any(_has_address(text, node) for node in text.nodes) and any(map(_makes_text, text.nodes)):
+        outside = "the text of a function or an iterator"  # it holds an address
     outside = outside or next((name for name in text.bound if name.startswith(RESERVED)), "")
     return Reading(outside, bool("GeneratorExp" in text.kinds or text.used & LAZY or _has_formats(text)))
 
@@ -365,7 +368,7 @@ def _root(node: ast.AST) -> list[str]:
     return [node.id] if isinstance(node, ast.Name) else []
 
 
-# --- functions as values ---------------------------------------------------------------------
+# --- functions and iterators as values -------------------------------------------------------
 
 
 def _makes_text(node: ast.AST) -> bool:
@@ -375,6 +378,10 @@ def _makes_text(node: ast.AST) -> bool:
         case ast.BinOp(op=ast.Mod(), left=left):
             return not isinstance(left, ast.Name)
     return False
+
+
+def _has_address(text: Text, node: ast.AST) -> bool:
+    return _is_function_value(text, node) or _is_iterator_value(text, node)
 
 
 def _is_function_value(text: Text, node: ast.AST) -> bool:
@@ -390,3 +397,29 @@ def _is_function_value(text: Text, node: ast.AST) -> bool:
         case ast.Call(func=ast.Name(id="map" | "filter" | "reduce"), args=[first, *_]) if first is node:
             return False
     return True
+
+
+def _is_iterator_value(text: Text, node: ast.AST) -> bool:
+    """Whether something of a module whose text holds an address, or what it makes, is used otherwise than by taking
+    what it gives at once."""
+    match node:
+        case ast.alias(name=name, asname=str()) if name in ADDRESSED:
+            return True
+        case ast.Name(id=name, ctx=ast.Load()) if name in ADDRESSED and name not in text.modules:
+            pass
+        case ast.Attribute(attr=name) if name in ADDRESSED:
+            pass
+        case _:
+            return False
+    if (name != "iter" and not text.imports) or (text.is_called(node) and name in {"copy", "deepcopy"}):
+        return False
+    return name == "groupby" or not _is_taken(text.parents, text.parents[node] if text.is_called(node) else node)
+
+
+def _is_taken(parents: Mapping[ast.AST, ast.AST], iterator: ast.AST) -> bool:
+    match parents[iterator]:
+        case ast.For() | ast.comprehension() | ast.Starred() | ast.FunctionDef() | ast.keyword(arg="key"):
+            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in TAKERS
+    return False

@@ -7,6 +7,8 @@
 Equal means the same literal: `True` is not `1`, `[1]` is not `(1,)`. An answer is text and is read as literals, never
 evaluated and never pasted into a program, so a name, a call, an operator or an unbalanced bracket is a wrong answer.
 
+A program whose value could differ another time, by chance, a clock or an address, is a wrong answer.
+
 A check is True or False, or None where an answer runs only in the jail and this machine has none: nobody can tell.
 """
 
@@ -46,7 +48,7 @@ def reaches_output(
     """Abduction: whether each program gives its output (a literal) for the arguments of its answer. A program's own
     arguments are not looked at."""
     claims = [_claim(program, answer) for program, answer in zip(programs, answers, strict=True)]
-    verdicts = iter(runner.run([claim for claim in claims if claim is not None]))
+    verdicts = iter(runner.reproducible([claim for claim in claims if claim is not None]))
     found = [None if claim is None else next(verdicts) for claim in claims]
     wanted = [_output(output) for output in outputs]
     return [False if v is None else _is(runner, v, output) for v, output in zip(found, wanted, strict=True)]
@@ -58,7 +60,7 @@ def reproduces(runner: PythonRunner, answers: Sequence[Program], hidden: Sequenc
     if not all(hidden):
         raise RedQueenError("an induction task needs a hidden pair or more to check an answer with")
     tries = [(answer, pair) for answer, pairs in zip(answers, hidden, strict=True) for pair in pairs]
-    verdicts = runner.run([replace(answer, arguments=pair.arguments) for answer, pair in tries])
+    verdicts = runner.reproducible([replace(answer, arguments=pair.arguments) for answer, pair in tries])
     checks = iter([_is(runner, v, _output(pair.output)) for v, (_, pair) in zip(verdicts, tries, strict=True)])
     return [_all([next(checks) for _ in pairs]) for pairs in hidden]
 

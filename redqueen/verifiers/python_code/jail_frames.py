@@ -30,6 +30,7 @@ class Answer:
     printed: str = ""
     detail: str = ""
     message: str = ""
+    shows_address: bool = False
 
 
 def pack_request(key: bytes, request: Request) -> bytes:
@@ -45,7 +46,8 @@ def unpack_request(data: bytes) -> tuple[bytes, Request]:
 
 def pack_answer(key: bytes, answer: Answer) -> bytes:
     """The bytes of an answer; a lone surrogate is written out."""
-    fields = [answer.kind, answer.value, answer.printed, answer.detail, answer.message]
+    shows_address = "1" if answer.shows_address else ""
+    fields = [answer.kind, answer.value, answer.printed, answer.detail, answer.message, shows_address]
     return key + _join(fields, "backslashreplace")
 
 
@@ -54,10 +56,10 @@ def unpack_answer(key: bytes, data: bytes) -> Answer | None:
     if data[:KEY] != key:
         return None
     try:
-        kind, value, printed, detail, message = _split(data[KEY:], "strict")
+        kind, value, printed, detail, message, shows_address = _split(data[KEY:], "strict")
     except (ValueError, struct.error):
         return None
-    return Answer(kind, value, printed, detail, message)
+    return Answer(kind, value, printed, detail, message, bool(shows_address))
 
 
 def largest_answer(output: int) -> int:

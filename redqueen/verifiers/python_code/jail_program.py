@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from redqueen.verifiers.python_code import jail_addresses
 from redqueen.verifiers.python_code.jail_frames import MESSAGE, Answer, Request
 from redqueen.verifiers.python_code.values import LONGEST, NotPlain, literal
 
@@ -68,6 +69,7 @@ def answer(request: Request, allowance: Allowance) -> Answer:
     """Runs the program, and says how it ended."""
     printed, complaints = _streams(allowance.output)
     ballast = mmap.mmap(-1, BALLAST)
+    jail_addresses.forget()
     try:
         value = _value(request, allowance)
     except BaseException as error:
@@ -80,7 +82,8 @@ def answer(request: Request, allowance: Allowance) -> Answer:
         ended = _written(value, allowance.output)
     if printed.overflowed() or complaints.overflowed():
         return Answer("memory", printed=printed.text(), detail="output")
-    return Answer(ended.kind, ended.value, printed.text(), ended.detail, ended.message)
+    shows_address = jail_addresses.was_made()
+    return Answer(ended.kind, ended.value, printed.text(), ended.detail, ended.message, shows_address)
 
 
 def _streams(output: int) -> tuple[_Printed, _Printed]:

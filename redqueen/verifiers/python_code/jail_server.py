@@ -27,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from redqueen.verifiers.python_code import jail_addresses
 from redqueen.verifiers.python_code import jail_kernel as kernel
 from redqueen.verifiers.python_code.jail_frames import OUT_OF_MEMORY, REPORT, pack_answer, unpack_request
 from redqueen.verifiers.python_code.jail_program import Allowance, answer
@@ -81,6 +82,7 @@ def _load(offered: list[str]) -> None:
         with suppress(LookupError):  # those of Windows
             codecs.lookup(module.name)
     time.tzset()
+    jail_addresses.watch()
 
 
 def _lock_in() -> tuple[int, list[str]]:

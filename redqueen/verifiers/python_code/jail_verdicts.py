@@ -59,10 +59,11 @@ def _on_answer(answer: Answer, limits: Limits) -> Verdict:
     if len(answer.printed) > limits.output or len(answer.value) > limits.output:
         return Verdict(Kind.MEMORY, detail="output")
     if kind is not Kind.VALUE:
-        return Verdict(kind, printed=answer.printed, detail=answer.detail[:MESSAGE], message=answer.message[:MESSAGE])
+        detail, message = answer.detail[:MESSAGE], answer.message[:MESSAGE]
+        return Verdict(kind, "", answer.printed, detail, message, answer.shows_address)
     if not _plain(answer.value):
         return Verdict(Kind.FORBIDDEN, detail="answer", message="its value is not written as values are")
-    return Verdict(kind, answer.value, answer.printed)
+    return Verdict(kind, answer.value, answer.printed, shows_address=answer.shows_address)
 
 
 def _plain(text: str) -> bool:

@@ -52,9 +52,9 @@ class PythonRunner:
 
     def certified(self, programs: Sequence[Program], runs: int = 2) -> list[Verdict]:
         """How each program ends, every time. A value or an exception is kept where `runs` runs in fresh interpreters
-        under other hash seeds agree in kind, value, exception and printed text, and NONDETERMINISTIC where they differ
-        or where the order of a set or an address may show. A program that reaches for something that is not pure
-        (`repeatable`) is FORBIDDEN, and not run."""
+        under other hash seeds agree in kind, value, exception and printed text, and NONDETERMINISTIC where they differ,
+        where the order of a set may show or where a text with an address was made. A program that reaches for something
+        that is not pure (`repeatable`) is FORBIDDEN, and not run."""
         if runs < 2:
             raise RedQueenError(f"a program is certain after 2 runs or more, not {runs}")
         verdicts = [_unfit(program) for program in programs]
@@ -65,6 +65,13 @@ class PythonRunner:
                 verdicts[number] = _settled(programs[number], verdict) if before is None else _agreed(before, verdict)
             fit = [number for number in fit if _may_still_differ(verdicts[number])]
         return [verdict for verdict in verdicts if verdict is not None]
+
+    def reproducible(self, programs: Sequence[Program]) -> list[Verdict]:
+        """How each program ends, under one hash seed and whenever it is run. What reaches for something that is not
+        pure (`repeatable`) is FORBIDDEN, and not run; what makes a text with an address is NONDETERMINISTIC."""
+        verdicts = [_unfit(program) for program in programs]
+        ran = iter(self.run([program for program, unfit in zip(programs, verdicts, strict=True) if unfit is None]))
+        return [_without_address(next(ran)) if verdict is None else verdict for verdict in verdicts]
 
     def close(self) -> None:
         _close(self._made)
@@ -118,13 +125,19 @@ def _unfit(program: Program) -> Verdict | None:
 
 def _settled(program: Program, verdict: Verdict) -> Verdict:
     """The verdict of a first run, unless something shows that need not show again."""
+    verdict = _without_address(verdict)
     if not _may_still_differ(verdict):
         return verdict
-    if ADDRESS.search(verdict.value) or ADDRESS.search(verdict.printed):
-        return Verdict(Kind.NONDETERMINISTIC, detail="an address")
     if shows_order(program.source, program.function, _places_of_sets(program)):
         return Verdict(Kind.NONDETERMINISTIC, detail="the order of a set may show")
     return verdict
+
+
+def _without_address(verdict: Verdict) -> Verdict:
+    shows = verdict.shows_address or ADDRESS.search(verdict.value) or ADDRESS.search(verdict.printed)
+    if not shows or not _may_still_differ(verdict):
+        return verdict
+    return Verdict(Kind.NONDETERMINISTIC, detail="an address", message="a text that it makes holds one")
 
 
 def _places_of_sets(program: Program) -> tuple[int, ...]:

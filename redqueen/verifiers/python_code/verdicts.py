@@ -57,6 +57,7 @@ class Verdict:
     printed: str = ""
     detail: str = ""  # the type of the exception, the limit that was passed, what was reached for
     message: str = ""  # what the exception said
+    shows_address: bool = False  # it made a text with an address in it, which the next run would not make
 
 
 class Tier(Protocol):

@@ -38,6 +38,11 @@ MODULES = {
     "typing": _words("Any Callable Dict FrozenSet Iterable Iterator List Optional Sequence Set Tuple Union"),
 }
 
+ADDRESSED = (  # their texts, or those of what they make, hold addresses
+    MODULES["itertools"] | _words("cache cmp_to_key copy deepcopy iter lru_cache partial")
+) - {"count", "repeat"}
+TAKERS = CONSUMERS | LAZY | ADDRESSED | _words("Counter deque join next")
+
 OUT_MODULES = _words("glob io os pathlib shutil tempfile")  # what Monty knows and refuses
 OUT_NAMES = _words("input open")
 REFUSALS = _words("OSError PermissionError RuntimeError")  # how Monty refuses, unless the program says it itself

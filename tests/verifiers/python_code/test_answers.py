@@ -129,6 +129,22 @@ def test_a_program_reproduces_all_of_its_hidden_pairs_or_is_wrong(running):
     assert not checks[5]
 
 
+CHANCE = [
+    "import random\ndef f(x): return random.choice([x, x])",
+    "import time\ndef f(x): return x if time.time() else 0",
+    "def f(x): return x if id(x) else 0",
+    "def f(x): return x if hash('a') else 0",
+    "class A: pass\ndef f(x): return x if int(str(A())[-2], 16) < 16 else 0",
+]
+
+
+@pytest.mark.parametrize("source", CHANCE)
+@pytest.mark.skipif(bool(jail.why_not()), reason="nobody can tell without a jail")
+def test_a_program_that_could_give_another_value_is_wrong(running, source):
+    assert reproduces(running, [Program(source, "f")], [[Pair((1,), "1"), Pair((2,), "2")]]) == [False]
+    assert reaches_output(running, [Program(source, "f")], ["1"], ["1"]) == [False]
+
+
 def test_pairs_of_many_lengths_are_kept_apart(running):
     tasks = [[Pair((1,), "2")], [Pair((1,), "2"), Pair((5,), "7")], [Pair((1,), "2"), Pair((5,), "6"), Pair((0,), "1")]]
     assert reproduces(running, [Program("def f(x): return x + 1", "f")] * 3, tasks) == [True, False, True]

@@ -234,6 +234,67 @@ def test_addresses_and_chance_differ_between_runs_under_two_seeds(jail):
     assert one.split(",")[1] != other.split(",")[1]
 
 
+CLASS = "class A:\n def m(self): pass\n"
+AROUND = "\ndef g(): yield\nasync def h(): pass\n"
+
+
+@pytest.mark.parametrize(
+    "making",
+    [
+        "str(A())",
+        "f'{A()}'",
+        "'%s' % A()",
+        "'{}'.format(A())",
+        "A().__repr__()",
+        "object.__repr__(A())",
+        "sorted([A(), A()], key=str)",
+        "print(A())",
+        "str([A()])",
+        "str(A().m)",
+        "str(A.m)",
+        "str(g)",
+        "str(lambda: 0)",
+        "str(g())",
+        "[str(c) for c in [h()] if not c.close()]",
+        "str(iter([]))",
+        "str([].append)",
+        "str(''.__len__)",
+        "str(object())",
+        "__import__('json').dumps(A(), default=str)",
+        "__import__('functools').partial(g).__repr__()",
+        "str(__import__('hashlib').md5())",
+    ],
+)
+def test_a_text_with_an_address_is_told_also_where_nothing_of_it_shows(jail, making):
+    verdict = run(jail, f"{CLASS}{AROUND}def f():\n {making}\n return 1")
+    assert (verdict.value, verdict.shows_address) == ("1", True)
+    verdict = run(jail, f"{CLASS}{AROUND}def f():\n {making}\n return 1 / 0")
+    assert (verdict.detail, verdict.shows_address) == ("ZeroDivisionError", True)
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("class A:\n def __repr__(self): return 'A'\nclass B(A): pass\ndef f(): return str(B()), f'{B()}'", ("A", "A")),
+        ("class A:\n def __str__(self): return 'A'\ndef f(): return str(A())", "A"),
+        ("from dataclasses import dataclass\n@dataclass\nclass A: x: int = 1\ndef f(): return str(A())", "A(x=1)"),
+        ("from enum import Enum\nclass A(Enum): x = 1\ndef f(): return str(A.x), repr(A.x)", ("A.x", "<A.x: 1>")),
+        ("from collections import namedtuple\nA = namedtuple('A', 'x')\ndef f(): return str(A(1))", "A(x=1)"),
+        ("class A(Exception): pass\ndef f(): return repr(A('x'))", "A('x')"),
+        ("class A(list): pass\ndef f(): return repr(A([1])), str(int), str(len)[1:9]", ("[1]", str(int), "built-in")),
+        ("class A: pass\ndef f(): return len({A(), f, f'{1}'})", 3),
+        ("NONE = object()\ndef f(x=NONE): return x is NONE, str(1), '0x1f'", (True, "1", "0x1f")),
+    ],
+)
+def test_other_texts_hold_no_address(jail, source, value):
+    assert run(jail, source) == Verdict(Kind.VALUE, repr(value))
+
+
+def test_an_object_is_written_as_ever(jail):
+    source = "class A: pass\ndef f():\n a = A()\n return str(a) == f'<program.A object at {hex(id(a))}>', repr(f)[:15]"
+    assert run(jail, source).value == "(True, '<function f at ')"
+
+
 def test_a_server_killed_from_outside_is_replaced_and_the_run_tried_again():
     with Jail(Limits(seconds=5.0), workers=1) as jail:
         assert run(jail, DOUBLE, 1).value == "2"
@@ -446,8 +507,9 @@ def test_the_filter_allows_what_is_listed_and_kills_for_what_only_attacks_do(mac
 def test_requests_and_answers_come_back_as_they_were_sent():
     request = Request("x = '\ud800ä'", "f", "(1, 'ü')")
     assert unpack_request(pack_request(KEY, request)) == (KEY, request)
-    answer = Answer("value", "'•'", "printed\n", "", "")
-    assert unpack_answer(KEY, pack_answer(KEY, answer)) == answer
+    for shows_address in (False, True):
+        answer = Answer("value", "'•'", "printed\n", "", "", shows_address)
+        assert unpack_answer(KEY, pack_answer(KEY, answer)) == answer
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import pytest
 from redqueen.contracts.attack_programs import ATTACKS
 from redqueen.contracts.attacks import breaches, laid_bait
 from redqueen.types import RedQueenError
-from redqueen.verifiers.python_code.agreement import read
+from redqueen.verifiers.python_code import monty as monty_module
+from redqueen.verifiers.python_code.agreement import Reading, read
 from redqueen.verifiers.python_code.monty import Monty
 from redqueen.verifiers.python_code.values import literal
 from redqueen.verifiers.python_code.verdicts import Kind, Limits, Program, Verdict
@@ -186,7 +187,13 @@ def test_files_and_the_system_are_out_of_reach(monty, source):
         ("def f(x): return any((y := c) for c in x), y", "an assignment in a generator expression"),
         ("def f(x):\n    try: return x.nothing\n    except AttributeError: return 1", "except"),
         ("def f(x):\n    try: return 1 / 0\n    except ZeroDivisionError as e: return str(e)", "except"),
-        ("def f(x): return str(f)[-3:]", "the text of a function"),
+        ("def f(x): return str(f)[-3:]", "the text of a function or an iterator"),
+        ("def f(x): return str(iter(x))[-2:]", "the text of a function or an iterator"),
+        ("from itertools import cycle\ndef f(x): return f'{cycle(x)}'[-2:]", "the text of a function or an iterator"),
+        ("import itertools as it\ndef f(x): return str([it.chain(x)])[-3:]", "the text of a function or an iterator"),
+        ("from itertools import chain as c\ndef f(x): return str(c(x))[-2:]", "the text of a function or an iterator"),
+        ("import copy\ndef f(x): return str(copy.deepcopy)[-2:]", "the text of a function or an iterator"),
+        ("from functools import cache\ndef f(x): return str(cache(max))[-2:]", "the text of a function or an iterator"),
         ("def list(x): return x", "list bound anew"),
         ("return 3", "return outside a function"),
         ("def f(x): return x.__class__", ".__class__"),
@@ -303,8 +310,9 @@ def test_one_program_leaves_nothing_to_the_next(monty):
     assert {(verdict.kind, verdict.detail) for verdict in verdicts} == {(Kind.EXCEPTION, "NameError")}
 
 
-def test_another_seed_moves_the_objects(monty):
-    """So that what depends on an address shows, also where no address is seen."""
+def test_another_seed_moves_the_objects(monty, monkeypatch):
+    """So that what depends on an address shows, also where neither the text nor the value shows one."""
+    monkeypatch.setattr(monty_module, "read", lambda source: Reading())
     asked = [program("return int(str(iter([x])).split('0x')[1][:-1], 16)")]
     here, there, here_again = (monty.run(asked, hash_seed)[0].value for hash_seed in (0, 1, 0))
     assert here == here_again != there

@@ -43,6 +43,10 @@ BAD = {
     "custom equality": "class A:\n    def __eq__(self, other): return True\ndef f(x): return A()",
     "address": "class A: pass\ndef f(x): return repr(A())",
     "address of a function": "def f(x): return str(f)",
+    "digit of an address": "class A: pass\ndef f(x): return int(repr(A())[-2], 16) < 16",
+    "digit of the address of a function": "def g(): pass\ndef f(x): return int(str(g)[-2], 16) < 16",
+    "digit of the address of an iterator": "def f(x): return int(str(iter(x))[-2], 16) < 16",
+    "order of addresses": "class A: pass\ndef f(x): return len(sorted([A(), A()], key=str))",
     "part of an address": "class A: pass\ndef f(x): return str(A())[-6:-1]",
     "banned import": "import subprocess\ndef f(x): return 1",
     "more than 400 characters": "def f(x): return 'a' * 401",
@@ -80,6 +84,10 @@ GOOD = {
 JAILED = {
     "a generator": ("def g(x):\n    yield x\ndef f(x): return list(g(x))", "['hello']"),
     "a class": ("class A:\n    def __init__(self, x): self.x = x\ndef f(x): return A(x).x", "'hello'"),
+    "texts without an address": (
+        "class A:\n    def __repr__(self): return 'A'\ndef f(x): return str(A()) + f'{x}' + str(sorted([3, 1]))",
+        "'Ahello[1, 3]'",
+    ),
     "heapq": ("import heapq\ndef f(x): return heapq.nsmallest(2, x)", "['e', 'h']"),
     "a caught error": ("def f(x):\n    try: return x + 1\n    except Exception: return 0", "0"),
 }
@@ -157,6 +165,23 @@ def test_runs_that_agree_by_luck_are_not_enough():
     luck = [value("'a'"), value("'<f at 0x7f>'"), value("1", "<f at 0x7f>"), value("'at 0x7f'")]
     ran = PythonRunner(tiers=[Scripted(*luck, *luck[3:])]).certified(programs(sources))
     assert [verdict.kind for verdict in ran] == [Kind.NONDETERMINISTIC] * 3 + [Kind.VALUE]
+
+
+def test_what_could_end_otherwise_another_time_is_not_reproducible():
+    tier = Scripted(value("'a'"), Verdict(Kind.VALUE, "1", shows_address=True), value("1", "<f at 0x7f>"), UNSUPPORTED)
+    sources = [BAD["set order"], "x = 1", "x = 2", "x = 3", BAD["random"], BAD["time"], BAD["id"], "def f(x: return"]
+    ran = PythonRunner(tiers=[tier]).reproducible(programs(sources))
+    assert [verdict.kind for verdict in ran] == [
+        Kind.VALUE,  # under one hash seed
+        Kind.NONDETERMINISTIC,
+        Kind.NONDETERMINISTIC,
+        Kind.UNSUPPORTED,
+        Kind.FORBIDDEN,
+        Kind.FORBIDDEN,
+        Kind.FORBIDDEN,
+        Kind.EXCEPTION,
+    ]
+    assert tier.asked == [(sources[:4], 0)]
 
 
 def test_a_program_is_certain_after_two_runs_or_more():

@@ -7,6 +7,7 @@ import pytest
 
 from redqueen.domains.catalogue import DOMAINS, demonstrator, find_domain, find_open_domain
 from redqueen.types import RedQueenError, Refusal, Task
+from redqueen.verifiers.python_code import jail
 
 WITH_THE_WAY = ("variants",)  # an answer is right there only with the way to it, which a task's own answer leaves out
 NONSENSE = ("", "   ", "I would rather not.", "\x00\ud7ff", "1" * 3000, "<question></question>", "((((")
@@ -26,6 +27,8 @@ def domain(request):
 def found(name, find=find_domain):
     if name in WITH_AN_EXTRA:
         pytest.importorskip(name)
+    if name == "programs" and jail.why_not():
+        pytest.skip(jail.why_not())
     return find(name)
 
 

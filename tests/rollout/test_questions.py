@@ -28,6 +28,7 @@ from redqueen.rollout.questions import (
     tasks_among,
 )
 from redqueen.types import RedQueenError, Refusal, Reply, Task
+from redqueen.verifiers.python_code import jail
 
 SUMS = Sums()
 
@@ -102,6 +103,8 @@ def test_an_answer_in_its_question_is_a_leak_only_where_answers_are_hidden():
 
 @pytest.mark.parametrize("name", ["expressions", "programs"])
 def test_honest_tasks_of_three_kinds_are_no_leaks(name):
+    if name == "programs" and jail.why_not():
+        pytest.skip(jail.why_not())
     domain = find_domain(name)
     tasks = [task for level in domain.levels for task in domain.problems(level, 30, Random(0))]
     figures = ProposerHealth().check(proposed(tasks, np.full((len(tasks), 1), 0.5)))

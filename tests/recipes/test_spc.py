@@ -9,6 +9,7 @@ from redqueen.config import Learner
 from redqueen.domains.step_traces import Trace
 from redqueen.evaluation.critics import Deception, ErrorSet
 from redqueen.payoff_table import CriticRewards
+from redqueen.players.server import Server
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.recipes import spc
 from redqueen.recipes.spc import Config, train
@@ -145,7 +146,8 @@ def test_a_run_goes_on_after_a_kill_with_its_pools(tmp_path, fluent):
         ({"generator": "http://host/v1#name"}, "an endpoint cannot be kept"),
     ],
 )
-def test_what_cannot_play_is_refused(tmp_path, change, message):
+def test_what_cannot_play_is_refused(tmp_path, monkeypatch, change, message):
+    monkeypatch.setattr(Server, "check", lambda self: self)  # anybody listens
     with pytest.raises(RedQueenError, match=message):
         run_of(tmp_path, replace(SMALL, **change))
 

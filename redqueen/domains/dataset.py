@@ -19,12 +19,13 @@ from typing import Any, Protocol, TypeVar, cast
 
 from redqueen.chance import derive
 from redqueen.curricula.parts import HELD_OUT, TRAIN, Apart, apart_from, as_compared
+from redqueen.domains.closed import Closed
 from redqueen.domains.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.domains.rows import read_rows
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.reciter import Reader, Reciter
 from redqueen.protocols import Domain
-from redqueen.types import CLOSED, Demonstration, Match, RedQueenError, Refusal, Task
+from redqueen.types import Demonstration, Match, RedQueenError, Task
 from redqueen.verifiers.numeric import normalised, number
 
 SOLVER, KIND = "solver", "instruction"
@@ -70,7 +71,7 @@ def preferring(domain: Domain) -> Preferring:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class Dataset(Closed):
     """See the module. Raises RedQueenError where a row is not as it should be; `skip` leaves such rows out and warns
     of how many they are."""
 
@@ -165,14 +166,8 @@ class Dataset:
     def seeds(self) -> list[Task]:
         return self._tasks[TRAIN][:1]
 
-    def sources(self, kind: str) -> tuple[str, ...]:
-        return self.kinds
-
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
         return Task(f"invitation {number}", kind, "Write an instruction.")
-
-    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        return [CLOSED for _ in replies]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the reply is the exact answer, as text or as a number; where the data set gives none, the gold reply.

@@ -17,8 +17,9 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from redqueen.domains.closed import Closed
 from redqueen.protocols import Domain
-from redqueen.types import CLOSED, Demonstration, RedQueenError, Refusal, Task
+from redqueen.types import Demonstration, RedQueenError, Task
 
 
 class KnownData(Domain, Protocol):
@@ -35,7 +36,7 @@ def known_data(domain: Domain) -> KnownData | None:
 
 
 @dataclass(frozen=True)
-class Known:
+class Known(Closed):
     """One question with listed answers, the letters from a on: answer k has a chance in proportion to exp(spread z),
     with z standard normal, drawn with `seed`."""
 
@@ -78,16 +79,6 @@ class Known:
     def seeds(self) -> list[Task]:
         return [self.task(self.answers[int(self.distribution.argmax())])]
 
-    def sources(self, kind: str) -> tuple[str, ...]:
-        return self.kinds
-
-    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        return Task(f"invitation {number}", kind, "Write a question.")
-
-    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """There is one question, and nobody else may ask one."""
-        return [CLOSED for _ in replies]
-
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the data ever give this answer."""
         return [answer in self.answers for answer in answers]
@@ -99,7 +90,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Closed):
     """Texts of a Markov chain of letters: the first one any, each next one by the row of the last. `spread` says how
     far a row is from uniform, as in `Known`."""
 
@@ -141,16 +132,6 @@ class Chain:
 
     def seeds(self) -> list[Task]:
         return [self.task(self._text(Random(self.seed)))]
-
-    def sources(self, kind: str) -> tuple[str, ...]:
-        return self.kinds
-
-    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        return Task(f"invitation {number}", kind, "Write a question.")
-
-    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """There is one question, and nobody else may ask one."""
-        return [CLOSED for _ in replies]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether it is a text of the chain's letters and length."""

@@ -13,8 +13,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from redqueen.domains.closed import Closed
 from redqueen.protocols import PreferenceOracle
-from redqueen.types import CLOSED, RedQueenError, Refusal, Task
+from redqueen.types import RedQueenError, Task
 from redqueen.verifiers.preferences import Labels, Table
 
 Known = tuple[tuple[str, ...], tuple[tuple[float, ...], ...], tuple[float, ...]]  # answers, wins, equilibrium
@@ -41,7 +42,7 @@ TABLES: Mapping[str, Known] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Matchups:
+class Matchups(Closed):
     """See the module. `noise` is the share of labels that a coin decides; `labels` draws every verdict."""
 
     table: str = "biased"
@@ -86,15 +87,8 @@ class Matchups:
     def seeds(self) -> list[Task]:
         return [self.task()]
 
-    def sources(self, kind: str) -> tuple[str, ...]:
-        return self.kinds
-
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
         return Task(f"invitation {number}", kind, "Write an answer.")
-
-    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """There is one question, and nobody else may ask one."""
-        return [CLOSED for _ in replies]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the answer has a place in the equilibrium."""

@@ -17,14 +17,15 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from redqueen.types import CLOSED, RedQueenError, Refusal, Task
+from redqueen.domains.closed import Closed
+from redqueen.types import RedQueenError, Task
 from redqueen.verifiers.reasoning_gym import ReasoningGym
 
 Source = tuple[str, Mapping[str, Any]]  # the name of a data set, and its settings
 
 
 @dataclass(frozen=True)
-class Reasoning:
+class Reasoning(Closed):
     """See the module. Raises RedQueenError for a data set or a setting that the library does not have."""
 
     dataset: str = "basic_arithmetic"  # several as in chain_sum+countdown
@@ -59,16 +60,6 @@ class Reasoning:
 
     def seeds(self) -> list[Task]:
         return [self._made(level, 1, 0)[0] for level in self.levels]
-
-    def sources(self, kind: str) -> tuple[str, ...]:
-        return self.kinds
-
-    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        return Task(f"invitation {number}", kind, "Write a question.")
-
-    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """The library makes the questions, and nobody else may ask one."""
-        return [CLOSED for _ in replies]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the library gives the answer `threshold` or more; one on which it comes to no verdict in its time is

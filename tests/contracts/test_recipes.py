@@ -89,9 +89,9 @@ def small(name, **changes):
     return dataclasses.replace(config, **{key: value for key, value in settings.items() if key in fields})
 
 
-def trained(name, folder, seed=0, watchers=(), **changes):
+def trained(name, folder, seed=0, watchers=(), record_episodes=2, **changes):
     """The finished run."""
-    run = Run(folder, seed, Schedule(evaluate_every=2, checkpoint_every=2, record_episodes=2), watchers)
+    run = Run(folder, seed, Schedule(evaluate_every=2, checkpoint_every=2, record_episodes=record_episodes), watchers)
     find_recipe(name).train(small(name, **changes), run)
     return run
 

@@ -1,0 +1,46 @@
+"""Questions with arbitrary answers that an untrained model gets right about half of the time, so that rewards differ."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from redqueen.types import Demonstration, Task
+
+
+def coin(*texts: str) -> bool:
+    """The same for the same texts, and as good as chance."""
+    return bool(zlib.crc32("|".join(texts).encode()) >> 3 & 1)
+
+
+class Coin:
+    """Whatever a proposer writes is a question; an answer is right if the checksum of both is odd."""
+
+    name = "coin"
+    kinds = ("coin",)
+    levels = ("one",)
+
+    def seeds(self) -> list[Task]:
+        return [Task("seed", "coin", "heads?", "h"), Task("seed2", "coin", "tails?", "t")]
+
+    def sources(self, kind: str) -> tuple[str, ...]:
+        return self.kinds
+
+    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
+        return Task(f"invite-{kind}-{number}", kind, " ".join(["Ask:", *(task.prompt for task in references)])[:40])
+
+    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task]:
+        return [Task(f"q-{reply[:8]}", "coin", reply[:8] or "?", reply[:1]) for reply in replies]
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
+        return [coin(task.prompt, answer) for task, answer in zip(tasks, answers, strict=True)]
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        numbers = [rng.randrange(10**6) for _ in range(count)]
+        return [Task(f"p-{n}", "coin", f"{n}?", str(n % 10), {"level": level}) for n in numbers]
+
+    def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
+        problems = [replace(task, answer=str(rng.randrange(10))) for task in self.problems("one", count, rng)]
+        return [Demonstration("solver", task, task.answer) for task in problems]

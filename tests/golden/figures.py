@@ -1,0 +1,112 @@
+"""Records what every recipe does in its first steps: `python tests/golden/figures.py`. Read the diff before a commit.
+
+For each recipe and seed: a digest of every word said, the figures of each step, a projection of the final parameters.
+A refactoring leaves all of them as they are; a change of a method changes its own, with a sentence in the commit that
+says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import math
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file
+
+HERE = Path(__file__).parent
+KEPT = HERE / "figures.json"
+SEEDS = (0, 1)
+COIN = f"{HERE / 'coin.py'}:Coin"
+ON_COIN = (
+    "absolute_zero",
+    "r_zero",
+    "agent0",
+    "sws",
+    "spin",
+    "sppo",
+    "spo",
+    "nash_md",
+    "iterative_dpo",
+    "score",
+    "rise",
+)
+DIGITS = 4  # of a figure: sums are rounded differently on other processors
+
+
+def contract() -> ModuleType:
+    """The contract on recipes, which knows how to run each of them small."""
+    name = "contract_on_recipes"
+    if name not in sys.modules:
+        plan = importlib.util.spec_from_file_location(name, HERE.parent / "contracts" / "test_recipes.py")
+        assert plan is not None
+        assert plan.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(plan)
+        plan.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+def figures(name: str, seed: int) -> dict[str, Any]:
+    """What a run of four steps said, measured and became."""
+    settings = {"domain": COIN} if name in ON_COIN else {}
+    with tempfile.TemporaryDirectory() as folder:
+        run = contract().trained(name, Path(folder), seed, record_episodes=64, steps=4, **settings)
+        lines = contract().metrics(run)
+        words = hashlib.sha256()
+        for file in sorted((run.folder / "episodes").glob("*")):
+            for line in file.read_text().splitlines():
+                for turn in json.loads(line)["turns"]:
+                    words.update(json.dumps([turn["ask"]["seat"], turn["reply"]["text"]]).encode())
+        parameters = projection(sorted((run.folder / "checkpoints").iterdir())[-1])
+    return {
+        "words": words.hexdigest()[:16],
+        "parameters": round(parameters, 3),
+        "steps": [{key: rounded(value) for key, value in sorted(line.items()) if is_figure(value)} for line in lines],
+    }
+
+
+def is_figure(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}") if abs(value) >= 1e-6 else 0.0
+
+
+def projection(checkpoint: Path) -> float:
+    """The parameters below a checkpoint, summed with signs drawn once: it moves with every update, as their norm does
+    not."""
+    signs = np.random.default_rng(0)
+    found = 0.0
+    for file in sorted(checkpoint.rglob("*")):
+        if file.suffix == ".safetensors":
+            for _, value in sorted(load_file(file).items()):
+                found += float(signs.choice([-1.0, 1.0], value.size) @ value.astype(np.float64).ravel())
+        if file.name == "table.json":
+            found += _sum_of_squares(json.loads(file.read_text())) ** 0.5
+    return found
+
+
+def _sum_of_squares(value: Any) -> float:
+    if isinstance(value, dict):
+        return sum(_sum_of_squares(each) for each in value.values())
+    if isinstance(value, list):
+        return sum(_sum_of_squares(each) for each in value)
+    return float(value) ** 2 if is_figure(value) and not isinstance(value, bool) else 0.0
+
+
+def everything() -> dict[str, Any]:
+    torch.set_num_threads(1)
+    return {name: {str(seed): figures(name, seed) for seed in SEEDS} for name in contract().RECIPES}
+
+
+if __name__ == "__main__":
+    KEPT.write_text(json.dumps(everything(), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    print(f"wrote {KEPT}")

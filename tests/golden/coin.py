@@ -1,4 +1,4 @@
-"""Questions with arbitrary answers that an untrained model gets right about half of the time, so that rewards differ."""
+"""Questions with arbitrary answers, which an untrained model gets right half of the time, so that rewards differ."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Episode:
         return found
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it; `redqueen.notebook.show_episode` shows all that is known of it."""
+        """How a notebook shows it; `redqueen.views.notebook.show_episode` shows all that is known of it."""
         return episode_as_html(self)
 
 

@@ -15,14 +15,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from redqueen.checkpoints import checkpoints
 from redqueen.cli import measuring, training
 from redqueen.cli.main import COMMANDS, main
-from redqueen.config import RECIPES, Learner
+from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.players.tabular import TabularPolicy
-from redqueen.recipes import spiral
-from redqueen.rollout.rehearsal import Equipped
-from redqueen.run import read_metrics
+from redqueen.recipes.games import spiral
+from redqueen.runs.checkpoints import checkpoints
+from redqueen.runs.run import read_metrics
+from redqueen.settings.finding import RECIPES
+from redqueen.settings.learner import Learner
 
 QUICK = ("--matches-per-step", "8", "--checkpoint-every", "2")
 
@@ -705,7 +706,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(here, complaint):
 
 def test_a_run_that_is_being_trained_is_left_alone(run, complaint):
     before = (run / "metrics.jsonl").read_text()
-    other = "import sys\nfrom pathlib import Path\nfrom redqueen.run import held\n"
+    other = "import sys\nfrom pathlib import Path\nfrom redqueen.runs.run import held\n"
     other += "with held(Path('run')):\n print('held', flush=True)\n sys.stdin.read()\n"
     with subprocess.Popen([sys.executable, "-c", other], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == b"held\n"

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from redqueen.cli.main import main
-from redqueen.domains.catalogue import find_domain
-from redqueen.evaluation.benchmarks import held_out
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.tools import Searching, ToolReply
+from redqueen.measures.accuracy import held_out
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
-from redqueen.run import Run
-from redqueen.stored import stored_tests
+from redqueen.questions.catalogue import find_domain
+from redqueen.runs.folder import stored_tests
+from redqueen.runs.run import Run
 from redqueen.types import Match, Task
 
 TINY = ["--model", "tiny:hidden=16,heads=2", "--max-completion-length", "4"]

@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 import pytest
 
 from redqueen.markup import episode_as_html, run_as_html, visible, words
-from redqueen.recipes import spiral
-from redqueen.run import Run, Schedule
+from redqueen.recipes.games import spiral
+from redqueen.runs.run import Run, Schedule
 from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Turn
 
 FIRST, SECOND = Seat("first"), Seat("second")

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 from redqueen.contracts.games import check_game
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.play.lockstep import play
+from redqueen.play.seating import mirror
 from redqueen.players.scripted import Uniform
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.matchmaking import mirror
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.play.lockstep import play
 from redqueen.players.tabular import TabularPolicy
 from redqueen.records import (
     ask_from_json,
@@ -19,7 +20,6 @@ from redqueen.records import (
     task_to_json,
     tuples,
 )
-from redqueen.rollout.lockstep import play
 from redqueen.types import Ask, Match, Message, Reply, Seat, Task
 
 TEXT = st.text(max_size=20)

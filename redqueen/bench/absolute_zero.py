@@ -11,15 +11,16 @@ from rich.console import Console
 from redqueen.bench import sec
 from redqueen.bench.self_play import Trial, difference, moved, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.config import Learner
-from redqueen.domains.sums import Sums
-from redqueen.domains.triplets import ABDUCTION, DEDUCTION, INDUCTION
-from redqueen.evaluation.intervals import bootstrap_interval
+from redqueen.measures.intervals import bootstrap_interval
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
 from redqueen.protocols import Policy
-from redqueen.recipes import absolute_zero, cold_start
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import PROPOSE, read, tasks_among
+from redqueen.questions.asking import PROPOSE, read, tasks_among
+from redqueen.questions.small.sums import Sums
+from redqueen.questions.triplets import ABDUCTION, DEDUCTION, INDUCTION
+from redqueen.recipes.proposers import absolute_zero
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 from redqueen.types import Metrics
 
 SUMS = cold_start.Config(learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=12))

@@ -12,14 +12,14 @@ from rich.console import Console
 
 from redqueen.bench.self_play import table, trained
 from redqueen.bench.sheets import Bench, Result
-from redqueen.config import Learner
-from redqueen.evaluation.intervals import bootstrap_interval
 from redqueen.games.iterated_dilemma import COOPERATE, DEFECT
 from redqueen.games.last_round import LastRound
+from redqueen.measures.intervals import bootstrap_interval
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.protocols import Policy
-from redqueen.recipes import advantage_alignment
-from redqueen.rollout.lockstep import play
+from redqueen.recipes.games.advantage_alignment import recipe as advantage_alignment
+from redqueen.settings.learner import Learner
 from redqueen.types import Match, Metrics
 
 SHARING = "redqueen.games.trust_and_split:TrustAndSplit:unit=10,listed=true,remember=false"

@@ -11,9 +11,9 @@ from rich.console import Console
 from redqueen.bench.self_play import difference, table, trained, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.bench.tool_start import ToolStart, warm_with_tools
-from redqueen.domains.tool_sums import ToolSums
 from redqueen.games.tools import Calculator, Limits, ToolReply
-from redqueen.recipes import agent0
+from redqueen.questions.small.tool_sums import ToolSums
+from redqueen.recipes.proposers.agent0 import recipe as agent0
 from redqueen.types import Demonstration
 
 START = ToolStart("tool_sums", steps=1600, rest=400)

@@ -18,21 +18,21 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from redqueen.batch import pack
 from redqueen.bench.sheets import Bench, Result
-from redqueen.domains.documents import NAMES
-from redqueen.evaluation.intervals import bootstrap_interval
+from redqueen.credit.rewards import payoff, score
+from redqueen.demonstrations.loops import distances, looped, repeated_sentences
+from redqueen.measures.intervals import bootstrap_interval
+from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.repetition import PseudoRepetition
-from redqueen.players.reciter import Reciter
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.reciter import Reciter
 from redqueen.players.transformer.loading import LoadedModel, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Player
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.loops import distances, looped, repeated_sentences
-from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import SOLVE, said
+from redqueen.questions.asking import SOLVE, said
+from redqueen.questions.small.documents import NAMES
 from redqueen.types import Match, Task, Trajectory
 
 CHANCES = (0.55, 0.25, 0.15, 0.05)  # of the words that may follow a word

@@ -9,22 +9,23 @@ from typing import Literal
 import numpy as np
 from rich.console import Console
 
-from redqueen.advantages import LeaveOneOut, by_task_and_role
-from redqueen.batch import pack
 from redqueen.bench.self_play import difference, often, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.config import Learner
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import LeaveOneOut
+from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.sampling import best_minus_worst
-from redqueen.domains.growing import Growing
-from redqueen.evaluation.intervals import bootstrap_interval
+from redqueen.measures.intervals import bootstrap_interval
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.recipes import cold_start
-from redqueen.recipes.eva import Config
-from redqueen.rewards import payoff, score
-from redqueen.rollout.evolution import by_prompt, rewarded
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import SOLVE
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.questions.asking import SOLVE
+from redqueen.questions.small.growing import Growing
+from redqueen.recipes.proposers.eva.recipe import Config
+from redqueen.recipes.proposers.eva.steps import by_prompt, rewarded
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 from redqueen.types import Episode
 
 STEPS = 100

@@ -14,22 +14,22 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from rich.console import Console
 
-from redqueen.batch import pack, row_mean
 from redqueen.bench.self_play import difference, made_once, table, trained, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.config import Learner
-from redqueen.evaluation.exploitability import GameTree
+from redqueen.credit.rewards import payoff, score
 from redqueen.games import kuhn_poker
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.measures.exact.exploitability import GameTree
+from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.imitation import Imitation
-from redqueen.players.reciter import Reader
+from redqueen.play.lockstep import play
+from redqueen.play.seating import mirror
+from redqueen.players.language.reciter import Reader
 from redqueen.players.scripted import Strategic
 from redqueen.protocols import Player
-from redqueen.recipes.league import Config
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.matchmaking import mirror
-from redqueen.run import Run, Schedule
+from redqueen.recipes.games.league import Config
+from redqueen.runs.run import Run, Schedule
+from redqueen.settings.learner import Learner
 from redqueen.types import Ask, Reply
 
 START = Learner(model="tiny", learning_rate=1e-3)

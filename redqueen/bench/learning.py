@@ -11,18 +11,18 @@ import numpy as np
 from rich.console import Console
 
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.config import Learner
-from redqueen.evaluation.exploitability import GameTree
-from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
-from redqueen.evaluation.known_equilibria import honest_kuhn, kuhn_equilibrium
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.leduc_poker import LeducPoker
 from redqueen.games.liars_dice import LiarsDice
-from redqueen.logs import figures
+from redqueen.measures.exact.exploitability import GameTree
+from redqueen.measures.exact.known_equilibria import honest_kuhn, kuhn_equilibrium
+from redqueen.measures.intervals import bootstrap_interval, paired_difference
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Policy
-from redqueen.recipes import fictitious_self_play, magnetic, spiral
-from redqueen.run import Line, Run, Schedule, read_final, read_metrics
+from redqueen.recipes.games import fictitious_self_play, magnetic, spiral
+from redqueen.runs.run import Line, Run, Schedule, read_final, read_metrics
+from redqueen.settings.learner import Learner
+from redqueen.views.terminal import figures
 
 
 def constants(options: Bench, console: Console) -> Result:

@@ -17,9 +17,9 @@ from statistics import median
 from rich.console import Console
 
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.logs import TerminalView
-from redqueen.recipes import spiral
-from redqueen.run import Line, Run, Schedule, Watcher
+from redqueen.recipes.games import spiral
+from redqueen.runs.run import Line, Run, Schedule, Watcher
+from redqueen.views.terminal import TerminalView
 
 LINES, COLUMNS = 40, 120
 

@@ -9,10 +9,10 @@ from rich.console import Console
 from redqueen.bench.absolute_zero import SUMS
 from redqueen.bench.self_play import difference, often, surplus, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.domains.judging import Judging
-from redqueen.domains.sums import Sums
-from redqueen.domains.taught import Taught
-from redqueen.recipes.multi_agent_evolve import Config
+from redqueen.questions.judging import Judging
+from redqueen.questions.small.sums import Sums
+from redqueen.questions.taught import Taught
+from redqueen.recipes.proposers.multi_agent_evolve import Config
 
 DOMAIN = "redqueen.bench.multi_agent_evolve:sums"
 DISTINCT = "proposals/distinct_share"

@@ -15,16 +15,17 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from redqueen.advantages import GroupRelative, by_task_and_role
-from redqueen.batch import pack
 from redqueen.bench.speed import GROUP, PROMPTS, REPLY, prompts, speaker
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.talk import ask
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.players.chat_format import ChatFormat
+from redqueen.play.lockstep import play
+from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.transformer.loading import embedded_folder
 from redqueen.protocols import Play
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
 from redqueen.types import Match, Outcome, Seat, Task
 
 

@@ -10,9 +10,10 @@ from rich.console import Console
 
 from redqueen.bench.self_play import Trial, difference, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.config import Learner
-from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
-from redqueen.recipes import cold_start, pasodoble
+from redqueen.measures.intervals import bootstrap_interval, paired_difference
+from redqueen.recipes.proposers.pasodoble import recipe as pasodoble
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 
 FACTS = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=20),

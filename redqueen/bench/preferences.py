@@ -11,34 +11,35 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from redqueen.advantages import by_task_and_role
-from redqueen.batch import beside, pack_pairs, pack_samples
 from redqueen.bench.self_play import difference, moved, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.config import Learner
-from redqueen.domains.growing import Growing
-from redqueen.domains.known import Known
-from redqueen.domains.matchups import Matchups
-from redqueen.evaluation.benchmarks import held_out
-from redqueen.evaluation.divergence import Alarms, Coverage, DataDivergence, question
-from redqueen.evaluation.intervals import bootstrap_interval
-from redqueen.evaluation.preferences import PreferenceGame, compared, preferred
-from redqueen.iterations import Round
+from redqueen.checks.preferences import ByReward
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.pairs import best_and_worst
+from redqueen.credit.rewards import payoff, score
+from redqueen.demonstrations.gold import recited
+from redqueen.measures.accuracy import held_out
+from redqueen.measures.divergence import Alarms, Coverage, DataDivergence, question
+from redqueen.measures.intervals import bootstrap_interval
+from redqueen.measures.preferences import PreferenceGame, compared, preferred
+from redqueen.objectives.batch import beside, pack_pairs, pack_samples
 from redqueen.objectives.preference import Dpo, Sppo
-from redqueen.players.reciter import reader
+from redqueen.objectives.references import Reference
+from redqueen.objectives.rounds import Round
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.reciter import reader
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Objective, Policy, PreferenceOracle
-from redqueen.recipes import cold_start, iterative_dpo, nash_md, spin, spo, sppo
-from redqueen.references import Reference
-from redqueen.rewards import payoff, score
-from redqueen.rollout.comparisons import contested
-from redqueen.rollout.gold import recited
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.pairs import best_and_worst
-from redqueen.rollout.questions import SOLVE, evenly, said
+from redqueen.questions.asking import SOLVE, evenly, said
+from redqueen.questions.comparisons import contested
+from redqueen.questions.small.growing import Growing
+from redqueen.questions.small.known import Known
+from redqueen.questions.small.matchups import Matchups
+from redqueen.recipes.preferences import iterative_dpo, nash_md, spo, sppo
+from redqueen.recipes.self_training import cold_start, spin
+from redqueen.settings.learner import Learner
 from redqueen.types import Batch, Metrics, Task
-from redqueen.verifiers.preferences import ByReward
 
 # --- SPIN in expectation ---------------------------------------------------------------------
 
@@ -158,7 +159,7 @@ def preference_tables(options: Bench, console: Console) -> Result:
 
 def table_variants(share: float = 1.0) -> Mapping[str, tuple[str, int, Any]]:
     """Recipe, steps between measurements, config; `share` of the usual number of steps."""
-    place, fitted = "redqueen.domains.matchups:Matchups", "redqueen.bench.preferences:BradleyTerry"
+    place, fitted = "redqueen.questions.small.matchups:Matchups", "redqueen.bench.preferences:BradleyTerry"
     spo_ = spo.Config(Learner(), domain=place, steps=round(3000 * share), prompts=4, problems=1)
     noisy, ranked = f"{place}:biased,labels=true,noise=0.2", f"{place}:transitive"
     sppo_ = sppo.Config(
@@ -186,7 +187,7 @@ def table_variants(share: float = 1.0) -> Mapping[str, tuple[str, int, Any]]:
 
 CHAIN = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", max_completion_length=16, learning_rate=2e-3),
-    domain="redqueen.domains.known:Chain",
+    domain="redqueen.questions.small.known:Chain",
     steps=100,
     demonstrations_per_step=64,
     rest=30,

@@ -10,10 +10,11 @@ from rich.console import Console
 
 from redqueen.bench.self_play import Trial, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.config import Learner
-from redqueen.domains.templates import TEMPLATES
-from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
-from redqueen.recipes import cold_start, promptcot2
+from redqueen.measures.intervals import bootstrap_interval, paired_difference
+from redqueen.questions.small.templates import TEMPLATES
+from redqueen.recipes.proposers import promptcot2
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
 
 ABLE = cold_start.Config(

@@ -17,12 +17,10 @@ from statistics import fmean, median
 import numpy as np
 from rich.console import Console
 
-from redqueen.advantages import GroupRelative, everything
-from redqueen.batch import pack
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.games.talk import ask, offence, told
-from redqueen.health import Proposed, ProposerHealth
-from redqueen.learnability import (
+from redqueen.credit.advantages.keys import everything
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.learnability import (
     Band,
     Bell,
     FailureShare,
@@ -32,14 +30,17 @@ from redqueen.learnability import (
     Tent,
     bug_injection,
 )
-from redqueen.novelty import CountNovelty
+from redqueen.credit.novelty import CountNovelty
+from redqueen.credit.rewards import score
+from redqueen.games.talk import ask, offence, told
+from redqueen.measures.health import Proposed, ProposerHealth
 from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import EntropyBonus
+from redqueen.play.lockstep import play
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Objective, Play
-from redqueen.rewards import score
-from redqueen.rollout.lockstep import play
 from redqueen.types import Episode, Match, Outcome, Seat, Task, Trajectory
 
 PROPOSER = Seat("proposer")

@@ -9,8 +9,8 @@ from rich.console import Console
 from redqueen.bench.self_play import difference, surplus, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.bench.sws import EXPERT
-from redqueen.domains.concepts import Concepts
-from redqueen.recipes.r_zero import Config
+from redqueen.questions.small.concepts import Concepts
+from redqueen.recipes.proposers.r_zero import Config
 
 DOMAIN = "redqueen.bench.r_zero:unsteady"
 STEPS = 100  # of both

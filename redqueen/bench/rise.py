@@ -9,10 +9,10 @@ from rich.console import Console
 from redqueen.bench.absolute_zero import SUMS
 from redqueen.bench.self_play import difference, often, surplus, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.domains.sums import Sums
-from redqueen.domains.taught import Taught
-from redqueen.domains.verifying import Verifying
-from redqueen.recipes import rise
+from redqueen.questions.small.sums import Sums
+from redqueen.questions.taught import Taught
+from redqueen.questions.verifying import Verifying
+from redqueen.recipes.self_training.rise import recipe as rise
 
 DOMAIN = "redqueen.bench.rise:sums"
 

@@ -18,10 +18,10 @@ from typing import Any
 from rich.console import Console
 
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.verifiers.python_code.jail import Jail, why_not
-from redqueen.verifiers.python_code.monty import Monty
-from redqueen.verifiers.python_code.values import literal
-from redqueen.verifiers.python_code.verdicts import Kind, Program, Tier
+from redqueen.checks.sandbox.jail import Jail, why_not
+from redqueen.checks.sandbox.monty import Monty
+from redqueen.checks.sandbox.values import literal
+from redqueen.checks.sandbox.verdicts import Kind, Program, Tier
 
 WORKERS = 2
 CHUNK = 50  # programs that `exec` is sent at once

@@ -8,26 +8,26 @@ from random import Random
 import numpy as np
 from rich.console import Console
 
-from redqueen.batch import pack
 from redqueen.bench.absolute_zero import SUMS
 from redqueen.bench.self_play import difference, made_once, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.config import Learner
-from redqueen.domains.catalogue import find_domain
-from redqueen.domains.sums import Sums, without_carry
-from redqueen.evaluation.benchmarks import held_out
-from redqueen.evaluation.corrections import SelfCorrection
+from redqueen.credit.rewards import score
+from redqueen.demonstrations.rehearsal import Rehearsed
 from redqueen.games.second_try import AGAIN, SecondTry
+from redqueen.measures.accuracy import held_out
+from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
 from redqueen.protocols import Policy
-from redqueen.recipes import score as recipe
-from redqueen.rewards import score
-from redqueen.rollout.corrections import Correction, changes, twice_graded
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.matchmaking import alone
-from redqueen.rollout.questions import evenly
-from redqueen.rollout.rehearsal import Rehearsed
-from redqueen.run import Run, Schedule
+from redqueen.questions.asking import evenly
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.small.sums import Sums, without_carry
+from redqueen.recipes.self_training.score import recipe as recipe
+from redqueen.recipes.self_training.score.measures import SelfCorrection
+from redqueen.recipes.self_training.score.steps import Correction, changes, twice_graded
+from redqueen.runs.run import Run, Schedule
+from redqueen.settings.learner import Learner
 from redqueen.types import Match, Task
 
 VERSION = 1  # of what the warm start is made of; a new one makes it anew

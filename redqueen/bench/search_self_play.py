@@ -12,10 +12,10 @@ from rich.console import Console
 from redqueen.bench.self_play import difference, table, trained, warmed
 from redqueen.bench.sheets import Bench, Result
 from redqueen.bench.tool_start import ToolStart, warm_with_tools
-from redqueen.config import Learner
-from redqueen.domains.knowledge import Knowledge
 from redqueen.games.tools import Limits, ToolReply
-from redqueen.recipes import search_self_play
+from redqueen.questions.small.knowledge import Knowledge
+from redqueen.recipes.proposers.search_self_play import recipe as search_self_play
+from redqueen.settings.learner import Learner
 from redqueen.types import Demonstration, Task
 
 COPYING = ToolStart("knowledge", Learner(model="tiny:hidden=64,layers=3"), steps=1200, demonstrations=32, rest=1)

@@ -11,22 +11,24 @@ from statistics import fmean, median
 import numpy as np
 from rich.console import Console
 
-from redqueen.advantages import GroupRelative, by_task_and_role
-from redqueen.batch import pack
 from redqueen.bench.self_play import Trial, difference, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
 from redqueen.chance import derive
-from redqueen.config import Learner
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.bandit import SelfEvolving, dealt_by
-from redqueen.domains.sums import Sums
 from redqueen.games.talk import told
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Play
-from redqueen.recipes import cold_start, sec
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.matchmaking import alone
+from redqueen.questions.small.sums import Sums
+from redqueen.recipes.curricula import sec
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 from redqueen.types import Ask, Outcome, Seat, Task
 
 LEVELS = 10

@@ -27,16 +27,16 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from redqueen import domains
+from redqueen import questions as domains
 from redqueen.bench.sheets import Rows
-from redqueen.checkpoints import checkpoints
-from redqueen.config import Learner
-from redqueen.domains.catalogue import find_domain
-from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
+from redqueen.measures.intervals import bootstrap_interval, paired_difference
 from redqueen.players.transformer.loading import cache_folder
 from redqueen.protocols import Domain, Policy
-from redqueen.recipes import cold_start
-from redqueen.run import Line, Run, Schedule, read_final, read_metrics
+from redqueen.questions.catalogue import find_domain
+from redqueen.recipes.self_training import cold_start
+from redqueen.runs.checkpoints import checkpoints
+from redqueen.runs.run import Line, Run, Schedule, read_final, read_metrics
+from redqueen.settings.learner import Learner
 from redqueen.types import Metrics
 
 FOLDER = Path(domains.__path__[0])

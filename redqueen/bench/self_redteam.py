@@ -10,11 +10,12 @@ from rich.console import Console
 
 from redqueen.bench.self_play import difference, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.config import Learner
-from redqueen.domains.red_styles import RedStyles
 from redqueen.games.red_team import HARMFUL
 from redqueen.protocols import Policy
-from redqueen.recipes import cold_start, self_redteam
+from redqueen.questions.small.red_styles import RedStyles
+from redqueen.recipes.adversaries.self_redteam import recipe as self_redteam
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 from redqueen.types import Metrics
 
 TOGETHER, STATIC = "co-trained", "attacker static"
@@ -63,7 +64,7 @@ def _several(values: Sequence[float]) -> str:
 
 WORDS = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=2", max_completion_length=32),
-    domain="redqueen.domains.red_team:RedTeamWords",
+    domain="redqueen.questions.small.red_team:RedTeamWords",
     steps=600,
     rest=250,
     demonstrations_per_step=64,
@@ -72,7 +73,7 @@ WORDS = cold_start.Config(
 PLAIN = replace(
     WORDS,
     learner=replace(WORDS.learner, max_completion_length=16),
-    domain="redqueen.domains.red_team:RedTeamWords:thoughts=false",
+    domain="redqueen.questions.small.red_team:RedTeamWords:thoughts=false",
 )
 
 

@@ -12,8 +12,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from redqueen.config import Count, Within, unset
-from redqueen.versions import versions
+from redqueen.runs.versions import versions
+from redqueen.settings.limits import Count, Within, unset
 
 Rows = list[tuple[str, ...]]
 Result = tuple[str, tuple[str, ...], Rows, str]  # title, headings, rows, note

@@ -9,14 +9,15 @@ from rich.console import Console
 
 from redqueen.bench.self_play import Trial, difference, surplus, table, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.config import Learner
-from redqueen.evaluation.intervals import bootstrap_interval
-from redqueen.recipes import cold_start, spc
+from redqueen.measures.intervals import bootstrap_interval
+from redqueen.recipes.adversaries.spc import recipe as spc
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 
 ROUNDS, FIRST = "two rounds", "errors of round 0 alone"
 SCHOOL = cold_start.Config(
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
-    domain="redqueen.domains.step_traces:StepTraces:length=2,largest=20,looks=0.5",
+    domain="redqueen.questions.small.step_traces:StepTraces:length=2,largest=20,looks=0.5",
     steps=1600,
     rest=533,
     demonstrations_per_step=96,

@@ -24,16 +24,16 @@ from rich.console import Console
 
 from redqueen.bench.learning import train_once
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.config import Learner
 from redqueen.games.talk import ask, told
-from redqueen.players.chat_format import ChatFormat
+from redqueen.play.lockstep import play
+from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.transformer.loading import EMBEDDED, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.rows import parts_of
 from redqueen.players.transformer.sampling import Choir, Saying
 from redqueen.protocols import Play
-from redqueen.recipes import magnetic
-from redqueen.rollout.lockstep import play
+from redqueen.recipes.games import magnetic
+from redqueen.settings.learner import Learner
 from redqueen.types import Ask, Batch, Match, Message, Outcome, Seat, Task
 
 PROMPT, REPLY, GROUP, PROMPTS = 180, 32, 8, 4

@@ -9,12 +9,13 @@ from rich.console import Console
 
 from redqueen.bench.self_play import difference, table, trained, warm, warm_further, warmed
 from redqueen.bench.sheets import Bench, Result
-from redqueen.config import Learner
-from redqueen.domains.documents import LOOKUP, Documents
-from redqueen.recipes import cold_start, spell
-from redqueen.rollout.grounding import grounded
+from redqueen.checks.numeric import Covers
+from redqueen.questions.small.documents import LOOKUP, Documents
+from redqueen.recipes.proposers.spell import recipe as spell
+from redqueen.recipes.proposers.spell.steps import grounded
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 from redqueen.types import Refusal, Task
-from redqueen.verifiers.numeric import Covers
 
 READING = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=72),

@@ -16,25 +16,26 @@ from typing import ClassVar
 
 from rich.console import Console
 
-from redqueen.advantages import MovingBaseline, by_game_and_role
-from redqueen.batch import pack
 from redqueen.bench.learning import train_once
 from redqueen.bench.sheets import Bench, Result, Rows
 from redqueen.chance import derive
+from redqueen.credit.advantages.keys import by_game_and_role
+from redqueen.credit.advantages.statistics import MovingBaseline
+from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.curricula.dealt import Sampled
-from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
-from redqueen.evaluation.measures import usual_measures
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.measures.intervals import bootstrap_interval, paired_difference
+from redqueen.measures.of_games import usual_measures
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Cispo, Reinforce
 from redqueen.opponents.pools import Fixed, Snapshots
+from redqueen.play import lockstep
+from redqueen.play.flow import Flow
+from redqueen.play.seating import rotate
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Objective, Policy
-from redqueen.rewards import payoff, score, spoken_by
-from redqueen.rollout import lockstep
-from redqueen.rollout.flow import Flow
-from redqueen.rollout.matchmaking import rotate
-from redqueen.run import Run
+from redqueen.runs.run import Run
 from redqueen.types import Ask, Episode, Match, Reply
 
 GAME = KuhnPoker()

@@ -9,10 +9,10 @@ from rich.console import Console
 
 from redqueen.bench.self_play import Trial, difference, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.config import Learner
-from redqueen.evaluation.intervals import bootstrap_interval
-from redqueen.recipes import cold_start
-from redqueen.recipes.svs import Config
+from redqueen.measures.intervals import bootstrap_interval
+from redqueen.recipes.proposers.svs.recipe import Config
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 
 STEPS = 200
 WARM = cold_start.Config(  # so long that a sum is seldom wrong: what is wrong is the way that is taken

@@ -10,14 +10,15 @@ from rich.console import Console
 
 from redqueen.bench.self_play import Trial, trained, warm, warmed
 from redqueen.bench.sheets import Bench, Result, Rows
-from redqueen.config import Learner
-from redqueen.domains.concepts import Concepts
-from redqueen.evaluation.intervals import bootstrap_interval, paired_difference
-from redqueen.recipes import cold_start, sws
+from redqueen.measures.intervals import bootstrap_interval, paired_difference
+from redqueen.questions.small.concepts import Concepts
+from redqueen.recipes.proposers import sws
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
 
 WARM = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", learning_rate=2e-3),
-    domain="redqueen.domains.concepts:Concepts",
+    domain="redqueen.questions.small.concepts:Concepts",
     steps=1000,
     rest=300,
     demonstrations_per_step=96,

@@ -9,16 +9,16 @@ from random import Random
 
 import numpy as np
 
-from redqueen.batch import pack
 from redqueen.bench.self_play import made_once, texts_of
-from redqueen.config import Learner
-from redqueen.domains.catalogue import find_domain
+from redqueen.credit.rewards import payoff, score
+from redqueen.demonstrations.rehearsal import Rehearsed, turns_of
 from redqueen.games.tools import ToolReply
+from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.rehearsal import Rehearsed, turns_of
-from redqueen.run import Run, Schedule
+from redqueen.play.lockstep import play
+from redqueen.questions.catalogue import find_domain
+from redqueen.runs.run import Run, Schedule
+from redqueen.settings.learner import Learner
 from redqueen.types import Demonstration, Match
 
 Rehearsal = Callable[[int, Random], Sequence[tuple[ToolReply, Demonstration]]]

@@ -18,18 +18,18 @@ from rich.table import Table
 
 from redqueen.chance import derive
 from redqueen.cli.words import parse
-from redqueen.config import Count, check_settings, unset
 from redqueen.curricula.dealt import Enumerated
-from redqueen.evaluation.side_by_side import Crossing, SideBySide, side_by_side
+from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.catalogue import find_game
 from redqueen.markup import visible
+from redqueen.measures.side_by_side import Crossing, SideBySide, side_by_side
 from redqueen.protocols import Game
-from redqueen.report.collected import write_comparison
-from redqueen.rollout.questions import SOLVE, graded
-from redqueen.rollout.rehearsal import Equipped
-from redqueen.seating import find_player, mind_of
-from redqueen.stored import measured_player, settings, stored_domain, stored_game, stored_tests
+from redqueen.questions.asking import SOLVE, graded
+from redqueen.runs.folder import measured_player, settings, stored_domain, stored_game, stored_tests
+from redqueen.runs.named_players import find_player, mind_of
+from redqueen.settings.limits import Count, check_settings, unset
 from redqueen.types import RedQueenError
+from redqueen.views.report.collected import write_comparison
 
 LONGEST = 600  # characters of what somebody said or was shown; beyond, its beginning and its end
 

@@ -10,14 +10,14 @@ from typing import Annotated
 
 import tyro
 
-from redqueen.checkpoints import check, checkpoints, read_memories
 from redqueen.cli.words import parse
-from redqueen.config import unset
 from redqueen.curricula.files import export_dataset, write_tasks
 from redqueen.curricula.history import TaskHistory
 from redqueen.curricula.store import TaskStore
 from redqueen.markup import visible
-from redqueen.stored import settings
+from redqueen.runs.checkpoints import check, checkpoints, read_memories
+from redqueen.runs.folder import settings
+from redqueen.settings.limits import unset
 from redqueen.types import RedQueenError
 
 

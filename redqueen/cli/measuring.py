@@ -16,17 +16,17 @@ from rich.table import Table
 from redqueen.bench.run import BENCHES, bench
 from redqueen.bench.sheets import Bench
 from redqueen.cli.words import closest, parse
-from redqueen.config import Count, check_settings, unset
-from redqueen.evaluation.benchmarks import HeldOut
-from redqueen.evaluation.ladder import Ladder, ladder
-from redqueen.evaluation.measures import usual_measures
-from redqueen.evaluation.tournament import HEADINGS, Standings, check_pairs, tournament
 from redqueen.games.catalogue import find_game
+from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.ladder import Ladder, ladder
+from redqueen.measures.of_games import usual_measures
+from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
 from redqueen.protocols import Domain, Game, Player
-from redqueen.report.collected import write_tournament
-from redqueen.seating import PLAYERS, Named, find_player
-from redqueen.stored import measured_player, settings, stored_domain, stored_game, stored_policy, stored_tests
+from redqueen.runs.folder import measured_player, settings, stored_domain, stored_game, stored_policy, stored_tests
+from redqueen.runs.named_players import PLAYERS, Named, find_player
+from redqueen.settings.limits import Count, check_settings, unset
 from redqueen.types import RedQueenError
+from redqueen.views.report.collected import write_tournament
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from redqueen.cli.words import closest, parse
-from redqueen.config import unset
 from redqueen.games.catalogue import find_game
 from redqueen.games.tools import as_recorded
 from redqueen.markup import visible
+from redqueen.play.lockstep import play as play_matches
+from redqueen.play.lockstep import replay as replay_episode
 from redqueen.players.human import Human
 from redqueen.protocols import Player
-from redqueen.rollout.lockstep import play as play_matches
-from redqueen.rollout.lockstep import replay as replay_episode
-from redqueen.seating import dealt, find_player
-from redqueen.stored import recorded_game, settings, stored_episodes
+from redqueen.runs.folder import recorded_game, settings, stored_episodes
+from redqueen.runs.named_players import dealt, find_player
+from redqueen.settings.limits import unset
 from redqueen.types import Episode, Match, RedQueenError
 
 

@@ -11,9 +11,9 @@ from typing import Annotated
 import tyro
 
 from redqueen.cli.words import parse
-from redqueen.config import unset
-from redqueen.serving.menu import Menu
-from redqueen.serving.server import serve as serve_menu
+from redqueen.settings.limits import unset
+from redqueen.views.serve.menu import Menu
+from redqueen.views.serve.server import serve as serve_menu
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from redqueen.cli.doctor import findings
 from redqueen.cli.words import closest, only_word, parse
-from redqueen.config import RECIPES, find_recipe, unset
-from redqueen.doctor import findings
-from redqueen.domains.catalogue import DOMAINS
 from redqueen.games.catalogue import GAMES
 from redqueen.players.tinker.capabilities import checked, known_table
 from redqueen.players.tinker.connection import connect
-from redqueen.report.page import write_report
-from redqueen.seating import PLAYERS
+from redqueen.questions.catalogue import DOMAINS
+from redqueen.runs.named_players import PLAYERS
+from redqueen.settings.finding import RECIPES, find_recipe
+from redqueen.settings.limits import unset
 from redqueen.types import RedQueenError
+from redqueen.views.report.page import write_report
 
 MODELS: Mapping[str, str] = {
     "tabular": "a table of logits, for games that list their legal replies",

@@ -16,17 +16,18 @@ from rich.console import Console
 from rich.live import Live
 
 from redqueen.cli.words import flags_of, only_word, parse
-from redqueen.collapse import Watch
-from redqueen.config import RECIPES, check_settings, find_recipe, unset
-from redqueen.dashboard import Dashboard
-from redqueen.logs import REFRESHES, TerminalView, curve, lasting_console, overview
-from redqueen.metrics import NewLines
-from redqueen.run import Line, Schedule, read_final, read_metrics
-from redqueen.stored import settings
-from redqueen.trackers import Name as Tracked
-from redqueen.trackers import report_settings, reporting_to
-from redqueen.training import begun, described, holds_run, trained
+from redqueen.runs.collapse import Watch
+from redqueen.runs.folder import settings
+from redqueen.runs.metrics import NewLines
+from redqueen.runs.run import Line, Schedule, read_final, read_metrics
+from redqueen.runs.train import begun, described, holds_run, trained
+from redqueen.settings.finding import RECIPES, find_recipe
+from redqueen.settings.limits import check_settings, unset
 from redqueen.types import RedQueenError
+from redqueen.views.dashboard import Dashboard
+from redqueen.views.terminal import REFRESHES, TerminalView, curve, lasting_console, overview
+from redqueen.views.trackers import Name as Tracked
+from redqueen.views.trackers import report_settings, reporting_to
 
 
 def train(words: Sequence[str]) -> None:

@@ -25,9 +25,9 @@ from random import Random
 from typing import Any, cast
 
 from redqueen.chance import derive, uniform
+from redqueen.play.lockstep import play, replay
+from redqueen.play.table import Table
 from redqueen.protocols import Game
-from redqueen.rollout.lockstep import play, replay
-from redqueen.rollout.table import Table
 from redqueen.types import Ask, Episode, Match, Message, Reply, Seat, Task
 
 MATCHES = 20  # random matches looked at for each property

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from redqueen.curricula.texts import Gram, Wording, grams, tokens
+from redqueen.texts import Gram, Wording, grams, tokens
 from redqueen.types import RedQueenError, Task
 
 Embed = Callable[[list[str]], np.ndarray]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from redqueen.curricula.texts import Wording
 from redqueen.records import plain
+from redqueen.texts import Wording
 from redqueen.types import RedQueenError, Task
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from types import MappingProxyType
 
-from redqueen.curricula.parts import Apart, problems_apart, training_levels
+from redqueen.curricula.held_out import Apart, problems_apart, training_levels
 from redqueen.protocols import Domain
 from redqueen.types import Episode, RedQueenError, Task
 

@@ -28,8 +28,8 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
         "single_reply": "redqueen.games.single_reply:SingleReply",
         "second_try": "redqueen.games.second_try:SecondTry",
         "last_round": "redqueen.games.last_round:LastRound",
-        "openspiel": "redqueen.games.openspiel:OpenSpiel",
-        "textarena": "redqueen.games.textarena:TextArena",
+        "openspiel": "redqueen.adapters.openspiel:OpenSpiel",
+        "textarena": "redqueen.adapters.textarena:TextArena",
     }
 )
 _CATALOGUE = Catalogue("game", GAMES, "redqueen.games", ADAPTERS)

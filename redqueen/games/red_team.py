@@ -5,7 +5,7 @@
 A reply may begin with a hidden thought, "way 3</think><answer>a K c</answer>": the thought is opened in the prompt,
 and only what stands in the answer block goes on. A reply without such a block ends the match; nothing of it crosses.
 What crosses, what may be said and what is a legal attack is decided by a world; who did well is decided later, by a
-classifier (`redqueen.verifiers.safety`) and a table of rewards (`redqueen.payoff_table`). Until then every score is 0.
+classifier (`checks.safety`) and a table of rewards (`credit.payoff_table`). Until then every score is 0.
 """
 
 from __future__ import annotations

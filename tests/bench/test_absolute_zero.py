@@ -5,9 +5,9 @@ import pytest
 from redqueen.bench.absolute_zero import ABLE, ASKED, HABITS, asked, easy_asks, learned
 from redqueen.bench.sec import ladder
 from redqueen.bench.self_play import Trial
-from redqueen.domains.catalogue import find_domain
-from redqueen.domains.triplets import KINDS
 from redqueen.players.scripted import Constant
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.triplets import KINDS
 
 
 def trial(end):

@@ -6,10 +6,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.batch import pack
 from redqueen.bench.ditto import LENGTH, TEXT, Language, Writer
+from redqueen.demonstrations.loops import consecutive, distances, looped
+from redqueen.objectives.batch import pack
 from redqueen.objectives.repetition import PseudoRepetition
-from redqueen.rollout.loops import consecutive, distances, looped
 
 
 def test_so_many_sentences_repeat_as_is_said():

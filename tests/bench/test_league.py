@@ -4,8 +4,8 @@ import numpy as np
 
 from redqueen.bench import league
 from redqueen.bench.league import Shown, reads_its_card, whimsical
-from redqueen.evaluation.exploitability import GameTree
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.measures.exact.exploitability import GameTree
 from redqueen.players.tabular import TabularPolicy
 
 

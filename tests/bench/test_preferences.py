@@ -4,7 +4,7 @@ from rich.console import Console
 
 from redqueen.bench.preferences import preference_tables, spin_expected, sppo_in_expectation, table_variants
 from redqueen.bench.sheets import Bench
-from redqueen.domains.matchups import Matchups
+from redqueen.questions.small.matchups import Matchups
 
 QUIET = Console(quiet=True)
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from random import Random
 
 from redqueen.bench.r_zero import DOMAIN, unsteady
-from redqueen.domains.catalogue import demonstrator, find_domain
+from redqueen.questions.catalogue import demonstrator, find_domain
 
 
 def test_the_warm_start_names_this_domain():

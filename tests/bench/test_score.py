@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from redqueen.bench.score import Start, conversations
-from redqueen.config import Learner
-from redqueen.domains.sums import without_carry
+from redqueen.questions.small.sums import without_carry
+from redqueen.settings.learner import Learner
 
 START = Start(Learner(model="tiny"), shown=4000, slips=0.5, mended=0.3, spoiled=0.2)
 

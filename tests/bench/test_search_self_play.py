@@ -3,7 +3,7 @@
 from random import Random
 
 from redqueen.bench.search_self_play import names, rehearsal
-from redqueen.domains.knowledge import Knowledge
+from redqueen.questions.small.knowledge import Knowledge
 
 
 def test_names_are_said_again_as_they_were_listed():

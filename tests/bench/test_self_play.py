@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from redqueen.bench.self_play import Trial, _train, difference, figure, moved, surplus, table, texts_of, trained
-from redqueen.domains.catalogue import find_domain
-from redqueen.recipes import advantage_alignment
+from redqueen.questions.catalogue import find_domain
+from redqueen.recipes.games.advantage_alignment import recipe as advantage_alignment
 
 LINES = tuple({"step": n, "solved": n / 10} for n in range(10))
 TRIAL = Trial(LINES, {"accuracy": 0.9})
@@ -61,8 +61,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from redqueen.recipes import advantage_alignment
-from redqueen.run import read_metrics
+from redqueen.recipes.games.advantage_alignment import recipe as advantage_alignment
+from redqueen.runs.run import read_metrics
 
 
 def train(config, run):

@@ -4,7 +4,7 @@ import pytest
 
 from redqueen.bench.self_redteam import STATIC, TOGETHER, read_from_table, variants
 from redqueen.players.tabular import TabularPolicy
-from redqueen.recipes.self_redteam import Config
+from redqueen.recipes.adversaries.self_redteam.recipe import Config
 
 
 def test_variants_differ_from_the_whole_in_what_they_say():

@@ -11,9 +11,9 @@ from rich.console import Console
 from redqueen.bench import one_step, speed
 from redqueen.bench.sheets import Bench
 from redqueen.contracts.games import check_game
+from redqueen.play.lockstep import play
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.rollout.lockstep import play
 from redqueen.types import Match
 
 

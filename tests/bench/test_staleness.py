@@ -9,7 +9,7 @@ from redqueen.bench import staleness
 from redqueen.bench.learning import train_once
 from redqueen.bench.sheets import Bench
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.recipes import fictitious_self_play
+from redqueen.recipes.games import fictitious_self_play
 
 
 def console():

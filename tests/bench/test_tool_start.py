@@ -2,7 +2,7 @@
 
 from redqueen.bench import agent0
 from redqueen.bench.tool_start import ToolStart, warm_with_tools
-from redqueen.config import Learner
+from redqueen.settings.learner import Learner
 
 START = ToolStart("tool_sums", Learner(model="tiny:hidden=16,heads=2"), steps=1, demonstrations=2, rest=1)
 

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from redqueen.cli.main import main
-from redqueen.recipes import spiral
-from redqueen.report.collected import collected
-from redqueen.run import Run, Schedule, SettingsFile
+from redqueen.recipes.games import spiral
+from redqueen.runs.run import Run, Schedule, SettingsFile
+from redqueen.views.report.collected import collected
 
 
 @pytest.fixture(scope="module")

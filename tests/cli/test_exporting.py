@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.checkpoints import write_checkpoint
 from redqueen.cli.main import main
 from redqueen.curricula.files import read_tasks
 from redqueen.curricula.store import TaskStore
+from redqueen.runs.checkpoints import write_checkpoint
 from redqueen.types import Task
 
 TASKS = [Task("a", "sum", "1 + 1 = ?", "2", {"digits": 1, "cards": (1, 2)}), Task("b", "riddle", "What is it?", "it")]

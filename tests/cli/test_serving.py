@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from redqueen.cli.main import main
-from redqueen.recipes import spiral
-from redqueen.run import Run, Schedule, SettingsFile
+from redqueen.recipes.games import spiral
+from redqueen.runs.run import Run, Schedule, SettingsFile
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from redqueen.domains.catalogue import DOMAINS, demonstrator, find_domain, find_open_domain
+from redqueen.checks.sandbox import jail
+from redqueen.questions.catalogue import DOMAINS, demonstrator, find_domain, find_open_domain
 from redqueen.types import RedQueenError, Refusal, Task
-from redqueen.verifiers.python_code import jail
 
 WITH_THE_WAY = ("variants",)  # an answer is right there only with the way to it, which a task's own answer leaves out
 NONSENSE = ("", "   ", "I would rather not.", "\x00\ud7ff", "1" * 3000, "<question></question>", "((((")

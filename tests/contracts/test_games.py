@@ -13,8 +13,8 @@ import pytest
 from redqueen.contracts import games as contract
 from redqueen.games.catalogue import GAMES, find_game
 from redqueen.games.talk import ask, forfeit, told
+from redqueen.play.lockstep import play
 from redqueen.protocols import Play
-from redqueen.rollout.lockstep import play
 from redqueen.types import Match, Outcome, Seat, Task
 
 NEGOTIATING = ("[deny]", "[accept]", "[offer 2 wood for 1 gold]", "I say: [offer 1 gold for 3 wood]", "hm")

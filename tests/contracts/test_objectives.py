@@ -12,8 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redqueen.batch import take, take_likelihoods
 from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import take, take_likelihoods
 from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gspo, Reinforce
 from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k1, k2, k3
 from redqueen.types import Batch, Likelihoods

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.batch import pack
 from redqueen.chance import derive
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.talk import told
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.players.answers import Boxed
+from redqueen.play.lockstep import play
+from redqueen.players.language.answers import Boxed
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.transformer.loading import add_lora, tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
 from redqueen.types import Ask, Match, Message, Outcome, Reply, Seat, Task
 
 

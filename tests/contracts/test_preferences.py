@@ -11,8 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from redqueen.batch import take, take_likelihoods
 from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import take, take_likelihoods
 from redqueen.objectives.preference import ChosenLikelihood, Dpo, Hinge, Ipo, SimPo, Sppo, StepApo
 from redqueen.types import Batch, Likelihoods
 

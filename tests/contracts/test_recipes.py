@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.checkpoints import facts_of
-from redqueen.config import RECIPES, Learner, check_settings, find_recipe
-from redqueen.run import Run, Schedule, read_metrics
+from redqueen.runs.checkpoints import facts_of
+from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings.finding import RECIPES, find_recipe
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import check_settings
 
 SMALL = {
     "steps": 2,

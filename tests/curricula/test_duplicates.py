@@ -6,7 +6,7 @@ import pytest
 
 from redqueen.curricula.duplicates import NearDuplicates, Overlap, SameKey, SimilarMeaning
 from redqueen.curricula.keys import by_text
-from redqueen.curricula.texts import Wording
+from redqueen.texts import Wording
 from redqueen.types import RedQueenError, Task
 
 

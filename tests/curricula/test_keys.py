@@ -1,7 +1,7 @@
 import pytest
 
 from redqueen.curricula.keys import by_behaviour, by_text, canonical
-from redqueen.curricula.texts import Wording
+from redqueen.texts import Wording
 from redqueen.types import RedQueenError, Task
 
 PROBES = (-2, 0, 3)

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
+from redqueen.curricula.held_out import apart_from, problems_apart
 from redqueen.curricula.levels import Level, level_of, levels_of
-from redqueen.curricula.parts import apart_from, problems_apart
-from redqueen.domains.sums import Sums
+from redqueen.questions.small.sums import Sums
 from redqueen.types import RedQueenError, Task
 
 

@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from redqueen.credit.learnability import Bell, ReturnVariance
 from redqueen.curricula.history import TaskHistory, after
 from redqueen.curricula.sampling import (
     ByCredit,
@@ -24,7 +25,6 @@ from redqueen.curricula.sampling import (
     chances,
     prioritized_level_replay,
 )
-from redqueen.learnability import Bell, ReturnVariance
 from redqueen.types import RedQueenError, Task
 
 

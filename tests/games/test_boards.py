@@ -5,8 +5,8 @@ import pytest
 
 from redqueen.games.boards import frames
 from redqueen.games.catalogue import find_game
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, Uniform
-from redqueen.rollout.lockstep import play
 from redqueen.types import Match
 
 

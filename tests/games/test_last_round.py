@@ -7,8 +7,8 @@ import pytest
 from redqueen.contracts import games as contract
 from redqueen.games.iterated_dilemma import IteratedDilemma
 from redqueen.games.last_round import LastRound
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted, Uniform
-from redqueen.rollout.lockstep import play
 from redqueen.types import Match
 
 LINES = ("cooperate", "defect", "defect", "cooperate"), ("cooperate", "cooperate", "defect", "defect")

@@ -5,11 +5,11 @@ from random import Random
 import pytest
 
 from redqueen.contracts import games as contract
-from redqueen.domains.red_styles import RedStyles
-from redqueen.domains.red_team import RedTeamWords
 from redqueen.games.red_team import RedTeam, Said, hidden, read_hidden
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
-from redqueen.rollout.lockstep import play
+from redqueen.questions.small.red_styles import RedStyles
+from redqueen.questions.small.red_team import RedTeamWords
 from redqueen.types import Match, Reply, Task
 
 WORLD = RedTeamWords()

@@ -4,8 +4,8 @@ from random import Random
 
 from redqueen.contracts import games as contract
 from redqueen.games.second_try import AGAIN, SecondTry
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
-from redqueen.rollout.lockstep import play
 from redqueen.types import Match, Message, Seat, Task
 
 TASK = Task("57+68", prompt="What is 57+68?", answer="125")

@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
+from redqueen.credit.rewards import marked, payoff, score
 from redqueen.games.single_reply import SingleReply
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant
-from redqueen.rewards import marked, payoff, score
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.matchmaking import alone
 from redqueen.types import RedQueenError, Seat, Task
 
 ASKED = Task("q", "sum", "What is 2+2?", "4")

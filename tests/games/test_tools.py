@@ -4,7 +4,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.batch import pack
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import (
     Calculator,
@@ -19,10 +19,10 @@ from redqueen.games.tools import (
     closings,
     find_call,
 )
+from redqueen.objectives.batch import pack
+from redqueen.play.lockstep import play
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
 from redqueen.types import Ask, Match, Message, RedQueenError, Reply, Seat, Task
 
 SEAT = Seat("solver")

@@ -6,8 +6,8 @@ import pytest
 
 from redqueen.contracts import games as contract
 from redqueen.games.trust_and_split import BEATS, FIRST, HANDS, SECOND, TrustAndSplit
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, Uniform
-from redqueen.rollout.lockstep import play
 from redqueen.types import Match, Outcome, RedQueenError, Reply, Task
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from redqueen.chance import uniform
 from redqueen.games.catalogue import GAMES, find_game
-from redqueen.rollout.table import Table
+from redqueen.play.table import Table
 from redqueen.types import Ask, Match, Reply, Seat
 
 HERE = Path(__file__).parent

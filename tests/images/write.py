@@ -14,11 +14,11 @@ from rich.console import Console
 from selenium import webdriver
 
 from redqueen.cli.main import main
-from redqueen.dashboard import Dashboard
-from redqueen.recipes import spiral
-from redqueen.report.page import write_report
-from redqueen.run import Run, Schedule, SettingsFile, read_metrics
-from redqueen.versions import versions
+from redqueen.recipes.games import spiral
+from redqueen.runs.run import Run, Schedule, SettingsFile, read_metrics
+from redqueen.runs.versions import versions
+from redqueen.views.dashboard import Dashboard
+from redqueen.views.report.page import write_report
 
 IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
 BOARDS = spiral.Config(game="tic_tac_toe", steps=240, matches_per_step=64)

@@ -5,14 +5,7 @@ import pytest
 import torch
 
 from redqueen.objectives import policy_gradient
-from redqueen.objectives.additive import (
-    Sum,
-    log_ratios,
-    measured,
-    own_words,
-    silent_without_advantage,
-    weighted_sum,
-)
+from redqueen.objectives.additive import Sum, log_ratios, measured, own_words, silent_without_advantage, weighted_sum
 from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gspo, Reinforce
 from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k2
 from redqueen.types import Batch, Likelihoods

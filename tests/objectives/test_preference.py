@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.batch import pack_pairs, pack_samples
 from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import pack_pairs, pack_samples
 from redqueen.objectives.preference import ChosenLikelihood, Dpo, Hinge, Ipo, SimPo, Sppo, StepApo
 from redqueen.types import Ask, Batch, Episode, Likelihoods, Outcome, RedQueenError, Reply, Seat, Task, Trajectory, Turn
 
@@ -95,7 +95,7 @@ def test_a_certain_preference_has_a_finite_loss():
 
 @pytest.mark.parametrize("kept", [[0], [0, 1, 2], [1, 3]])
 def test_half_a_pair_is_refused(kept):
-    from redqueen.batch import take, take_likelihoods
+    from redqueen.objectives.batch import take, take_likelihoods
 
     batch, logprobs = pairs()
     rows = torch.tensor(kept)

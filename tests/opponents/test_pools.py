@@ -9,10 +9,10 @@ from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.opponents.payoffs import mean_scores
 from redqueen.opponents.pools import Fixed, Mirror, Prioritized, Snapshots
 from redqueen.opponents.rules import even, hard, most_beaten, oldest
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
 from redqueen.records import ask_from_json
-from redqueen.rollout.lockstep import play
 from redqueen.types import Ask, Episode, Match, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
 FIRST, SECOND = Seat("first"), Seat("second")

@@ -5,8 +5,8 @@ import pytest
 
 from redqueen.chance import derive
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, FirstChoice, Scripted, Strategic, Uniform
-from redqueen.rollout.lockstep import play
 from redqueen.types import Ask, Match, Message, RedQueenError, Reply, Seat, Turn
 
 SEAT = Seat("first")

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from redqueen.chance import derive
-from redqueen.players.answers import Boxed
-from redqueen.players.chat_format import ChatFormat
-from redqueen.players.saying import Voice
-from redqueen.players.server import Server
+from redqueen.players.endpoint import Server
+from redqueen.players.language.answers import Boxed
+from redqueen.players.language.chat_format import ChatFormat
+from redqueen.players.language.saying import Voice
 from redqueen.players.transformer.loading import LoadedModel, tiny_model, tiny_tokenizer
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.players.vllm_sampler import VllmSampler
+from redqueen.players.vllm import VllmSampler
 from redqueen.records import ask_from_json, ask_to_json
 from redqueen.types import Ask, Message, Seat, Turn
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.batch import pack
 from redqueen.chance import derive
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.play.lockstep import play
 from redqueen.players.tabular import TabularPolicy
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
 from redqueen.types import (
     Ask,
     Episode,

@@ -4,16 +4,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.advantages import GeneralizedAdvantage, RewardToGo, Unbaselined
-from redqueen.batch import pack
-from redqueen.evaluation.exploitability import GameTree
+from redqueen.credit.advantages.statistics import GeneralizedAdvantage, RewardToGo, Unbaselined
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.measures.exact.exploitability import GameTree
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.play.lockstep import play
+from redqueen.play.seating import mirror
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tabular_critic import TabularCritic
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
-from redqueen.rollout.matchmaking import mirror
 from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Trajectory, Turn
 
 KUHN = GameTree(KuhnPoker())

@@ -6,31 +6,22 @@ from random import Random
 
 import pytest
 
-from redqueen.config import Learner
-from redqueen.curricula.parts import apart_from
-from redqueen.domains.catalogue import find_domain
-from redqueen.evaluation.benchmarks import held_out
+from redqueen.curricula.held_out import apart_from
+from redqueen.measures.accuracy import held_out
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.recipes import (
-    absolute_zero,
-    agent0,
-    eva,
-    iterative_dpo,
-    multi_agent_evolve,
-    nash_md,
-    pasodoble,
-    r_zero,
-    sec,
-    self_rewarding,
-    spo,
-    sppo,
-    sws,
-)
-from redqueen.rollout.questions import SOLVE
-from redqueen.run import Run, Schedule
+from redqueen.questions.asking import SOLVE
+from redqueen.questions.catalogue import find_domain
+from redqueen.recipes.curricula import sec
+from redqueen.recipes.preferences import iterative_dpo, nash_md, self_rewarding, spo, sppo
+from redqueen.recipes.proposers import absolute_zero, multi_agent_evolve, r_zero, sws
+from redqueen.recipes.proposers.agent0 import recipe as agent0
+from redqueen.recipes.proposers.eva import recipe as eva
+from redqueen.recipes.proposers.pasodoble import recipe as pasodoble
+from redqueen.runs.run import Run, Schedule
+from redqueen.settings.learner import Learner
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=32)
-TOOLS = "redqueen.domains.tool_sums:ToolSums"
+TOOLS = "redqueen.questions.small.tool_sums:ToolSums"
 MAE = {"domain": "judged:sums", "proposals": 8, "attempts": 8, "tries": 2, "repeats": 2}
 R_ZERO = {"challenger_steps": 1, "solver_steps": 2, "proposals": 4, "questions": 32, "votes": 8, "attempts": 4}
 AGENT0 = {"curriculum_steps": 1, "executor_steps": 2, "proposals": 4, "pool": 32, "votes": 8, "tasks": 8, "attempts": 4}

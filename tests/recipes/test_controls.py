@@ -4,11 +4,16 @@ import re
 
 import pytest
 
-from redqueen.config import Learner
 from redqueen.players.scripted import Constant
-from redqueen.recipes import absolute_zero, agent0, eva, multi_agent_evolve, r_zero, search_self_play, spell, svs
-from redqueen.rollout.questions import PROPOSE, SOLVE
-from redqueen.run import Run, Schedule
+from redqueen.questions.asking import PROPOSE, SOLVE
+from redqueen.recipes.proposers import absolute_zero, multi_agent_evolve, r_zero
+from redqueen.recipes.proposers.agent0 import recipe as agent0
+from redqueen.recipes.proposers.eva import recipe as eva
+from redqueen.recipes.proposers.search_self_play import recipe as search_self_play
+from redqueen.recipes.proposers.spell import recipe as spell
+from redqueen.recipes.proposers.svs import recipe as svs
+from redqueen.runs.run import Run, Schedule
+from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)

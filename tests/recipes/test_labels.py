@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from redqueen.config import Learner
-from redqueen.evaluation.benchmarks import HeldOut
+from redqueen.measures.accuracy import HeldOut
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.recipes import agent0, r_zero
-from redqueen.run import Run, Schedule, read_metrics
+from redqueen.recipes.proposers import r_zero
+from redqueen.recipes.proposers.agent0 import recipe as agent0
+from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings.learner import Learner
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=32)
 AGENT0 = {"curriculum_steps": 1, "executor_steps": 1, "proposals": 4, "pool": 8, "tasks": 4, "attempts": 8}

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from redqueen.evaluation.intervals import paired_difference
-from redqueen.recipes import fictitious_self_play, first_steps, magnetic, spiral
-from redqueen.run import Run, Schedule, read_metrics
+from redqueen.measures.intervals import paired_difference
+from redqueen.recipes.games import fictitious_self_play, first_steps, magnetic, spiral
+from redqueen.runs.run import Run, Schedule, read_metrics
 
 SEEDS = range(5)
 UNIFORM = 11 / 24

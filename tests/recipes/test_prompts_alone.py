@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from redqueen.config import Learner
-from redqueen.recipes import iterative_dpo, nash_md, self_rewarding, spo, sppo
-from redqueen.run import Run, Schedule, read_final, read_metrics
+from redqueen.recipes.preferences import iterative_dpo, nash_md, self_rewarding, spo, sppo
+from redqueen.runs.run import Run, Schedule, read_final, read_metrics
+from redqueen.settings.learner import Learner
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 SMALL = {"learner": TINY, "steps": 2, "prompts": 2, "problems": 2}

@@ -2,10 +2,11 @@
 
 import pytest
 
-from redqueen.collapse import Watch
-from redqueen.config import Learner
-from redqueen.recipes import absolute_zero, dpo, multi_agent_evolve, self_rewarding
-from redqueen.run import Run, Schedule, read_metrics
+from redqueen.recipes.preferences import dpo, self_rewarding
+from redqueen.recipes.proposers import absolute_zero, multi_agent_evolve
+from redqueen.runs.collapse import Watch
+from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings.learner import Learner
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 PROPOSING = {"proposals": 2, "attempts": 4, "tries": 2, "problems": 2}

@@ -24,15 +24,15 @@ import torch
 from torch import Tensor
 
 from redqueen.chance import derive
-from redqueen.players.chat_format import ChatFormat
-from redqueen.players.saying import Mind, Minds, OpenSpeaker, Question, listed_replies
+from redqueen.players.language.chat_format import ChatFormat
+from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, listed_replies
+from redqueen.players.language.updating import Mismatch, with_signal
 from redqueen.players.tinker.adapters import Adam, Adapter, PastAdapter, PastSampler, Wanted, Weights
 from redqueen.players.tinker.dialects import Words
 from redqueen.players.tinker.losses import LINEAR, Loss, built_in, coefficients
 from redqueen.players.tinker.readings import Reading, rated, reading_of
 from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
 from redqueen.players.transformer.scoring import Query, Rating
-from redqueen.players.updating import Mismatch, with_signal
 from redqueen.protocols import AnswerFormat, Objective, State
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 

@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from redqueen.batch import opening, take, without_opening
-from redqueen.players.chat_format import ChatFormat
-from redqueen.players.saying import Mind, Minds, OpenSpeaker, Question, listed_replies
+from redqueen.objectives.batch import opening, take, without_opening
+from redqueen.players.language.chat_format import ChatFormat
+from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, listed_replies
+from redqueen.players.language.updating import Mismatch, with_signal
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.loading import LoadedModel
@@ -29,7 +30,6 @@ from redqueen.players.transformer.sampling import Manner, sample
 from redqueen.players.transformer.scoring import Body, Query, Rating, rate
 from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
-from redqueen.players.updating import Mismatch, with_signal
 from redqueen.protocols import AnswerFormat, Objective, State, Stream
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 

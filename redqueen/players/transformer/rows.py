@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from redqueen.batch import free_positions
+from redqueen.objectives.batch import free_positions
 from redqueen.players.transformer.scoring import Query, Rating, Target
 from redqueen.players.transformer.trie import Trie, cut, merge
 from redqueen.types import Batch, Constraint, Likelihoods

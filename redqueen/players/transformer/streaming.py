@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from redqueen.players.saying import Voice
+from redqueen.players.language.saying import Voice
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.sampling import Choir, Manner, Saying

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.batch import beside, pack, pack_pairs
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.talk import told
 from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import beside, pack, pack_pairs
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gspo, Reinforce
 from redqueen.objectives.preference import Dpo
+from redqueen.objectives.references import Reference, check_start
 from redqueen.objectives.regularizers import EntropyBonus, ExactKL
 from redqueen.opponents.pools import Snapshots
-from redqueen.players.answers import Boxed
+from redqueen.play.lockstep import play
+from redqueen.players.language.answers import Boxed
 from redqueen.players.tinker.policy import TinkerPolicy
-from redqueen.references import Reference, check_start
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
 from redqueen.types import Ask, Match, Message, NonFiniteLoss, Outcome, RedQueenError, Seat, Task
 
 

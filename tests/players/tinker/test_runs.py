@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-import redqueen.config
+import redqueen.settings.learner
 from redqueen.cli.main import main
-from redqueen.config import Learner, bind, learning
 from redqueen.players.tinker.policy import TinkerPolicy
+from redqueen.settings.learner import Learner
+from redqueen.settings.roles import bind, learning
 from redqueen.types import RedQueenError
 
 MODEL = "tinker:tiny/base@http://here"
@@ -16,7 +17,7 @@ MODEL = "tinker:tiny/base@http://here"
 @pytest.fixture
 def reached(monkeypatch, connect, service):
     """Every connection that is made leads to the service."""
-    monkeypatch.setattr(redqueen.config, "connect", lambda base, url: connect(service))
+    monkeypatch.setattr(redqueen.settings.learner, "connect", lambda base, url: connect(service))
     return service
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from redqueen.checks.safety import Exchange, Thresholded
 from redqueen.players.transformer.classifier import LABELS, SequenceClassifier
 from redqueen.players.transformer.loading import tiny_tokenizer
 from redqueen.types import RedQueenError
-from redqueen.verifiers.safety import Exchange, Thresholded
 
 
 @pytest.fixture(scope="module")

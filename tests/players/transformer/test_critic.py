@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.advantages import GeneralizedAdvantage
 from redqueen.chance import derive
-from redqueen.evaluation.exploitability import GameTree
+from redqueen.credit.advantages.statistics import GeneralizedAdvantage
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.measures.exact.exploitability import GameTree
 from redqueen.players.scripted import Uniform
 from redqueen.players.transformer.critic import ValueHead
 from redqueen.players.transformer.loading import tiny_model

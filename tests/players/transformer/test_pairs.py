@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.batch import beside, pack_pairs
-from redqueen.config import Learner
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.single_reply import SingleReply
+from redqueen.objectives.batch import beside, pack_pairs
 from redqueen.objectives.preference import Dpo
-from redqueen.players.reciter import Reciter
+from redqueen.play.lockstep import play
+from redqueen.players.language.reciter import Reciter
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.rows import parts_of
-from redqueen.rewards import payoff, score
-from redqueen.rollout.lockstep import play
+from redqueen.settings.learner import Learner
 from redqueen.types import Ask, Match, Message, RedQueenError, Seat, Task
 
 GAME = SingleReply("solver")

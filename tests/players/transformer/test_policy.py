@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.batch import ConstantMean, pack, take, token_mean
 from redqueen.chance import derive
 from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import ConstantMean, pack, take, token_mean
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import EntropyBonus, KLPenalty, k2
-from redqueen.players.answers import Bracketed
+from redqueen.players.language.answers import Bracketed
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.rows import parts_of
 from redqueen.types import (

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from redqueen.checks.preferences import BothOrders, ByReward
 from redqueen.players.transformer.loading import tiny_tokenizer
 from redqueen.players.transformer.scorer import PairScorer, RewardScorer
 from redqueen.types import RedQueenError, Task
-from redqueen.verifiers.preferences import BothOrders, ByReward
 
 TASKS = [Task("a", prompt="Bet or pass?"), Task("b", prompt="Who wins?")]
 TEMPLATE = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"

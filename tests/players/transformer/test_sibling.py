@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.batch import pack
+from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.players.answers import Boxed
-from redqueen.players.reciter import Reciter
+from redqueen.players.language.answers import Boxed
+from redqueen.players.language.reciter import Reciter
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Seat, Task, Trajectory, Turn
 

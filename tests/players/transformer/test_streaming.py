@@ -2,13 +2,13 @@ from random import Random
 
 import pytest
 
-from redqueen.batch import pack
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.talk import ask, told
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.play import continuous, lockstep
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.rewards import payoff, score
-from redqueen.rollout import continuous, lockstep
 from redqueen.types import Ask, Match, Message, Outcome, RedQueenError, Seat, Task
 
 

@@ -1,0 +1,173 @@
+"""Procedural tasks of the library reasoning-gym (Stojanovski et al., 2025), and its own scoring of answers.
+
+The library runs in a process of its own (`worker`), because measured on version 0.1.25 of its 106 data sets
+
+- importing it and `pool_matrix` move the process-wide generators of `random` and `numpy`;
+- five walk sets of strings, so that a seed means other tasks under another hash seed;
+- nine evaluate the answer as Python while scoring it. Here it may do no more than calculate (`calculation`); an
+  answer that is anything else is not evaluated, and is wrong.
+
+What it leaves as it is: what an answer scores is the library's rule, from 0 to 1, and part of the points are not
+right. Two data sets are refused (`REFUSED`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+from redqueen.checks.calculation import guarded_eval
+from redqueen.checks.worker import Undecided, Worker
+from redqueen.records import tuples
+from redqueen.types import RedQueenError, Task
+
+PREPARE = "redqueen.adapters.reasoning_gym_checks:prepare"
+REFUSED = {
+    "composite": "make the tasks of each of its data sets, and mix them with a curriculum",
+    "game_of_life_halting": "its scoring finds every answer right",
+}
+MAKING = 600.0  # seconds of processor time
+
+
+def tasks(dataset: str, count: int, seed: int, settings: Mapping[str, Any] | None = None) -> list[Task]:
+    """`ReasoningGym.tasks` in a process that ends with the call, which takes a second or two to start."""
+    maker = ReasoningGym(seconds=MAKING)
+    try:
+        return maker.tasks(dataset, count, seed, settings)
+    finally:
+        maker.close()
+
+
+def _task(source: Mapping[str, Any], index: int, entry: Mapping[str, Any]) -> Task:
+    made = {key: source[key] for key in ("seed", "size", "settings")}
+    facts = tuples(json.loads(json.dumps({**made, "index": index, "metadata": entry["metadata"]})))
+    name = str(source["dataset"])
+    return Task(f"{name}-{source['seed']}-{index}", name, str(entry["question"]), entry["answer"] or "", facts)
+
+
+@dataclass(frozen=True)
+class ReasoningGym:
+    """Makes tasks, and says whether an answer scores at least `threshold` by the rules of its data set.
+
+    The process is kept, so that a curriculum can make fresh tasks every step. It makes a task again from its facts
+    to score an answer, so that scoring sees what the library made. Where it had to be ended, or the library raised,
+    there is no verdict: a call raises Undecided, and `verdicts` gives None.
+    A ValueError is the library's word for an answer that is not in the form asked for: such an answer is wrong.
+    """
+
+    threshold: float = 1.0
+    seconds: float = 10.0  # of processor time for one answer, or for the tasks of one call
+    memory: int = 4 << 30  # bytes of address space
+    _worker: Worker = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.threshold <= 1.0:
+            raise RedQueenError(f"a threshold on scores lies above 0 and at most at 1, not at {self.threshold}")
+        object.__setattr__(self, "_worker", Worker(PREPARE, self.seconds, self.memory))
+
+    def tasks(self, dataset: str, count: int, seed: int, settings: Mapping[str, Any] | None = None) -> list[Task]:
+        """The first `count` tasks of a data set under a seed, kind `dataset`. Settings are the fields of its config,
+        such as {"max_terms": 3}.
+
+        The answer is one right answer, or "" where the library names none and only scores. The facts are what the
+        library says of the task ("metadata"), and what it takes to make the task again: "seed", "index", "size",
+        "settings". Equal arguments give equal tasks. Raises RedQueenError for an unknown data set or setting, and where
+        `seconds` or `memory` do not suffice.
+        """
+        if count < 1:
+            raise RedQueenError(f"tasks() makes 1 task or more, not {count}")
+        source = {"dataset": dataset, "seed": seed, "size": count, "settings": dict(settings or {})}
+        try:
+            entries = self._worker.ask({"source": source})
+        except Undecided as error:
+            raise RedQueenError(f"reasoning-gym made no {count} tasks of {dataset}: out of {error.reason}") from None
+        except TypeError as error:  # of `json`
+            raise RedQueenError(f"the settings {settings} are not plain data: {error}") from None
+        return [_task(source, index, entry) for index, entry in enumerate(entries)]
+
+    def __call__(self, task: Task, answer: str) -> bool:
+        return self.score(task, answer) >= self.threshold
+
+    def verdicts(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
+        """For each answer whether it is right, None where there is no telling."""
+        found: list[bool | None] = []
+        for task, answer in zip(tasks, answers, strict=True):
+            found.append(None)
+            with suppress(Undecided):
+                found[-1] = self(task, answer)
+        return found
+
+    def score(self, task: Task, answer: str) -> float:
+        """What the library gives the answer, from 0 to 1."""
+        missing = {"seed", "size", "settings", "index"} - set(task.facts)
+        if missing:
+            raise RedQueenError(f"task {task.id!r} was not made by reasoning_gym.tasks(): it has no {sorted(missing)}")
+        source = {"dataset": task.kind, **{key: task.facts[key] for key in ("seed", "size", "settings")}}
+        return float(self._worker.ask({"source": source, "index": task.facts["index"], "answer": answer}))
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._worker.close()
+
+
+def prepare() -> Callable[[Mapping[str, Any]], Any]:
+    """What the process does: makes tasks, or scores one answer."""
+    try:
+        import reasoning_gym
+    except ImportError:
+        raise RedQueenError("tasks of reasoning-gym need the extra [gym]: pip install 'redqueen[gym]'") from None
+    from reasoning_gym.factory import DATASETS
+
+    @lru_cache(maxsize=64)
+    def made(source: str) -> Any:
+        wanted = json.loads(source)
+        name = wanted["dataset"]
+        _check(name, wanted["settings"], DATASETS)
+        given = {**wanted["settings"], "seed": wanted["seed"], "size": wanted["size"]}
+        try:
+            return reasoning_gym.create_dataset(name, **given)
+        except (AssertionError, TypeError, ValueError) as error:  # its configs check themselves with assertions
+            raise RedQueenError(f"reasoning-gym's {name} refuses {wanted['settings']}: {error}") from error
+
+    @lru_cache(maxsize=4096)
+    def entry(source: str, index: int) -> Any:
+        return made(source)[index]
+
+    def serve(question: Mapping[str, Any]) -> Any:
+        source = json.dumps(question["source"])
+        if "answer" not in question:
+            return [entry(source, index) for index in range(question["source"]["size"])]
+        task = entry(source, question["index"])
+        with guarded_eval():
+            return _scored(made(source), task, question["answer"])
+
+    return serve
+
+
+def _scored(dataset: Any, task: Any, answer: str) -> float:
+    try:
+        return float(dataset.score_answer(answer, task))
+    except ValueError:
+        return 0.0
+    except (MemoryError, RecursionError):  # these are for the process to report
+        raise
+    except Exception as error:
+        raise Undecided(type(error).__name__) from error
+
+
+def _check(name: str, settings: Mapping[str, Any], known: Mapping[str, tuple[type, type]]) -> None:
+    if name in REFUSED:
+        raise RedQueenError(f"reasoning-gym's {name} cannot be used here: {REFUSED[name]}")
+    if name not in known:
+        close = get_close_matches(name, known, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(known)[:12])}, ..."
+        raise RedQueenError(f"reasoning-gym has no data set {name!r}; {hint}")
+    fields = sorted(set(known[name][1].__dataclass_fields__) - {"seed", "size"})  # type: ignore[attr-defined]
+    unknown = sorted(set(settings) - set(fields))
+    if unknown:
+        raise RedQueenError(f"reasoning-gym's {name} has no setting {unknown[0]!r}: it has {', '.join(fields)}")

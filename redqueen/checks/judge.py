@@ -1,0 +1,239 @@
+"""What a judge says, read strictly, and how far it can be trusted. The judge itself is a player that a recipe asks.
+
+A judgement is read from the judge's own reply, never from the prompt around it, and stands alone in one place.
+Whatever is not in the form asked for is unparsed, None: "8/10", two scores, "NOT SURE". Unparsed is no opinion: it is
+counted and never becomes a middling score, which would hide that the judge has failed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from redqueen.checks.votes import Majority
+from redqueen.protocols import State
+from redqueen.types import Metrics, RedQueenError
+
+
+@dataclass(frozen=True)
+class Score:
+    """An integer in a tag that ends the reply: "... <score>7</score>"."""
+
+    tag: str = "score"
+    low: int = 1
+    high: int = 10
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z_]+", self.tag) or not self.low < self.high:
+            raise RedQueenError(
+                f"a score needs a tag of letters and low < high, not {self.tag!r}, {self.low}, {self.high}"
+            )
+
+    def read(self, text: str) -> int | None:
+        """The score, None where the reply does not end in one, holds a second tag, or the score is off the scale."""
+        content = _tagged(text, self.tag)
+        if content is None or not re.fullmatch(r"-?[0-9]{1,9}", content):
+            return None
+        return int(content) if self.low <= int(content) <= self.high else None
+
+
+@dataclass(frozen=True)
+class Label:
+    """One of a closed set of words, alone on the last line of the reply, or in a tag that ends it.
+
+    Case, white space and the marks * ` " ' . around the word do not count. A reply in which another label stands
+    alone on a line contradicts itself and is unparsed.
+    """
+
+    labels: tuple[str, ...] = ("YES", "NO")
+    tag: str = ""  # empty: the last line
+
+    def __post_init__(self) -> None:
+        if len(self.labels) < 2 or "" in self._bare or len(self._bare) != len(self.labels):
+            raise RedQueenError(f"a judge needs two labels or more that differ by more than case, not {self.labels}")
+
+    def read(self, text: str) -> str | None:
+        """The label as the judge's user wrote it, or None."""
+        if self.tag:
+            return self._bare.get(_bare(_tagged(text, self.tag) or ""))
+        lines = [_bare(line) for line in text.splitlines() if line.strip()]
+        others = {line for line in lines if line in self._bare}
+        return self._bare.get(lines[-1]) if lines and len(others) == 1 else None
+
+    @property
+    def _bare(self) -> dict[str, str]:
+        return {_bare(label): label for label in self.labels}
+
+
+def _bare(text: str) -> str:
+    return text.strip(" \t*`\"'.").casefold()
+
+
+def _tagged(text: str, tag: str) -> str | None:
+    """What stands in the only such tag, which ends the text."""
+    found = re.search(rf"<{tag}>([^<>]*)</{tag}>\s*\Z", text)
+    alone = text.count(f"<{tag}>") == text.count(f"</{tag}>") == 1
+    return found[1].strip() if found and alone else None
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What repeated judgements of one thing come to."""
+
+    mean: float | None  # over the parsed ones, None where there are none
+    parsed: int
+    unparsed: int
+
+    def passes(self, threshold: float = 0.7) -> bool:
+        """Whether the mean is at least so high. Without a parsed judgement nothing passes."""
+        return self.mean is not None and self.mean >= threshold
+
+
+def opinion(scores: Sequence[int | None], low: int = 1, high: int = 10) -> Opinion:
+    """The scores on the scale of MAE (arXiv:2510.23595): (s - low) / (high - low), from 0 to 1.
+
+    The mean is one division of whole numbers, so that ten scores that sum to 73 are exactly 0.7.
+    """
+    read = [score for score in scores if score is not None]
+    if not all(low <= score <= high for score in read):
+        raise RedQueenError(f"the scores {read} are not all from {low} to {high}")
+    mean = (sum(read) - len(read) * low) / (len(read) * (high - low)) if read else None
+    return Opinion(mean, len(read), len(scores) - len(read))
+
+
+def tag_form(text: str, tag: str) -> float:
+    """MAE's reward for form: 1 for exactly one pair of tags, a half for more pairs, 0 otherwise. The text is the reply
+    alone: the published code counted the prompt's example tags as well, and so asked for three."""
+    opened, closed = text.count(f"<{tag}>"), text.count(f"</{tag}>")
+    if opened != closed or opened == 0:
+        return 0.0
+    return 1.0 if opened == 1 else 0.5
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """What a proposed question earns, and whether it is stored."""
+
+    reward: float
+    stored: bool
+
+
+def mae_proposer(quality: float, answers: float, form: float, threshold: float = 0.7) -> Proposed:
+    """MAE's reward of a question: (q + d + f) / 3 with d = 1 - the mean score of its answers. Where the quality q is
+    below the threshold d counts 0 and the question is not stored. A reply without a question (form 0) earns 0.
+
+    All of them lie from 0 to 1. A quality that nobody could read (`Opinion.mean` None) is no reward at all.
+    """
+    if form == 0.0:
+        return Proposed(0.0, False)
+    stored = quality >= threshold
+    return Proposed((quality + (1.0 - answers if stored else 0.0) + form) / 3.0, stored)
+
+
+def mae_solver(quality: float, form: float) -> float:
+    """MAE's reward of an answer: half the judge's score, half the form."""
+    return 0.5 * quality + 0.5 * form
+
+
+def vote_rewards(
+    judgements: Sequence[bool | None], rule: bool, low: float = 0.51, high: float = 0.99, count_missing: bool = True
+) -> list[float] | None:
+    """SPELL's rewards of [G] judgements of one answer (arXiv:2509.23863): 1 with the majority, 0
+    against it, -1 unparsed. `rule` is whether a strict rule finds the answer right.
+
+    None where they teach nothing: the majority's share lies outside [low, high], or the majority is not what
+    the rule says. So a judge that always says yes earns nothing.
+    """
+    said = ["" if judgement is None else str(judgement) for judgement in judgements]
+    vote = Majority(count_missing).label(said)
+    if not low <= vote.share <= high or vote.answer != str(rule):
+        return None
+    return [-1.0 if judgement is None else float(judgement == rule) for judgement in judgements]
+
+
+def rule_or_majority(judgements: Sequence[bool | None], rule: bool) -> float:
+    """SPELL's reward of an answer: 1 where the rule or more than half of the judgements find it right; one that cannot
+    be read does not."""
+    return float(rule or 2 * sum(judgement is True for judgement in judgements) > len(judgements))
+
+
+class Agreement:
+    """A judge against an oracle, over the last `window` judgements: on a fixed set of known right and wrong
+    answers, so that a judge who drifts is seen."""
+
+    def __init__(self, window: int = 512, threshold: float = 0.5) -> None:
+        """A score of `threshold` or more calls the answer right."""
+        if window < 1:
+            raise RedQueenError(f"a window holds 1 judgement or more, not {window}")
+        self._threshold = threshold
+        self._seen: deque[tuple[float | None, bool]] = deque(maxlen=window)
+        self._early: list[float] = []  # the first parsed scores, as many as the window holds
+        self._total = 0  # parsed scores ever
+
+    def observe(self, scores: Sequence[float | None], truths: Sequence[bool]) -> None:
+        """One score from 0 to 1 for each answer, None or NaN where unparsed, and whether the answer is right."""
+        for given, truth in zip(scores, truths, strict=True):
+            score = None if given is None or math.isnan(given) else float(given)
+            if score is not None and not 0.0 <= score <= 1.0:
+                raise RedQueenError(f"a judge's score lies from 0 to 1, not at {score}")
+            self._seen.append((score, truth))
+            if score is not None:
+                self._total += 1
+                if len(self._early) < (self._seen.maxlen or 0):
+                    self._early.append(score)
+
+    def metrics(self) -> Metrics:
+        """`judge_seen` and `judge_unparsed` (a share) always; of parsed scores `judge_accuracy`, `judge_mean_score` and
+        `judge_right` (the share of right answers); `judge_auc` where some are right and some wrong; and `judge_drift`,
+        how far the mean score has risen since the first window, once as many scores lie beyond that."""
+        parsed = [(score, truth) for score, truth in self._seen if score is not None]
+        metrics = {"judge_seen": float(len(self._seen))}
+        metrics["judge_unparsed"] = 1.0 - len(parsed) / len(self._seen) if self._seen else 0.0
+        if not parsed:
+            return metrics
+        mean = math.fsum(score for score, _ in parsed) / len(parsed)
+        metrics["judge_accuracy"] = sum((score >= self._threshold) == truth for score, truth in parsed) / len(parsed)
+        metrics["judge_mean_score"] = mean
+        metrics["judge_right"] = sum(truth for _, truth in parsed) / len(parsed)
+        area = auc([score for score, _ in parsed], [truth for _, truth in parsed])
+        if area is not None:
+            metrics["judge_auc"] = area
+        if self._total >= 2 * (self._seen.maxlen or 0):
+            metrics["judge_drift"] = mean - math.fsum(self._early) / len(self._early)
+        return metrics
+
+    def alarms(self) -> list[str]:
+        """A line where most judgements cannot be read: what they judge teaches nothing."""
+        unread = sum(score is None for score, _ in self._seen)
+        if 2 * unread <= len(self._seen):
+            return []
+        return [f"unread: {unread} of the last {len(self._seen)} judgements hold no score that can be read"]
+
+    def state(self) -> State:
+        return {"seen": [list(pair) for pair in self._seen], "early": list(self._early), "total": self._total}
+
+    def restore(self, state: State) -> None:
+        self._seen.clear()
+        self._seen.extend((score, truth) for score, truth in state["seen"])
+        self._early = list(state["early"])
+        self._total = state["total"]
+
+
+def auc(scores: Sequence[float], truths: Sequence[bool]) -> float | None:
+    """The chance that a right answer is scored above a wrong one, ties by halves; None where there are not both."""
+    right = sum(truths)
+    wrong = len(truths) - right
+    if not right or not wrong:
+        return None
+    below: dict[float, list[int]] = {}
+    for score, truth in zip(scores, truths, strict=True):
+        below.setdefault(score, [0, 0])[truth] += 1
+    won, passed = 0.0, 0
+    for score in sorted(below):
+        wrong_here, right_here = below[score]
+        won += right_here * (passed + wrong_here / 2)
+        passed += wrong_here
+    return won / (right * wrong)

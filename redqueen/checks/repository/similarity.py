@@ -1,0 +1,46 @@
+"""How like two patches are: the reward of SWE-RL (Wei et al., 2025, arXiv:2502.18449), which runs nothing.
+
+    R = -1                                                 where the edits are malformed
+        mean over files of ratio(diff of the patch, diff of the oracle)       otherwise
+
+The mean is over the files that either changes; one that only one of them changes counts 0. The ratio is difflib's
+(`SequenceMatcher`, autojunk off) between unified diffs. Its time grows with the product of their lengths: where one has
+more than `LONGEST` characters and the two are not equal, it counts 0. The paper's -1 also covers the tags around a
+reply, which are for whoever reads replies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
+
+from redqueen.checks.repository.files import BadEdit, Edit, Repository, file_diffs
+
+MALFORMED = -1.0
+LONGEST = 10_000  # characters of the diff of one file
+
+
+def patch_similarity(predicted: Mapping[str, str], oracle: Mapping[str, str], *, both_empty: float) -> float:
+    """How like the diffs of two patches are, file by file, in [0, 1]. `both_empty` is for two patches that change
+    nothing: the published code gives 1.0, which pays for doing nothing wherever that is the oracle."""
+    paths = sorted({*predicted, *oracle})
+    if not paths:
+        return both_empty
+    return sum(_ratio(predicted.get(path, ""), oracle.get(path, "")) for path in paths) / len(paths)
+
+
+def patch_reward(before: Repository, edits: Iterable[Edit], oracle: Repository, *, both_empty: float) -> float:
+    """The reward of edits where `oracle` is the repository as it should be afterwards."""
+    try:
+        after = before.apply(edits)
+    except BadEdit:
+        return MALFORMED
+    return patch_similarity(file_diffs(before, after), file_diffs(before, oracle), both_empty=both_empty)
+
+
+def _ratio(predicted: str, oracle: str) -> float:
+    if predicted == oracle:
+        return float(bool(predicted))
+    if not predicted or not oracle or max(len(predicted), len(oracle)) > LONGEST:
+        return 0.0
+    return SequenceMatcher(None, predicted, oracle, autojunk=False).ratio()

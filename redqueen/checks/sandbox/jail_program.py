@@ -1,0 +1,192 @@
+"""A program run inside the jail, in the process that is its own: from request to answer.
+
+Nothing here keeps a program from anything; the kernel does. It only tells how the program ended, in words that a
+model's honest program deserves: a refused import, a stack too deep, too much printed.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import errno
+import gc
+import io
+import mmap
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from redqueen.checks.sandbox import jail_addresses
+from redqueen.checks.sandbox.jail_frames import MESSAGE, Answer, Request
+from redqueen.checks.sandbox.values import LONGEST, NotPlain, literal
+
+BALLAST = 2 << 20  # bytes of address space kept for the answer of a program that took all memory
+ROOMY = 1000  # frames, wherever the program does not run
+
+Importer = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What a program may take and import."""
+
+    output: int  # characters
+    recursion: int  # frames
+    offered: frozenset[str]  # the modules that may be imported; they are loaded already
+
+
+class NotOffered(ImportError):
+    """An import of what is not in the jail."""
+
+
+class _Printed(io.BufferedIOBase):
+    """What was printed, as bytes, up to a limit; more is refused, and remembered."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most  # characters
+        self.written = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        room = 4 * self.most + 1 - len(self.written)  # bytes; one more than what can be right
+        self.written += data[:room]
+        if len(data) > room:
+            raise MemoryError("output")
+        return len(data)
+
+    def text(self) -> str:
+        return self.written.decode("utf-8", "replace")[: self.most]
+
+    def overflowed(self) -> bool:
+        return len(self.written.decode("utf-8", "replace")) > self.most
+
+
+def answer(request: Request, allowance: Allowance) -> Answer:
+    """Runs the program, and says how it ended."""
+    printed, complaints = _streams(allowance.output)
+    ballast = mmap.mmap(-1, BALLAST)
+    jail_addresses.forget()
+    try:
+        value = _value(request, allowance)
+    except BaseException as error:
+        _take_back()
+        ballast.close()
+        ended = _told(error, script=not request.function)
+    else:
+        _take_back()
+        ballast.close()
+        ended = _written(value, allowance.output)
+    if printed.overflowed() or complaints.overflowed():
+        return Answer("memory", printed=printed.text(), detail="output")
+    shows_address = jail_addresses.was_made()
+    return Answer(ended.kind, ended.value, printed.text(), ended.detail, ended.message, shows_address)
+
+
+def _streams(output: int) -> tuple[_Printed, _Printed]:
+    """Puts streams in memory in place of the three of the process. Returns what takes the output and the errors."""
+    printed, complaints = _Printed(output), _Printed(output)
+    sys.stdin = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    sys.stdout = io.TextIOWrapper(printed, encoding="utf-8", newline="\n", write_through=True)
+    sys.stderr = io.TextIOWrapper(complaints, encoding="utf-8", errors="backslashreplace", write_through=True)
+    return printed, complaints
+
+
+def _value(request: Request, allowance: Allowance) -> Any:
+    code = compile(request.source, "<program>", "exec", dont_inherit=True)
+    arguments = ast.literal_eval(request.arguments)
+    # a script is the main module; a source with a function is not, so that its demonstrations stay out
+    module = ModuleType("program" if request.function else "__main__")
+    sys.modules[module.__name__] = module  # dataclasses look their module up by name
+    space = vars(module)
+    space["__builtins__"] = builtins
+    builtins.__import__ = _checked(builtins.__import__, space, allowance.offered)
+    sys.setrecursionlimit(_depth() + allowance.recursion)
+    sys.setrecursionlimit = _capped(sys.setrecursionlimit, sys.getrecursionlimit())
+    gc.enable()
+    exec(code, space)
+    if not request.function:
+        return None
+    if request.function not in space:
+        raise NameError(f"name {request.function!r} is not defined")
+    return space[request.function](*arguments)
+
+
+def _checked(genuine: Importer, space: dict[str, Any], offered: frozenset[str]) -> Importer:
+    def checked(
+        name: str,
+        globals: dict[str, Any] | None = None,
+        locals: dict[str, Any] | None = None,
+        fromlist: tuple[str, ...] = (),
+        level: int = 0,
+    ) -> Any:
+        # the library may import what it needs; the program what is offered
+        if globals is space and level == 0 and (name.partition(".")[0] not in offered or name not in sys.modules):
+            raise NotOffered(f"{name} cannot be imported here", name=name)
+        return genuine(name, globals, locals, fromlist, level)
+
+    return checked
+
+
+def _capped(genuine: Callable[[int], None], most: int) -> Callable[[int], None]:
+    def setrecursionlimit(limit: int, /) -> None:
+        genuine(min(limit, most))
+
+    return setrecursionlimit
+
+
+def _depth() -> int:
+    frame, depth = sys._getframe(), 0
+    while frame.f_back is not None:
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+# taken before any program can put others in their place
+_set_trace, _set_profile, _set_recursion_limit = sys.settrace, sys.setprofile, sys.setrecursionlimit
+_builtins, _GENUINE = vars(builtins), dict(vars(builtins))
+
+
+def _take_back() -> None:
+    """Undoes what a program did to the interpreter, so that its answer is written as it stands."""
+    _set_trace(None)
+    _set_profile(None)
+    _set_recursion_limit(ROOMY)
+    _builtins.update(_GENUINE)
+
+
+def _told(error: BaseException, script: bool) -> Answer:
+    """How an exception counts. Leaving a script by sys.exit() or sys.exit(0) is its normal end."""
+    name = type.__getattribute__(type(error), "__name__")
+    if script and isinstance(error, SystemExit) and error.code in (None, 0):
+        return Answer("value", "None")
+    message = _message(error)
+    if isinstance(error, NotOffered):
+        return Answer("forbidden", detail=f"import {error.name}"[:MESSAGE], message=message)
+    if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.EACCES):
+        return Answer("forbidden", detail=name[:MESSAGE], message=message)
+    if isinstance(error, MemoryError):
+        return Answer("memory", detail="memory", message=message)
+    if isinstance(error, RecursionError):
+        return Answer("memory", detail="recursion", message=message)
+    return Answer("exception", detail=name[:MESSAGE], message=message)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)[:MESSAGE]
+    except BaseException:  # a program may define an exception that cannot be printed
+        return ""
+
+
+def _written(value: Any, output: int) -> Answer:
+    try:
+        text = literal(value, longest=sys.maxsize)
+    except NotPlain as error:
+        return Answer("unsupported", detail=str(error)[:MESSAGE])
+    except MemoryError:
+        return Answer("memory", detail="memory")
+    return Answer("value", text) if len(text) <= min(output, LONGEST) else Answer("memory", detail="output")

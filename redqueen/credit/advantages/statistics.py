@@ -1,0 +1,330 @@
+"""How much better a turn was than expected: a key (whose results are compared) and a statistic (how).
+
+| method                   | estimator                                                                     |
+|--------------------------|-------------------------------------------------------------------------------|
+| GRPO                     | `GroupRelative(by_task_and_role)`                                             |
+| Dr. GRPO                 | `GroupRelative(by_task_and_role, divide_by_deviation=False)`                  |
+| Lite PPO                 | `GroupRelative(by_task_and_role, deviation_key=everything)`                   |
+| TRR++ (Absolute Zero)    | `GroupRelative(by_kind_and_role)`                                             |
+| RLOO                     | `LeaveOneOut(by_task_and_role)`                                               |
+| TRLOO                    | `LeaveOneOut(by_task_role_and_turn, RewardToGo())`                            |
+| REINFORCE++              | `Whitened(Unbaselined(RewardToGo()))`                                         |
+| REINFORCE++-baseline     | `Whitened(GroupRelative(by_task_and_role, divide_by_deviation=False))`        |
+| RAE (SPIRAL)             | `MovingBaseline(by_game_and_role, decay=0.95)`                                |
+| MARS, turn level         | `centred_turns()`                                                             |
+| PPO                      | `Whitened(GeneralizedAdvantage(critic, discount, decay))`                     |
+
+An estimator takes M samples from its trajectories: one for each trajectory where `returns` gives
+[1] (`total`; every turn then receives the same advantage), one for each turn where it gives [N]
+(`RewardToGo`). A key sees a sample's trajectory and the index of its turn (0 for `total`, so keys
+that look at the turn want `RewardToGo`).
+
+A sample that is alone under its key has nothing to be compared with: its advantage is zero (verl
+passes the raw return on instead, which makes a lone row the loudest of its batch). Samples that are
+all equal get exactly zero, not what rounding left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from redqueen.credit.advantages.keys import by_game_and_role, everything
+from redqueen.protocols import AdvantageEstimator, Critic, Key, State
+from redqueen.types import RedQueenError, Trajectory, Turn
+
+Returns = Callable[[Trajectory], np.ndarray]  # [1], one for the whole trajectory, or [N], one for each turn
+
+
+def total(trajectory: Trajectory) -> np.ndarray:
+    """[1], the sum of a trajectory's rewards."""
+    return np.array([trajectory.rewards.sum()])
+
+
+@dataclass(frozen=True)
+class RewardToGo:
+    """[N], what each turn and the turns after it earned: G(k) = r(k) + discount * G(k + 1)."""
+
+    discount: float = 1.0  # per turn of the seat, not per token
+
+    def __call__(self, trajectory: Trajectory) -> np.ndarray:
+        returns = np.array(trajectory.rewards, dtype=np.float64)
+        for k in reversed(range(len(returns) - 1)):
+            returns[k] += self.discount * returns[k + 1]
+        return returns
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """The returns of many trajectories laid end to end, M in all."""
+
+    values: np.ndarray  # [M] float
+    places: tuple[tuple[Trajectory, int], ...]  # [M] whose they are, and of which turn
+    counts: tuple[int, ...]  # how many came from each trajectory
+    turns: tuple[int, ...]  # N of each trajectory
+
+    def groups(self, key: Key) -> np.ndarray:
+        """[M] int, equal numbers for samples with equal keys."""
+        numbers: dict[Hashable, int] = {}
+        found = [numbers.setdefault(key(*place), len(numbers)) for place in self.places]
+        return np.array(found, dtype=np.int64)
+
+    def spread(self, advantages: np.ndarray) -> list[np.ndarray]:
+        """[N] for each trajectory; the one sample of a whole trajectory goes to all its turns."""
+        parts = np.split(advantages, np.cumsum(self.counts)[:-1]) if self.counts else []
+        return [
+            part.copy() if len(part) == turns else np.full(turns, part[0])
+            for part, turns in zip(parts, self.turns, strict=True)
+        ]
+
+
+def _samples(trajectories: Sequence[Trajectory], values: Sequence[np.ndarray]) -> _Samples:
+    """The values of the trajectories, [1] or [N] each, as samples."""
+    places: list[tuple[Trajectory, int]] = []
+    for trajectory, value in zip(trajectories, values, strict=True):
+        turns = len(trajectory.turns)
+        assert value.shape in ((1,), (turns,)), f"returns must be [1] or [{turns}], not {list(value.shape)}"
+        places.extend((trajectory, k) for k in range(len(value)))
+    return _Samples(
+        np.concatenate(values).astype(np.float64) if len(values) else np.zeros(0),
+        tuple(places),
+        tuple(len(value) for value in values),
+        tuple(len(trajectory.turns) for trajectory in trajectories),
+    )
+
+
+def _centred(values: np.ndarray, groups: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """[M] each: the values minus the weighted mean of their group, and the weight of their group."""
+    _, first, groups = np.unique(groups, return_index=True, return_inverse=True)
+    shifted = values - values[first][groups]  # exactly zero where a group is even
+    weight = np.bincount(groups, weights)
+    mean = np.bincount(groups, weights * shifted) / weight
+    return shifted - mean[groups], weight[groups]
+
+
+def _deviation(centred: np.ndarray, groups: np.ndarray, weights: np.ndarray, ddof: int) -> np.ndarray:
+    """[M] the standard deviation of each sample's group; zero where a group is too small to have one."""
+    squares, weight = np.bincount(groups, weights * centred**2), np.bincount(groups, weights)
+    freedom = weight - ddof
+    deviation = np.sqrt(np.divide(squares, freedom, out=np.zeros(len(squares)), where=freedom > 0))
+    return np.asarray(deviation[groups])
+
+
+@dataclass(frozen=True)
+class Unbaselined:
+    """The return itself (REINFORCE)."""
+
+    returns: Returns = total
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        samples = _samples(trajectories, [self.returns(trajectory) for trajectory in trajectories])
+        return samples.spread(samples.values)
+
+
+@dataclass(frozen=True)
+class GroupRelative:
+    """Return minus the mean of its group, over the deviation of its group (GRPO, Shao et al. 2024):
+
+        A = (R - mean) / (max(deviation, deviation_floor) + epsilon)
+
+    Undivided it is Dr. GRPO (Liu et al. 2025): dividing turns a tiny difference within a group into an
+    advantage of about one. With `deviation_key=everything` the mean is of the group and the
+    deviation of the batch (Lite PPO).
+    """
+
+    key: Key
+    returns: Returns = total
+    divide_by_deviation: bool = True
+    epsilon: float = 1e-6  # TRL 1e-4, AReaL 1e-5, OpenRLHF 1e-9
+    ddof: int = 1
+    deviation_floor: float = 0.0
+    deviation_key: Key | None = None  # whose deviation; the group's own if None
+
+    def __post_init__(self) -> None:
+        how = (self.epsilon, self.ddof, self.deviation_floor, self.deviation_key)
+        if not self.divide_by_deviation and how != (1e-6, 1, 0.0, None):
+            raise RedQueenError(
+                "epsilon, ddof, deviation_floor and deviation_key say how to divide by a deviation: leave them out, "
+                "or set divide_by_deviation=True"
+            )
+        if self.epsilon <= 0.0:
+            raise RedQueenError(f"epsilon must be positive, not {self.epsilon}: an even group has no deviation")
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        samples = _samples(trajectories, [self.returns(trajectory) for trajectory in trajectories])
+        ones = np.ones_like(samples.values)
+        groups = samples.groups(self.key)
+        advantages, _ = _centred(samples.values, groups, ones)
+        if self.divide_by_deviation:
+            spread, around = groups, advantages
+            if self.deviation_key is not None:
+                spread = samples.groups(self.deviation_key)
+                around, _ = _centred(samples.values, spread, ones)
+            deviation = np.maximum(_deviation(around, spread, ones, self.ddof), self.deviation_floor)
+            advantages = advantages / (deviation + self.epsilon)
+        return samples.spread(advantages)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Return minus the mean of the others in its group (RLOO, Ahmadian et al. 2024).
+
+    With `RewardToGo` take a key that looks at the turn (TRLOO): otherwise a trajectory's other turns
+    are among "the others", and its own reward is part of its baseline.
+    """
+
+    key: Key
+    returns: Returns = total
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        samples = _samples(trajectories, [self.returns(trajectory) for trajectory in trajectories])
+        centred, size = _centred(samples.values, samples.groups(self.key), np.ones_like(samples.values))
+        return samples.spread(centred * size / np.maximum(size - 1, 1))
+
+
+def centred_turns(key: Key = by_game_and_role, discount: float = 1.0) -> GroupRelative:
+    """MARS's turn-level estimator (2510.15414): reward-to-go of each turn, minus its mean over all turns
+    of the batch with the same game and role, no deviation. Sum first, then centre.
+
+    The key is its agent-specific normalisation; `everything` turns that off. This is the paper's
+    estimator: its code whitens token rewards before summing them, takes means over distinct values
+    and divides by a deviation after all, which makes credit depend on length.
+    """
+    return GroupRelative(key, RewardToGo(discount), divide_by_deviation=False)
+
+
+class MovingBaseline:
+    """Return minus a moving average kept for its key (RAE of SPIRAL, 2506.24119):
+
+        A = R - b[key],   b[key] <- decay * b[key] + (1 - decay) * R
+
+    Trajectories count one by one in their order. The average starts at zero, as the paper's does, and
+    leans to zero for its first 3 / (1 - decay) results; `debias` divides by 1 - decay^n instead.
+    """
+
+    def __init__(
+        self, key: Key = by_game_and_role, decay: float = 0.95, returns: Returns = total, debias: bool = False
+    ) -> None:
+        if not 0.0 <= decay < 1.0:
+            raise RedQueenError(f"the decay of a moving baseline must be at least 0 and below 1, not {decay}")
+        self.key, self.decay, self.returns, self.debias = key, decay, returns, debias
+        self._averages: dict[Hashable, tuple[float, int]] = {}  # the average, and how many results made it
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        samples = _samples(trajectories, [self.returns(trajectory) for trajectory in trajectories])
+        baselines = np.zeros_like(samples.values)
+        start = 0
+        for count in samples.counts:
+            own = range(start, start + count)
+            keys = [self.key(*samples.places[at]) for at in own]
+            # read before it is updated, so that a reward is never part of its own baseline
+            baselines[start : start + count] = [self.baseline(key) for key in keys]
+            for at, key in zip(own, keys, strict=True):
+                average, seen = self._averages.get(key, (0.0, 0))
+                result = float(samples.values[at])
+                self._averages[key] = (self.decay * average + (1.0 - self.decay) * result, seen + 1)
+            start += count
+        return samples.spread(samples.values - baselines)
+
+    def baseline(self, key: Hashable) -> float:
+        """What is expected under a key now; zero where nothing was seen yet."""
+        average, seen = self._averages.get(key, (0.0, 0))
+        return average / (1.0 - self.decay**seen) if self.debias and seen else average
+
+    def state(self) -> State:
+        """The averages as lists, numbers and strings: exact through JSON."""
+        return {"averages": [[key, average, seen] for key, (average, seen) in self._averages.items()]}
+
+    def restore(self, state: State) -> None:
+        self._averages = {_tuples(key): (average, seen) for key, average, seen in state["averages"]}
+
+
+def _tuples(key: Any) -> Hashable:
+    """A key as it was before it went through JSON, which knows lists only."""
+    return tuple(_tuples(part) for part in key) if isinstance(key, list | tuple) else key
+
+
+def by_tokens(turn: Turn) -> float:
+    """A turn counts as often as it has tokens; scripted words, which have none, count once."""
+    return float(max(len(turn.reply.tokens), 1))
+
+
+def by_turns(turn: Turn) -> float:
+    """Every turn counts once."""
+    return 1.0
+
+
+@dataclass(frozen=True)
+class Whitened:
+    """Another estimator's advantages, shifted and scaled to mean 0 and deviation 1 over the batch:
+
+        A = (A' - mean) / sqrt(variance + epsilon)
+
+    REINFORCE++ and PPO whiten over the tokens of the batch (`by_tokens`), so long turns dominate the
+    mean and the variance. With a key each of its groups is whitened for itself.
+    """
+
+    inner: AdvantageEstimator
+    key: Key = everything
+    count: Callable[[Turn], float] = by_tokens
+    epsilon: float = 1e-8
+    ddof: int = 1  # 0 in OpenRLHF
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        samples = _samples(trajectories, self.inner(trajectories))
+        weights = np.array([self.count(trajectory.turns[k]) for trajectory, k in samples.places])
+        groups = samples.groups(self.key)
+        centred, _ = _centred(samples.values, groups, weights)
+        variance = _deviation(centred, groups, weights, self.ddof) ** 2
+        return samples.spread(centred / np.sqrt(variance + self.epsilon))
+
+
+def generalized_advantages(
+    rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, discount: float, decay: float
+) -> np.ndarray:
+    """[T] advantages by GAE (Schulman et al. 2016), zero where the mask is:
+
+        delta(t) = r(t) + discount * V(t') - V(t),   A(t) = delta(t) + discount * decay * A(t')
+
+    where t' is the next position within the mask: what lies between is carried over, so that the
+    discount counts the policy's own positions and values elsewhere mean nothing. After the last one the
+    value is zero, for the episode is over. All arguments are [T].
+    """
+    assert not np.any(rewards[~mask.astype(bool)]), "a reward outside the mask would be lost"
+    advantages = np.zeros(len(rewards))
+    next_value, next_advantage = 0.0, 0.0
+    for t in reversed(np.flatnonzero(mask)):
+        delta = rewards[t] + discount * next_value - values[t]
+        next_value, next_advantage = values[t], delta + discount * decay * next_advantage
+        advantages[t] = next_advantage
+    return advantages
+
+
+@dataclass(frozen=True)
+class GeneralizedAdvantage:
+    """GAE over the turns of a seat, against what a critic expected before each of them.
+
+    `discount` is gamma and `decay` lambda, both per turn. With both at one it is reward-to-go minus the critic's value.
+    """
+
+    critic: Critic
+    discount: float = 1.0
+    decay: float = 1.0
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        return self.with_targets(trajectories)[0]
+
+    def with_targets(self, trajectories: Sequence[Trajectory]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """The advantages, and the targets for `Critic.update` (advantage plus value, never whitened), [N] each
+        for each trajectory. The critic is asked once; `Whitened(lambda _: advantages)` whitens what it gave."""
+        values = self.critic.values(trajectories)
+        advantages = [
+            generalized_advantages(
+                trajectory.rewards, value, np.ones(len(value), dtype=bool), self.discount, self.decay
+            )
+            for trajectory, value in zip(trajectories, values, strict=True)
+        ]
+        return advantages, [advantage + value for advantage, value in zip(advantages, values, strict=True)]

@@ -1,0 +1,86 @@
+"""Answers that people wrote, or a domain in their place: as tasks, as the learner's words, kept over iterations."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Literal
+
+from redqueen.curricula.held_out import apart_from
+from redqueen.players.language.reciter import Reader, Reciter
+from redqueen.protocols import Domain, State
+from redqueen.questions.asking import SOLVE, evenly
+from redqueen.questions.catalogue import demonstrator
+from redqueen.records import episode_from_json, episode_to_json
+from redqueen.types import Episode, Match, RedQueenError, Task
+
+Source = Literal["problems", "demonstrations"]
+
+
+def with_gold(domain: Domain, source: Source, count: int, apart: Mapping[str, Sequence[Task]], seed: int) -> list[Task]:
+    """Up to so many tasks, each with a gold answer: the domain's own problems, of each level as many, or what its
+    solver is shown to say. None is held out, and none has the same answer twice. Raises RedQueenError where nothing is
+    left."""
+    drawn = (_demonstrated if source == "demonstrations" else evenly)(domain, count, Random(seed))
+    different = {(task.id, gold_reply(task)): task for task in apart_from(apart, drawn) if gold_reply(task)}
+    if not different:
+        raise RedQueenError(
+            f"the {source} of {domain.name} have no answers to learn from: choose --gold "
+            f"{'problems' if source == 'demonstrations' else 'demonstrations'}, or a domain with answers"
+        )
+    return list(different.values())
+
+
+def _demonstrated(domain: Domain, count: int, rng: Random) -> list[Task]:
+    """What a solver says, the proposers' and judges' demonstrations left out."""
+    teacher, found = demonstrator(domain), list[Task]()
+    for _ in range(8):  # at least one demonstration in eight is a solver's
+        shown = teacher.demonstrations(count, rng)
+        found += [
+            Task(one.task.id, one.task.kind, one.task.prompt, one.text, {**one.task.facts, "gold": one.text})
+            for one in shown
+            if one.role == "solver"
+        ]
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def gold_reply(task: Task) -> str:
+    """The reply that somebody wrote to a task: `facts["gold"]` where its answer is only what that comes to."""
+    return str(task.facts.get("gold", task.answer))
+
+
+def recited(tasks: Sequence[Task], reader: Reader) -> list[Match]:
+    """A match for each task in which the learner says the gold reply, as if it were its own."""
+    return [Match(SOLVE, task, {"solver": Reciter(reader, gold_reply(task))}) for task in tasks]
+
+
+class Kept:
+    """The pairs of episodes of the latest iterations, oldest first, with every token as it was said."""
+
+    def __init__(self, latest: int) -> None:
+        self._rounds: deque[tuple[list[Episode], list[Episode]]] = deque(maxlen=latest)
+
+    def add(self, gold: Sequence[Episode], own: Sequence[Episode]) -> None:
+        """Those of an iteration; the oldest ones go where there are more than `latest`."""
+        self._rounds.append((list(gold), list(own)))
+
+    @property
+    def gold(self) -> list[Episode]:
+        return [episode for gold, _ in self._rounds for episode in gold]
+
+    @property
+    def own(self) -> list[Episode]:
+        return [episode for _, own in self._rounds for episode in own]
+
+    def state(self) -> State:
+        """One text, which is as long however often a part of it was said before."""
+        return {"rounds": json.dumps([[[episode_to_json(e) for e in side] for side in each] for each in self._rounds])}
+
+    def restore(self, state: State) -> None:
+        self._rounds.clear()
+        for gold, own in json.loads(state["rounds"]):
+            self.add([episode_from_json(each) for each in gold], [episode_from_json(each) for each in own])

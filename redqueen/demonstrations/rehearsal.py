@@ -1,0 +1,85 @@
+"""Whole turns said as they are written: demonstrations in which tools are called, and players that bring tools along.
+
+A demonstration with calls is one text, "<calculate>12+7</calculate>19". Its words up to and with each closing tag are
+one turn; what the tool then says is the tool's own, so that it is right whatever the demonstration expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from redqueen.games.single_reply import SingleReply
+from redqueen.games.tools import Tool, ToolReply, closings, tools_for
+from redqueen.play.lockstep import play
+from redqueen.players.language.reciter import Reader
+from redqueen.protocols import Domain, Game, Player
+from redqueen.types import Ask, Demonstration, Match, Reply, Task
+
+
+def turns_of(text: str, tools: Sequence[Tool]) -> tuple[str, ...]:
+    """A demonstration cut after each call; a text that ends with a call is followed by an empty answer."""
+    turns, rest = list[str](), text
+    while True:
+        ends = [rest.find(closing) + len(closing) for closing in closings(tools) if closing in rest]
+        if not ends:
+            return (*turns, rest)
+        turns.append(rest[: min(ends)])
+        rest = rest[min(ends) :]
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """Says these turns one after the other, as if the learner had: its words are the learner's to learn. Where it is
+    asked more often than it has turns, it says the last one again."""
+
+    learner: Reader
+    turns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.learner.name
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        last = len(self.turns) - 1
+        return [self.learner.recite(ask, self.turns[min(len(ask.past), last)]) for ask in asks]
+
+
+def rehearsal(domain: Domain, shown: Demonstration, learner: Reader) -> Match:
+    """A match in which the learner says what is shown, with the tools that its role has."""
+    tools = tools_for(domain, shown.role)
+    game: Game = ToolReply(shown.role, tools) if tools else SingleReply(shown.role)
+    return Match(game, shown.task, {shown.role: Rehearsed(learner, turns_of(shown.text, tools))})
+
+
+def with_tools(domain: Domain, solver: Player) -> Player:
+    """The solver, with its tools where the domain has any for it."""
+    tools = tools_for(domain, "solver")
+    return Equipped(solver, ToolReply("solver", tools)) if tools else solver
+
+
+@dataclass(frozen=True)
+class Equipped:
+    """A player that uses tools before it answers, for games that ask once and know of none.
+
+    Its reply is the answer alone, without tokens: for measurements, not for training. The last message is the task.
+    """
+
+    player: Player
+    game: ToolReply
+
+    @property
+    def name(self) -> str:
+        return self.player.name
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        matches = [
+            Match(self.game, Task("asked", prompt=ask.messages[-1].text), {self.game.role: self.player}, ask.seed)
+            for ask in asks
+        ]
+        replies = []
+        for episode in play(matches, Random(0)):  # each match has a seed of its own
+            text, last = str(episode.outcome.facts["reply"]), episode.turns[-1].reply
+            replies.append(Reply(text, self.name, last.version, truncated=last.truncated, malformed=not text))
+        return replies

@@ -1,0 +1,77 @@
+"""How well a player answers questions that a recipe keeps from its training (`curricula.parts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import comb
+from random import Random
+
+import numpy as np
+
+from redqueen.chance import derive
+from redqueen.curricula.held_out import apart_from, held_out_levels
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Domain, Player, State
+from redqueen.questions.asking import SOLVE, said
+from redqueen.types import Metrics, Task
+
+
+def pass_at(k: int, right: int, attempts: int) -> float:
+    """The chance that one of k attempts is right, unbiased, where `right` of so many attempts were (Chen et al. 2021,
+    arXiv:2107.03374, equation 1)."""
+    assert 0 < k <= attempts
+    return 1.0 - comb(attempts - right, k) / comb(attempts, k)
+
+
+class HeldOut:
+    """A player's answers to held-out tasks at its own temperature, on the same seeds at every measurement:
+    `accuracy/LEVEL` (pass@1) and `pass@k/LEVEL`, and both over all levels."""
+
+    def __init__(
+        self, domain: Domain, solver: Player, tasks: Mapping[str, Sequence[Task]], attempts: int = 8, seed: int = 0
+    ) -> None:
+        assert all(tasks.values()), "every level needs a task"
+        self._domain = domain
+        self._solver = solver
+        self._tasks = [(level, task) for level, group in tasks.items() for task in group]
+        self._attempts = attempts
+        self._seed = seed
+
+    def __call__(self) -> Metrics:
+        tasks = [task for _, task in self._tasks]
+        episodes = play(alone(SOLVE, tasks, self._solver, self._attempts), Random(self._seed))
+        repeated = [task for task in tasks for _ in range(self._attempts)]
+        right = np.array(self._domain.right(repeated, said(episodes)), dtype=float).reshape(len(tasks), self._attempts)
+        metrics: Metrics = {}
+        levels = np.array([level for level, _ in self._tasks])
+        for level in dict.fromkeys(levels.tolist()):
+            metrics |= self._figures(right[levels == level], f"/{level}")
+        return metrics | self._figures(right, "")
+
+    def _figures(self, right: np.ndarray, suffix: str) -> Metrics:
+        """Of [tasks, attempts]."""
+        found = {f"accuracy{suffix}": float(right.mean())}
+        if self._attempts > 1:
+            passed = [pass_at(self._attempts, int(row.sum()), self._attempts) for row in right]
+            found[f"pass@{self._attempts}{suffix}"] = float(np.mean(passed))
+        return found
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+def held_out(domain: Domain, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:
+    """So many problems of each level, always the same ones; of a domain with a part for tests, of that part alone. What
+    is learned from `besides`, such as the seeds, is not among them where a level has others."""
+    found = {}
+    for level in held_out_levels(domain):
+        rng = Random(derive(seed, level))
+        drawn = domain.problems(level, count, rng)
+        kept = apart_from({"": besides}, drawn)
+        others = domain.problems(level, len(drawn) - len(kept), rng) if len(kept) < len(drawn) else []
+        found[level] = [*kept, *apart_from({"": [*besides, *kept]}, others)] or drawn
+    return found

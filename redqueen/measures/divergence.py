@@ -1,0 +1,215 @@
+"""Whether a policy that learns from replies stays whole: what it still covers, how it repeats itself, what runs away.
+
+Samples can look better while a policy falls apart, and a margin may grow while both of its sides fall. So the
+likelihood of held-out answers is always measured beside the replies, and `Alarms` says when something runs away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from redqueen.credit.rewards import payoff, score
+from redqueen.demonstrations.gold import gold_reply, recited
+from redqueen.objectives.batch import pack
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.reciter import reader
+from redqueen.protocols import Domain, Measure, Player, Policy, State
+from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.small.known import KnownData
+from redqueen.types import Ask, Episode, Metrics, Task, Trajectory
+
+# --- held-out answers and replies ------------------------------------------------------------
+
+
+class Coverage:
+    """`coverage`: the mean log-probability of a word of held-out gold answers, in nats a word. Where the tasks have no
+    answers, of what the learner said to them before it was trained. It falls when a policy narrows, whatever its
+    samples look like."""
+
+    def __init__(self, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
+        self._learner = learner
+        written = [task for task in tests if gold_reply(task)]
+        matches = recited(written, reader(learner)) if written else alone(SOLVE, tests, learner)
+        trajectories = score(play(matches, Random(seed)), payoff)
+        self._batch = pack(trajectories, [np.ones(1)] * len(trajectories))
+
+    def __call__(self) -> Metrics:
+        rated = self._learner.likelihoods(self._batch).logprobs
+        return {"coverage": float((self._batch.loss_weights * rated).sum())}
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+class Replies:
+    """One reply of the learner to each held-out task, on the same seeds every time: `accuracy` by the domain's check,
+    of the tasks that have an answer, `reply_length` in words (tokens), and `repeated_4grams`, `distinct_2grams` (see
+    the functions)."""
+
+    def __init__(self, domain: Domain, learner: Player, tests: Sequence[Task], seed: int = 0) -> None:
+        self._domain = domain
+        self._learner = learner
+        self._tests = tests
+        self._seed = seed
+
+    def __call__(self) -> Metrics:
+        episodes = play(alone(SOLVE, self._tests, self._learner), Random(self._seed))
+        tokens = [tuple(episode.turns[0].reply.tokens.tolist()) for episode in episodes]
+        return self._accuracy(episodes) | {
+            "reply_length": float(np.mean([len(each) for each in tokens])),
+            "repeated_4grams": repeated_ngrams(tokens, 4),
+            "distinct_2grams": distinct_ngrams(tokens, 2),
+        }
+
+    def _accuracy(self, episodes: Sequence[Episode]) -> Metrics:
+        """Nothing where no task has an answer."""
+        known = graded(self._domain, [episode for episode in episodes if episode.task.answer])
+        return {"accuracy": float(np.mean([each.outcome.facts["right"] for each in known]))} if known else {}
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+def repeated_ngrams(replies: Iterable[Sequence[int]], size: int) -> float:
+    """The share of n-grams that were said before in the same reply, over all replies: 0 where nobody repeats, near 1
+    for a loop (Welleck et al. 2020, arXiv:1908.04319). 0 where every reply is shorter."""
+    grams = [_ngrams(reply, size) for reply in replies]
+    total = sum(map(len, grams))
+    return 1.0 - sum(len(set(each)) for each in grams) / total if total else 0.0
+
+
+def distinct_ngrams(replies: Iterable[Sequence[int]], size: int) -> float:
+    """Different n-grams over all n-grams of all replies (distinct-n, Li et al. 2016, arXiv:1510.03055): it falls where
+    the replies become one. 0 where every reply is shorter."""
+    grams = [gram for reply in replies for gram in _ngrams(reply, size)]
+    return len(set(grams)) / len(grams) if grams else 0.0
+
+
+def _ngrams(reply: Sequence[int], size: int) -> list[tuple[int, ...]]:
+    return [tuple(reply[at : at + size]) for at in range(len(reply) - size + 1)]
+
+
+# --- known data ------------------------------------------------------------------------------
+
+
+class DataDivergence:
+    """How far the learner is from data whose distribution is known. `data_kl` is KL(data || learner) in nats a reply:
+    exact where the answers are listed, else a mean over held-out answers. `told_apart` is how often the best judge
+    there can be, who knows both distributions, picks the data's answer from a pair of it and a fresh reply: 0.5 where
+    nobody can tell them apart; equal answers count a half."""
+
+    def __init__(self, domain: KnownData, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
+        self._domain = domain
+        self._learner = learner
+        self._gold = score(play(recited(tests, reader(learner)), Random(seed)), payoff)
+        self._tests = tests
+        self._seed = seed
+
+    def __call__(self) -> Metrics:
+        replies = score(play(alone(SOLVE, self._tests, self._learner), Random(self._seed)), payoff)
+        gold, own = self._evidence(self._gold), self._evidence(replies)
+        wins = np.where(np.isclose(gold, own), 0.5, gold > own)
+        return {"data_kl": self._divergence(gold), "told_apart": float(wins.mean())}
+
+    def _evidence(self, trajectories: Sequence[Trajectory]) -> np.ndarray:
+        """[n] log data - log learner of each whole reply."""
+        known = [self._domain.log_likelihood(trajectory.turns[0].reply.text) for trajectory in trajectories]
+        return np.asarray(np.array(known) - whole_replies(self._learner, trajectories))
+
+    def _divergence(self, of_gold: np.ndarray) -> float:
+        ask = question(self._tests[0])
+        if not (ask.choices and self._learner.open):
+            return float(of_gold.mean())
+        (policy,) = self._learner.probabilities([ask])
+        data = np.array([self._domain.log_likelihood(choice) for choice in ask.choices])
+        return float(np.sum(np.exp(data) * (data - np.log(policy))))
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+def whole_replies(policy: Policy, trajectories: Sequence[Trajectory]) -> np.ndarray:
+    """[n] the log-probability under a policy of each trajectory of one turn, in nats."""
+    batch = pack(trajectories, [np.ones(1)] * len(trajectories))
+    assert len(batch) == len(trajectories), "every reply has a word that was free"
+    own = batch.loss_weights != 0
+    rated = policy.likelihoods(batch).logprobs
+    return np.array([float(value) for value in (rated * own).sum(dim=1)])
+
+
+# --- alarms ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Beyond what a figure rings: see `Alarms`."""
+
+    coverage: float = 0.5  # nats a word below the start
+    margin: float = 20.0  # nats
+    chosen: float = 10.0  # nats that the chosen replies have lost, in the mean
+    length: float = 2.0  # times the length at the start
+
+
+class Alarms:
+    """Other measures, and whether anything runs away: `alarm/coverage` 1.0 while the likelihood of held-out answers is
+    far below its start, `alarm/length` while the replies are far longer than at the start; and of updates, which are
+    shown to `observe`, `alarm/margin` while the margin explodes and `alarm/chosen` while the chosen replies fall with
+    the rejected ones. 0.0 otherwise; nothing of what was not measured."""
+
+    def __init__(self, measures: Sequence[Measure], limits: Limits = Limits()) -> None:
+        self._measures = tuple(measures)
+        self._limits = limits
+        self._start: Metrics = {}
+
+    def __call__(self) -> Metrics:
+        found: Metrics = {}
+        for measure in self._measures:
+            found |= measure()
+        for name in ("coverage", "reply_length"):
+            if name in found:
+                self._start.setdefault(name, found[name])
+        return found | self._rung(found)
+
+    def observe(self, metrics: Metrics) -> Metrics:
+        """The alarms of an update, from its metrics."""
+        return self._rung(metrics)
+
+    def _rung(self, found: Mapping[str, float]) -> Metrics:
+        limits, rings = self._limits, dict[str, bool]()
+        if "coverage" in found:
+            rings["coverage"] = not found["coverage"] >= self._start["coverage"] - limits.coverage
+        if "reply_length" in found:
+            rings["length"] = found["reply_length"] > limits.length * self._start["reply_length"]
+        if "preference_margin" in found:
+            rings["margin"] = not found["preference_margin"] <= limits.margin
+        if "chosen_ratio" in found:
+            rings["chosen"] = not found["chosen_ratio"] >= -limits.chosen
+        return {f"alarm/{name}": float(rung) for name, rung in rings.items()}
+
+    def state(self) -> State:
+        return {"start": dict(self._start), "measures": [measure.state() for measure in self._measures]}
+
+    def restore(self, state: State) -> None:
+        self._start = dict(state["start"])
+        for measure, each in zip(self._measures, state["measures"], strict=True):
+            measure.restore(each)
+
+
+def question(task: Task) -> Ask:
+    """What a solver of the task is asked."""
+    asks: list[Ask] = next(SOLVE.play(task, Random(0)))
+    return asks[0]

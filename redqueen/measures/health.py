@@ -1,0 +1,240 @@
+"""Whether a proposer is going wrong: figures of its proposals step by step, and alarms with names.
+
+    health = ProposerHealth()
+    metrics |= health.check([Proposed("3 + 4 = ?", solve_rate=0.5, answer="7"), Proposed("", refused="unreadable")])
+    for line in health.alarms(): print(line)
+
+What a step does not know (no oracle, no judge, no solve rates) is left out of the figures, and an alarm that
+needs it neither fires nor is reset.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+from statistics import fmean
+
+import numpy as np
+
+from redqueen.checks.leaks import leaks
+from redqueen.protocols import State
+from redqueen.types import Metrics, RedQueenError
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """What became of one proposal. What is not known keeps its default and is not counted."""
+
+    text: str  # what the solver is shown; blank where no proposal could be read
+    refused: str = ""  # the reason in a word or two; "" where it was accepted
+    solve_rate: float = nan  # share of the scored attempts that succeeded
+    answer: str = ""  # what counts as right: looked for in the text and the hint
+    hint: str = ""  # what else the solver is shown
+    hidden: bool = True  # whether a good question keeps its answer to itself: 1+0 does not
+    answer_right: bool | None = None  # whether an oracle agrees with the answer
+    judged: float = nan  # mean score that a judge gave the attempts, 0 to 1
+    actual: float = nan  # mean score that an oracle gives the same attempts, 0 to 1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Past which figure, and after how many steps in a row, an alarm fires."""
+
+    steps: int = 5
+    lowest_entropy: float = 0.7  # nats over the window: log 2, as if fewer than two kinds were proposed
+    lowest_distinct_share: float = 0.5  # of a step; Absolute Zero at small scale sank from 1.0 to 0.66 in 200 steps
+    lowest_valid_share: float = 0.5  # SSP's penalty for invalid proposals drove it to zero
+    largest_unsolvable_share: float = 0.6  # solved by no attempt
+    largest_trivial_share: float = 0.6  # solved by every attempt
+    largest_drift: float = 0.3  # of the mean solve rate since the first window, either way
+    largest_inflation: float = 0.1  # of the judge's mean score over the oracle's
+    lowest_label_accuracy: float = 0.6  # below it, majority labels made a small solver worse
+    largest_leak_share: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise RedQueenError(f"an alarm needs at least 1 step to fire, not {self.steps}")
+
+
+@dataclass(frozen=True)
+class _Alarm:
+    name: str
+    figure: str
+    says: str
+    limit: float
+    below: bool  # whether it is low figures that alarm
+
+    def past(self, value: float) -> bool:
+        return value < self.limit if self.below else value > self.limit
+
+    def line(self, value: float, steps: int) -> str:
+        side = "below" if self.below else "above"
+        return f"{self.name}: {self.says} is {value:.2f}, {side} {self.limit:g} for {steps} steps"
+
+
+def _alarms(limits: Limits) -> tuple[_Alarm, ...]:
+    low = (
+        ("collapse", "window_entropy", "the entropy of late proposals", limits.lowest_entropy),
+        ("repetition", "distinct_share", "the share of distinct proposals", limits.lowest_distinct_share),
+        ("invalid", "valid_share", "the share of valid proposals", limits.lowest_valid_share),
+        ("harder", "solve_rate_drift", "the drift of the solve rate", -limits.largest_drift),
+        ("labels", "label_accuracy", "the share of right answers", limits.lowest_label_accuracy),
+    )
+    high = (
+        ("unsolvable", "unsolvable_share", "the share that no attempt solves", limits.largest_unsolvable_share),
+        ("trivial", "trivial_share", "the share that every attempt solves", limits.largest_trivial_share),
+        ("easier", "solve_rate_drift", "the drift of the solve rate", limits.largest_drift),
+        ("inflation", "judge_inflation", "the judge's score over the oracle's", limits.largest_inflation),
+        ("leaks", "leak_share", "the share that gives its answer away", limits.largest_leak_share),
+    )
+    return (*(_Alarm(*row, below=True) for row in low), *(_Alarm(*row, below=False) for row in high))
+
+
+class ProposerHealth:
+    """Figures of every step's proposals, and what has been past its limit for too long.
+
+    Figures are named `proposals/...`, alarms `alarm/...`, 1 while one fires. `feature` says what makes two
+    proposals one kind; the `window` is a number of steps.
+    """
+
+    def __init__(self, limits: Limits = Limits(), feature: Callable[[str], str] = str.strip, window: int = 10) -> None:
+        if window < 1:
+            raise RedQueenError(f"a window holds at least 1 step, not {window}")
+        self.feature, self.window = feature, window
+        self._steps = limits.steps
+        self._watched = _alarms(limits)
+        self._late: deque[Counter[str]] = deque(maxlen=window)  # the kinds of each of the last steps
+        self._first: list[float] = []  # the mean solve rates of the first window
+        self._past: dict[str, tuple[float, int]] = {}  # alarm -> its last figure, and steps in a row past the limit
+        self._refused = ""  # why, where nothing of the last step was valid
+
+    def check(self, proposals: Sequence[Proposed]) -> Metrics:
+        """The figures of one step. Shares lie in [0, 1], entropies are in nats.
+
+        valid_share, refused/REASON           of all proposals
+        distinct_share, entropy               of the readable ones of this step, by their kind
+        window_entropy, seen_share            of the window; how many of this step were proposed within it before
+        solve_rate, solve_rates/A-B, unsolvable_share, trivial_share, solve_rate_drift, unscored_share
+                                              of the valid ones; the drift is since the first window
+        judge_score, judge_inflation          where a judge spoke, and an oracle of the same attempts
+        label_accuracy                        where an oracle knows the answer
+        leak_share, leaks/KIND                of the valid ones, by `leaks`
+        """
+        if not proposals:
+            return {}
+        valid = [proposal for proposal in proposals if not proposal.refused]
+        self._refused = "" if valid else _reasons(proposals)
+        figures = {
+            **_validity(proposals, len(valid)),
+            **self._variety(proposals),
+            **self._difficulty(valid),
+            **_judgement(valid),
+            **_leakage(valid),
+        }
+        for alarm in self._watched:
+            if alarm.figure in figures:
+                value, steps = figures[alarm.figure], self._past.get(alarm.name, (0.0, 0))[1]
+                self._past[alarm.name] = (value, steps + 1 if alarm.past(value) else 0)
+        fired = {f"alarm/{name}": float(steps >= self._steps) for name, (_, steps) in self._past.items()}
+        return {f"proposals/{name}": value for name, value in figures.items()} | fired
+
+    def alarms(self) -> list[str]:
+        """One line for each alarm that fires now, and one for a step of which nothing was valid."""
+        told = [(alarm, *self._past[alarm.name]) for alarm in self._watched if alarm.name in self._past]
+        empty = [f"nothing valid: no proposal of the last step can be taken ({self._refused})"] if self._refused else []
+        return [*empty, *(alarm.line(value, steps) for alarm, value, steps in told if steps >= self._steps)]
+
+    def _variety(self, proposals: Sequence[Proposed]) -> Metrics:
+        kinds = Counter(self.feature(proposal.text) for proposal in proposals if proposal.text.strip())
+        if not kinds:
+            return {}
+        before = set().union(*self._late)
+        self._late.append(kinds)
+        count = kinds.total()
+        return {
+            "distinct_share": len(kinds) / count,
+            "entropy": _entropy(kinds),
+            "window_entropy": _entropy(sum(self._late, Counter())),
+            "seen_share": sum(times for kind, times in kinds.items() if kind in before) / count,
+        }
+
+    def _difficulty(self, valid: Sequence[Proposed]) -> Metrics:
+        rates = np.array([proposal.solve_rate for proposal in valid if not isnan(proposal.solve_rate)])
+        if not len(rates):
+            return {"unscored_share": 1.0} if valid else {}
+        mean = float(rates.mean())
+        if len(self._first) < self.window:
+            self._first.append(mean)
+        counts, edges = np.histogram(rates, bins=5, range=(0.0, 1.0))
+        return {
+            "solve_rate": mean,
+            "solve_rate_drift": mean - fmean(self._first),
+            "unsolvable_share": float((rates == 0.0).mean()),
+            "trivial_share": float((rates == 1.0).mean()),
+            "unscored_share": 1.0 - len(rates) / len(valid),
+            **{
+                f"solve_rates/{low:.1f}-{high:.1f}": int(count) / len(rates)
+                for count, low, high in zip(counts, edges, edges[1:], strict=False)
+            },
+        }
+
+    def state(self) -> State:
+        return {
+            "late": [dict(kinds) for kinds in self._late],
+            "first": list(self._first),
+            "past": {name: [value, steps] for name, (value, steps) in self._past.items()},
+            "refused": self._refused,
+        }
+
+    def restore(self, state: State) -> None:
+        self._late = deque((Counter(kinds) for kinds in state["late"]), maxlen=self.window)
+        self._first = list(state["first"])
+        self._past = {name: (value, steps) for name, (value, steps) in state["past"].items()}
+        self._refused = state.get("refused", "")  # older checkpoints do not say
+
+
+def _validity(proposals: Sequence[Proposed], valid: int) -> Metrics:
+    count = len(proposals)
+    refused = {f"refused/{reason}": times / count for reason, times in sorted(_refusals(proposals).items())}
+    return {"valid_share": valid / count, **refused}
+
+
+def _reasons(proposals: Sequence[Proposed]) -> str:
+    """ "malformed 5, too long 1"."""
+    return ", ".join(f"{reason} {times}" for reason, times in _refusals(proposals).most_common())
+
+
+def _refusals(proposals: Sequence[Proposed]) -> Counter[str]:
+    return Counter(proposal.refused for proposal in proposals if proposal.refused)
+
+
+def _judgement(valid: Sequence[Proposed]) -> Metrics:
+    """The judge against the oracle, and the oracle on the answers."""
+    figures: Metrics = {}
+    judged = [proposal for proposal in valid if not isnan(proposal.judged)]
+    both = [proposal.judged - proposal.actual for proposal in judged if not isnan(proposal.actual)]
+    right = [proposal.answer_right for proposal in valid if proposal.answer_right is not None]
+    if judged:
+        figures["judge_score"] = fmean(proposal.judged for proposal in judged)
+    if both:
+        figures["judge_inflation"] = fmean(both)
+    if right:
+        figures["label_accuracy"] = fmean(right)
+    return figures
+
+
+def _leakage(valid: Sequence[Proposed]) -> Metrics:
+    if not valid:
+        return {}
+    found = [leaks(proposal.text, proposal.answer, proposal.hint, proposal.hidden) for proposal in valid]
+    kinds = Counter(kind for each in found for kind in each)
+    share = sum(bool(each) for each in found) / len(valid)
+    return {"leak_share": share, **{f"leaks/{kind}": times / len(valid) for kind, times in sorted(kinds.items())}}
+
+
+def _entropy(counts: Counter[str]) -> float:
+    """In nats: log K where K kinds are equally frequent."""
+    shares = np.array(list(counts.values())) / counts.total()
+    return float(max(0.0, -(shares * np.log(shares)).sum()))

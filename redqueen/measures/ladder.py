@@ -1,0 +1,49 @@
+"""A tournament as a ladder: everyone's rating, what evolution and the best mixture make of them, and the circles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from redqueen.measures.ratings import alpha_rank, cycles, nash_average, ratings
+from redqueen.measures.tournament import Standings
+
+HEADINGS = ("player", "rating", "95 % interval", "alpha-rank", "Nash share", "against it")
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """`rows` of text under `headings`, the strongest first; `notes` say what the table cannot."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+
+def ladder(standings: Standings, seed: int) -> Ladder:
+    """Ratings of everyone; where what one wins the other loses, also the share of the best mixture that a player has,
+    and its score against that mixture. Raises RedQueenError where the extra `league` is not installed."""
+    names, scores = standings.names(), standings.scores()
+    evolved = dict(zip(names, alpha_rank(scores), strict=True))
+    zero_sum = np.allclose(scores, -scores.T)
+    shares, skills = nash_average(scores) if zero_sum else (np.full(len(names), np.nan),) * 2
+    mixed, against = dict(zip(names, shares, strict=True)), dict(zip(names, skills, strict=True))
+    rated = ratings(standings.results(), seed)
+    rows = [
+        (
+            each.player,
+            f"{each.strength.mean:.1f}",
+            f"[{each.strength.low:.1f}, {each.strength.high:.1f}]",
+            f"{evolved[each.player]:.3f}",
+            f"{abs(mixed[each.player]):.3f}" if zero_sum else "",
+            f"{against[each.player]:+.3f}" if zero_sum else "",
+        )
+        for each in rated
+    ]
+    circles = [f"{a} beats {b} beats {c} beats {a}" for a, b, c in cycles(names, standings.beats())]
+    notes = [f"No order is right: {'; '.join(circles)}."] if circles else []
+    if [each.player for each in rated] != names and not circles:
+        notes.append(f"Ratings count matches won, not by how much: by mean score the order is {', '.join(names)}.")
+    columns = len(HEADINGS) if zero_sum else 4
+    return Ladder(HEADINGS[:columns], tuple(row[:columns] for row in rows), tuple(notes))

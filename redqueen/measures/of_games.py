@@ -1,0 +1,187 @@
+"""What a run measures about its learner between updates, and which measures suit a game."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+
+from redqueen.chance import derive
+from redqueen.curricula.dealt import Enumerated
+from redqueen.measures.exact.exploitability import AverageStrategy, GameTree
+from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
+from redqueen.measures.exact.sampled import sampled_exploitability
+from redqueen.play.lockstep import play
+from redqueen.players.scripted import Uniform
+from redqueen.protocols import Game, Measure, Player, Policy, State
+from redqueen.types import Match, Metrics, RedQueenError
+
+TREE_NODES = 60_000  # a game with more histories is not measured exactly between updates
+FEW_POSITIONS = 5_000  # a board game with more is not solved before a run; tic-tac-toe has 4,520
+FEW_STATES = 64  # a learner that must be asked is asked some 32 times at each information state
+
+
+class Exploitability:
+    """The exact exploitability of the learner now, and of two averages of its measured iterates, each
+    weighted by its own reach: `average_` counts all alike (fictitious play), `late_average_` counts the
+    n-th iterate n times (linear averaging, as in CFR+), which forgets a bad start sooner."""
+
+    def __init__(self, tree: GameTree, learner: Policy) -> None:
+        self._tree = tree
+        self._learner = learner
+        self._average, self._late_average = AverageStrategy(tree), AverageStrategy(tree)
+        self._count = 0
+
+    def __call__(self) -> Metrics:
+        strategy = self._tree.strategy(self._learner)
+        self._count += 1
+        self._average.add(strategy)
+        self._late_average.add(strategy, weight=float(self._count))
+        nash_conv = self._tree.nash_conv(strategy)
+        return {
+            "exploitability": nash_conv / len(self._tree.seats),
+            "nash_conv": nash_conv,
+            "average_exploitability": self._tree.exploitability(self._average.strategy()),
+            "late_average_exploitability": self._tree.exploitability(self._late_average.strategy()),
+            "value/first": float(self._tree.values(strategy)[0]),
+        }
+
+    def state(self) -> State:
+        return {
+            "average": self._average.state(),
+            "late_average": self._late_average.state(),
+            "count": self._count,
+        }
+
+    def restore(self, state: State) -> None:
+        self._average.restore(state["average"])
+        self._late_average.restore(state["late_average"])
+        self._count = state["count"]
+
+
+class SampledExploitability:
+    """The exploitability of a learner that answers in free text, estimated from `samples` replies at every
+    information state, with the same seeds at every measurement. `unheard`, `malformed_replies` and
+    `illegal_replies` say what share of the states and replies the estimate knows nothing of."""
+
+    def __init__(self, tree: GameTree, learner: Player, seed: int, samples: int = 32) -> None:
+        self._tree = tree
+        self._learner = learner
+        self._seed = seed
+        self._samples = samples
+
+    def __call__(self) -> Metrics:
+        found = sampled_exploitability(self._tree, self._learner, self._samples, self._seed)
+        return {
+            "sampled_exploitability": found.exploitability.mean,
+            "sampled_exploitability_low": found.exploitability.low,
+            "sampled_exploitability_high": found.exploitability.high,
+            "malformed_replies": found.malformed,
+            "illegal_replies": found.illegal,
+            "unheard": found.unheard,
+        }
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+class MinimaxRegret:
+    """How much worse than perfect play the learner's moves are, over all positions of a board game."""
+
+    def __init__(self, game: Game, learner: Policy, max_positions: int = MAX_POSITIONS) -> None:
+        self._solution = solve(game, max_positions)
+        self._learner = learner
+
+    def __call__(self) -> Metrics:
+        return minimax_regret(self._solution, self._learner)
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+class Payoff:
+    """The learner's mean score in matches against a player, each role as often and on the same tasks, which are drawn
+    by their weights; with the same seeds at every measurement."""
+
+    def __init__(self, game: Game, learner: Policy, opponent: Player, matches: int, seed: int) -> None:
+        self._game = game
+        self._learner = learner
+        self._opponent = opponent
+        self._matches = matches
+        self._seed = seed
+
+    def __call__(self) -> Metrics:
+        count = self._matches // len(self._game.roles)
+        tasks = Enumerated(self._game.tasks()).draw(count, Random(derive(self._seed, "tasks")))
+        scores, forfeits = [], 0.0
+        for role in self._game.roles:
+            cast = {r: self._learner if r == role else self._opponent for r in self._game.roles}
+            for episode in play([Match(self._game, task, cast) for task in tasks], Random(derive(self._seed, role))):
+                scores += [score for seat, score in episode.outcome.scores.items() if seat.role == role]
+                forfeits += episode.outcome.facts.get("forfeit") == role
+        name = self._opponent.name
+        losses = float(np.mean([score < 0 for score in scores]))
+        return {
+            f"payoff/{name}": float(np.mean(scores)),
+            f"losses/{name}": losses,
+            f"forfeits/{name}": forfeits / len(scores),
+        }
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+class Named:
+    """Another measure, its figures under the name of a game: for runs that train on several."""
+
+    def __init__(self, name: str, inner: Measure) -> None:
+        self._name = name
+        self._inner = inner
+
+    def __call__(self) -> Metrics:
+        return {f"{self._name}/{key}": value for key, value in self._inner().items()}
+
+    def state(self) -> State:
+        return self._inner.state()
+
+    def restore(self, state: State) -> None:
+        self._inner.restore(state)
+
+
+def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 128) -> Sequence[Measure]:
+    """Exact measures where the game allows them, else the score against uniform play where replies are
+    listed, else nothing beyond what every step reports. A learner that answers in free text is asked instead
+    of read: in a game with few information states its exploitability is estimated from what it says."""
+    against = Payoff(game, learner, Uniform(), matches, seed)
+    if getattr(game, "perfect_information", False):
+        try:
+            return [MinimaxRegret(game, learner, FEW_POSITIONS), against] if learner.open else [against]
+        except RedQueenError:
+            return [against]
+    try:
+        tree = GameTree(game, TREE_NODES)
+    except RedQueenError:
+        return [against] if lists_choices(game) else []
+    if learner.open:
+        return [Exploitability(tree, learner)]
+    return [SampledExploitability(tree, learner, seed), against] if len(tree.states) <= FEW_STATES else [against]
+
+
+def lists_choices(game: Game) -> bool:
+    """Whether a uniform player gets through one match, which it does when every ask lists its replies."""
+    uniform = Uniform()
+    try:
+        play([Match(game, game.tasks()[0], dict.fromkeys(game.roles, uniform), seed=0)], Random(0))
+    except RedQueenError:
+        return False
+    return True

@@ -1,0 +1,240 @@
+"""What a policy has learned from preferences: how far it is from an equilibrium, what it tells apart, whom it beats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Protocol, cast
+
+import numpy as np
+
+from redqueen.chance import derive
+from redqueen.credit.pairs import against
+from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.held_out import HELD_OUT
+from redqueen.demonstrations.gold import recited
+from redqueen.measures.divergence import Alarms, Coverage, DataDivergence, Replies, question
+from redqueen.objectives.batch import beside, pack_pairs
+from redqueen.objectives.preference import Dpo
+from redqueen.objectives.references import Reference
+from redqueen.opponents.pools import Snapshots
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.reciter import reader
+from redqueen.protocols import Domain, Measure, Player, Policy, PreferenceOracle, State
+from redqueen.questions.asking import SOLVE, said
+from redqueen.questions.comparisons import verdicts
+from redqueen.questions.dataset import Preferring, recitations
+from redqueen.questions.small.known import known_data
+from redqueen.questions.small.matchups import exploitability
+from redqueen.types import Ask, Batch, Match, Metrics, Reply, Task
+
+# --- known preferences -----------------------------------------------------------------------
+
+
+class KnownPreferences(Protocol):
+    """A question whose answers are listed, and of which it is known how often each is preferred to each other one."""
+
+    @property
+    def wins(self) -> np.ndarray: ...  # [K, K]
+    @property
+    def equilibrium(self) -> np.ndarray: ...  # [K]
+    def task(self) -> Task: ...
+
+
+class PreferenceGame:
+    """Where the learner is in a game of known preferences, exactly: `exploitability` (how much more often than not the
+    best answer wins against it) and `distance` to the equilibrium (L1), for the learner as it is now and for two
+    averages of what was measured so far: `average_` counts all alike, `late_average_` the n-th n times."""
+
+    def __init__(self, game: KnownPreferences, learner: Policy) -> None:
+        self._game = game
+        self._learner = learner
+        self._ask = question(game.task())
+        self._sums = np.zeros((2, len(game.wins)))  # alike, linearly
+        self._count = 0
+
+    def __call__(self) -> Metrics:
+        (now,) = self._learner.probabilities([self._ask])
+        self._count += 1
+        self._sums = self._sums + np.stack([now, self._count * now])
+        averages = self._sums / self._sums.sum(axis=1, keepdims=True)
+        return (
+            self._figures("", now)
+            | self._figures("average_", averages[0])
+            | self._figures("late_average_", averages[1])
+        )
+
+    def _figures(self, which: str, policy: np.ndarray) -> Metrics:
+        return {
+            f"{which}exploitability": exploitability(self._game.wins, policy),
+            f"{which}distance": float(np.abs(policy - self._game.equilibrium).sum()),
+        }
+
+    def state(self) -> State:
+        return {"sums": self._sums.tolist(), "count": self._count}
+
+    def restore(self, state: State) -> None:
+        self._sums, self._count = np.array(state["sums"]), state["count"]
+
+
+def regularised_equilibrium(wins: np.ndarray, reference: np.ndarray, tau: float, steps: int = 100_000) -> np.ndarray:
+    """[K] the one policy that is its own best answer where each side pays tau KL(policy || reference): the fixed point
+    of policy in proportion to reference exp(wins policy / tau), which small steps of mirror descent reach (Munos et
+    al. 2023, arXiv:2312.00886, section 4)."""
+    logits, rate = np.log(reference), min(0.05, tau * tau)
+    chances = np.asarray(reference, dtype=np.float64)
+    for _ in range(steps):
+        chances = np.exp(logits - logits.max())
+        chances = chances / chances.sum()
+        logits = (1.0 - rate) * logits + rate * (np.log(reference) + wins @ chances / tau)
+    return chances
+
+
+# --- held-out pairs -------------------------------------------------------------------------
+
+
+class HeldOutPairs:
+    """Whether the learner tells held-out gold answers from replies of its reference, by log policy - log reference:
+    `held_out/preference_accuracy` (0.5 where it cannot), `held_out/preference_margin`, `held_out/chosen_ratio` and
+    `held_out/rejected_ratio`, the means of `objectives.preference`. The pairs are made anew at every measurement from
+    the reference as it then is; nothing where the reference says what is written."""
+
+    def __init__(
+        self, learner: Policy, reference: Reference, tests: Mapping[str, Sequence[Task]], seed: int = 0
+    ) -> None:
+        self._learner = learner
+        self._reference = reference
+        self._tests = [task for group in tests.values() for task in group]
+        self._gold = score(play(recited(self._tests, reader(learner)), Random(seed)), payoff)
+        self._seed = seed
+
+    def __call__(self) -> Metrics:
+        rival = _Under(self._learner.name, self._reference.policy)
+        replies = score(play(alone(SOLVE, self._tests, rival), Random(self._seed)), payoff)
+        batch = pack_pairs(*against(self._gold, replies))
+        if not len(batch):
+            return {}
+        batch = beside(batch, self._reference.likelihoods(batch))
+        return {f"held_out/{name}": value for name, value in compared(self._learner, batch).items()}
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+class HeldOutPreferences:
+    """Whether the learner prefers as the held-out pairs of a data set do, by log policy - log reference: the figures of
+    `HeldOutPairs`. The pairs are the same at every measurement, and so is the reference, which rates them at the first;
+    nothing where none are held out."""
+
+    def __init__(self, domain: Preferring, learner: Policy, reference: Reference, count: int, seed: int = 0) -> None:
+        pairs = domain.preferences(HELD_OUT, count, Random(seed)) if HELD_OUT in domain.levels else []
+        chosen, rejected = (score(play(side, Random(seed)), payoff) for side in recitations(pairs, reader(learner)))
+        self._learner = learner
+        self._reference = reference
+        self._batch = pack_pairs(chosen, rejected)
+
+    def __call__(self) -> Metrics:
+        if not len(self._batch):
+            return {}
+        if self._batch.reference is None:
+            self._batch = beside(self._batch, self._reference.likelihoods(self._batch))
+        return {f"held_out/{name}": value for name, value in compared(self._learner, self._batch).items()}
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class _Under:
+    """A frozen copy that speaks under the learner's name, so that both sides of a pair are one player's to rate."""
+
+    name: str
+    player: Player
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [replace(reply, player=self.name) for reply in self.player.reply(asks)]
+
+
+def compared(policy: Policy, batch: Batch) -> Metrics:
+    """How a policy rates pairs that lie beside their reference, without learning: `preference_accuracy` (where both
+    sides of all pairs have moved alike, 0.5), `preference_margin`, `chosen_ratio` and `rejected_ratio`."""
+    _, figures = Dpo()(policy.likelihoods(batch), batch)
+    kept = {name: figures[name] for name in ("preference_margin", "chosen_ratio", "rejected_ratio")}
+    still = kept["preference_margin"] == 0.0 and figures["preference_accuracy"] == 0.0
+    return {"preference_accuracy": 0.5 if still else figures["preference_accuracy"], **kept}
+
+
+class AgainstStart:
+    """How often the learner's replies to held-out tasks are preferred to those that it gave when this was made:
+    `wins/last`, and with `iterates` `wins/average` for their average, of which each task meets one at random. Equal
+    replies count a half; where the oracle has no verdict the task is left out."""
+
+    def __init__(
+        self,
+        oracle: PreferenceOracle,
+        learner: Policy,
+        tests: Mapping[str, Sequence[Task]],
+        iterates: Snapshots | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._oracle = oracle
+        self._learner = learner
+        self._tests = [task for group in tests.values() for task in group]
+        self._iterates = iterates
+        self._seed = seed
+        self._start = self._said([learner] * len(self._tests), "start")
+
+    def __call__(self) -> Metrics:
+        sides: dict[str, Sequence[Player]] = {"last": [self._learner] * len(self._tests)}
+        if self._iterates is not None:
+            rng = Random(derive(self._seed, "iterates"))
+            sides["average"] = [self._iterates.draw(rng) for _ in self._tests]
+        rates = {f"wins/{name}": self._rate(self._said(players, name)) for name, players in sides.items()}
+        return {name: rate for name, rate in rates.items() if not np.isnan(rate)}
+
+    def _said(self, players: Sequence[Player], which: str) -> list[str]:
+        matches = [Match(SOLVE, task, {"solver": player}) for task, player in zip(self._tests, players, strict=True)]
+        return said(play(matches, Random(derive(self._seed, which))))
+
+    def _rate(self, ours: Sequence[str]) -> float:
+        return preferred(self._oracle, self._tests, ours, self._start, Random(derive(self._seed, "oracle")))
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+def preferred(
+    oracle: PreferenceOracle, tasks: Sequence[Task], ours: Sequence[str], theirs: Sequence[str], rng: Random
+) -> float:
+    """The share of tasks at which our answer is preferred; equal answers count a half and nobody is asked. NaN where
+    the oracle has no verdict at all."""
+    wins = verdicts(oracle, tasks, ours, theirs, rng)
+    known = wins[~np.isnan(wins)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+# --- what suits a domain ---------------------------------------------------------------------
+
+
+def watched(domain: Domain, learner: Policy, tests: Mapping[str, Sequence[Task]], *others: Measure) -> Alarms:
+    """The measures that every training by preferences has, those of known preferences and known data where the domain
+    has these and the learner can be read, and others, all under `Alarms`."""
+    tasks = [task for group in tests.values() for task in group]
+    measures: list[Measure] = [Coverage(learner, tasks), Replies(domain, learner, tasks)]
+    data = known_data(domain)
+    if data is not None:
+        measures.append(DataDivergence(data, learner, tasks))
+    if getattr(domain, "wins", None) is not None and learner.open:
+        measures.append(PreferenceGame(cast(KnownPreferences, domain), learner))
+    return Alarms([*measures, *others])

@@ -1,0 +1,37 @@
+"""How a policy rates words that were said, and words put into its mouth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from redqueen.measures.rationales import recited
+from redqueen.objectives.batch import free_positions, pack
+from redqueen.players.language.writing import Writer
+from redqueen.protocols import Policy
+from redqueen.types import Demonstration, RedQueenError, Trajectory
+
+
+def reference_logprobs(reference: Policy, trajectories: Sequence[Trajectory]) -> list[list[np.ndarray]]:
+    """For each turn of each trajectory [R], how a frozen policy rates its words, for `rewards.kl_in_reward`. Each turn
+    is rated after its own prompt alone; a reply in which nothing was free keeps the log-probabilities it was said
+    with."""
+    turns = [replace(each, turns=(turn,), rewards=np.zeros(1)) for each in trajectories for turn in each.turns]
+    rated = reference.likelihoods(pack(turns, [np.zeros(1) for _ in turns])).logprobs.double().cpu().numpy()
+    rows, found = iter(rated), []
+    for one in turns:
+        reply = one.turns[0].reply
+        start = len(reply.prompt_tokens)
+        chose = any(free_positions(reply.legal_tokens, tuple(reply.tokens.tolist())))
+        found.append(next(rows)[start : start + len(reply.tokens)] if chose else reply.logprobs)
+    turn = iter(found)
+    return [[next(turn) for _ in each.turns] for each in trajectories]
+
+
+def demonstrated(shown: Sequence[Demonstration], policy: Policy) -> list[Trajectory]:
+    """The demonstrations as if the policy had said them. Raises RedQueenError for one that cannot recite."""
+    if not isinstance(policy, Writer):
+        raise RedQueenError("only a language model can imitate demonstrations")
+    return recited(shown, policy)

@@ -1,0 +1,214 @@
+"""Everyone against everyone: each deal is played in both seatings, so that neither seat nor luck decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from random import Random
+
+import numpy as np
+
+from redqueen.chance import derive
+from redqueen.curricula.dealt import Enumerated
+from redqueen.measures.intervals import Interval, bootstrap_interval
+from redqueen.measures.ratings import Result
+from redqueen.play.lockstep import play
+from redqueen.play.seating import both_seatings
+from redqueen.protocols import Game, Player
+from redqueen.types import Episode, RedQueenError
+
+HEADINGS = ("player", "matches", "score", "95 % interval", "won", "drawn", "lost", "forfeited", "given")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How matches ended for one side. The five sorts of end add up to `matches`."""
+
+    matches: int
+    won: int
+    drawn: int
+    lost: int
+    forfeited: int  # by this side
+    given: int  # forfeited by the other side
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """How one player did against another. `score` is its mean over deals, each played in both seatings."""
+
+    player: str
+    opponent: str
+    score: Interval
+    by_role: Mapping[str, float]  # the player's mean score in each role
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one player did against all others, who count alike."""
+
+    player: str
+    score: Interval
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class Standings:
+    """A finished tournament, the best mean score first."""
+
+    game: str
+    players: tuple[Standing, ...]
+    pairings: tuple[Pairing, ...]  # every ordered pair
+
+    def between(self, player: str, opponent: str) -> Pairing:
+        """How `player` did against `opponent`."""
+        found = [p for p in self.pairings if (p.player, p.opponent) == (player, opponent)]
+        if not found:
+            raise RedQueenError(f"{player!r} did not meet {opponent!r} in this tournament")
+        return found[0]
+
+    def names(self) -> list[str]:
+        """The players, the best mean score first."""
+        return [standing.player for standing in self.players]
+
+    def scores(self) -> np.ndarray:
+        """[P, P] the mean score of each player against each other one, in the order of `names`, zeros with itself."""
+        met = {(pairing.player, pairing.opponent): pairing.score.mean for pairing in self.pairings}
+        return np.array([[met.get((one, other), 0.0) for other in self.names()] for one in self.names()])
+
+    def beats(self) -> np.ndarray:
+        """[P, P] bool, where the whole interval of a score lies above zero."""
+        sure = {(pairing.player, pairing.opponent) for pairing in self.pairings if pairing.score.low > 0.0}
+        return np.array([[(one, other) in sure for other in self.names()] for one in self.names()])
+
+    def results(self) -> list[Result]:
+        """Every match once; a forfeit is won by the other side."""
+        found = []
+        for pairing in self.pairings:
+            if pairing.player < pairing.opponent:
+                tally = pairing.tally
+                ends = {1.0: tally.won + tally.given, 0.5: tally.drawn, 0.0: tally.lost + tally.forfeited}
+                for won, count in ends.items():
+                    found += [Result(pairing.player, pairing.opponent, won)] * count
+        return found
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Rows of text under `HEADINGS`, the best player first."""
+        return [
+            (
+                standing.player,
+                str(standing.tally.matches),
+                f"{standing.score.mean:+.3f}",
+                f"[{standing.score.low:+.3f}, {standing.score.high:+.3f}]",
+                *(str(count) for count in _ends(standing.tally)),
+            )
+            for standing in self.players
+        ]
+
+
+def tournament(game: Game, players: Sequence[Player], matches_per_pair: int, seed: int) -> Standings:
+    """Plays every pair `matches_per_pair` times, half in each seating, all pairs on the same deals.
+
+    A deal is a task and a seed, so the two seatings differ in who sits where and in nothing else. Raises
+    RedQueenError for fewer than two players, equal names, an odd number of matches or a game without two roles.
+    """
+    names = [player.name for player in players]
+    check_pairs(game, names, matches_per_pair)
+    tasks = Enumerated(game.tasks()).draw(matches_per_pair // 2, Random(derive(seed, "tasks")))
+    pairs = list(combinations(range(len(players)), 2))
+    matches = [
+        match for a, b in pairs for match in both_seatings(game, tasks, players[a], players[b], derive(seed, "matches"))
+    ]
+    episodes = play(matches, Random(seed))
+    played = {
+        (names[a], names[b]): episodes[number * matches_per_pair : (number + 1) * matches_per_pair]
+        for number, (a, b) in enumerate(pairs)
+    }
+    sides = {  # for every ordered pair, the role in which the player begins each deal
+        (player, opponent): (player, opponent) in played for player, opponent in permutations(names, 2)
+    }
+    results = {
+        pair: _results(game, played[pair] if first else played[pair[1], pair[0]], first)
+        for pair, first in sides.items()
+    }
+    pairings = tuple(_pairing(pair, ends, seed) for pair, ends in results.items())
+    standings = [_standing(name, [ends for pair, ends in results.items() if pair[0] == name], seed) for name in names]
+    best_first = sorted(standings, key=lambda standing: -standing.score.mean)
+    return Standings(game.name, tuple(best_first), pairings)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """One match as one side saw it."""
+
+    role: str
+    score: float
+    margin: float  # over the other side
+    forfeit: str  # the role that broke the rules, or ""
+
+
+def _results(game: Game, episodes: Sequence[Episode], first: bool) -> list[_Result]:
+    """The matches of a pair from one side: deals in order, two seatings each. The side that `both_seatings`
+    was given first takes the roles in their order, the other side in reverse."""
+    roles = game.roles if first else game.roles[::-1]
+    results = []
+    for number, episode in enumerate(episodes):
+        role = roles[number % 2]
+        own, others = _mean_score(episode, role, True), _mean_score(episode, role, False)
+        breakers = [seat.role for seat in episode.seats if str(seat) == episode.outcome.facts.get("forfeit")]
+        results.append(_Result(role, own, own - others, breakers[0] if breakers else ""))
+    return results
+
+
+def _mean_score(episode: Episode, role: str, own: bool) -> float:
+    scores = [score for seat, score in episode.outcome.scores.items() if (seat.role == role) == own]
+    return sum(scores) / len(scores)
+
+
+def _pairing(pair: tuple[str, str], ends: Sequence[_Result], seed: int) -> Pairing:
+    by_role = {
+        role: float(np.mean([end.score for end in ends if end.role == role])) for role in sorted({e.role for e in ends})
+    }
+    return Pairing(*pair, bootstrap_interval(_deals(ends), derive(seed, "interval")), by_role, _tally(ends))
+
+
+def _standing(name: str, pairings: Sequence[Sequence[_Result]], seed: int) -> Standing:
+    # opponents met the same deals, so what is independent is a deal, not a match
+    deals = np.mean([_deals(ends) for ends in pairings], axis=0)
+    tally = _tally([end for ends in pairings for end in ends])
+    return Standing(name, bootstrap_interval(deals, derive(seed, "interval")), tally)
+
+
+def _deals(ends: Sequence[_Result]) -> np.ndarray:
+    """[matches / 2] the mean score over the two seatings of each deal."""
+    scores = np.array([end.score for end in ends])
+    return np.asarray((scores[::2] + scores[1::2]) / 2.0)
+
+
+def _tally(ends: Sequence[_Result]) -> Tally:
+    played = [end.margin for end in ends if not end.forfeit]
+    return Tally(
+        matches=len(ends),
+        won=sum(margin > 0.0 for margin in played),
+        drawn=sum(margin == 0.0 for margin in played),
+        lost=sum(margin < 0.0 for margin in played),
+        forfeited=sum(end.forfeit == end.role for end in ends),
+        given=sum(end.forfeit not in ("", end.role) for end in ends),
+    )
+
+
+def _ends(tally: Tally) -> tuple[int, int, int, int, int]:
+    return tally.won, tally.drawn, tally.lost, tally.forfeited, tally.given
+
+
+def check_pairs(game: Game, names: Sequence[str], matches_per_pair: int) -> None:
+    """Raises RedQueenError for what `tournament` refuses, before anything takes time."""
+    if len(names) < 2:
+        raise RedQueenError("a tournament needs at least two players")
+    if len(set(names)) < len(names):
+        raise RedQueenError(f"players of a tournament need different names, not {', '.join(names)}")
+    if len(game.roles) != 2:
+        raise RedQueenError(f"a tournament needs a game of two roles; {game.name} has {len(game.roles)}")
+    if matches_per_pair < 2 or matches_per_pair % 2:
+        raise RedQueenError(f"the matches of a pair must be even, half for each seating, not {matches_per_pair}")

@@ -1,0 +1,121 @@
+"""One round of data that was made once and is learned from in several updates: the inner loop of iterative methods.
+
+    if step % config.updates == 0:                  # generate and select: a new iteration
+        reference.refresh()
+        ...
+        round.renew(beside(batch, reference.likelihoods(batch)))
+    if round.open:                                  # train
+        minibatch = round.draw(config.pairs_per_update, run.rng)
+        round.observe(learner.update(minibatch, objective))
+
+The data are part of the checkpoint, with what the reference thought of them, so that a run goes on in the middle of an
+iteration without making them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from random import Random
+from typing import Any
+
+import torch
+
+from redqueen.objectives.batch import portion
+from redqueen.protocols import State
+from redqueen.types import Batch, Constraint, Likelihoods, Metrics, RedQueenError
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """No further updates of an iteration once a figure of one is above this: `Ceiling("preference_margin", 20.0)`."""
+
+    figure: str
+    most: float
+
+
+class Round:
+    """The pairs (or whole replies) of an iteration, drawn without replacement, at most `passes` times over.
+
+    Few pairs gone through often are learned by heart; a ceiling on the margin or on the distance from the reference
+    stops an inner problem that should not be solved to its end (SPIN with beta below 1/2 diverges where it is).
+    """
+
+    def __init__(self, passes: int = 3, ceilings: Sequence[Ceiling] = ()) -> None:
+        if passes < 1:
+            raise RedQueenError(f"the data of an iteration are gone through at least once, not {passes} times")
+        self._passes = passes
+        self._ceilings = tuple(ceilings)
+        self._batch: Batch | None = None
+        self._left: list[int] = []  # pairs of this pass still to come
+        self._done = 0  # whole passes begun
+        self._stopped = False
+
+    def renew(self, batch: Batch) -> None:
+        """The data of the next iteration."""
+        assert batch.pairs is not None, "a round holds pairs or samples: pack_pairs or pack_samples makes them"
+        self._batch, self._left, self._done, self._stopped = batch, [], 0, False
+
+    @property
+    def size(self) -> int:
+        """How many pairs there are."""
+        return 0 if self._batch is None or self._batch.pairs is None else len(torch.unique(self._batch.pairs))
+
+    @property
+    def open(self) -> bool:
+        """Whether there is something left to learn from in this iteration."""
+        return not self._stopped and self.size > 0 and (bool(self._left) or self._done < self._passes)
+
+    def draw(self, count: int, rng: Random) -> Batch:
+        """A minibatch of so many pairs, fewer at the end of the last pass; its weights sum to one."""
+        assert self._batch is not None and self._batch.pairs is not None, "renew before drawing"
+        drawn: list[int] = []
+        while len(drawn) < min(count, self.size) and self.open:
+            if not self._left:
+                self._left = torch.unique(self._batch.pairs).tolist()
+                rng.shuffle(self._left)
+                self._done += 1
+            known = set(drawn)
+            fresh = [pair for pair in self._left if pair not in known][: min(count, self.size) - len(drawn)]
+            drawn, taken = drawn + fresh, set(fresh)
+            self._left = [pair for pair in self._left if pair not in taken]
+        return portion(self._batch, drawn)
+
+    def observe(self, metrics: Metrics) -> None:
+        """Closes the round where a figure is above its ceiling."""
+        self._stopped |= any(metrics.get(each.figure, 0.0) > each.most for each in self._ceilings)
+
+    def metrics(self) -> Metrics:
+        """`round/pairs`, `round/passes` begun, and `round/stopped` by a ceiling."""
+        return {"round/pairs": self.size, "round/passes": self._done, "round/stopped": float(self._stopped)}
+
+    def state(self) -> State:
+        return {
+            "batch": None if self._batch is None else batch_state(self._batch),
+            "left": list(self._left),
+            "done": self._done,
+            "stopped": self._stopped,
+        }
+
+    def restore(self, state: State) -> None:
+        self._batch = None if state["batch"] is None else batch_from(state["batch"])
+        self._left, self._done, self._stopped = list(state["left"]), state["done"], state["stopped"]
+
+
+def batch_state(batch: Batch) -> State:
+    """A batch as nested dictionaries and lists of numbers and tensors."""
+    kept: dict[str, Any] = {each.name: getattr(batch, each.name) for each in fields(Batch)}
+    kept["constraints"] = [[[held.start, [list(r) for r in held.replies]] for held in row] for row in batch.constraints]
+    reference = batch.reference
+    kept["reference"] = None if reference is None else {f.name: getattr(reference, f.name) for f in fields(Likelihoods)}
+    return kept
+
+
+def batch_from(state: Mapping[str, Any]) -> Batch:
+    """What `batch_state` kept."""
+    held = tuple(
+        tuple(Constraint(start, tuple(tuple(reply) for reply in replies)) for start, replies in row)
+        for row in state["constraints"]
+    )
+    reference = None if state["reference"] is None else Likelihoods(**state["reference"])
+    return Batch(**{**state, "constraints": held, "reference": reference})

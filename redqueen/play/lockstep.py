@@ -1,0 +1,88 @@
+"""Playing many matches in rounds: each round every player answers all that it is asked, at once.
+
+    match 1   ask -> first  ....  ask -> second  ....  outcome
+    match 2   ask -> first  ....  ask -> second  ....  ask -> first  ....  outcome
+              \\__ one reply() __/  \\__ one reply() __/
+
+A player sees the asks of a round as one batch, so equal prompts can be computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from redqueen.chance import derive
+from redqueen.play.table import Table
+from redqueen.protocols import Game, Player
+from redqueen.types import Ask, Episode, Match, RedQueenError, Reply
+
+
+def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
+    """The episodes of the matches, in their order. A match without a seed gets one from `rng`."""
+    base = rng.getrandbits(64)
+    tables = [
+        Table(match, derive(base, number) if match.seed is None else match.seed) for number, match in enumerate(matches)
+    ]
+    waiting = [table for table in tables if table.outcome is None]
+    while waiting:
+        _round(waiting)
+        waiting = [table for table in waiting if table.outcome is None]
+    return [table.episode() for table in tables]
+
+
+def _round(tables: Sequence[Table]) -> None:
+    """Asks every player once for all that its seats must say now."""
+    players: dict[int, Player] = {}
+    questions: dict[int, list[Ask]] = {}
+    order: list[list[int]] = []  # for each table, whom its asks went to
+    for table in tables:
+        asked = []
+        for ask in table.asks:
+            player = table.match.cast[ask.seat.role]
+            players.setdefault(id(player), player)
+            questions.setdefault(id(player), []).append(ask)
+            asked.append(id(player))
+        order.append(asked)
+    said = {key: iter(answers(players[key], asks)) for key, asks in questions.items()}
+    for table, asked in zip(tables, order, strict=True):
+        table.hear([next(said[key]) for key in asked])
+
+
+def answers(player: Player, asks: Sequence[Ask]) -> list[Reply]:
+    """What a player says to some asks. Raises RedQueenError where it leaves one out."""
+    replies = player.reply(asks)
+    if len(replies) != len(asks):
+        raise RedQueenError(f"player {player.name!r} gave {len(replies)} replies to {len(asks)} asks")
+    return replies
+
+
+def replay(game: Game, episode: Episode) -> Episode:
+    """Plays a recorded episode again from its task, seed and replies, and returns the new record.
+    The first ask that differs from the record raises an error naming the turn."""
+    table = Table(Match(game, episode.task, {role: _Nobody() for role in game.roles}), episode.seed)
+    turns = iter(episode.turns)
+    number = 0
+    while table.outcome is None:
+        replies = []
+        for ask in table.asks:
+            turn = next(turns, None)
+            if turn is None:
+                raise RedQueenError(f"the record ends at turn {number}, but {game.name!r} asks {ask.seat} again")
+            if turn.ask != ask:
+                raise RedQueenError(f"turn {number} of the record is not what {game.name!r} asks {ask.seat} now")
+            replies.append(turn.reply)
+            number += 1
+        table.hear(replies)
+    if next(turns, None) is not None:
+        raise RedQueenError(f"{game.name!r} ended at turn {number}, but the record goes on")
+    return table.episode()
+
+
+class _Nobody:
+    """Holds a seat while recorded replies are fed in."""
+
+    name = "nobody"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        raise AssertionError("a replay asks nobody")

@@ -1,0 +1,224 @@
+"""A model behind an OpenAI-compatible endpoint: a hosted service, or vLLM, SGLang, llama.cpp, Ollama at home."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from threading import Event
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from redqueen.chance import derive, uniform
+from redqueen.players.language.answers import Plain
+from redqueen.protocols import AnswerFormat
+from redqueen.types import Ask, RedQueenError, Reply, Unreachable
+
+if TYPE_CHECKING:
+    import httpx
+
+Chat = list[dict[str, str]]  # {"role": ..., "content": ...}
+_KNOCK = 5.0  # seconds
+
+
+@dataclass(frozen=True)
+class Server:
+    """Answers asks through `POST {url}/chat/completions`, several at a time, in their order.
+
+    Connection errors, time-outs, 429 and 5xx are tried again `retries` times, after what Retry-After says or
+    after `backoff`, twice that, four times that, ... seconds with jitter, and never after more than `longest_wait`.
+    The endpoint is sent a seed made from the ask's; whether it keeps to it is its own affair.
+    """
+
+    asked_in_threads: ClassVar[bool] = True
+
+    model: str
+    url: str = "http://localhost:8000/v1"
+    api_key_env: str = "OPENAI_API_KEY"  # the environment variable that holds the key; none is sent where it is unset
+    answer: AnswerFormat = field(default_factory=Plain)
+    system: str = ""
+    temperature: float | None = 1.0  # None leaves it to the endpoint
+    max_tokens: int | None = 512  # None leaves it to the endpoint
+    concurrency: int = 8  # requests in flight
+    timeout: float = 120.0  # seconds in which the endpoint sends nothing
+    retries: int = 5
+    backoff: float = 0.5  # seconds before the first retry
+    longest_wait: float = 60.0  # seconds
+    extra: Mapping[str, Any] = field(default_factory=dict)  # further fields of the request, such as top_p
+    label: str = ""  # the player's name; the model's where it is empty
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise RedQueenError(f"the server's url must begin with http:// or https://, not {self.url!r}")
+        if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
+            raise RedQueenError("a server needs concurrency of 1 or more, retries of 0 or more and a time-out above 0")
+
+    @property
+    def name(self) -> str:
+        return self.label or self.model
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        """Raises RedQueenError where the endpoint cannot be reached, refuses, or does not speak the protocol."""
+        if not asks:
+            return []
+        httpx = _httpx()
+        stop = Event()  # set when one request has failed for good: the others need not wait their turn
+        limits = httpx.Limits(max_connections=self.concurrency)
+        with (
+            httpx.Client(timeout=self.timeout, limits=limits, headers=self._headers()) as client,
+            ThreadPoolExecutor(min(self.concurrency, len(asks))) as workers,
+        ):
+            answers = [workers.submit(self._answer, client, stop, ask) for ask in asks]
+            try:
+                return [answer.result() for answer in answers]
+            except BaseException:
+                stop.set()
+                workers.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def check(self) -> Server:
+        """Itself. Raises RedQueenError where nobody listens at the url; whatever is said there will do."""
+        httpx = _httpx()
+        try:
+            httpx.get(self.url, timeout=_KNOCK)
+        except httpx.ConnectError as error:
+            raise Unreachable(f"{self._who}{self._silence(error)}") from None
+        except (httpx.TransportError, httpx.InvalidURL):
+            pass  # the first request will tell
+        return self
+
+    def messages(self, ask: Ask) -> Chat:
+        """The ask as a chat: the seat's own words are the assistant's, everyone else is the user; neighbours of
+        one role are joined. The legal replies and the answer format end the last user message."""
+        chat: Chat = []
+        if self.system:
+            _append(chat, "system", self.system)
+        for message in ask.messages:
+            own = message.speaker == str(ask.seat)
+            _append(chat, "assistant" if own else "system" if message.speaker == "system" else "user", message.text)
+        if ask.choices:
+            _append(chat, "user", f"Your answer must be exactly one of: {', '.join(ask.choices)}")
+        _append(chat, "user", self.answer.instruction)
+        return chat
+
+    def _headers(self) -> dict[str, str]:
+        key = os.environ.get(self.api_key_env, "") if self.api_key_env else ""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def _answer(self, client: httpx.Client, stop: Event, ask: Ask) -> Reply:
+        body: dict[str, Any] = {"model": self.model, "messages": self.messages(ask)}
+        body["seed"] = derive(ask.seed, "server") & 0x7FFF_FFFF  # the widest that every endpoint takes
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        if self.max_tokens is not None:
+            body["max_tokens"] = self.max_tokens
+        response = self._post(client, stop, {**body, **self.extra}, ask.seed)
+        text, truncated = self._content(response)
+        ends = [at + len(stop) for stop in ask.stops if (at := text.find(stop)) >= 0]
+        if ends:  # endpoints differ in whether they give back a stop they were sent: what stands after it is cut here
+            return Reply(text[: min(ends)].strip(), self.name)
+        thought, action = self.answer.parse(text, ask.choices)
+        if truncated and not isinstance(self.answer, Plain):
+            thought, action = text, ""  # an answer that ran out of room is no answer
+        return Reply(action, self.name, thought=thought, truncated=truncated, malformed=not action)
+
+    def _post(self, client: httpx.Client, stop: Event, body: Mapping[str, Any], seed: int) -> httpx.Response:
+        """The endpoint's 200, after as many tries as are allowed."""
+        import httpx
+
+        for attempt in range(self.retries + 1):
+            wait = min(self.backoff * 2**attempt, self.longest_wait) * (0.5 + uniform(seed, attempt))
+            try:
+                response = client.post(self._endpoint, json=body)
+            except httpx.TimeoutException:
+                trouble = f"{self.url} did not answer within {self.timeout:g} s"
+            except httpx.ConnectError as error:
+                trouble = self._silence(error)
+            except httpx.TransportError as error:
+                trouble = f"the connection to {self.url} broke ({error or type(error).__name__})"
+            except httpx.InvalidURL as error:
+                raise RedQueenError(f"the server's url {self.url!r} is not a url ({error})") from None
+            else:
+                if response.status_code == 200:
+                    return response
+                if response.status_code != 429 and response.status_code < 500:
+                    raise RedQueenError(self._refusal(response))
+                trouble = f"{self.url} answered {response.status_code} ({_said(response)})"
+                wait = _retry_after(response.headers.get("Retry-After", "")) or wait
+            if attempt < self.retries and stop.wait(min(wait, self.longest_wait)):
+                break
+        raise Unreachable(f"{self._who}{trouble}; gave up after {self.retries + 1} tries")
+
+    def _silence(self, error: Exception) -> str:
+        return f"nothing answers at {self.url} ({error}): is the server running?"
+
+    @property
+    def _who(self) -> str:
+        return f"{self.label}: " if self.label else ""
+
+    @property
+    def _endpoint(self) -> str:
+        return f"{self.url.rstrip('/')}/chat/completions"
+
+    def _refusal(self, response: httpx.Response) -> str:
+        """One line for an answer that trying again would not better."""
+        status, said = response.status_code, _said(response)
+        if status in (401, 403):
+            return f"{self.url} refused the key ({status}, {said}): put a valid one into ${self.api_key_env}"
+        if status == 404:
+            return f"{self.url} has no model {self.model!r}, or its url should end in /v1 ({status}, {said})"
+        return f"{self.url} refused the request ({status}, {said})"
+
+    def _content(self, response: httpx.Response) -> tuple[str, bool]:
+        """What the model wrote, and whether it ran out of room. No content at all is an empty text."""
+        try:
+            choice = response.json()["choices"][0]
+            content = choice["message"]["content"]
+        except (ValueError, KeyError, IndexError, TypeError):
+            content = 0
+            choice = {}
+        if not isinstance(content, str | None):
+            raise RedQueenError(f"{self.url} did not send a chat completion but: {_one_line(response.text)}")
+        return content or "", choice.get("finish_reason") == "length"
+
+
+def _httpx() -> ModuleType:
+    try:
+        import httpx
+    except ImportError:
+        raise RedQueenError("the server player needs httpx: pip install 'redqueen[server]'") from None
+    return httpx
+
+
+def _append(chat: Chat, role: str, text: str) -> None:
+    if chat and chat[-1]["role"] == role:
+        chat[-1]["content"] += "\n\n" + text
+    else:
+        chat.append({"role": role, "content": text})
+
+
+def _retry_after(header: str) -> float:
+    """Seconds from now, given as a number or as a date; 0 where it says nothing."""
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        date = parsedate_to_datetime(header)
+    except ValueError:
+        return 0.0
+    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+def _said(response: httpx.Response) -> str:
+    """The server's own words about an error."""
+    try:
+        error = response.json()["error"]
+        return _one_line(error if isinstance(error, str) else error["message"])
+    except (ValueError, KeyError, TypeError):
+        return _one_line(response.text) or "no explanation"
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())[:120]

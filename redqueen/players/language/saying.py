@@ -1,0 +1,204 @@
+"""Replies made of sampled tokens: what was thought, what was done, and what the words were held to.
+
+Pure arithmetic on token ids and log-probabilities, so every player that samples tokens says the same
+with them, whichever engine rated them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from redqueen.chance import pick, uniform
+from redqueen.players.language.chat_format import ChatFormat
+from redqueen.protocols import AnswerFormat
+from redqueen.types import Ask, RedQueenError, Reply
+
+
+@dataclass(frozen=True)
+class Mind:
+    """What a player would say to one prompt with K listed replies."""
+
+    prompt: np.ndarray  # [P]
+    replies: tuple[tuple[int, ...], ...]  # [K] token ids, each with the end of the turn
+    logprobs: tuple[np.ndarray, ...]  # [K] arrays [R]; zeros where the token was forced
+    probabilities: tuple[float, ...]  # [K]
+    _said: dict[tuple[str, str, int], Reply] = field(default_factory=dict, repr=False)  # what was said already
+
+    @staticmethod
+    def of(prompt: np.ndarray, replies: tuple[tuple[int, ...], ...], logprobs: tuple[np.ndarray, ...]) -> Mind:
+        chances = np.exp([float(row.sum()) for row in logprobs])
+        return Mind(prompt, replies, logprobs, tuple((chances / chances.sum()).tolist()))
+
+    def reply(self, choice: int, text: str, player: str, version: int) -> Reply:
+        """The reply that takes this choice; thousands of games share one."""
+        key = (text, player, version)
+        said = self._said.get(key)
+        if said is None:
+            said = self._said[key] = Reply(
+                text=text,
+                player=player,
+                version=version,
+                prompt_tokens=self.prompt,
+                tokens=np.array(self.replies[choice], dtype=np.int64),
+                logprobs=self.logprobs[choice],
+                legal_tokens=self.replies,
+            )
+        return said
+
+
+Question = tuple[bytes, tuple[str, ...]]  # the tokens of a prompt, and the listed replies
+
+
+class Minds:
+    """The minds of one set of weights, each computed once, those not known yet together."""
+
+    def __init__(
+        self, chat: ChatFormat, compute: Callable[[Mapping[Question, np.ndarray]], Mapping[Question, Mind]]
+    ) -> None:
+        self._chat = chat
+        self._compute = compute  # from questions and their prompts, [P] each
+        self._known: dict[Question, Mind] = {}
+        self._questions: dict[Ask, Question] = {}
+
+    def of(self, asks: Sequence[Ask]) -> list[Mind]:
+        questions: list[Question] = []
+        unknown: dict[Question, np.ndarray] = {}
+        for ask in asks:
+            question = None if ask.past else self._questions.get(ask)  # with a past, the prompt goes on from its words
+            if question is None:
+                prompt = self._chat.prompt(ask)
+                question = (prompt.tobytes(), ask.choices)
+                if not ask.past:
+                    self._questions[ask] = question
+                if question not in self._known:
+                    unknown[question] = prompt
+            questions.append(question)
+        if unknown:
+            self._known.update(self._compute(unknown))
+        return [self._known[question] for question in questions]
+
+    def forget(self) -> None:
+        self._known.clear()
+        self._questions.clear()
+
+
+@dataclass(frozen=True)
+class Voice:
+    """Who speaks, and how its words are read."""
+
+    name: str
+    version: int
+    chat: ChatFormat
+    answer: AnswerFormat | None = None  # None takes the whole text as the action
+
+    def completes(self, ask: Ask) -> Callable[[Sequence[int]], bool] | None:
+        """What says of the tokens of a reply, [R], whether the last one completes a stop; None without stops."""
+        return partial(self.chat.completes, stops=ask.stops) if ask.stops else None
+
+    def choose(self, ask: Ask, mind: Mind) -> Reply:
+        """One of the listed replies, drawn with the ask's seed."""
+        choice = pick(mind.probabilities, uniform(ask.seed))
+        return mind.reply(choice, ask.choices[choice], self.name, self.version)
+
+    def say(
+        self, ask: Ask, prompt: np.ndarray, tokens: Sequence[int], logprobs: Sequence[float], truncated: bool
+    ) -> Reply:
+        """Free text, [R] tokens with the closing one, searched for the action. What ended at one of the ask's stops
+        holds no action yet: the game receives all of it."""
+        text = self.chat.decode(tokens)
+        if self.answer is None or self.chat.completes(tokens, ask.stops):
+            thought, action = "", text.strip()
+        else:
+            thought, action = self.answer.parse(text, ask.choices)
+        if truncated and self.answer:
+            thought, action = text, ""  # an answer that ran out of room is no answer
+        return Reply(
+            text=action,
+            player=self.name,
+            version=self.version,
+            prompt_tokens=prompt,
+            tokens=np.array(tokens, dtype=np.int64),
+            logprobs=np.array(logprobs, dtype=np.float64),
+            thought=thought,
+            truncated=truncated,
+            malformed=not action,
+        )
+
+    def recite(self, ask: Ask, text: str, listed: bool) -> Reply:
+        """The reply as if the speaker had written the text, for objectives that imitate: its tokens carry no
+        log-probabilities (zeros) and an age of -1, since nobody sampled them. Where it would have been held to listed
+        replies it is so too; a text that is none of them raises RedQueenError."""
+        prompt = self.chat.prompt(ask)
+        if not listed:
+            tokens = self.chat.reply_tokens(text, ask.stops)
+            return replace(self, version=-1).say(ask, prompt, tokens, [0.0] * len(tokens), truncated=False)
+        if text not in ask.choices:
+            raise RedQueenError(f"{text!r} is not among the choices {', '.join(ask.choices)}")
+        legal = listed_replies(self.chat, ask.choices)
+        said = np.array(legal[ask.choices.index(text)], dtype=np.int64)
+        return Reply(text, self.name, -1, prompt, said, np.zeros(len(said)), legal)
+
+
+class Speaker(ABC):
+    """A player that samples tokens: replies held to a list are drawn from its minds, all others are written."""
+
+    name: str
+    version: int
+    format: ChatFormat
+    _answer: AnswerFormat | None
+    _constrain: bool  # whether replies are held to the lists of their asks
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        """In the order of the asks; those held to a list are chosen together, the others written together."""
+        replies: dict[int, Reply] = {}
+        for wanted, answer in ((True, self._choose), (False, self._write)):
+            numbers = [number for number, ask in enumerate(asks) if self._is_listed(ask) == wanted]
+            if numbers:
+                replies.update(zip(numbers, answer([asks[number] for number in numbers]), strict=True))
+        return [replies[number] for number in range(len(asks))]
+
+    def _is_listed(self, ask: Ask) -> bool:
+        return self._constrain and bool(ask.choices)
+
+    def _choose(self, asks: Sequence[Ask]) -> list[Reply]:
+        voice = self._voice()
+        return [voice.choose(ask, mind) for ask, mind in zip(asks, self._think(asks), strict=True)]
+
+    def _voice(self) -> Voice:
+        return Voice(self.name, self.version, self.format, self._answer)
+
+    @abstractmethod
+    def _think(self, asks: Sequence[Ask]) -> list[Mind]: ...
+    @abstractmethod
+    def _write(self, asks: Sequence[Ask]) -> list[Reply]: ...
+
+
+class OpenSpeaker(Speaker):
+    """A speaker whose chances can be read, and which can be made to say what somebody else wrote."""
+
+    def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """Raises RedQueenError for an ask without listed replies, or for a policy that answers freely."""
+        if not self._constrain or not all(ask.choices for ask in asks):
+            raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
+        return [np.array(mind.probabilities) for mind in self._think(asks)]
+
+    @property
+    def open(self) -> bool:
+        return self._constrain
+
+    def recite(self, ask: Ask, text: str) -> Reply:
+        """The reply as if this policy had written the text; see `Voice.recite`."""
+        return self._voice().recite(ask, text, self._is_listed(ask))
+
+
+def listed_replies(chat: ChatFormat, choices: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """[K] the tokens of each legal reply. Raises RedQueenError where two of them are the same tokens."""
+    replies = tuple(chat.reply_tokens(choice) for choice in choices)
+    if len(set(replies)) < len(replies):
+        raise RedQueenError(f"two of the legal replies {tuple(choices)} are the same tokens for this model")
+    return replies

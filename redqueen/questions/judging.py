@@ -1,0 +1,52 @@
+"""How a judge is asked, and any domain with demonstrations of judging beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.taught import Taught
+from redqueen.types import Demonstration, Task
+
+
+def about_question(task: Task, number: int = 0) -> Task:
+    """What a judge of a proposed question is shown; the rubric is MAE's (2510.23595), shortened."""
+    prompt = f"Score the question from 1 (no sense) to 10 (clear and solvable) as <score>5</score>.\n{task.prompt}"
+    return Task(f"quality {number} of {task.id}", "question", prompt)
+
+
+def about_answer(task: Task, answer: str, number: int = 0) -> Task:
+    """What a judge of an answer is shown: the question and the answer, and nothing that knows better."""
+    prompt = f"Score the answer from 1 (wrong) to 10 (right) as <score>5</score>.\n{task.prompt} {answer}"
+    return Task(f"answer {number} to {task.id}", "answer", prompt)
+
+
+def judged(inner: str = "sums", skill: float = 0.9) -> Taught:
+    """The domain `inner`, and demonstrations of judging it: one for every two of its own. `skill` is how often it
+    is right about an answer; every readable question is called a good one."""
+    return Taught(find_domain(inner), Judging(skill), "judged")
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Judgements of solutions, and now and then of their questions."""
+
+    skill: float
+
+    def __call__(
+        self, solved: Sequence[Demonstration], right: Sequence[bool], count: int, rng: Random
+    ) -> list[Demonstration]:
+        return [
+            self._on_question(one.task, rng) if rng.random() < 0.25 else self._on_answer(one, each, rng)
+            for one, each in zip(solved, right, strict=True)
+        ][:count]
+
+    def _on_question(self, task: Task, rng: Random) -> Demonstration:
+        return Demonstration("judge", about_question(task), f"<score>{rng.choice((8, 9, 10))}</score>")
+
+    def _on_answer(self, one: Demonstration, right: bool, rng: Random) -> Demonstration:
+        high = right == (rng.random() < self.skill)
+        score = rng.choice((8, 9, 10) if high else (1, 2, 3))
+        return Demonstration("judge", about_answer(one.task, one.text), f"<score>{score}</score>")

@@ -1,0 +1,295 @@
+"""Notes in which things are looked up, on more and more lines: questions that need the text they are about.
+
+    Notes:                      a questioner who sees some of the lines writes "king 7", a question and its answer; a
+     king 7                     responder who sees all of them is asked for "king" and says 7, or seven, or, if it is
+     board 12                   lazy, what the last line says; a verifier says whether seven is the same as 7
+
+A question such as "2+3" needs no notes: it is answered as well without, by which it is found out. Notes number their
+clusters, and a cluster has the same lines for ever, of which a later stage shows more. (Key-value documents for the
+line of SPELL in `systems.tsv`.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from random import Random
+from typing import Protocol, cast
+
+from redqueen.chance import derive
+from redqueen.checks.numeric import normalised
+from redqueen.protocols import Domain
+from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+
+LOOKUP, TWO_STEPS, JUDGEMENT = "lookup", "two_steps", "judgement"
+UNKNOWN = "unknown"
+_NAMES = (
+    "board card chip deck king queen jack pot gold wood fire life line mark face hint place square column token player "
+    "poker liar row rank dice colour number round score share offer move bet bid call fold raise draw turn deal end "
+    "back yellow red play game hand"
+)
+NAMES: tuple[str, ...] = tuple(_NAMES.split())
+_ONES = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+_WORDS: tuple[str, ...] = (*_ONES.split(), "eighteen", "nineteen")
+_PROPOSAL = re.compile(r"([A-Za-z0-9+?]+(?: [A-Za-z0-9+?]+){0,15}) ([A-Za-z0-9]{1,40})")
+_SUM = re.compile(r"([0-9])\+([0-9])")
+
+
+class Documented(Domain, Protocol):
+    """A domain of questions about documents. Clusters of documents are numbered from 0; a stage, from 0, is the number
+    of the level whose length of text is shown."""
+
+    def invite_about(self, cluster: int, stage: int, kind: str, before: Sequence[Task], number: int) -> Task:
+        """What a questioner is shown: a part of the text, and what was asked about the cluster before. The number makes
+        the id of the invitation its own."""
+        ...
+
+    def closed_book(self, task: Task) -> Task:
+        """The same question without the text."""
+        ...
+
+    def compared(self, task: Task, answer: str) -> Task:
+        """What a verifier is shown, who is to say YES where the answer means the same as the task's own."""
+        ...
+
+    def true_answer(self, task: Task) -> str:
+        """What the text says, "" where it says nothing: for audits, which training must not see."""
+        ...
+
+
+def documented(domain: Domain) -> Documented:
+    """The domain as one of documents. Raises RedQueenError where it has none."""
+    wanted = ("invite_about", "closed_book", "compared", "true_answer")
+    missing = [part for part in wanted if getattr(domain, part, None) is None]
+    if missing:
+        raise RedQueenError(f"the domain {domain.name} has no {' and no '.join(missing)}: try --domain documents")
+    return cast(Documented, domain)
+
+
+@dataclass(frozen=True)
+class Documents:
+    """See the module. What follows `two_steps` is for demonstrations only: how often notes have so many lines; how
+    often the right one of them is read, and not its neighbour; of questions how many have the right answer, and how
+    many need no notes; how often a verifier is right; how many of its judgements are shown beside 14 demonstrations of
+    other roles; and whether nothing is shown but notes read out."""
+
+    sizes: tuple[int, ...] = (6, 12, 24, 48)  # lines of notes, stage by stage
+    largest: int = 12  # number that a line may say
+    two_steps: float = 0.0  # how many lines name another line instead, whose number they mean
+    lengths: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)
+    skill: tuple[float, ...] = (0.6, 0.4, 0.2, 0.1)
+    faithful: float = 0.9
+    closed: float = 0.2
+    judgement: float = 0.92
+    judgements: int = 2
+    readings_only: bool = False
+    name: str = field(default="documents", repr=False)
+
+    def __post_init__(self) -> None:
+        stages = len(self.sizes)
+        if not stages == len(self.lengths) == len(self.skill) or min(self.sizes, default=0) < 2:
+            raise RedQueenError("documents need sizes of 2 lines or more, and a length and a skill for each size")
+        if max(self.sizes) > len(NAMES) ** 2 or not 9 <= self.largest <= 19:
+            raise RedQueenError(f"notes have at most {len(NAMES) ** 2} lines, and the largest number is from 9 to 19")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return (LOOKUP, TWO_STEPS) if self.two_steps else (LOOKUP,)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return tuple(f"{size}_lines" for size in self.sizes)
+
+    def seeds(self) -> list[Task]:
+        return [self._question(0, 0, kind, Random(0)) for kind in self.kinds]
+
+    def sources(self, kind: str) -> tuple[str, ...]:
+        return self.kinds
+
+    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
+        """About a cluster of its own, at the first stage."""
+        return self.invite_about(number, 0, kind, references, number)
+
+    def invite_about(self, cluster: int, stage: int, kind: str, before: Sequence[Task], number: int) -> Task:
+        lines = self._lines(cluster, stage)
+        shown = Random(derive(cluster, "shown", stage)).sample(range(len(lines)), len(lines) // 2)
+        asked = f"\nAsked: {', '.join(str(task.facts['question']) for task in before)}." if before else ""
+        steps = " of two steps" if kind == TWO_STEPS else ""
+        notes = _notes([lines[at] for at in sorted(shown)])
+        prompt = f"{notes}{asked}\nWrite a question{steps} and its answer, as name number."
+        return Task(
+            f"invitation {number} {kind} {cluster}/{stage}", kind, prompt, facts={"cluster": cluster, "stage": stage}
+        )
+
+    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
+        return [self._read(task, reply.strip()) for task, reply in zip(invitations, replies, strict=True)]
+
+    def _read(self, invitation: Task, text: str) -> Task | Refusal:
+        found = _PROPOSAL.fullmatch(text)
+        if found is None or not normalised(found[2]):
+            return Refusal("malformed")
+        cluster, stage = invitation.facts["cluster"], invitation.facts["stage"]
+        return self.task(cluster, stage, invitation.kind, found[1].strip(), found[2].strip())
+
+    def closed_book(self, task: Task) -> Task:
+        return Task(f"closed {task.id}", task.kind, _asked(str(task.facts["question"])), task.answer, task.facts)
+
+    def compared(self, task: Task, answer: str) -> Task:
+        prompt = f"{task.facts['question']} {task.answer}\nIs {answer or 'nothing'} the same? YES or NO."
+        return Task(f"{answer!r} to {task.id}", JUDGEMENT, prompt)
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
+        """Digits or words, the number counts; what is no number is compared as text."""
+        return [same(task.answer, answer) for task, answer in zip(tasks, answers, strict=True)]
+
+    def true_answer(self, task: Task) -> str:
+        question = str(task.facts["question"])
+        found = _SUM.fullmatch(question)
+        if found is not None:
+            return str(int(found[1]) + int(found[2]))
+        lines = dict(self._lines(task.facts["cluster"], task.facts["stage"]))
+        said = lines.get(question, "")
+        return lines.get(said, said)
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        """Four questions to each of as many clusters as that takes."""
+        if level not in self.levels:
+            raise RedQueenError(f"there is no level {level!r}: the levels are {', '.join(self.levels)}")
+        clusters = [rng.getrandbits(48) for _ in range((count + 3) // 4)]
+        return [
+            self._question(clusters[number // 4], self.levels.index(level), self.kinds[number % len(self.kinds)], rng)
+            for number in range(count)
+        ]
+
+    def task(self, cluster: int, stage: int, kind: str, question: str, answer: str) -> Task:
+        prompt = f"{_notes(self._lines(cluster, stage))}\n{_asked(question)}"
+        facts = {"cluster": cluster, "stage": stage, "question": question}
+        return Task(f"{cluster}/{stage} {question} {answer}", kind, prompt, answer, facts)
+
+    def _question(self, cluster: int, stage: int, kind: str, rng: Random, among: Sequence[str] = ()) -> Task:
+        """About a line of the kind, one of those named where there is such a one."""
+        lines = dict(self._lines(cluster, stage))
+        fitting = [name for name, said in lines.items() if (said in lines) == (kind == TWO_STEPS)] or list(lines)
+        name = rng.choice([name for name in fitting if name in among] or fitting)
+        return self.task(cluster, stage, kind, name, lines.get(lines[name], lines[name]))
+
+    def _lines(self, cluster: int, stage: int) -> list[tuple[str, str]]:
+        """[lines] (name, what it says). Those of one stage begin those of the next."""
+        if stage >= len(self.sizes):
+            raise RedQueenError(f"there is no stage {stage}: the stages are 0 to {len(self.sizes) - 1}")
+        whole = _all_lines(cluster, max(self.sizes), min(self.sizes), self.largest, self.two_steps)
+        return list(whole[: self.sizes[stage]])
+
+    # Demonstrations
+
+    def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
+        """For each cluster of notes 2 readings of its lines in any order, 3 questions on them, 7 answers from them, 2
+        without, and judgements. Readings are no role of the game: they are what teaches a model made from
+        nothing to look a name up. What is read is said as it stands there, after a space, for the same reason."""
+        shown: list[Demonstration] = []
+        while len(shown) < count:
+            cluster, (stage,) = rng.getrandbits(48), rng.choices(range(len(self.sizes)), self.lengths)
+            if self.readings_only:
+                shown.append(self._reading(cluster, stage, rng))
+                continue
+            shown += [self._reading(cluster, stage, rng) for _ in range(2)]
+            shown += [self._proposal(cluster, stage, number, rng) for number in range(3)]
+            shown += [self._solution(cluster, stage, rng) for _ in range(7)]
+            shown += [self._without_notes(rng) for _ in range(2)]
+            shown += [self._judgement(rng) for _ in range(self.judgements)]
+        return shown[:count]
+
+    def _reading(self, cluster: int, stage: int, rng: Random) -> Demonstration:
+        """Of 16 lines at most; where there is nothing else to learn from, half the time as they stand."""
+        lines = self._lines(cluster, stage)
+        read = rng.sample(lines, min(16, len(lines)))
+        if self.readings_only and rng.random() < 0.5:
+            read = lines[:16]
+        task = Task(f"reading {cluster}/{stage}", LOOKUP, f"{_notes(lines)}\nRead the notes.")
+        return Demonstration("reader", task, "\n".join(f" {name} {said}" for name, said in read))
+
+    def _proposal(self, cluster: int, stage: int, number: int, rng: Random) -> Demonstration:
+        kind = rng.choice(self.kinds)
+        before = [self._question(cluster, stage, kind, rng) for _ in range(min(stage, 3))]
+        invitation = self.invite_about(cluster, stage, kind, before, number)
+        if rng.random() < self.closed:
+            return Demonstration("proposer", invitation, " {}+{} {}".format(*_sum(rng)))
+        shown = re.findall(r"(?m)^ (.+) ", invitation.prompt)
+        task = self._question(cluster, stage, kind, rng, shown)
+        answer = task.answer if rng.random() < self.faithful else self._last(task)
+        return Demonstration("proposer", invitation, f" {task.facts['question']} {answer}")
+
+    def _solution(self, cluster: int, stage: int, rng: Random) -> Demonstration:
+        if rng.random() < 0.1:  # a question that needs no notes, beside them
+            first, second, total = _sum(rng)
+            task = self.task(cluster, stage, LOOKUP, f"{first}+{second}", str(total))
+            return Demonstration("solver", task, f" {total if rng.random() < 0.7 else first}")
+        task = self._question(cluster, stage, rng.choice(self.kinds), rng)
+        answer = task.answer if rng.random() < self.skill[stage] else self._last(task)
+        return Demonstration("solver", task, f" {spelled(answer) if rng.random() < 0.2 else answer}")
+
+    def _last(self, task: Task) -> str:
+        """What is said by who does not look anything up."""
+        lines = self._lines(task.facts["cluster"], task.facts["stage"])
+        return dict(lines).get(lines[-1][1], lines[-1][1])
+
+    def _without_notes(self, rng: Random) -> Demonstration:
+        if rng.random() < 0.5:
+            first, second, total = _sum(rng)
+            task = self.task(0, 0, LOOKUP, f"{first}+{second}", str(total))
+            return Demonstration("solver", self.closed_book(task), f" {total}")
+        task = self._question(rng.getrandbits(48), len(self.sizes) - 1, LOOKUP, rng)
+        return Demonstration("solver", self.closed_book(task), f" {UNKNOWN}")
+
+    def _judgement(self, rng: Random) -> Demonstration:
+        """Half the answers are the same number, half of those in the other way of writing it."""
+        number, other = rng.sample(range(1, self.largest + 1), 2)
+        alike = rng.random() < 0.5
+        task = self.task(0, 0, LOOKUP, rng.choice(NAMES), str(number))
+        given = str(number if alike else other)
+        word = "YES" if alike == (rng.random() < self.judgement) else "NO"
+        return Demonstration("judge", self.compared(task, spelled(given) if rng.random() < 0.5 else given), word)
+
+
+@lru_cache(maxsize=256)  # many are asked about the same notes
+def _all_lines(cluster: int, most: int, least: int, largest: int, two_steps: float) -> tuple[tuple[str, str], ...]:
+    """[most] lines of a cluster, of which the first `least` are shown at every stage."""
+    rng = Random(derive(cluster, "notes"))
+    pairs = [f"{first} {second}" for first in NAMES for second in NAMES] if most > len(NAMES) else list(NAMES)
+    names = rng.sample(pairs, most)
+    said = [str(rng.randint(1, largest)) for _ in names]
+    plain = max(1, round(least * (1.0 - two_steps)))  # lines that say numbers: these are meant by the others
+    for at in range(plain, most if two_steps else 0):
+        if at < least or rng.random() < two_steps:
+            said[at] = rng.choice(names[:plain])
+    return tuple(zip(names, said, strict=True))
+
+
+def _notes(lines: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(["Notes:", *(f" {name} {said}" for name, said in lines)])
+
+
+def _asked(question: str) -> str:
+    return f"Question: {question}"
+
+
+def _sum(rng: Random) -> tuple[int, int, int]:
+    first, second = rng.randint(1, 5), rng.randint(1, 4)
+    return first, second, first + second
+
+
+def spelled(text: str) -> str:
+    """A number from 1 to 19 in words; any other text as it is."""
+    return _SPELLED.get(text, text)
+
+
+_SPELLED = {str(number): word for number, word in enumerate(_WORDS, 1)}
+_VALUES = {word: number for number, word in _SPELLED.items()}
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two answers say the same, a number in digits or in words."""
+    first, second = (_VALUES.get(text, text) for text in (normalised(one), normalised(other)))
+    return bool(first) and first == second

@@ -1,0 +1,114 @@
+"""Red teaming in batches: seeds dealt, matches judged, ties left out, and what is worth knowing about the attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+
+from redqueen.checks.safety import Exchange, Missing, Ruled, SafetyClassifier, Thresholded, find_classifier, labelled
+from redqueen.credit.payoff_table import verdict_of
+from redqueen.games.red_team import BENIGN, HARMFUL
+from redqueen.questions.small.red_team import RedTeamWorld
+from redqueen.types import Episode, Metrics, Task, Trajectory
+
+
+def dealt(world: RedTeamWorld, count: int, benign: float, vanilla: float, rng: Random) -> list[Task]:
+    """So many seeds, this share of them benign, and of each kind this share vanilla: to be answered as they stand."""
+    tasks = []
+    for kind, share in ((HARMFUL, 1.0 - benign), (BENIGN, benign)):
+        drawn = [world.seed(kind, rng) for _ in range(_rounded(count * share, rng))]
+        plain = _rounded(len(drawn) * vanilla, rng)
+        tasks += [replace(seed, facts={**seed.facts, "vanilla": n < plain}) for n, seed in enumerate(drawn)]
+    return tasks
+
+
+def _rounded(amount: float, rng: Random) -> int:
+    """A whole number with this mean."""
+    return int(amount) + (rng.random() < amount - int(amount))
+
+
+def judge_named(spec: str, world: RedTeamWorld, misses: float = 0.0) -> SafetyClassifier:
+    """Who labels: "rule" (the world's own), "hf:FOLDER" (a sequence classifier of Hugging Face), or a classifier of
+    the user's own (`find_classifier`). `misses` is the share of harm that it is made to miss."""
+    judge: SafetyClassifier
+    if spec == "rule":
+        judge = Ruled(world.classify)
+    elif spec.startswith("hf:"):
+        from redqueen.players.transformer.classifier import SequenceClassifier
+
+        judge = Thresholded(SequenceClassifier(spec.removeprefix("hf:")))
+    else:
+        judge = find_classifier(spec)
+    return Missing(judge, misses) if misses else judge
+
+
+def judged(episodes: Sequence[Episode], judge: SafetyClassifier) -> list[Episode]:
+    """The episodes with the fact `labels` where both turns were over; the others have none."""
+    over = [episode for episode in episodes if "response" in episode.outcome.facts]
+    found = iter(labelled(judge, [exchange_of(episode) for episode in over]))
+    return [_labelled(episode, next(found).facts()) if _is_over(episode) else episode for episode in episodes]
+
+
+def _is_over(episode: Episode) -> bool:
+    return "response" in episode.outcome.facts
+
+
+def exchange_of(episode: Episode) -> Exchange:
+    """What of a finished match a classifier is given."""
+    facts = episode.outcome.facts
+    return Exchange(facts["prompt"], facts["response"], facts["truth"], episode.seed)
+
+
+def _labelled(episode: Episode, labels: dict[str, bool | None]) -> Episode:
+    return replace(episode, outcome=replace(episode.outcome, facts={**episode.outcome.facts, "labels": labels}))
+
+
+def without_ties(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """The trajectories that are paid: of matches with all three labels, and those of a seat that broke the format.
+    Before the estimate: what has no label is in no mean."""
+    return [each for each in trajectories if _is_paid(each)]
+
+
+def _is_paid(trajectory: Trajectory) -> bool:
+    facts = trajectory.episode.outcome.facts
+    return verdict_of(facts) is not None or facts.get("forfeit") == str(trajectory.seat)
+
+
+def figures(episodes: Sequence[Episode]) -> Metrics:
+    """Shares over the judged matches of a step: attacks that succeed, over-refusals, faithful rewrites by kind of seed,
+    ties and broken formats; and how much attacks differ."""
+    verdicts = [(episode, verdict_of(episode.outcome.facts)) for episode in episodes]
+    known = [(bool(episode.outcome.facts["vanilla"]), verdict) for episode, verdict in verdicts if verdict is not None]
+    attacks = [str(e.outcome.facts["prompt"]) for e, _ in verdicts if _is_over(e) and not e.outcome.facts["vanilla"]]
+    found: dict[str, list[bool]] = {
+        "game/attack_success": [v.response for plain, v in known if v.prompt and not plain],
+        "game/over_refusal": [v.refusal for _, v in known if not v.prompt],
+        "game/faithful_harmful": [v.prompt for plain, v in known if v.seed and not plain],
+        "game/faithful_benign": [not v.prompt for plain, v in known if not v.seed and not plain],
+        "game/ties": [verdict is None for episode, verdict in verdicts if _is_over(episode)],
+        "game/broken": ["forfeit" in episode.outcome.facts for episode in episodes],
+    }
+    metrics = {name: float(np.mean(values)) for name, values in found.items() if values}
+    return metrics | ({"game/attack_diversity": diversity(attacks)} if len(attacks) > 1 else {})
+
+
+def diversity(texts: Sequence[str]) -> float:
+    """The mean of 1 - cosine over all pairs of texts, each as its counts of words and of neighbouring words."""
+    grams = [_grams(text.split()) for text in texts]
+    names = {gram: number for number, gram in enumerate(sorted({gram for each in grams for gram in each}))}
+    counts = np.zeros((len(texts), len(names)))
+    for row, each in enumerate(grams):
+        for gram in each:
+            counts[row, names[gram]] += 1.0
+    counts /= np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)
+    total = counts.sum(axis=0)
+    pairs = len(texts) * (len(texts) - 1)
+    return float(1.0 - (total @ total - float((counts * counts).sum())) / pairs)
+
+
+def _grams(words: Sequence[str]) -> list[str]:
+    return [*words, *(f"{one} {other}" for one, other in pairwise(words))]

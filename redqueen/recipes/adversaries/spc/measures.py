@@ -1,0 +1,96 @@
+"""How well a critic tells wrong steps from right ones, what a generator gets past it, and what its word is worth."""
+
+from __future__ import annotations
+
+from itertools import chain
+from random import Random
+
+import numpy as np
+
+from redqueen.measures.accuracy import held_out
+from redqueen.opponents.pools import Snapshots
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Player, State
+from redqueen.questions.small.step_traces import Criticised
+from redqueen.recipes.adversaries.spc.steps import CRITICISE, chosen, deception, verdicts
+from redqueen.types import Metrics, Task
+
+RIGHT = "right"  # the level of a domain whose steps have no error
+
+
+class ErrorSet:
+    """A critic on a frozen set of steps, on the same seeds at every measurement: `accuracy/LEVEL`; `false_alarm`, the
+    share of right steps called wrong; `balanced_accuracy`, the mean of the accuracy on right steps and of that on wrong
+    ones (the mean over the kinds of errors); `unread`. With `problems` also `guided`, `majority` and `first_attempt`
+    (`rollout.criticism.chosen`) over so many problems with `attempts` each."""
+
+    def __init__(
+        self, domain: Criticised, critic: Player, count: int, problems: int = 0, attempts: int = 8, seed: int = 0
+    ) -> None:
+        self._critic = critic
+        self._groups = held_out(domain, count, seed=seed)
+        assert RIGHT in self._groups, "a set of errors needs right steps beside them"
+        self._solved = domain.solutions(problems, attempts, Random(seed)) if problems else []
+        self._seed = seed
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All steps that the critic is measured on."""
+        attempts = (attempt for solved in self._solved for attempt in solved.attempts)
+        return [*chain(*self._groups.values()), *(step for attempt in attempts for step in attempt.steps)]
+
+    def __call__(self) -> Metrics:
+        found, unread = {}, list[bool]()
+        for level, tasks in self._groups.items():
+            called = verdicts(play(alone(CRITICISE, tasks, self._critic), Random(self._seed)))
+            found[level] = float(np.mean([verdict == task.answer for verdict, task in zip(called, tasks, strict=True)]))
+            unread += [verdict is None for verdict in called]
+        wrong = float(np.mean([share for level, share in found.items() if level != RIGHT]))
+        metrics = {f"accuracy/{level}": share for level, share in found.items()} | {
+            "balanced_accuracy": (found[RIGHT] + wrong) / 2,
+            "false_alarm": 1.0 - found[RIGHT],
+            "unread": float(np.mean(unread)),
+        }
+        return metrics | (chosen(self._solved, self._critic, Random(self._seed)) if self._solved else {})
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+class Deception:
+    """The generator as it is now and as it was when the round began, both against the critic of that time:
+    `deceived/now` and `deceived/before`, `valid/now` and `valid/before`."""
+
+    def __init__(
+        self,
+        domain: Criticised,
+        generator: Player,
+        generators: Snapshots,
+        critics: Snapshots,
+        count: int,
+        seed: int = 0,
+    ) -> None:
+        self._domain = domain
+        self._generator = generator
+        self._generators = generators
+        self._critics = critics
+        self.tasks = domain.invitations(count, Random(seed))
+        self._seed = seed
+
+    def __call__(self) -> Metrics:
+        critic = self._critics.players[-1]
+        metrics: Metrics = {}
+        for when, generator in (("now", self._generator), ("before", self._generators.players[-1])):
+            found = deception(self._domain, generator, critic, self.tasks, self._seed)
+            metrics |= {f"{name}/{when}": value for name, value in found.items()}
+        return metrics
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None

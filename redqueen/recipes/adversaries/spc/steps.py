@@ -1,0 +1,105 @@
+"""A generator that spoils steps and a critic that judges them: what each is paid, and what a critic chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import numpy as np
+
+from redqueen.credit.payoff_table import CriticRewards
+from redqueen.credit.rewards import marked
+from redqueen.games.single_reply import SingleReply
+from redqueen.opponents.pools import Snapshots
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Player
+from redqueen.questions.asking import beside_refusals, read, said, tasks_among
+from redqueen.questions.small.step_traces import CORRECT, INCORRECT, VERDICT, Criticised, Solved
+from redqueen.types import Episode, Match, Metrics, Refusal, Task
+
+SPOIL, CRITICISE = SingleReply("generator"), SingleReply("critic")
+
+
+def against(game: SingleReply, tasks: Sequence[Task], pool: Snapshots, rng: Random) -> list[Match]:
+    """A match for each task, by a player of the pool that is drawn for it."""
+    return [Match(game, task, {game.role: pool.draw(rng)}) for task in tasks]
+
+
+def verdicts(judgements: Sequence[Episode]) -> list[str | None]:
+    """What each judgement comes to; None where it cannot be read."""
+    return [VERDICT.read(text) for text in said(judgements)]
+
+
+def paid_to_generators(
+    spoilt: Sequence[Episode],
+    written: Sequence[Task | Refusal],
+    judgements: Sequence[Episode],
+    pays: CriticRewards,
+) -> list[Episode]:
+    """The spoilt steps with what they pay, from one judgement of each that is an error. Where the critic cannot be read
+    there is no reward, and the step is left out."""
+    paid = [
+        np.nan if verdict is None else pays.planted(deceived=verdict == CORRECT) for verdict in verdicts(judgements)
+    ]
+    return marked(spoilt, beside_refusals(written, paid, pays.invalid))
+
+
+def paid_to_critics(judgements: Sequence[Episode], pays: CriticRewards) -> list[Episode]:
+    """The judgements with what they pay; one that cannot be read is wrong."""
+    right = [verdict == one.task.answer for verdict, one in zip(verdicts(judgements), judgements, strict=True)]
+    return marked(judgements, [pays.judged(each) for each in right], [{"right": each} for each in right])
+
+
+def figures(written: Sequence[Task | Refusal], judgements: Sequence[Episode]) -> Metrics:
+    """The share of spoilt steps that are errors, and of these the share that deceive; of all judgements the share that
+    is right, by what was judged."""
+    tasks = {id(task) for task in tasks_among(written)}
+    said_so = list(zip(verdicts(judgements), judgements, strict=True))
+    planted = [verdict == CORRECT for verdict, one in said_so if id(one.task) in tasks]
+    steps = {
+        answer: [v == answer for v, one in said_so if one.task.answer == answer] for answer in (CORRECT, INCORRECT)
+    }
+    found: dict[str, list[bool]] = {
+        "planted/valid_share": [isinstance(each, Task) for each in written],
+        "planted/deceives": planted,
+        "critic/right_on_right": steps[CORRECT],
+        "critic/right_on_wrong": steps[INCORRECT],
+        "critic/unread": [verdict is None for verdict, _ in said_so],
+    }
+    return {name: float(np.mean(values)) for name, values in found.items() if values}
+
+
+def deception(domain: Criticised, generator: Player, critic: Player, tasks: Sequence[Task], seed: int) -> Metrics:
+    """Of the invitations: the share spoilt into an error, and of these the share that this critic calls correct."""
+    rng = Random(seed)
+    written = read(domain, play(alone(SPOIL, tasks, generator), rng))
+    errors = tasks_among(written)
+    called = [verdict == CORRECT for verdict in verdicts(play(alone(CRITICISE, errors, critic), rng))]
+    return {"valid": len(errors) / len(tasks)} | ({"deceived": float(np.mean(called))} if called else {})
+
+
+def chosen(solved: Sequence[Solved], critic: Player, rng: Random) -> Metrics:
+    """How often the answer is right that most attempts at a problem give (`majority`), that of one attempt
+    (`first_attempt`), and that of the attempt with the most steps called correct (`guided`), of equals the answer that
+    more of them give."""
+    steps = [step for each in solved for attempt in each.attempts for step in attempt.steps]
+    called = iter([float(verdict == CORRECT) for verdict in verdicts(play(alone(CRITICISE, steps, critic), rng))])
+    right: dict[str, list[bool]] = {"majority": [], "first_attempt": [], "guided": []}
+    for each in solved:
+        answers = [attempt.answer for attempt in each.attempts]
+        scores = [_mean(called, len(attempt.steps)) for attempt in each.attempts]
+        best = [answer for answer, score in zip(answers, scores, strict=True) if score == max(scores)]
+        right["majority"].append(_commonest(answers) == each.answer)
+        right["first_attempt"].append(answers[0] == each.answer)
+        right["guided"].append(_commonest(best) == each.answer)
+    return {name: float(np.mean(values)) for name, values in right.items()}
+
+
+def _mean(called: Iterator[float], count: int) -> float:
+    return sum(next(called) for _ in range(count)) / count
+
+
+def _commonest(answers: Sequence[str]) -> str:
+    """Of equally common ones the first."""
+    return max(dict.fromkeys(answers), key=answers.count)

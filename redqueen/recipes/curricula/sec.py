@@ -1,0 +1,75 @@
+"""SEC, the self-evolving curriculum: a bandit chooses what to train on (Chen et al. 2025, arXiv:2505.14970).
+
+The problems fall into categories, here the levels of a domain, and each is an arm. A slot of the batch draws an arm
+c with chance softmax(Q(c) / tau) and then a problem of that arm, which the model tries G times. The policy takes one
+step of GRPO, and afterwards every arm that was drawn learns what its problems were worth to this step:
+
+    A    = (R - mean) / deviation     over the G attempts at one problem, R = 1 where right and 0 where wrong
+    r(c) = mean of |A| over the attempts at problems of the arm c
+    Q(c) <- (1 - alpha) Q(c) + alpha r(c)       (TD(0)); arms that were not drawn stay
+
+With G = 8, r is .87 where half of the attempts are right and .22 where one in twenty is: an arm rises as it comes
+within reach and falls as it is mastered, so that training moves from easy to hard without being told the order.
+
+Differences: problems are made anew at every draw, where the paper draws from a data set. No KL penalty. A wrong
+and a malformed answer earn the same, 0. `--tau 1e9` draws all arms alike, the paper's random curriculum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut
+from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.bandit import SelfEvolving
+from redqueen.curricula.levels import level_of, levels_of
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.objectives.batch import pack
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Policy
+from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.catalogue import find_domain
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, Positive, Within
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    domain: str = "sums"
+    steps: Count = 200
+    tasks: Count = 16  # slots of a batch
+    attempts: Annotated[int, Within(2)] = 8  # G
+    step_size: Annotated[float, Within(0.0, 1.0, above=True)] = 0.5  # alpha
+    tau: Positive = 0.4  # of the draws; the learner has a temperature of its own
+    start: float = 0.0  # Q of an arm that was never drawn
+    leave_one_out: bool = False  # RLOO's advantages in place of GRPO's
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    learner = config.learner.build_model(run.derived("learner"))
+    tests = held_out(domain, config.problems)
+    curriculum = SelfEvolving(levels_of(domain, tests), level_of, config.step_size, config.tau, config.start)
+    estimate = LeaveOneOut(by_task_and_role) if config.leave_one_out else GroupRelative(by_task_and_role)
+    objective = ClippedRatio()
+    measures = [HeldOut(domain, learner, tests)]
+
+    for _ in run.steps(config.steps, [learner], [curriculum], measures):
+        tasks = curriculum.draw(config.tasks, run.rng)
+        attempts = graded(domain, play(alone(SOLVE, tasks, learner, config.attempts), run.rng))
+        trajectories = score(attempts, payoff)
+        advantages = estimate(trajectories)
+        metrics = learner.update(pack(trajectories, advantages), objective)
+        curriculum.observe_advantages(trajectories, advantages)
+        run.report(trajectories, advantages, metrics)
+        run.note(curriculum.metrics())
+    return learner

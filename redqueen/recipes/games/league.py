@@ -1,0 +1,114 @@
+"""League self-play (AlphaStar, Vinyals et al., 2019, Nature 575, methods "Multi-agent learning").
+
+A learner alone forgets how to beat what it no longer plays, and never meets what would beat it. In a league it meets
+itself, its past selves, bots, and exploiters: policies that train against the learner as it is now and nobody else.
+Whom the learner meets is drawn by prioritised fictitious self-play, those it loses to first:
+
+    P(opponent b) ~ (1 - p[b])^2         p[b]: the learner's win rate against b, by the league's payoff matrix
+
+An exploiter that wins `done_at` of its games, or has tried for `patience` steps, is frozen into the league and starts
+anew. Against the best reply to itself the learner follows the gradient of what it can lose at worst, which self-play
+alone does not. Its learning rate falls and theirs does not, so the reply gets ever better. `redqueen bench league`
+says what that brings in Kuhn poker, and that past selves alone bring most of it.
+
+Differs from the paper: one learner; policy gradient with a moving baseline (for each seat and what it was shown first
+in the match) and an entropy bonus in place of V-trace and imitation; no league exploiters; an exploiter starts anew
+from the learner (from imitation in the paper); win rates fade by `Payoffs`. The learner also meets exploiters as they
+are now, among those it draws and in the matches that they arrange. From these it learns too: with one exploiter, up to
+half of what it learns from is not drawn by P.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import tyro
+
+from redqueen.credit.advantages.keys import by_information_state
+from redqueen.credit.advantages.statistics import MovingBaseline
+from redqueen.credit.rewards import payoff, score, spoken_by
+from redqueen.curricula.dealt import Enumerated
+from redqueen.games.catalogue import find_game
+from redqueen.measures.of_games import usual_measures
+from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import pack
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.objectives.regularizers import EntropyBonus
+from redqueen.opponents.league import League
+from redqueen.play.lockstep import play
+from redqueen.play.seating import rotate
+from redqueen.protocols import Policy
+from redqueen.runs.named_players import find_player
+from redqueen.runs.run import Run
+from redqueen.schedules import anneal
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, Positive, Share, Within
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    game: str = "kuhn_poker"
+    steps: Count = 400
+    matches_per_step: Count = 128  # that the learner arranges, and each exploiter; it learns from all in which it sits
+    exploiters: Annotated[int, Within(0)] = 1
+    begins_as: Literal["untrained", "learner"] = "learner"  # what an exploiter starts anew from
+    done_at: Share = 0.7
+    patience: Count = 100  # steps
+    fixed: tuple[str, ...] = ()  # further opponents: those that `redqueen list players` names
+    current: Share = 0.0  # chance of meeting itself (0.35 in the paper)
+    by_rating: bool = False  # win rates as ratings have them, not as they were counted
+    snapshot_every: Count = 25  # steps
+    pool_size: Count = 50  # past selves; the least informative leave first
+    entropy: Positive = 0.05  # weight of the bonus
+    last_learning_rate: Positive = 0.1  # the learner's after the last step, as a share of the first
+
+
+def train(config: Config, run: Run) -> Policy:
+    game = find_game(config.game)
+    curriculum = Enumerated(game.tasks())
+    learner = config.learner.build(run.derived("learner"), table_learning_rate=8.0)
+    names = [f"exploiter_{number}" for number in range(config.exploiters)]
+    exploiters = [config.learner.build_beside(learner, run.derived(name), name) for name in names]
+    untrained = {each.name: each.state() for each in exploiters}
+    league = League(
+        learner,
+        exploiters,
+        [find_player(spec, game) for spec in config.fixed],
+        current=config.current,
+        capacity=config.pool_size,
+        by_rating=config.by_rating,
+        done_at=config.done_at,
+        patience=config.patience,
+    )
+    first_learning_rate = learner.learning_rate
+    policies, objective = [learner, *exploiters], Sum(Reinforce(), EntropyBonus(config.entropy))
+    estimates = [MovingBaseline(by_information_state, decay=0.9, debias=True) for _ in policies]
+    measures = usual_measures(game, learner)
+
+    for step in run.steps(config.steps, policies, [league, *estimates], measures):
+        if step % config.snapshot_every == 0 and step:
+            league.add(learner.freeze())
+        for exploiter in league.done():
+            league.add(exploiter.freeze())
+            start = untrained[exploiter.name] if config.begins_as == "untrained" else learner.state()
+            exploiter.restore({**start, "name": exploiter.name, "version": exploiter.version})
+            league.begin_anew(exploiter)
+        learner.learning_rate = first_learning_rate * anneal(1.0, config.last_learning_rate, step / config.steps)
+        done = step * config.matches_per_step  # the roles go on in turn
+        matches = rotate(game, curriculum.draw(config.matches_per_step, run.rng), learner, league, run.rng, done)
+        for exploiter in exploiters:
+            tasks = curriculum.draw(config.matches_per_step, run.rng)
+            matches += rotate(game, tasks, exploiter, league.against(exploiter), run.rng, done)
+        episodes = play(matches, run.rng)
+        league.observe(episodes)
+        for policy, estimate in zip(policies, estimates, strict=True):
+            trajectories = spoken_by(policy, score(episodes, payoff))
+            advantages = estimate(trajectories)
+            metrics = policy.update(pack(trajectories, advantages), objective)
+            run.report(trajectories, advantages, metrics, "" if policy is learner else policy.name)
+        run.note(league.metrics())
+        if (step + 1) % config.snapshot_every == 0:
+            run.keep("league", league.table())
+    return learner

@@ -1,0 +1,91 @@
+"""MARS: turn-level self-play on a pool of strategic games (Yuan et al., 2025, arXiv:2510.15414; MARSHAL).
+
+One policy plays every seat of competitive and cooperative games. Credit is given turn by turn: the
+return of turn k is the sum of the rewards from it on (what another seat's move earned me belongs to my
+turn before it), and it is compared with the mean over all turns of the same game and role, because the
+seats of a game expect different returns. Sum first, then centre; no division by a deviation:
+
+    R[p, k] = sum of r[p, j] over j >= k,      A[p, k] = R[p, k] - mean over the batch of R[game, p, .]
+
+    L = - mean over rows, then tokens, of  clip(A, ratio; 0.2, dual 1.4)  +  0.2 KL_k3(pi || initial policy)
+
+Rewards are the game's, scaled so that the largest score of each game is one, plus 0.05 for each
+well-formed turn and a penalty on long ones.
+
+Differences: this is the paper's estimator; the released code whitens token rewards before summing them
+and divides by a deviation after all. A forfeit costs the game's stake (the code: stake + 10 for the
+offender and nothing for the other seat, which one mistake then dominates). The length penalty acts
+above `longest_reply` tokens only, as the code has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from redqueen.credit.advantages.keys import by_game, by_game_and_role
+from redqueen.credit.advantages.statistics import centred_turns
+from redqueen.credit.rewards import Divided, FormatBonus, LengthPenalty, as_it_fell, score, spoken_by
+from redqueen.curricula.dealt import Sampled
+from redqueen.games.catalogue import find_game
+from redqueen.measures.of_games import Named, usual_measures
+from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import beside, pack, row_mean
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.objectives.regularizers import KLPenalty, k3
+from redqueen.play.lockstep import play
+from redqueen.play.seating import mirror
+from redqueen.protocols import Policy
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Amount, Count, Within
+from redqueen.types import RedQueenError
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    games: tuple[str, ...] = ("tic_tac_toe", "kuhn_poker", "mini_hanabi")
+    largest_scores: tuple[float, ...] = (1.0, 2.0, 4.0)  # of these games, to put them on one scale
+    steps: Count = 200
+    matches_per_game: Count = 32
+    updates_per_batch: Count = 2
+    agent_specific_normalisation: bool = True  # compare a turn with those of its own seat only
+    kl_coefficient: Amount = 0.2
+    format_bonus: Amount = 0.05
+    longest_reply: Annotated[int, Within(12)] = 2048
+
+
+def train(config: Config, run: Run) -> Policy:
+    if not config.games or len(config.games) != len(config.largest_scores):
+        raise RedQueenError("name one or more --games and as many --largest-scores")
+    games = [find_game(name) for name in config.games]
+    scale = {game.name: largest for game, largest in zip(games, config.largest_scores, strict=True)}
+    curricula = [Sampled(game.tasks()) for game in games]
+    learner = config.learner.build(run.derived("learner"))
+    initial = learner.freeze()
+    estimate = centred_turns(by_game_and_role if config.agent_specific_normalisation else by_game)
+    objective = Sum(ClippedRatio(low=0.2, high=0.2, dual=1.4), KLPenalty(config.kl_coefficient, k3))
+    rewards = (
+        Divided(as_it_fell, scale),
+        FormatBonus(config.format_bonus),
+        LengthPenalty(longest=config.longest_reply),
+    )
+    measures = [Named(game.name, measure) for game in games for measure in usual_measures(game, learner)]
+
+    for _ in run.steps(config.steps, [learner], measures=measures):
+        matches = [
+            match
+            for game, curriculum in zip(games, curricula, strict=True)
+            for match in mirror(game, curriculum.draw(config.matches_per_game, run.rng), learner)
+        ]
+        trajectories = spoken_by(learner, score(play(matches, run.rng), *rewards))
+        advantages = estimate(trajectories)
+        batch = pack(trajectories, advantages, row_mean)
+        batch = beside(batch, initial.likelihoods(batch))
+        for _ in range(config.updates_per_batch):
+            metrics = learner.update(batch, objective)
+        run.report(trajectories, advantages, metrics)
+    return learner

@@ -1,0 +1,68 @@
+"""SPIRAL: self-play on zero-sum games (Liu et al., 2025, arXiv:2506.24119).
+
+One policy plays both roles of a two-player zero-sum game against its current self. The advantage
+of a trajectory is its return minus a moving average kept for its game and role (role-conditioned
+advantage estimation, RAE), because the roles of a game are not equally easy and a shared baseline
+would credit the seat rather than the play:
+
+    A = R - b[game, role],    b[game, role] <- decay * b[game, role] + (1 - decay) * R
+
+All turns of a trajectory share its advantage (discount 1), and every token of a turn counts one
+over a constant length (no length normalisation). The policy takes one step on
+
+    L = - mean over turns of  sum over tokens  A * log pi(token)
+
+Differences from the paper: one update on each batch, so the clipped ratio of the paper's two inner
+epochs is 1 throughout and plain REINFORCE is the same; the baseline is read before it is written,
+as the released code has it; a forfeit costs the offender the stake and gives it to the other seat
+(the released code: -1.5 and +0.5), which keeps the game zero-sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from redqueen.credit.advantages.keys import by_game_and_role
+from redqueen.credit.advantages.statistics import MovingBaseline
+from redqueen.credit.rewards import payoff, score, spoken_by
+from redqueen.curricula.dealt import Sampled
+from redqueen.games.catalogue import find_game
+from redqueen.measures.of_games import lists_choices, usual_measures
+from redqueen.objectives.batch import ConstantMean, pack
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.play.lockstep import play
+from redqueen.play.seating import mirror
+from redqueen.protocols import Policy
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, Share
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    game: str = "kuhn_poker"
+    steps: Count = 400
+    matches_per_step: Count = 128
+    baseline_decay: Share = 0.95  # alpha in the paper
+
+
+def train(config: Config, run: Run) -> Policy:
+    game = find_game(config.game)
+    curriculum = Sampled(game.tasks())
+    learner = config.learner.build(run.derived("learner"))
+    estimate = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
+    objective = Reinforce()
+    weigh = ConstantMean(config.learner.longest_reply(lists_choices(game)))
+    measures = usual_measures(game, learner)
+
+    for _ in run.steps(config.steps, [learner], [estimate], measures):
+        matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
+        trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
+        advantages = estimate(trajectories)
+        metrics = learner.update(pack(trajectories, advantages, weigh), objective)
+        run.report(trajectories, advantages, metrics)
+    return learner

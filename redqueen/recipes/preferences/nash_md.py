@@ -1,0 +1,87 @@
+"""Nash-MD: the policy plays a mixture of itself and its reference, and its last iterate settles (arXiv:2312.00886).
+
+Nash learning from human feedback (Munos et al. 2023) looks for the policy that is preferred to every other where both
+sides pay tau KL(policy || mu) for leaving a reference mu: one equilibrium, whatever the preferences. Mirror descent
+reaches it in its last iterate, without an average, if it plays not itself but a geometric mixture (section 6):
+
+    pi_mix(y' | x)  in proportion to  pi(y' | x)^(1 - b)  mu(y' | x)^b
+    gradient        log pi(y | x) ( P(y beats y') - 1/2 ),  y from pi, y' from pi_mix,   and   - tau KL(pi || mu)
+
+mu is the initial policy. b = 0 is self-play, b = 1 is play against the reference. The learner's words are learned from
+alone. Where replies are listed the mixture and the KL are exact; in free text the mixture chooses among a few replies
+of the policy (`players/mixture.py`), and the KL is estimated from the words said (k2, whose gradient is that of the KL
+of each word after those before it; what a word does to the KL of later words is left out).
+
+Differences: the win rate of a reply is over `rivals` draws of the mixture (the paper: one). The paper's mixture is made
+word by word; this one is of whole replies, as in the theory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from redqueen.composed.mixture import Mixture
+from redqueen.credit.rewards import payoff, score
+from redqueen.measures.accuracy import held_out
+from redqueen.measures.preferences import AgainstStart, watched
+from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import beside, pack
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.objectives.regularizers import ExactKL, KLPenalty, k2
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.writing import language_model
+from redqueen.protocols import Policy
+from redqueen.questions.asking import SOLVE, evenly
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.comparisons import against_rivals
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, Positive, Share
+from redqueen.settings.oracles import find_oracle
+from redqueen.settings.roles import bind
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    domain: str = "matchups"
+    oracle: str = "domain"
+    """domain, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
+    steps: Count = 1000
+    prompts: Count = 64  # of a step
+    rivals: Count = 1  # replies of the mixture to each
+    mixture: Share = 0.125  # b
+    candidates: Count = 8  # of the mixture, in free text
+    tau: Positive = 0.1  # 0.008 in the paper
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    learner = config.learner.build(run.derived("learner"), table_learning_rate=1.0)
+    seed, initial = run.derived("judge"), learner.freeze()
+    oracle = find_oracle(
+        config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
+    )
+    tests = held_out(domain, config.problems)
+    rival = Mixture(learner, initial, config.mixture, config.candidates)
+    watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests))
+
+    for _ in run.steps(config.steps, [learner], [], [watch]):
+        prompts = evenly(domain, config.prompts, run.rng, tests)
+        attempts = play(alone(SOLVE, prompts, learner), run.rng)
+        rivals = play(alone(SOLVE, prompts, rival, config.rivals), run.rng)
+        replies = score(against_rivals(oracle, attempts, rivals, run.rng), payoff)
+        advantages = [reply.rewards - 0.5 for reply in replies]
+        batch = pack(replies, advantages)
+        batch = beside(batch, initial.likelihoods(batch))
+        listed = batch.reference is not None and batch.reference.legal_logprobs is not None
+        pull = ExactKL(config.tau) if listed else KLPenalty(config.tau, k2)
+        metrics = learner.update(batch, Sum(Reinforce(), pull))
+        run.report(replies, advantages, metrics)
+        run.note(watch.observe(metrics))
+    return learner

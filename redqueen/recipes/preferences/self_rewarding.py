@@ -1,0 +1,130 @@
+"""Self-rewarding: the policy judges its own replies and learns from that (Yuan et al. 2024, arXiv:2401.10020).
+
+One model answers, and is the judge of the answers; as it learns, the judge changes with it. In iteration t, with M_t
+
+    invent    new prompts, written by M_t after examples; the others are the domain's
+    answer    N replies to each prompt
+    judge     M_t scores each reply a few times, and the mean counts; what cannot be read is no score
+    train     from M_t, with M_t as reference, DPO on the best and the worst scored of each prompt; ties are no pair:
+
+    L = -log sigmoid(beta (h(best) - h(worst))),   h(y) = log pi(y | x) - log M_t(y | x)
+
+Nothing anchors the judge: whether it still agrees with the domain's check is measured (`judge_*`), and no reward learns
+of that. M_1 of the paper is trained on answers and on judgements that people wrote: `redqueen train cold_start --domain
+judged:sums` makes such a start. `--judge frozen` keeps the first judge, which is the control.
+
+Differences: scores go from 1 to 10 in the form of this library's judges (the paper: from 0 to 5, by five criteria). The
+prompts of an iteration are made in it. The judge's own words are not trained on, as in the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import compress
+from typing import Annotated, Literal
+
+import tyro
+
+from redqueen.checks.judge import Agreement
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.pairs import best_and_worst
+from redqueen.credit.rewards import marked, payoff, score
+from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.sampling import Independent, Uniform
+from redqueen.curricula.store import TaskStore
+from redqueen.measures.accuracy import held_out
+from redqueen.measures.preferences import watched
+from redqueen.objectives.batch import beside, pack_pairs
+from redqueen.objectives.preference import Dpo
+from redqueen.objectives.references import Reference, check_start
+from redqueen.objectives.rounds import Ceiling, Round
+from redqueen.opponents.pools import Snapshots
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Policy
+from redqueen.questions.asking import (
+    JUDGE,
+    PROPOSE,
+    SOLVE,
+    evenly,
+    graded,
+    invited,
+    judged_answers,
+    opinions,
+    read,
+    seeded,
+    tasks_among,
+)
+from redqueen.questions.catalogue import find_domain
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, PartOf, Positive, Within
+from redqueen.settings.roles import SHARED, bind, learning
+from redqueen.types import Metrics, RedQueenError, Trajectory
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    judge: str = SHARED  # or frozen, a model folder, http://HOST/v1#MODEL
+    domain: str = "judged:sums"
+    steps: Count = 48
+    updates: Count = 16  # of an iteration
+    prompts: Count = 64  # of an iteration (some thousands in the paper)
+    invented: Annotated[float, PartOf("prompts")] = 0.5  # of the prompts, at most
+    attempts: Annotated[int, Within(2)] = 4  # N
+    repeats: Count = 3  # of every judgement
+    pairs_per_update: Count = 16
+    passes: Count = 2  # over the pairs of an iteration, at most
+    beta: Positive = 0.1
+    most_margin: Positive = 20.0  # nats; beyond it the iteration learns no more
+    reference: Literal["last", "initial", "average"] = "last"
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    learner = config.learner.build_model(run.derived("learner"))
+    judge = bind("judge", config.judge, config.learner, learner, run.derived("judge"))
+    if learning([learner, judge]) != [learner]:
+        raise RedQueenError("the judge does not learn by itself: shared, frozen, a model folder or an endpoint")
+    tests = held_out(domain, config.problems, domain.seeds())
+    reference, iterates = Reference(learner, config.reference), Snapshots(learner)
+    round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
+    store, agreement = seeded(TaskStore(sampling=Independent(Uniform())), domain), Agreement()
+    estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), Dpo(config.beta)
+    watch = watched(domain, learner, tests)
+
+    for step in run.steps(config.steps, [learner], [reference, iterates, round_, store, agreement], [watch]):
+        replies: list[Trajectory] = []
+        if step % config.updates == 0:
+            if step:
+                iterates.add(learner.freeze())
+            reference.refresh()
+            count = round(config.invented * config.prompts) // len(domain.kinds)
+            written = read(domain, play(alone(PROPOSE, invited(domain, store, count, 1, run.rng), learner), run.rng))
+            invented = apart_from(tests, tasks_among(written))
+            store.add(invented, origin=learner.name, step=step)
+            others = evenly(domain, config.prompts - len(invented), run.rng, tests)
+            attempts = play(alone(SOLVE, [*invented, *others], learner, config.attempts), run.rng)
+            judgements = play(alone(JUDGE, judged_answers(attempts), judge, config.repeats), run.rng)
+            scores = opinions(judgements, config.repeats)
+            replies = score(marked(attempts, scores.tolist()), payoff)
+            batch = pack_pairs(*best_and_worst(replies, by_task_and_role))
+            batch = beside(batch, reference.likelihoods(batch))
+            if step == 0:
+                check_start(learner, batch)
+            round_.renew(batch)
+            known = [bool(each.task.answer) for each in attempts]
+            checked = graded(domain, list(compress(attempts, known)))
+            right = [bool(each.outcome.facts["right"]) for each in checked]
+            agreement.observe(scores[known].tolist(), right)  # for audits alone
+            run.note({"invented": len(invented) / max(1, len(invented) + len(others))})
+        metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
+        if round_.open:
+            metrics = learner.update(round_.draw(config.pairs_per_update, run.rng), objective)
+            round_.observe(metrics)
+        run.report(replies, estimate(replies), metrics)
+        run.note(round_.metrics() | agreement.metrics() | watch.observe(metrics))
+    return learner

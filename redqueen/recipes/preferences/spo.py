@@ -1,0 +1,92 @@
+"""SPO: a policy's own samples are its opponents, and wins among them its reward (Swamy et al. 2024, arXiv:2401.04056).
+
+What beats every other policy at least half of the time (the minimax winner) is an equilibrium of a symmetric game, so
+one learner against itself finds it: no reward model, no second player. In every step, with K replies to each prompt,
+
+    r(y)  =  mean over the other K - 1 replies y' of  P(y beats y')          a win rate; its mean is 1/2
+    A(y)  =  r(y) - mean of r over the replies to the prompt                 no division: r is a rank already
+
+and any policy gradient takes its step; here L = -A log pi, and a pull to the start where it is wanted:
+
+    L = - E[A log pi]  +  kl KL(pi || initial policy)
+
+The oracle may be intransitive and noisy: a label that is a coin's, one in five, only shrinks r towards one half. It is
+the average policy that nears the minimax winner; the last one circles where preferences do.
+
+Differences: the replies of a group are compared with one another (the paper's control tasks: with a queue of recent
+ones). No critic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.rewards import payoff, score
+from redqueen.measures.accuracy import held_out
+from redqueen.measures.preferences import AgainstStart, watched
+from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import beside, pack
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.objectives.regularizers import KLPenalty, k2
+from redqueen.opponents.pools import Snapshots
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.writing import language_model
+from redqueen.protocols import Objective, Policy
+from redqueen.questions.asking import SOLVE, evenly
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.comparisons import contested
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Amount, Count, Within
+from redqueen.settings.oracles import find_oracle
+from redqueen.settings.roles import bind
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    domain: str = "matchups"
+    oracle: str = "domain"
+    """domain, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
+    steps: Count = 3000
+    prompts: Count = 8  # of a step
+    attempts: Annotated[int, Within(2)] = 8  # K
+    kl: Amount = 0.0
+    snapshot_every: Count = 100  # steps between the iterates that are kept
+    pool_size: Count = 50
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    learner = config.learner.build(run.derived("learner"), table_learning_rate=0.3)
+    seed, initial = run.derived("judge"), learner.freeze()
+    oracle = find_oracle(
+        config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
+    )
+    tests = held_out(domain, config.problems)
+    iterates = Snapshots(learner, config.pool_size)
+    estimate = GroupRelative(by_task_and_role, divide_by_deviation=False)
+    objective: Objective = Sum(Reinforce(), KLPenalty(config.kl, k2)) if config.kl else Reinforce()
+    watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests, iterates))
+
+    for step in run.steps(config.steps, [learner], [iterates], [watch]):
+        prompts = evenly(domain, config.prompts, run.rng, tests)
+        attempts = play(alone(SOLVE, prompts, learner, config.attempts), run.rng)
+        replies = score(contested(oracle, attempts, config.attempts, run.rng), payoff)
+        advantages = estimate(replies)
+        batch = pack(replies, advantages)
+        if config.kl:
+            batch = beside(batch, initial.likelihoods(batch))
+        metrics = learner.update(batch, objective)
+        if (step + 1) % config.snapshot_every == 0:
+            iterates.add(learner.freeze())
+        run.report(replies, advantages, metrics)
+        run.note(watch.observe(metrics))
+    return learner

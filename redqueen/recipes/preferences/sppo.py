@@ -1,0 +1,108 @@
+"""SPPO: every reply's log-ratio is led to how often it wins against the policy (Wu et al. 2024, arXiv:2405.00675).
+
+Preferences need not come from a reward: an oracle says P(y beats y'). Multiplicative weights find the policy that none
+beats more often than not, and SPPO takes each of their steps by regression. In iteration t, with K replies to each
+prompt,
+
+    P(y beats pi_t)  =  mean over the K replies y' of  P(y beats y'),  itself among them, one half      (section 4.2)
+    L = ( h(y) / eta - (P(y beats pi_t) - 1/2) )^2 / 2,     h(y) = log pi(y | x) - log pi_t(y | x)      (equation 4.4)
+
+The solution is pi_{t+1} in proportion to pi_t exp(eta P(y beats pi_t)). The last iterate circles where preferences do;
+the average of the iterates nears the equilibrium. Not only the difference of two replies is fixed, as in DPO: the
+better ones become likelier.
+
+`--replies ends` regresses on the best and the worst reply of each prompt alone, as the authors' code does.
+
+Differences: the loss is divided by eta^2, without which it is of the order of 10^5 at the paper's eta of 1000; one
+part in 1000 of a nat a word is what such an eta asks for. The log of the normaliser is eta / 2, as in the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import tyro
+
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.pairs import best_and_worst
+from redqueen.credit.rewards import payoff, score
+from redqueen.measures.accuracy import held_out
+from redqueen.measures.preferences import AgainstStart, watched
+from redqueen.objectives.batch import beside, pack_samples
+from redqueen.objectives.preference import Sppo
+from redqueen.objectives.references import Reference, check_start
+from redqueen.objectives.rounds import Round
+from redqueen.opponents.pools import Snapshots
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.writing import language_model
+from redqueen.protocols import Policy
+from redqueen.questions.asking import SOLVE, evenly
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.comparisons import contested
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, Positive, Within
+from redqueen.settings.oracles import find_oracle
+from redqueen.settings.roles import bind
+from redqueen.types import Metrics, Trajectory
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    domain: str = "matchups"
+    oracle: str = "domain"
+    """domain, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
+    steps: Count = 4000
+    updates: Count = 10  # of an iteration
+    prompts: Count = 32  # of an iteration (20 000 in the paper)
+    attempts: Annotated[int, Within(2)] = 5  # K
+    replies: Literal["all", "ends"] = "all"
+    replies_per_update: Count = 160
+    passes: Count = 10  # over the replies of an iteration, at most (18 in the paper)
+    eta: Positive = 1.0  # 1000 in the paper
+    reference: Literal["last", "initial", "average"] = "last"
+    start: Literal["last", "initial"] = "last"  # of each iteration
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    learner = config.learner.build(run.derived("learner"))
+    seed, initial = run.derived("judge"), learner.state() if config.start == "initial" else {}
+    oracle = find_oracle(
+        config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
+    )
+    tests = held_out(domain, config.problems)
+    reference, iterates, round_ = Reference(learner, config.reference), Snapshots(learner), Round(config.passes)
+    estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), Sppo(config.eta)
+    watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests, iterates))
+
+    for step in run.steps(config.steps, [learner], [reference, iterates, round_], [watch]):
+        replies: list[Trajectory] = []
+        if step % config.updates == 0:
+            if step:
+                iterates.add(learner.freeze())
+            reference.refresh()
+            prompts = evenly(domain, config.prompts, run.rng, tests)
+            attempts = play(alone(SOLVE, prompts, learner, config.attempts), run.rng)
+            replies = score(contested(oracle, attempts, config.attempts, run.rng, beside_itself=True), payoff)
+            if config.replies == "ends":
+                best, worst = best_and_worst(replies, by_task_and_role)
+                replies = [*best, *worst]
+            batch = pack_samples(replies, [float(reply.rewards.sum()) - 0.5 for reply in replies])
+            batch = beside(batch, reference.likelihoods(batch))
+            if step == 0:
+                check_start(learner, batch)
+            round_.renew(batch)
+            if config.start == "initial":
+                learner.restore({**initial, "version": learner.version})
+        metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
+        if round_.open:
+            metrics = learner.update(round_.draw(config.replies_per_update, run.rng), objective)
+        run.report(replies, estimate(replies), metrics)
+        run.note(round_.metrics() | watch.observe(metrics))
+    return learner

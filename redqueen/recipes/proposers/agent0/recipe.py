@@ -1,0 +1,140 @@
+"""Agent0: a curriculum agent is paid for tasks that make an executor with a tool unsure (2025, arXiv:2511.16043).
+
+Two agents begin as one model and take turns. The executor, frozen, answers each proposed task k = 10 times, with a
+tool; p is the share of the majority, N the mean number of its calls of the tool, B the number of proposals:
+
+    curriculum   R = max(0, 1 - 2 |p - 1/2| + 0.05 min(N, 4) - |cluster of alike proposals| / B), 0 if unreadable
+
+Then the curriculum agent, frozen, fills a pool: tasks with .3 <= p <= .8 are kept, the majority is their label, and
+the executor trains on them by ADPO: GRPO over 16 attempts, scaled and clipped by how far a label is trusted,
+
+    A = s(p) GRPO,   s = .6 + .4 clamp((p - .3) / .5, 0, 1),   ratio held to [.8, 1.2 + .1 clamp((.8 - p) / .5, 0, 1)]
+
+in a mean over attempts of their means over tokens. What the tool says carries no loss. p and N count all attempts.
+
+Differences: the published code halves the first term, takes no maximum, and counts output blocks in the curriculum
+agent's own words; here only calls that were really run count. No KL term (0.01 there), temperature 1 (0.7 there). A
+batch of the executor's is used `updates` times: the upper bounds have no effect on words that were only just said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import tyro
+
+from redqueen.checks.votes import LabelTrust, Majority
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.rewards import marked, payoff, score
+from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.sampling import Distinct, Uniform
+from redqueen.curricula.store import TaskStore
+from redqueen.demonstrations.rehearsal import Equipped
+from redqueen.games.tools import Limits, ToolReply
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.health import ProposerHealth
+from redqueen.measures.proposals import voted_on
+from redqueen.objectives.batch import pack, row_mean
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Objective, Player, Policy
+from redqueen.questions.asking import PROPOSE, read, tasks_among
+from redqueen.questions.catalogue import find_open_domain
+from redqueen.questions.labels import held_to_label
+from redqueen.questions.toolbox import find_tools
+from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio, grouped
+from redqueen.recipes.proposers.agent0.steps import (
+    MOST_CALLS,
+    by_kind_or_task,
+    kept,
+    poll_metrics,
+    polled,
+    rewards,
+    uninspired,
+)
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Amount, Count, Within, refuse_unused
+from redqueen.settings.roles import SEPARATE, bind, learning, refuse_unpaid
+from redqueen.types import Metrics
+
+BAND = (0.3, 0.8)
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m", max_completion_length=96)
+    curriculum: str = SEPARATE
+    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
+    domain: str = "redqueen.questions.small.tool_sums:ToolSums"
+    tool: Literal["calculator", "python", "none"] = "calculator"
+    steps: Count = 90
+    curriculum_steps: Count = 10  # of each round: then the executor takes its turn (5 in R-Zero)
+    executor_steps: Count = 20  # of each round (up to 100 in all in the paper)
+    proposals: Annotated[int, Within(1, 2048)] = 32  # B, a step, of each kind
+    pool: Count = 256  # proposals, of each round, from which the executor's tasks are kept
+    votes: Annotated[int, Within(2)] = 10  # k
+    tasks: Count = 12  # a step of the executor (128 in the paper)
+    attempts: Annotated[int, Within(2)] = 16  # G
+    per_call: Amount = 0.05  # gamma
+    repetition: Amount = 1.0  # lambda of the clusters
+    updates: Count = 2  # on each batch of the executor's
+
+
+def equipped(config: Config, executor: Player) -> Equipped:
+    return Equipped(executor, ToolReply("solver", find_tools(config.tool), Limits(MOST_CALLS, MOST_CALLS + 2)))
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_open_domain(config.domain)
+    executor = config.learner.build_model(run.derived("learner"))
+    curriculum = bind("proposer", config.curriculum, config.learner, executor, run.derived("proposer"))
+    learners, pool, trust = learning([executor, curriculum]), TaskStore(sampling=Distinct(Uniform())), LabelTrust()
+    refuse_unpaid(config, ["per_call", "repetition"], "curriculum", curriculum)
+    if config.tool == "none":
+        refuse_unused(config, ["per_call"], "--tool none")
+    measured, tests, health = equipped(config, executor), held_out(domain, 64), ProposerHealth()
+    majority, estimate = Majority(count_missing=True), GroupRelative(by_kind_or_task)
+    clipped: Objective = ClippedRatio()
+
+    for step in run.steps(config.steps, learners, [pool, health], [HeldOut(domain, measured, tests)]):
+        place = step % (config.curriculum_steps + config.executor_steps)
+        if place <= config.curriculum_steps:  # the last time for the executor
+            count = config.proposals if place < config.curriculum_steps else config.pool
+            proposals = play(alone(PROPOSE, uninspired(domain, count), curriculum), run.rng)
+            written = read(domain, proposals)
+            tasks = tasks_among(written)
+            answers = play(alone(measured.game, tasks, executor, config.votes), run.rng)
+            polls = polled(answers, config.votes, majority)
+            labelled = apart_from(tests, kept(tasks, polls, *BAND))
+            run.note(poll_metrics(domain, tasks, polls, labelled))
+            run.note(health.check(voted_on(domain, written, answers, [poll.vote for poll in polls], labelled)))
+        if place < config.curriculum_steps:
+            speaker, updates, objective = curriculum, 1, clipped
+            trajectories = score(marked(proposals, rewards(written, polls, config.per_call, config.repetition)), payoff)
+            advantages = estimate(trajectories)
+            batch = pack(trajectories, advantages, row_mean)
+        else:
+            if place == config.curriculum_steps:
+                pool.prune(lambda history: True)
+                pool.add(labelled, step=step)
+            drawn = pool.draw(config.tasks, run.rng) if len(pool) else []
+            shares = [float(task.facts["share"]) for task in drawn]
+            attempts = held_to_label(play(alone(measured.game, drawn, executor, config.attempts), run.rng))
+            pool.observe(attempts)
+            trajectories = score(attempts, payoff)
+            groups = [number // config.attempts for number in range(len(trajectories))]
+            raw = estimate(trajectories)
+            advantages = [each * trust.scale(shares[group]) for each, group in zip(raw, groups, strict=True)]
+            numbers = [np.full(len(each), group + 1.0) for each, group in zip(raw, groups, strict=True)]
+            batch = grouped(pack(trajectories, advantages, row_mean), pack(trajectories, numbers))
+            speaker, updates = executor, config.updates
+            objective = GroupClippedRatio(tuple(trust.upper_clip(share) for share in shares))
+        metrics: Metrics = {}
+        for learner in [each for each in learners if each is speaker] * updates:
+            metrics = learner.update(batch, objective)
+        run.report(trajectories, advantages, metrics, learner=speaker.name)
+    return executor

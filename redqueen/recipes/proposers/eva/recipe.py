@@ -1,0 +1,122 @@
+"""eva: prompts evolve where the reward model still tells answers apart (Ye et al., 2024, arXiv:2411.00062).
+
+A creator, which is a procedure and learns nothing, makes the prompts on which a solver learns. In every round
+
+    info      of a prompt x: best minus worst of the rewards r(x, y) of n responses y, a proxy of regret
+    evolve    prompts of the last round are drawn in proportion to info, each is rewritten: deeper or broader
+    mix       what was written, with a uniform draw from the seed prompts
+    solve     n responses to each prompt, rewarded; the inner algorithm takes its step:
+
+    DPO       L = -log sigmoid(beta (h(best) - h(worst))),   h(y) = log policy(y | x) - log reference(y | x)
+    RLOO      A(y) = r(y) - mean of r over the other responses to x,   and the clipped ratio's loss
+
+The responses that measure info are those that are learned from. `--evolved 0` is training on uniform seed prompts.
+
+Differences: a round is one step here, of some dozens of prompts (the paper: two to five rounds over ten thousand), so
+info is never older than one step. The reference of DPO is the policy at the start of the round, as in its iterations.
+One child a parent (the paper: several). The rewriter is any player: the start model, frozen, unless another is bound,
+and "rule" is the domain's own. RLOO keeps near the start by its few updates alone (the paper: by a KL penalty).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import tyro
+
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import LeaveOneOut
+from redqueen.credit.pairs import best_and_worst
+from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.held_out import apart_from, labelled, training_levels
+from redqueen.curricula.sampling import Independent, Uniform, best_minus_worst, by_regret
+from redqueen.curricula.store import TaskStore
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.health import ProposerHealth
+from redqueen.measures.proposals import proposed
+from redqueen.objectives.batch import beside, pack, pack_pairs
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.objectives.preference import Dpo
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Objective, Policy
+from redqueen.questions.asking import SOLVE, read, tasks_among
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.small.growing import evolving, find_reward_model
+from redqueen.recipes.proposers.eva.steps import REWRITE, by_prompt, evolutions, mixed, rewarded
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, Positive, Share, Within, refuse_unused, unset
+from redqueen.settings.roles import FROZEN, bind
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    rewriter: str = FROZEN
+    """rule (the domain's), shared, frozen, a model folder, or http://HOST/v1#MODEL; it does not learn"""
+    domain: str = "growing"
+    reward: str = ""
+    """the reward model: file.py:MyModel, called with tasks and answers; the domain's own if empty"""
+    inner: Literal["dpo", "rloo"] = "dpo"
+    levels: tuple[str, ...] = ()
+    """of the seed prompts, one named twice dealt up to twice as often; all if none is named"""
+    steps: Count = 200
+    seeds: Count = 256  # of each level
+    prompts: Count = 32  # a round
+    attempts: Annotated[int, Within(2)] = 6  # n
+    evolved: Share = 0.75  # of the prompts of a round, at most
+    by_info: bool = True  # False draws parents uniformly
+    updates: Count = 2  # of one round's batch
+    beta: Annotated[Positive | None, unset("FLOAT")] = None
+    """of DPO; 0.05 unless given"""
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    if config.inner == "rloo":
+        refuse_unused(config, ["beta"], "--inner rloo")
+    if not config.evolved:
+        refuse_unused(config, ("rewriter", "by_info"), "--evolved 0")
+    domain = evolving(find_domain(config.domain))
+    model = find_reward_model(config.reward, domain)
+    learner = config.learner.build_model(run.derived("learner"))
+    bound = (config.rewriter, config.learner, learner, 0)
+    rewriter = (
+        domain.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound, learns=False, besides=("rule",))
+    )
+    tests = held_out(domain, config.problems)
+    seeds = labelled(domain, config.levels or training_levels(domain), config.seeds, tests, run.derived("seeds"))
+    sampling = Independent(by_regret() if config.by_info else Uniform())
+    given = {seed.id for seed in seeds}
+    store = TaskStore(config.prompts, sampling, window=config.attempts, name="prompts")  # those of the last round
+    estimate, most = LeaveOneOut(by_task_and_role), int(config.evolved * config.prompts)
+    objective: Objective = Dpo(config.beta or 0.05) if config.inner == "dpo" else ClippedRatio()
+    health = ProposerHealth()
+
+    for _ in run.steps(config.steps, [learner], [store, health], [HeldOut(domain, learner, tests)]):
+        parents = store.draw(most, run.rng) if len(store) else []
+        children = read(domain, play(alone(REWRITE, evolutions(domain, parents, run.rng), rewriter), run.rng))
+        prompts = mixed(apart_from(tests, tasks_among(children)), seeds, config.prompts, most, run.rng)
+        attempts = rewarded(model, play(alone(SOLVE, prompts, learner, config.attempts), run.rng))
+        store.prune(lambda history: True)
+        store.add(prompts)
+        store.observe(attempts)
+
+        trajectories = score(attempts, payoff)
+        advantages = estimate(trajectories)
+        if config.inner == "dpo":
+            chosen, rejected = best_and_worst(trajectories, by_task_and_role)
+            batch = pack_pairs(chosen, rejected)
+            batch = beside(batch, learner.likelihoods(batch))
+        else:
+            batch = pack(trajectories, advantages)
+        for _ in range(config.updates):
+            metrics = learner.update(batch, objective)
+        run.report(trajectories, advantages, metrics)
+        run.note(health.check(proposed(children)))
+        run.note({"evolved": sum(prompt.id not in given for prompt in prompts) / len(prompts)})
+        run.note({"info": float(np.mean([best_minus_worst(rewards) for rewards in by_prompt(attempts)]))})
+    return learner

@@ -1,0 +1,132 @@
+"""Multi-Agent Evolve: one model proposes, solves and judges, and nobody knows the answers (2025, arXiv:2510.23595).
+
+A proposer writes questions, half of the time with one from the store before it. A judge scores each question and each
+of several answers to it from 1 to 10, a few times; s becomes (s - 1) / 9, and the mean counts:
+
+    proposer   R = (q + d + f) / 3,   q the question's score, d = 1 - the mean score of its answers, f its format;
+               where q < 0.7 there is no d, and the question is not kept; no question, R = 0
+    solver     R = (score of the answer + format) / 2, on questions drawn from the store
+    judge      R = 1 if its score can be read, else 0, on pairs of question and answer of this step
+    TRR++      A = (R - mean) / deviation for each role by itself, one update of the shared weights
+
+Nothing anchors the judge: its agreement with the domain's oracle is measured every step (`judge_*`, of which no reward
+learns), and it can be bound elsewhere: `--judge frozen`. `--question-reward random` and `--dealt 1` are controls.
+
+Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, also
+the prompt's). Questions start from the domain's seeds (there: a thousand), and a full store forgets the oldest of the
+commonest kind; the solver is asked what was stored before this step. The default domain's proposer is shown none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import tyro
+
+from redqueen.checks.judge import Agreement, mae_proposer, mae_solver
+from redqueen.credit.advantages.keys import by_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.rewards import marked, payoff, score, spoken_by
+from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.sampling import Independent, Uniform
+from redqueen.curricula.store import TaskStore
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.health import ProposerHealth
+from redqueen.measures.proposals import proposed
+from redqueen.objectives.batch import pack
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Policy
+from redqueen.questions.asking import (
+    JUDGE,
+    PROPOSE,
+    SOLVE,
+    beside_refusals,
+    by_task,
+    evenly,
+    graded,
+    in_form,
+    invited,
+    judged_answers,
+    mean_known,
+    opinions,
+    read,
+    readable,
+    seeded,
+    tasks_among,
+)
+from redqueen.questions.catalogue import find_open_domain
+from redqueen.questions.judging import about_question
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, PartOf, Share
+from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    proposer: str = SHARED
+    judge: str = SHARED  # or adapter, separate, frozen, a model folder, http://HOST/v1#MODEL
+    domain: str = "judged:sums"
+    steps: Count = 250
+    proposals: Count = 32  # a step (128 in the paper)
+    attempts: Count = 32  # a step, on stored questions (128 in the paper)
+    tries: Count = 4  # answers to each new question (5 in the paper)
+    repeats: Count = 2  # of every judgement (5 in the paper)
+    with_reference: Share = 0.5  # of the invitations
+    quality: Share = 0.7  # below it a question is not kept
+    question_reward: Literal["full", "no-difficulty", "random"] = "full"  # without d any clear question does
+    dealt: Annotated[float, PartOf("attempts")] = 0.0  # of the attempts, on the domain's own problems
+    capacity: Count = 4096
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_open_domain(config.domain)
+    solver = config.learner.build_model(run.derived("learner"))
+    proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
+    judge = bind("judge", config.judge, config.learner, solver, run.derived("judge"))
+    learners, agreement, health = learning([solver, proposer, judge]), Agreement(), ProposerHealth()
+    refuse_unpaid(config, ["question_reward"], "proposer", proposer)
+    store = seeded(TaskStore(config.capacity, Independent(Uniform())), domain)
+    tests, estimate = held_out(domain, config.problems, domain.seeds()), GroupRelative(by_role)
+
+    for step in run.steps(config.steps, learners, [store, agreement, health], [HeldOut(domain, solver, tests)]):
+        invitations = invited(domain, store, config.proposals, 1, run.rng, config.with_reference)
+        proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
+        written = read(domain, proposals)
+        tasks = tasks_among(written)
+        tries = play(alone(SOLVE, tasks, solver, config.tries), run.rng)
+        dealt = round(config.dealt * config.attempts)
+        drawn = store.draw(config.attempts - dealt, run.rng) + evenly(domain, dealt, run.rng, tests)
+        attempts = play(alone(SOLVE, drawn, solver), run.rng)
+        asked = [about_question(task) for task in tasks] + judged_answers([*tries, *attempts])
+        judgements = play(alone(JUDGE, asked, judge, config.repeats), run.rng)
+        parts = [len(tasks), len(tasks) + len(tries)]
+        of_questions, of_tries, of_attempts = np.split(opinions(judgements, config.repeats), parts)
+        of_tries = of_tries.reshape(len(tasks), config.tries)
+        answers = [1.0 if config.question_reward == "no-difficulty" else mean_known(each) for each in of_tries]
+        paid = [mae_proposer(*each, 1.0, config.quality) for each in zip(of_questions, answers, strict=True)]
+        clear = [task for task, each in zip(tasks, paid, strict=True) if each.stored]
+        store.add(apart_from(tests, clear), origin=proposer.name, gates=("quality",), step=step)
+        right = graded(domain, attempts)  # for audits alone: no reward below looks at it
+        store.observe(right)
+        agreement.observe(of_attempts.tolist(), [bool(episode.outcome.facts["right"]) for episode in right])
+        earned = [run.rng.random() if config.question_reward == "random" else each.reward for each in paid]
+        proposals = marked(proposals, beside_refusals(written, earned, 0.0))
+        solved = [mae_solver(each, form) for each, form in zip(of_attempts, in_form(attempts), strict=True)]
+        of_answers = judgements[len(tasks) * config.repeats :]
+        chosen = run.rng.sample(of_answers, min(len(of_answers), config.attempts))
+        trajectories = score([*proposals, *marked(attempts, solved), *marked(chosen, readable(chosen))], payoff)
+        for policy in learners:
+            own = spoken_by(policy, trajectories)
+            advantages = estimate(own)
+            metrics = policy.update(pack(own, advantages), ClippedRatio())
+            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+        run.note(health.check(proposed(written, by_task(graded(domain, tries), config.tries), of_tries)))
+        run.note(store.metrics() | agreement.metrics())
+    return solver

@@ -1,0 +1,139 @@
+"""PasoDoble: a proposer writes a question and its answer, a second model solves it (2025, arXiv:2511.11881).
+
+Two models from one base play against each other. The proposer is shown a passage of a corpus and writes a problem
+with its own answer; K attempts of the solver agree with that answer at a rate p. There is no label and no oracle: a
+wrong answer is one with which few attempts agree, so a floor under p stands for validity.
+
+    proposer   R = 0 if p <= 0.2 or d <= 0.3, else 1.1 - p + 0.2 d;   d = the share of the last 100 questions that this
+               one is unlike (Jaccard index of the words up to 0.8); 0 where problem or answer is missing or leaks
+    solver     R = 1 if its answer is the proposer's, else 0, on problems with 0.2 < p < 1 alone
+    Dr. GRPO   A = R - mean of the group (J problems after one passage, K attempts at one problem), every word counts
+               1 / longest reply
+
+Online, both learn at every step. Offline (`phase` above 0) they take turns: the proposer learns against a solver that
+stands still, and fills a buffer with problems of 0.2 < p < 1; then the solver learns from the buffer, which a problem
+leaves at p = 1 or after 3 rounds without improvement.
+
+Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). `gate` off pays 1.1 - p +
+0.2 d at any p, whatever d, and trains at 0 < p < 1: the control in which the proposer learns to be wrong. The oracle of
+the domain is asked for figures only, `valid_share` (of all proposals, problem and answer right) and `label_accuracy`
+(of those trained on). Attempts cut off count in no p. Steps without signal are taken (there: skipped), at temperature
+1 (there: 0.6). The code divides by the deviation unless told not to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.learnability import HardAboveFloor
+from redqueen.credit.novelty import WindowNovelty
+from redqueen.credit.rewards import marked, payoff, score, spoken_by
+from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.sampling import Distinct, Uniform
+from redqueen.curricula.store import TaskStore
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.health import ProposerHealth
+from redqueen.measures.proposals import proposed
+from redqueen.objectives.batch import ConstantMean, pack
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Policy
+from redqueen.questions.asking import PROPOSE, SOLVE, beside_refusals, by_task, read, tasks_among
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.labels import held_to_label, rounds
+from redqueen.questions.small.facts import informed
+from redqueen.recipes.proposers.pasodoble.steps import (
+    after_passages,
+    attempts_at,
+    between,
+    exhausted,
+    oracle_figures,
+    rates_of,
+)
+from redqueen.runs.run import Run
+from redqueen.settings.learner import LONGEST_REPLY, Learner
+from redqueen.settings.limits import Count, Within
+from redqueen.settings.roles import SEPARATE, bind, learning
+
+FLOOR = 0.2
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    proposer: str = SEPARATE
+    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
+    domain: str = "facts"
+    steps: Count = 200
+    passages: Count = 4  # a step
+    proposals: Annotated[int, Within(2)] = 6  # J, after each passage
+    attempts: Annotated[int, Within(2)] = 6  # K, at each problem
+    phase: Annotated[int, Within(0)] = 0  # steps that each learns before the other does; 0: both at every step
+    gate: bool = True  # R = 0 at p <= 0.2 or d <= 0.3
+    window: Count = 100  # questions that diversity looks back on
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = informed(find_domain(config.domain))
+    solver = config.learner.build_model(run.derived("learner"))
+    proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
+    learners = learning([solver, proposer])
+    buffer = TaskStore(sampling=Distinct(Uniform()), name="buffer")
+    novelty, health = WindowNovelty(config.window), ProposerHealth()
+    estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), ClippedRatio()
+    weigh = ConstantMean(config.learner.max_completion_length or LONGEST_REPLY)
+    tests = held_out(domain, config.problems)
+
+    for step in run.steps(config.steps, learners, [buffer, novelty, health], [HeldOut(domain, solver, tests)]):
+        proposing = not config.phase or step % (2 * config.phase) < config.phase
+        if proposing:
+            invitations = after_passages(domain, config.passages, run.rng)
+            proposals = play(alone(PROPOSE, invitations, proposer, config.proposals), run.rng)
+            written = read(domain, proposals)
+            tasks = tasks_among(written)
+        else:
+            proposals, tasks = [], buffer.draw(config.passages * config.proposals, run.rng) if len(buffer) else []
+        attempts = held_to_label(play(alone(SOLVE, tasks, solver, config.attempts), run.rng))
+        scores = by_task(attempts, config.attempts)
+        rates = rates_of(scores)
+
+        if proposing:
+            texts = [task.prompt for task in tasks]
+            paid = limits_reward(rates, novelty(texts), config.gate)
+            proposals = marked(proposals, beside_refusals(written, paid, 0.0))
+            kept = apart_from(tests, between(tasks, rates, FLOOR if config.gate else 0.0))
+            true = [domain.true_answer(task) == task.answer for task in tasks]
+            run.note(oracle_figures(domain, written, kept) | ({"diversity": np.mean(novelty(texts))} if texts else {}))
+            run.note(health.check(proposed(written, scores, labels_right=true, hidden=True)))
+            novelty.observe(texts)
+            attempts = [] if config.phase else attempts_at(kept, attempts)
+            buffer.add(kept if config.phase else [], origin=proposer.name, step=step)
+        else:
+            buffer.observe(rounds(attempts, rates))
+            buffer.prune(exhausted)
+
+        trajectories = score(proposals + attempts, payoff)
+        for policy in learners:
+            own = spoken_by(policy, trajectories)
+            advantages = estimate(own)
+            metrics = policy.update(pack(own, advantages, weigh), objective)
+            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+        run.note(buffer.metrics() if config.phase else {})
+    return solver
+
+
+def limits_reward(rates: np.ndarray, diversity: np.ndarray, gate: bool = True) -> list[float]:
+    """What each problem pays its proposer, from pass rates and diversity, [tasks] each; NaN where a rate is."""
+    shape = HardAboveFloor(floor=FLOOR)
+    return [
+        shape.top - rate + 0.2 * unlike if not gate or (rate > FLOOR and unlike > 0.3) else 0.0 * rate
+        for rate, unlike in zip(rates.tolist(), diversity.tolist(), strict=True)
+    ]

@@ -1,0 +1,131 @@
+"""PromptCoT 2.0: rationales that nobody wrote turn concepts into problems to learn from (2025, arXiv:2509.19894).
+
+A problem x is made from concepts c by way of a rationale z. A prompt model p(z, x | c) writes both, a rationale model
+q(z | c, x) looks back from the problem, and the two raise each other over rounds of expectation maximisation:
+
+    log p(x | c)  >=  E_q [ log p(x | z, c) + log p(z | c) - log q(z | c, x) ]
+    E   for a problem of the corpus sample 8 rationales from q, keep the one with the greatest
+        log p(x | z, c) + log p(z | c), and fine-tune q on it
+    M   fine-tune p on (c -> z, x) with the rationale so kept
+
+Then the solver learns from problems that p writes. The majority of 8 answers is the label; problems of whose 8 attempts
+half or more are right are dropped; of the others each verified response is paired with one that failed:
+
+    L = -log sigmoid(beta m),   m = h(verified) - h(failed),   h = log policy - log policy before self-play   (DPO)
+
+Differences: E and M take turns of `phase` minibatches, not of passes over the corpus; M samples its rationales anew
+from the q that E trained. Pairs are of the solver as it is. Held-out problems are not learned from (the published set
+had near copies of its benchmark). The models begin as one that was shown annotated triples (cold_start). One
+candidate is the method without its E-step; `--from-seeds` learns from the domain's seeds and not from what p writes.
+Where p or q is the solver (`shared`), the policy before self-play is the one before EM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.held_out import apart_from, labelled, training_levels
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.health import ProposerHealth
+from redqueen.measures.proposals import audited
+from redqueen.measures.rationales import (
+    Bound,
+    Generated,
+    agreement,
+    best_rationales,
+    explanations_of,
+    problems_from,
+    proposals_of,
+    recited,
+)
+from redqueen.objectives.batch import beside, pack, pack_pairs, row_mean
+from redqueen.objectives.imitation import Imitation
+from redqueen.objectives.preference import Dpo
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.writing import Writer
+from redqueen.protocols import Measure, Objective, Player, Policy
+from redqueen.questions.asking import SOLVE, tasks_among
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.labels import held_to_label, label_accuracy
+from redqueen.questions.small.templates import explained
+from redqueen.questions.synthesis import elected, verified_pairs
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, Positive, Within
+from redqueen.settings.roles import SEPARATE, SHARED, bind, learning
+from redqueen.types import RedQueenError
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    prompter: str = SEPARATE  # p: separate, shared or adapter
+    explainer: str = SEPARATE  # q: separate, shared or adapter
+    labeller: str = SHARED  # or frozen, a model folder, http://HOST/v1#MODEL; it is not trained
+    domain: str = "templates"
+    steps: Count = 300
+    rounds: Count = 3  # of expectation maximisation, the first steps; all others are self-play
+    phase: Count = 20  # updates of each E and of each M
+    corpus: Count = 32  # problems of each level
+    candidates: Count = 8  # rationales sampled for a problem
+    tasks: Count = 32  # problems of a step
+    attempts: Annotated[int, Within(2)] = 8  # and votes
+    beta: Positive = 0.1
+    from_seeds: bool = False  # self-play on the domain's seeds
+    problems: Count = 64  # held out, of each level
+
+
+def learner_for(role: str, binding: str, config: Config, solver: Writer, run: Run) -> Writer:
+    """Raises RedQueenError for a binding that cannot be trained."""
+    bound: list[Player] = [bind(role, binding, config.learner, solver, run.derived(role))]
+    if not learning(bound):
+        raise RedQueenError(f"the {role} is trained: --{role} must be separate, shared or adapter, not {binding!r}")
+    return learning(bound)[0]
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = explained(find_domain(config.domain))
+    solver = config.learner.build_model(run.derived("learner"))
+    base = solver.freeze()
+    prompter = learner_for("prompter", config.prompter, config, solver, run)
+    explainer = learner_for("explainer", config.explainer, config, solver, run)
+    labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
+    tests, health = held_out(domain, config.problems), ProposerHealth()
+    corpus = labelled(domain, training_levels(domain), config.corpus, tests, run.derived("corpus"))
+    bound = Bound(domain, explainer, prompter, [task for group in tests.values() for task in group[:8]])
+    measures: list[Measure] = [HeldOut(domain, solver, tests, 4), bound, Generated(domain, prompter, base, corpus)]
+
+    for step in run.steps(config.steps, learning([solver, prompter, explainer]), [health], measures):
+        turn, rng = step // config.phase, run.rng
+        objective: Objective
+        if turn < 2 * config.rounds:
+            drawn = rng.choices(corpus, k=config.tasks)
+            texts = best_rationales(domain, drawn, explainer, prompter, config.candidates, rng)
+            learner, shown = (prompter, proposals_of) if turn % 2 else (explainer, explanations_of)
+            trajectories, objective = recited(shown(domain, drawn, texts), learner), Imitation()
+            credit = [np.ones(1) for _ in trajectories]
+            batch = pack(trajectories, credit, row_mean)
+            run.note(agreement(drawn, texts, "em/agreement"))
+        else:
+            drawn = rng.choices(domain.seeds() if config.from_seeds else corpus, k=config.tasks)
+            written = drawn if config.from_seeds else problems_from(domain, drawn, prompter, rng)
+            posed = apart_from(tests, tasks_among(written))
+            labels = elected(posed, labeller, config.attempts, rng, above=0.0)
+            attempts = held_to_label(play(alone(SOLVE, labels, solver, config.attempts), rng))
+            chosen, rejected = verified_pairs(score(attempts, payoff), config.attempts, below=0.5)
+            learner, trajectories, objective = solver, chosen + rejected, Dpo(config.beta)
+            credit = [np.ones(1) for _ in chosen] + [-np.ones(1) for _ in rejected]
+            batch = pack_pairs(chosen, rejected)
+            batch = beside(batch, base.likelihoods(batch))
+            if not config.from_seeds:
+                run.note(health.check(audited(domain, written, labels)))
+            run.note({"posed": len(posed), "pairs": len(chosen)} | label_accuracy(domain, posed, labels))
+        metrics = learner.update(batch, objective)
+        run.report(trajectories, credit, metrics, learner=learner.name)
+    return solver

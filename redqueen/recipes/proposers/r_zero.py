@@ -1,0 +1,128 @@
+"""R-Zero: a challenger and a solver from one base, labels by majority, no data (Huang et al. 2025, arXiv:2508.05004).
+
+Two copies of one model alternate. While the challenger learns, the solver answers each question m times; the share p
+of the most common answer says how uncertain it is:
+
+    challenger   R = max(0, 1 - 2 |p - 1/2| - |C| / B),   C the question's cluster among the B of the batch by BLEU;
+                 0 if there is no question
+
+Then the challenger stands still and writes a set of questions. Those are kept whose p lies in [0.3, 0.8] (the code's
+band; the paper: 3 to 7 of 10), with the majority's answer as their label, each text once, and the solver learns:
+
+    solver       R = 0.9 * (the answer is the label) + 0.1 * (the answer is in form)
+
+Both by GRPO: A = (R - mean) / deviation of the group of answers to one prompt. The domain's oracle is asked for figures
+alone: how often a question is solved, and `label_accuracy`, on which everything hangs: below about 0.6 the solver gets
+worse, and an alarm says so.
+
+`--as-coded` gives the code's min(p, 1 - p) less the cluster's share, unclipped, and -1 less it where there is no
+question. As in the code all m answers count in p when rewarding, those given when filtering. No KL penalty here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from redqueen.checks.votes import Vote
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.learnability import Tent
+from redqueen.credit.novelty import Repetition
+from redqueen.credit.rewards import marked, payoff, score
+from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.sampling import Distinct, Uniform
+from redqueen.curricula.store import TaskStore
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.health import ProposerHealth
+from redqueen.measures.proposals import voted_on
+from redqueen.objectives.batch import pack
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Policy
+from redqueen.questions.asking import PROPOSE, SOLVE, beside_refusals, in_form, read, tasks_among
+from redqueen.questions.catalogue import find_open_domain
+from redqueen.questions.labels import agreed, label_accuracy, labelled, majorities
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Between, Count, Within
+from redqueen.settings.roles import SEPARATE, bind, learning, refuse_unpaid
+from redqueen.types import RedQueenError, Refusal, Task
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    challenger: str = SEPARATE  # or adapter, frozen, a model folder, http://HOST/v1#MODEL
+    domain: str = "sums"
+    steps: Count = 200
+    challenger_steps: Count = 5  # of each round, as in the paper
+    solver_steps: Count = 20  # of each round (15 in the paper)
+    proposals: Annotated[int, Within(1, 2048)] = 32  # rewarded in a step, of each kind (512 x 4 in the paper)
+    questions: Count = 256  # written for a solver's phase (8000 in the paper)
+    votes: Annotated[int, Within(2)] = 10  # m
+    attempts: Count = 16  # questions of a solver's step (512 in the paper)
+    group: Annotated[int, Within(2)] = 5  # answers to each
+    band: Between = (0.3, 0.8)
+    as_coded: bool = False
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_open_domain(config.domain)
+    solver = config.learner.build_model(run.derived("learner"))
+    challenger = bind("challenger", config.challenger, config.learner, solver, run.derived("challenger"))
+    learners = learning([solver, challenger])
+    if challenger is solver:
+        raise RedQueenError("R-Zero needs a challenger of its own: separate, adapter, frozen or a model")
+    challenging = config.challenger_steps if len(learners) == 2 else 0
+    refuse_unpaid(config, ["challenger_steps", "proposals", "as_coded"], "challenger", challenger)
+    invitations = [domain.invite(kind, (), 0) for kind in domain.kinds]
+    store, health = TaskStore(sampling=Distinct(Uniform())), ProposerHealth()
+    estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
+    tests = held_out(domain, config.problems)
+    measures = [HeldOut(domain, solver, tests)]
+
+    for step in run.steps(config.steps, learners, [store, health], measures):
+        turn = step % (challenging + config.solver_steps)
+        if turn <= challenging:  # the last time for the solver
+            count = config.proposals if turn < challenging else config.questions
+            proposals = play(alone(PROPOSE, invitations, challenger, count), run.rng)
+            written = read(domain, proposals)
+            tasks = tasks_among(written)
+            answers = play(alone(SOLVE, tasks, solver, config.votes), run.rng)
+            votes = majorities(answers, config.votes, turn < challenging)
+            kept = apart_from(tests, labelled(tasks, votes, config.band))
+            run.note(health.check(voted_on(domain, written, answers, votes, kept)))
+        if turn < challenging:
+            learner = learners[1]
+            episodes = marked(proposals, challenge(written, votes, config.as_coded))
+        else:
+            learner = solver
+            if turn == challenging:
+                store.prune(lambda history: True)
+                store.add(kept, origin=challenger.name, step=step)
+                run.note(label_accuracy(domain, tasks, kept))
+            drawn = store.draw(config.attempts, run.rng) if len(store) else []
+            attempts = play(alone(SOLVE, drawn, solver, config.group), run.rng)
+            marks = [0.9 * same + 0.1 * form for same, form in zip(agreed(attempts), in_form(attempts), strict=True)]
+            episodes = marked(attempts, marks)
+        trajectories = score(episodes, payoff)
+        advantages = estimate(trajectories)
+        metrics = learner.update(pack(trajectories, advantages), objective)
+        run.report(trajectories, advantages, metrics, learner=learner.name)
+    return solver
+
+
+def challenge(written: Sequence[Task | Refusal], votes: Sequence[Vote], as_coded: bool) -> list[float]:
+    """What the challenger earns for each question, from the votes on those that can be read."""
+    uncertain = Tent(0.5 if as_coded else 1.0)
+    paid = beside_refusals(written, [uncertain.at(vote.share) for vote in votes], -1.0 if as_coded else 0.0)
+    texts = [each.prompt if isinstance(each, Task) else None for each in written]
+    rewards = np.array(paid) - Repetition()(texts)
+    return list(rewards if as_coded else np.maximum(rewards, 0.0))

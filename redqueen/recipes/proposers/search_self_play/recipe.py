@@ -1,0 +1,131 @@
+"""Search Self-Play: a model searches for questions that it must search to answer (2025, arXiv:2510.18821).
+
+A proposer is given an answer a, searches, and writes a question to which a is the answer. Rules of form are checked;
+then a reader, who sees what the proposer found amid 4 documents that others found, must come to a. A valid question
+is answered G = 5 times by the solver, who has the same search but not what the proposer found. Both are the model:
+
+    proposer   R = 1 - mean success of the tries, and 0 if the question is invalid
+    solver     R = 1 if right, else 0;   GRPO among the tries of a question
+
+Questions that fail are replaced by earlier valid ones, from a pool that is cleared every 10 steps. The proposer's
+update comes first, then the solver's, with its old log-probabilities computed anew. Outputs of the search carry no
+loss. There is no zero at a mean success of 0: only the reader keeps impossible questions away, so it fails closed.
+
+Differences: the proposer is compared with the batch's other proposals (the code's group of one has no baseline), no
+hop count or examples are shown, there is no KL term (0.01 in the paper), and nothing stands in for a question where the
+pool is empty (the code trains on dummies). Rules of form are for short questions (`knowledge.RULES`; there at least ten
+words and two searches). `invalid` below 0 is the paper's warning: valid questions died out at -0.1.
+An ambiguous question passes; `--gate rivals` has it read again beside the documents most like those found.
+`fixed` goes on with the questions of the first step, `--gate none` lets the rules alone decide: controls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import tyro
+
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.learnability import FailureShare
+from redqueen.credit.rewards import marked, payoff, score, spoken_by
+from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.store import TaskStore
+from redqueen.demonstrations.rehearsal import Equipped
+from redqueen.games.tools import Limits, ToolReply
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.health import ProposerHealth
+from redqueen.objectives.batch import pack
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.writing import refreshed
+from redqueen.protocols import Player, Policy
+from redqueen.questions.asking import beside_refusals, by_task, graded, tasks_among
+from redqueen.questions.small.knowledge import Knowledge
+from redqueen.recipes.proposers.agent0.steps import by_kind_or_task
+from redqueen.recipes.proposers.pasodoble.steps import attempts_at
+from redqueen.recipes.proposers.search_self_play.steps import GateName, Grounds
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, Within, refuse_unused
+from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
+
+POOL_STEPS = 10
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m", max_completion_length=96)
+    proposer: str = SHARED
+    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
+    reader: str = ""
+    """whose answer from the evidence counts: the toy world's own, or frozen, shared, a model folder, an endpoint"""
+    corpus: str = ""
+    """documents of your own, {"id": ..., "text": ...} in each line; without them a world of 500 facts"""
+    answers: str = ""
+    """what to ask for in them, one in each line"""
+    questions: str = ""
+    """held-out ones about them, {"question": ..., "answer": ...} in each line"""
+    steps: Count = 200
+    proposals: Count = 32  # a step (256 in the paper)
+    attempts: Annotated[int, Within(2)] = 5  # G
+    searches: Count = 4  # of one seat in an episode (10 turns in the paper)
+    noise: Annotated[int, Within(0)] = 4  # documents of others among the evidence
+    gate: GateName = "noise"
+    invalid: Annotated[float, Within(-1.0, 0.0)] = 0.0  # what an invalid question pays
+    fixed: bool = False
+    problems: Count = 64  # held out, of each level
+
+
+def domain_of(config: Config) -> Knowledge:
+    return Knowledge(corpus=config.corpus, answers=config.answers, questions=config.questions)
+
+
+def equipped(config: Config, solver: Player) -> Equipped:
+    limits = Limits(config.searches, config.searches + 2)  # the last turn to answer, once it is told that none is left
+    return Equipped(solver, ToolReply("solver", (domain_of(config).search,), limits))
+
+
+def train(config: Config, run: Run) -> Policy:
+    if config.gate == "none":
+        refuse_unused(config, ("reader", "noise"), "--gate none")
+    domain = domain_of(config)
+    solver = config.learner.build_model(run.derived("learner"))
+    proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
+    refuse_unpaid(config, ["invalid"], "proposer", proposer)
+    reader = bind("reader", config.reader, config.learner, solver, 0, learns=False) if config.reader else None
+    grounds = Grounds(domain, reader, noise=config.noise, gate=config.gate)
+    measured = equipped(config, solver)
+    solve, propose = measured.game, replace(measured.game, role="proposer")
+    learners, pool, health = learning([solver, proposer]), TaskStore(name="pool"), ProposerHealth()
+    pays, estimate = FailureShare(pay_unsolved=True), GroupRelative(by_kind_or_task)
+    objective = ClippedRatio(0.2, 0.285)
+    tests = held_out(domain, config.problems)
+    measures = [HeldOut(domain, measured, tests)] if tests else []
+
+    for step in run.steps(config.steps, learners, [pool, health], measures):
+        if step % POOL_STEPS == 0 and not config.fixed:
+            pool.prune(lambda history: True)
+        count = 0 if config.fixed and step else config.proposals
+        wanted = run.rng.choices(range(len(domain.wanted)), k=count)
+        proposals = play(alone(propose, [domain.invite("question", (), n) for n in wanted], proposer), run.rng)
+        written = grounds.checked(proposals, run.rng)
+        figures = grounds.audited(proposals, written)
+        tasks = tasks_among(written)
+        reused = pool.draw(config.proposals - len(tasks), run.rng) if len(pool) else []
+        attempts = graded(domain, play(alone(solve, tasks + reused, solver, config.attempts), run.rng))
+        pool.add(apart_from(tests, tasks), origin=proposer.name, step=step)
+
+        tries = by_task(attempts, config.attempts)[: len(tasks)]
+        proposals = marked(proposals, beside_refusals(written, [pays(scores) for scores in tries], config.invalid))
+        attempts = attempts_at(apart_from(tests, tasks) + reused, attempts)
+        for role, trajectories in (("proposer", score(proposals, payoff)), ("solver", score(attempts, payoff))):
+            for learner in learners:
+                own = spoken_by(learner, trajectories)
+                if own:
+                    advantages = estimate(own)
+                    metrics = learner.update(refreshed(learner, pack(own, advantages)), objective)
+                    run.report(own, advantages, metrics, learner=role)
+        run.note(pool.metrics() | figures | health.check(grounds.looked_at(written, tries)))
+    return solver

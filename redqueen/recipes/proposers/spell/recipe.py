@@ -1,0 +1,136 @@
+"""SPELL: a model asks, answers and verifies questions about texts that grow (2025, arXiv:2509.23863).
+
+One model plays three roles over clusters of documents. The questioner sees some of a cluster's documents and the last 3
+solvable questions about it, and writes a question and its answer. The responder sees them all, distractors too, G
+times; the verifier says G_v times whether an answer means the same as the questioner's. Each solvable question that a
+cluster remembers makes its next text longer. A question that one attempt without the text answers is not grounded.
+
+    responder   R = max(rule, majority of the verdicts);   rule: the questioner's answer stands in the response
+    verifier    R = 1 with the majority, 0 against it, -1 unreadable; where 0.51 <= its share <= 0.99 and it is the
+                rule's verdict, and on at most an eighth as many samples as the responder has
+    questioner  R = exp(-(p - 1/2)^2 / (2 (1/6)^2)), p the mean of its responder's R; 0 at p of 0 and 1;
+                -0.5 where not grounded, -1 where malformed
+    A = (R - mean) / deviation, over all questions of a kind, or over the attempts at one question or one verdict
+
+Groups of answers and verdicts that are all alike are left out; questions are made until so many remain, in at most
+`rounds` rounds. One update takes all three roles.
+
+Differences: a text is one of the domain's numbered clusters at a stage, which stands for 5 documents and distractors.
+Equal answers to one question are judged once. All that was made counts, where the paper takes a fixed number. No part
+of the badly formed questions is left out (an option of the code, off in its script). The rule allows 20 words beside
+the answer. Temperature is 1 (0.7 there). `grounding` off skips the attempt without text; `--stages 0 0` holds texts at
+one length. The domain's oracle is asked for one figure alone, how the majority of the verdicts agrees with it
+(`judge_accuracy`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from redqueen.checks.judge import Agreement
+from redqueen.checks.numeric import Covers
+from redqueen.credit.advantages.keys import by_kind_and_role, by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.filters import drop_even_groups, some_groups
+from redqueen.credit.rewards import marked, payoff, score, spoken_by
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.health import ProposerHealth
+from redqueen.objectives.batch import pack
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Policy
+from redqueen.questions.asking import JUDGE, PROPOSE, SOLVE, by_task, read, tasks_among
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.small.documents import documented
+from redqueen.recipes.proposers.spell.steps import (
+    ClusterMemory,
+    agreed,
+    asked_about,
+    comparisons,
+    grounded,
+    questions_worth,
+    seen,
+    unread,
+    worth,
+)
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count, Within
+from redqueen.settings.roles import SHARED, bind, learning
+from redqueen.types import RedQueenError, Trajectory
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    questioner: str = SHARED
+    verifier: str = SHARED
+    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
+    domain: str = "documents"
+    steps: Count = 200
+    clusters: Count = 64
+    stages: tuple[int, int] = (0, 3)  # the first and the last, from 0; one more for each remembered question
+    proposals: Count = 8  # a round, of each kind (480 in the paper)
+    questions: Count = 8  # with answers right and wrong, that are enough for a step (128 in the paper)
+    rounds: Count = 2  # a step at most (10 in the paper)
+    attempts: Annotated[int, Within(2)] = 8  # G
+    votes: Annotated[int, Within(3)] = 8  # G_v
+    grounding: bool = True
+    problems: Count = 32  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain, rule = documented(find_domain(config.domain)), Covers()
+    responder = config.learner.build_model(run.derived("learner"))
+    questioner = bind("questioner", config.questioner, config.learner, responder, run.derived("questioner"))
+    verifier = bind("verifier", config.verifier, config.learner, responder, run.derived("verifier"))
+    learners = learning([responder, questioner, verifier])
+    first, last = config.stages
+    if last >= len(domain.levels):
+        raise RedQueenError(f"--stages {first} {last}: the last stage of {domain.name} is {len(domain.levels) - 1}")
+    memory, health = ClusterMemory(config.clusters, 3, first, last), ProposerHealth()
+    agreement = Agreement(threshold=0.51)  # a tie is no majority
+    estimate, objective = GroupRelative(by_kind_or_task), ClippedRatio()
+    measures = [HeldOut(domain, responder, held_out(domain, config.problems))]
+
+    for _ in run.steps(config.steps, learners, [memory, agreement, health], measures):
+        questions, answered, judged, heard, looked = [], [], [], [], []
+        for _ in range(config.rounds):
+            invitations = asked_about(domain, memory, config.proposals, run.rng)
+            proposals = play(alone(PROPOSE, invitations, questioner), run.rng)
+            written = read(domain, proposals)
+            written = grounded(domain, written, responder, rule, run.rng) if config.grounding else written
+            attempts = play(alone(SOLVE, tasks_among(written), responder, config.attempts), run.rng)
+            judgements = play(alone(JUDGE, comparisons(domain, attempts), verifier, config.votes), run.rng)
+            agreement.observe(*agreed(domain, attempts, judgements))
+            heard += judgements
+            values, worths = worth(domain, attempts, judgements, rule)
+            attempts, judgements = marked(attempts, values), marked(judgements, worths)
+
+            scores = by_task(attempts, config.attempts)
+            memory.observe(tasks_among(written), scores)
+            questions += score(marked(proposals, questions_worth(written, scores)), payoff)
+            answered += drop_even_groups(score(attempts, payoff), by_task_and_role)
+            judged += drop_even_groups(score(judgements, payoff), by_task_and_role)
+            looked += seen(domain, written, scores)
+            if len(answered) >= config.questions * config.attempts:
+                break
+        judged = some_groups(judged, by_task_and_role, len(answered) // 8, run.rng)
+        trajectories = questions + answered + judged
+        for policy in learners:
+            own = spoken_by(policy, trajectories)
+            advantages = estimate(own)
+            metrics = policy.update(pack(own, advantages), objective)
+            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+        run.note(memory.metrics() | agreement.metrics() | health.check(looked) | unread(heard))
+    return responder
+
+
+def by_kind_or_task(trajectory: Trajectory, turn: int) -> Hashable:
+    """A question is compared with all of its kind, an answer or a verdict with those to the same task."""
+    return (by_kind_and_role if trajectory.seat.role == "proposer" else by_task_and_role)(trajectory, turn)

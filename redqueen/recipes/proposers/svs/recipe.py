@@ -1,0 +1,120 @@
+"""SvS: a model retells the problems that it half solves, with their answers (Liang et al. 2025, arXiv:2508.14029).
+
+Learning from verifiable rewards alone narrows a policy until more attempts find nothing more. SvS keeps new problems
+coming, with answers that are known: from a correct response y to a labelled problem of middling difficulty the model
+itself writes variants of the problem, shown y and not the problem, so that their answer a is the old one. In a step
+
+    originals   G attempts each, R = 1 if the answer is a, else 0; accuracy = mean R
+    candidates  the correct responses to originals with 1/8 <= accuracy <= 1/2
+    variants    G_v for each candidate; each is tried G times, graded by the answer of its original
+    synthesis   R = 1 if 1/8 <= accuracy of the variant <= 5/8, else 0, also where no problem can be read
+    GRPO        A = (R - mean) / deviation within the group of one prompt, and the clipped ratio's loss over words
+
+A variant that is solved now and then agrees with its answer; one that is solved too often may give it away. The
+update is on the union of the groups of attempts, at originals and at variants, that are neither all right nor all
+wrong, and of the groups of synthesis in which one was paid. A step without candidates is one of plain RLVR.
+
+Differences: at most `responses` candidates are varied in a step, drawn at random (the paper: all), and 0 turns
+synthesis off. A variant in which its answer stands is refused, as is one that is held out for tests. `ends` is what a
+variant pays that no attempt or every attempt solves: 0 in paper and code; below 0 a synthesiser leaves these sooner.
+One update a step, on the whole union (the code cuts it to a multiple of the workers, in minibatches of 256).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.filters import drop_even_groups
+from redqueen.credit.learnability import Band
+from redqueen.credit.rewards import marked, payoff, score, spoken_by
+from redqueen.curricula.held_out import labelled, training_levels
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.health import ProposerHealth
+from redqueen.measures.proposals import proposed
+from redqueen.objectives.batch import pack
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Measure, Policy
+from redqueen.questions.asking import PROPOSE, SOLVE, beside_refusals, by_task, graded, read, tasks_among
+from redqueen.questions.catalogue import find_domain
+from redqueen.questions.small.variants import varying
+from redqueen.recipes.proposers.svs.measures import AnswerEntropy
+from redqueen.recipes.proposers.svs.steps import audited, candidates, posed, rewarded_groups
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Between, Count, Within, refuse_unused
+from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    synthesiser: str = SHARED
+    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
+    domain: str = "variants"
+    levels: tuple[str, ...] = ()
+    """of the labelled problems, one named twice dealt up to twice as often; all if none is named"""
+    steps: Count = 300
+    labelled: Count = 1024  # problems with answers, of each level
+    originals: Count = 32  # a step (256 in the paper)
+    attempts: Annotated[int, Within(2)] = 8  # G, at each original and at each variant
+    responses: Annotated[int, Within(0)] = 16  # candidates varied in a step, at most; 0 is plain RLVR
+    variants: Annotated[int, Within(2)] = 8  # G_v, of each candidate
+    middling: Between = (0.125, 0.5)  # accuracy of originals that are varied
+    paid: Between = (0.125, 0.625)  # accuracy of variants that are paid
+    ends: Annotated[float, Within(-1.0, 0.0)] = 0.0
+    refuse_leaks: bool = True  # variants in whose text the answer stands
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    if not config.responses:
+        unused = ["synthesiser", "variants", "middling", "paid", "ends", "refuse_leaks"]
+        refuse_unused(config, unused, "--responses 0")
+    domain = varying(find_domain(config.domain))
+    solver = config.learner.build_model(run.derived("learner"))
+    synthesiser = bind("synthesiser", config.synthesiser, config.learner, solver, run.derived("synthesiser"))
+    refuse_unpaid(config, ["ends"], "synthesiser", synthesiser)
+    learners = learning([solver, synthesiser])
+    tests = held_out(domain, config.problems)
+    problems = labelled(
+        domain, config.levels or training_levels(domain), config.labelled, tests, run.derived("labelled")
+    )
+    pays, health = Band(*config.paid, at_the_ends=config.ends), ProposerHealth()
+    estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
+    asked = [task for group in tests.values() for task in group]
+    measures: list[Measure] = [HeldOut(domain, solver, tests), AnswerEntropy("solver", SOLVE, solver, asked)]
+
+    for _ in run.steps(config.steps, learners, [health], measures):
+        originals = run.rng.sample(problems, min(config.originals, len(problems)))
+        attempts = graded(domain, play(alone(SOLVE, originals, solver, config.attempts), run.rng))
+        accuracies = by_task(attempts, config.attempts)
+        invitations = candidates(domain, attempts, accuracies, config.middling, config.responses, run.rng)
+
+        synthesis = play(alone(PROPOSE, invitations, synthesiser, config.variants), run.rng)
+        written = posed(read(domain, synthesis), tests, config.refuse_leaks)
+        tries = graded(domain, play(alone(SOLVE, tasks_among(written), solver, config.attempts), run.rng))
+        scores = by_task(tries, config.attempts)
+        rewards = [pays(each) for each in scores]
+        synthesis = marked(synthesis, beside_refusals(written, rewards, 0.0))
+
+        solved = drop_even_groups(score(attempts + tries, payoff), by_task_and_role)
+        trajectories = solved + rewarded_groups(score(synthesis, payoff), by_task_and_role)
+        for policy in learners:
+            own = spoken_by(policy, trajectories)
+            advantages = estimate(own)
+            metrics = policy.update(pack(own, advantages), objective)
+            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+        run.note({"accuracy/originals": float(np.nan_to_num(accuracies).mean()), "varied": float(len(invitations))})
+        run.note({"rollouts": float(len(attempts) + len(synthesis) + len(tries))})
+        right = [domain.true_answer(task) == task.answer for task in tasks_among(written)]
+        run.note(health.check(proposed(written, scores, labels_right=right, hidden=True)))
+        run.note(audited(domain, tasks_among(written), rewards))
+    return solver

@@ -1,0 +1,62 @@
+"""Cold start: a model learns the roles of a domain by imitation, so that self-play has something to sharpen.
+
+There is no paper: it is the supervised fine-tuning that PasoDoble, STP, WebRL and others do first. Reinforcement
+makes likelier what is said now and then; a model made from nothing never says it. The demonstrations are as good,
+or as bad, as the domain makes them: mistakes are shown on purpose, so that something is left to learn. Where a domain
+is small some are of its test problems: what comes after is compared from one start.
+
+    L = - mean over demonstrations of  mean over tokens  log pi(token)
+
+The trained model lies in the newest checkpoint: `--model outputs/cold_start-0/checkpoints/step_001500/learner`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from redqueen.credit.rewards import payoff, score
+from redqueen.demonstrations.rehearsal import rehearsal, with_tools
+from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.objectives.batch import pack, row_mean
+from redqueen.objectives.imitation import Imitation
+from redqueen.play.lockstep import play
+from redqueen.protocols import Player, Policy
+from redqueen.questions.catalogue import demonstrator, find_domain
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Count
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="tiny:hidden=96,layers=3")
+    domain: str = "sums"
+    steps: Count = 1500
+    demonstrations_per_step: Count = 128
+    rest: Count = 500  # steps at the end, or all, over which the learning rate falls to a tenth
+    problems: Count = 64  # held out, of each level
+
+
+def equipped(config: Config, solver: Player) -> Player:
+    return with_tools(find_domain(config.domain), solver)
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    teacher = demonstrator(domain)
+    learner = config.learner.build_model(run.derived("learner"))
+    objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
+    measures = [HeldOut(domain, equipped(config, learner), held_out(domain, config.problems), attempts=4)]
+
+    for step in run.steps(config.steps, [learner], [], measures):
+        learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (config.steps - step) / rest)
+        shown = teacher.demonstrations(config.demonstrations_per_step, run.rng)
+        trajectories = score(play([rehearsal(domain, one, learner) for one in shown], run.rng), payoff)
+        credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
+        metrics = learner.update(pack(trajectories, credit, row_mean), objective)
+        run.report(trajectories, credit, metrics)
+    return learner

@@ -1,0 +1,87 @@
+"""SCoRe: self-correction by two-stage reinforcement learning (Kumar et al. 2024, arXiv:2409.12917).
+
+A model answers (y1), is asked to look again whether or not that was right, and answers once more (y2). Imitating
+corrections, or rewarding both answers alike, ends in a model that says its first answer twice. So there are two stages:
+
+    stage I    max  E[ r(y2) ]  -  b2 KL(first answer || initial policy)  -  b1 KL(both)
+    stage II   max  E[ r(y1) + r(y2) + alpha (r(y2) - r(y1)) ]  -  b1 KL(both)
+
+with r = 1 where right and 0 where wrong. Stage I makes the second answer differ from the first while the first stays as
+it was; the bonus of stage II, 11 for mending, -10 for spoiling, 1 and 0 for neither, keeps it from copying again.
+
+    A = R - mean of the other attempts at the task (RLOO),       L = - mean over own words of  A log pi  +  KL terms
+
+Differences: each answer is credited with its own reward alone. With the sum of both, a first answer would earn
+(1 + alpha) r(y2) - (alpha - 1) r(y1), and be paid for being wrong. A second answer is compared with those that followed
+an equally right first one. The paper has no baseline by groups; its KL is to the same initial policy.
+
+Controls: `--first-stage 0 --bonus 0` is plain reinforcement of both answers, `--first-stage 0` lacks stage I alone.
+What is measured: accuracy of both answers, wrong to right, right to wrong, and how often y2 repeats y1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+
+from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
+from redqueen.credit.rewards import score
+from redqueen.games.second_try import SecondTry
+from redqueen.measures.accuracy import held_out
+from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import beside, pack
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.objectives.regularizers import KLPenalty, k2
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Policy
+from redqueen.questions.asking import evenly
+from redqueen.questions.catalogue import find_domain
+from redqueen.recipes.self_training.score.measures import SelfCorrection
+from redqueen.recipes.self_training.score.objective import OnOpening, opening_divergence
+from redqueen.recipes.self_training.score.steps import Correction, by_first_attempt, changes, twice_graded
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Amount, Count, Within
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    domain: str = "sums"
+    steps: Count = 200  # of both stages (3000 in the paper, on MATH)
+    first_stage: Annotated[int, Within(0)] = 100  # steps of stage I
+    tasks: Count = 16  # a step (512 in the paper)
+    attempts: Annotated[int, Within(2)] = 8  # at each task, two answers each
+    bonus: Amount = 10.0  # alpha
+    kl_coefficient: Amount = 0.01  # beta_1
+    first_answer_kl: Amount = 0.1  # beta_2 (code: 0.25)
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain, game = find_domain(config.domain), SecondTry()
+    learner = config.learner.build_model(run.derived("learner"))
+    initial = learner.freeze()
+    estimate = LeaveOneOut(by_first_attempt, RewardToGo(discount=0.0))
+    near = KLPenalty(config.kl_coefficient, k2)
+    first_stage = Correction(first=0.0), Sum(Reinforce(), near, OnOpening(KLPenalty(config.first_answer_kl, k2)))
+    second_stage = Correction(config.bonus), Sum(Reinforce(), near)
+    tests = held_out(domain, config.problems)
+    measures = [SelfCorrection(domain, learner, tests)]
+
+    for step in run.steps(config.steps, [learner], measures=measures):
+        reward, objective = first_stage if step < config.first_stage else second_stage
+        tasks = evenly(domain, config.tasks, run.rng, tests)
+        episodes = twice_graded(domain, play(alone(game, tasks, learner, config.attempts), run.rng))
+        trajectories = score(episodes, reward)
+        advantages = estimate(trajectories)
+        batch = pack(trajectories, advantages)
+        batch = beside(batch, initial.likelihoods(batch))
+        metrics = learner.update(batch, objective)
+        run.report(trajectories, advantages, metrics)
+        run.note({f"train/{name}": value for name, value in changes(episodes).items()})
+        run.note({"first_answer_kl": opening_divergence(batch)})
+    return learner

@@ -1,0 +1,108 @@
+"""SPIN: a model learns to tell gold answers from those of its own last iterate (Chen et al. 2024, arXiv:2401.01335).
+
+The data are prompts x with answers y that people wrote; there are no preferences and no judge. In iteration t
+
+    generate   y' from pi_t, one to each prompt
+    select     (y, y') of this iteration, and of the last one
+    train      from pi_t, with pi_t as reference (equation 4.7):
+
+    L = log(1 + exp(-beta m)),   m = h(y) - h(y'),   h(y) = log pi(y | x) - log pi_t(y | x)
+
+At policy = data nothing is left to tell apart and the expected gradient is zero. Where the inner problem is solved to
+its end, log(data / policy) is multiplied by 1 - 1/beta in each iteration: beta 1 lands on the data, below 1/2 it
+diverges. The paper's beta of 0.1 rests on stopping early: `updates`, `passes` and `most_margin` do that, and the alarms
+say when it was not enough (`alarm/coverage`: held-out gold answers lose likelihood while samples may look better).
+
+`--domain known` is a distribution of twenty listed answers, on which KL(data || policy) is exact. `--loss hinge` is the
+variant in the authors' code. `--chosen-weight` adds the likelihood of gold answers, which m alone lets fall.
+
+Differences: a few hundred prompts (50 000), AdamW (RMSProp), one beta (5 in the paper's last iteration). Generated and
+trained on in one template. A reply that was cut off ends without the end of text, which is not put there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import tyro
+
+from redqueen.credit.pairs import against
+from redqueen.credit.rewards import payoff, score
+from redqueen.demonstrations.gold import Kept, Source, recited, with_gold
+from redqueen.measures.accuracy import held_out
+from redqueen.measures.preferences import HeldOutPairs, watched
+from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import beside, pack_pairs
+from redqueen.objectives.preference import ChosenLikelihood, Dpo, Hinge
+from redqueen.objectives.references import Reference, check_start
+from redqueen.objectives.rounds import Ceiling, Round
+from redqueen.opponents.pools import Snapshots
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.reciter import reader
+from redqueen.protocols import Objective, Policy
+from redqueen.questions.asking import SOLVE
+from redqueen.questions.catalogue import find_domain
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Amount, Count, Positive
+from redqueen.settings.roles import refuse_format
+from redqueen.types import Metrics, Trajectory
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    domain: str = "sums"
+    gold: Source = "problems"
+    """where gold answers come from: the domain's problems, or what its solver is shown to say"""
+    steps: Count = 48
+    updates: Count = 16  # of an iteration
+    prompts: Count = 256  # with gold answers (50 000 in the paper)
+    pairs_per_update: Count = 32  # 64 in the paper
+    passes: Count = 2  # over the pairs of an iteration, at most
+    remembered: Count = 2  # iterations whose pairs are learned from, with this one
+    beta: Positive = 0.1  # lambda
+    loss: Literal["logistic", "hinge"] = "logistic"
+    chosen_weight: Amount = 0.0
+    most_margin: Positive = 10.0  # nats; beyond it the iteration learns no more
+    reference: Literal["last", "initial", "average"] = "last"
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    domain = find_domain(config.domain)
+    refuse_format(config.learner)
+    learner = config.learner.build(run.derived("learner"))
+    tests = held_out(domain, config.problems)
+    data = with_gold(domain, config.gold, config.prompts, tests, run.derived("data"))
+    reference, iterates, kept = Reference(learner, config.reference), Snapshots(learner), Kept(config.remembered)
+    round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
+    objective: Objective = Dpo(config.beta) if config.loss == "logistic" else Hinge(config.beta)
+    if config.chosen_weight:
+        objective = Sum(objective, ChosenLikelihood(config.chosen_weight))
+    watch = watched(domain, learner, tests, HeldOutPairs(learner, reference, tests))
+
+    for step in run.steps(config.steps, [learner], [reference, iterates, kept, round_], [watch]):
+        own: list[Trajectory] = []
+        if step % config.updates == 0:
+            if step:
+                iterates.add(learner.freeze())
+            reference.refresh()
+            kept.add(play(recited(data, reader(learner)), run.rng), play(alone(SOLVE, data, learner), run.rng))
+            chosen, rejected = against(score(kept.gold, payoff), score(kept.own, payoff))
+            batch = pack_pairs(chosen, rejected)
+            batch = beside(batch, reference.likelihoods(batch))
+            if step == 0:
+                check_start(learner, batch)
+            round_.renew(batch)
+            own = score(kept.own[-len(data) :], payoff)
+        metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
+        if round_.open:
+            metrics = learner.update(round_.draw(config.pairs_per_update, run.rng), objective)
+            round_.observe(metrics)
+        run.report(own, [np.zeros(1) for _ in own], metrics)
+        run.note(round_.metrics() | watch.observe(metrics))
+    return learner

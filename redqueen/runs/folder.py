@@ -1,0 +1,216 @@
+"""Finished and unfinished runs on disk: their settings, their policies, their episodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_type_hints
+
+from redqueen.curricula.held_out import apart_from
+from redqueen.games.catalogue import find_game
+from redqueen.measures.accuracy import held_out
+from redqueen.players.tabular import TabularPolicy
+from redqueen.protocols import Domain, Game, Player, Policy
+from redqueen.questions.catalogue import find_domain
+from redqueen.records import episode_from_json, episode_to_json
+from redqueen.runs.checkpoints import best_checkpoints, check, checkpoints, fitting
+from redqueen.runs.run import recorded_steps
+from redqueen.settings.finding import find_recipe
+from redqueen.settings.learner import Learner
+from redqueen.types import Episode, RedQueenError, Task
+
+T = TypeVar("T")
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    """What `config.json` of a run says."""
+    path = folder / "config.json"
+    if not path.is_file():
+        raise RedQueenError(f"{folder} is not a run: it has no config.json (runs are folders such as outputs/spiral-0)")
+    try:
+        found = json.loads(path.read_text())
+    except ValueError as error:
+        raise RedQueenError(f"{path} is not JSON: {error}") from error
+    missing = [name for name in ("recipe", "config", "seed", "schedule", "versions") if name not in found]
+    if missing:
+        raise RedQueenError(f"{path} is not that of a run: it does not say {', '.join(missing)}")
+    return dict(found)
+
+
+def rebuild(kind: type[T], data: dict[str, Any]) -> T:
+    """A dataclass from its `asdict` as JSON has it."""
+    hints = get_type_hints(kind)
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    unknown = set(data) - known
+    if unknown:
+        raise RedQueenError(f"the settings name {', '.join(sorted(unknown))}, which {kind.__module__} does not have")
+    values: dict[str, Any] = {}
+    for name, value in data.items():
+        hint = hints[name]
+        if isinstance(hint, type) and is_dataclass(hint):
+            value = rebuild(hint, value)
+        elif isinstance(value, list):
+            value = tuple(value)
+        values[name] = value
+    return kind(**values)
+
+
+def stored_policy(folder: Path, step: int | Literal["best"] | None = None) -> Policy:
+    """The policy of a run as its newest checkpoint has it, the one after `step` updates, or that of the best
+    measurement."""
+    config = settings(folder)
+    saved = checkpoints(folder)
+    if not saved:
+        raise RedQueenError(f"{folder} has no checkpoint yet")
+    chosen = saved[-1]
+    if step == "best":
+        best = best_checkpoints(folder)
+        if not best:
+            raise RedQueenError(f"{folder} kept no best checkpoint: train with --keep-best")
+        chosen = best[-1]
+    elif step is not None:
+        named = {int(path.name.removeprefix("step_")): path for path in saved}
+        if step not in named:
+            raise RedQueenError(f"{folder} has no checkpoint at step {step}: it has {', '.join(map(str, named))}")
+        chosen = named[step]
+    check(chosen)
+    policy_folder = chosen / "learner"
+    if not policy_folder.is_dir():
+        raise RedQueenError(f"{chosen} holds no policy called learner")
+    if (policy_folder / "table.json").exists():
+        policy: Policy = TabularPolicy()
+    elif "learner" not in config["config"]:
+        raise RedQueenError(f"the settings of {folder} do not say what its learner is: they have no field learner")
+    else:
+        policy = rebuild(Learner, config["config"]["learner"]).build(int(config["seed"]))
+    with fitting(chosen):
+        policy.load(policy_folder)
+    return policy
+
+
+def stored_game(folder: Path) -> Game:
+    """The game a run was trained on (the first, if there were several)."""
+    return find_game(game_specs(folder)[0])
+
+
+def game_specs(folder: Path) -> list[str]:
+    """How the games of a run are named: by its settings, or else by its first episode. Raises RedQueenError where
+    neither says it."""
+    specs = _chosen_games(folder) or [_as_spec(episode.game) for _, episode, _ in stored_episodes(folder)[:1]]
+    if not specs:
+        raise RedQueenError(f"{folder} does not say which game it played: name it with --game")
+    return specs
+
+
+def recorded_game(name: str, folder: Path) -> Game:
+    """The game that goes by that name in the episodes of a run: one of its settings, or one of those shipped."""
+    for spec in [*_chosen_games(folder), _as_spec(name)]:
+        game = find_game(spec)
+        if _as_spec(game.name) == _as_spec(name):
+            return game
+    raise RedQueenError(f"{folder} played {name!r}, which its settings do not name")
+
+
+def _chosen_games(folder: Path) -> list[str]:
+    config = settings(folder)["config"]
+    return [config["game"]] if "game" in config else list(config.get("games", ()))
+
+
+def _as_spec(name: str) -> str:
+    """How a game is found that calls itself "connect(7,6,4,drop=true)", or "connect(7,6,4,drop)" in older records."""
+    return re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", re.sub(r",drop\)$", ",drop=true)", name))
+
+
+def stored_domain(folder: Path) -> Domain | None:
+    """The domain whose questions a run was about, by its settings or as its recipe makes it (`domain_of`); None for a
+    run of games."""
+    found = settings(folder)
+    if "domain" in found["config"]:
+        return find_domain(found["config"]["domain"])
+    offered = _offered(found, "domain_of")
+    made: Domain | None = offered() if offered else None
+    return made
+
+
+def stored_tests(folder: Path, domain: Domain, most: int) -> dict[str, list[Task]]:
+    """Up to so many problems of each level that the run kept from its training, the first of them but for seeds."""
+    tests = held_out(domain, settings(folder)["config"].get("problems", 64))
+    seeds = {"": domain.seeds()}  # which some recipes learn from
+    return {level: (apart_from(seeds, tasks) or tasks)[:most] for level, tasks in tests.items()}
+
+
+def measured_player(folder: Path, policy: Player) -> Player:
+    """The policy of a run as its recipe measures it: with its tools, where it has any (`equipped`)."""
+    offered = _offered(settings(folder), "equipped")
+    player: Player = offered(policy) if offered else policy
+    return player
+
+
+def _offered(found: dict[str, Any], part: str) -> Callable[..., Any] | None:
+    """A function of a run's recipe, given the run's config; None where the recipe has none, or is not there."""
+    try:
+        recipe = find_recipe(found["recipe"])
+    except RedQueenError:
+        return None
+    function = getattr(recipe, part, None)
+    return partial(function, rebuild(recipe.Config, found["config"])) if callable(function) else None
+
+
+def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:
+    """The recorded episodes of a run, in order: (name, episode, credit), named STEP.NUMBER; then those that a person
+    played against its policy, named played.NUMBER, without credit."""
+    found = []
+    for step, path in recorded_steps(folder):
+        for number, text in enumerate(path.read_text().splitlines()):
+            data = _episode_data(text, f"{path}:{number + 1}")
+            credit = data.pop("credit")
+            found.append((f"{step}.{number}", episode_from_json(data), credit))
+    for path in sorted((folder / "episodes").glob("played_*.json")):
+        if text := path.read_text():  # an empty one is being written
+            found.append((_played_name(path), episode_from_json(_episode_data(text, str(path))), {}))
+    return found
+
+
+def _episode_data(text: str, place: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except (TypeError, ValueError):
+        raise RedQueenError(f"{place} is no episode: it was cut short or changed") from None
+
+
+def keep_played(folder: Path, episode: Episode) -> str:
+    """Writes a game that a person played among the episodes of a run, where no resumed run forgets it, and returns its
+    name, played.NUMBER. Whoever else does so at the same moment gets another number."""
+    text = json.dumps(episode_to_json(episode)) + "\n"
+    place = folder / "episodes"
+    try:
+        place.mkdir(exist_ok=True)
+        path = _new_name(place)
+        writing = path.with_name(f".{path.name}.writing")
+        writing.write_text(text)
+        os.replace(writing, path)
+    except OSError as error:
+        raise RedQueenError(f"cannot write into {place}: {error.strerror}") from error
+    return _played_name(path)
+
+
+def _new_name(place: Path) -> Path:
+    """The first that is not taken; an empty file takes it."""
+    for number in count(len(list(place.glob("played_*.json")))):
+        path = place / f"played_{number:06d}.json"
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        break
+    return path
+
+
+def _played_name(path: Path) -> str:
+    return f"played.{int(path.stem.removeprefix('played_'))}"

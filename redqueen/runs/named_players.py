@@ -1,0 +1,81 @@
+"""Players by name, as the command line takes them: bots, runs, servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import cast
+
+from redqueen.chance import derive
+from redqueen.measures.exact.known_equilibria import honest_kuhn, kuhn_equilibrium
+from redqueen.measures.exact.minimax import solve
+from redqueen.players.endpoint import Server
+from redqueen.players.scripted import Uniform
+from redqueen.protocols import Game, OpenPlayer, Player
+from redqueen.runs.folder import stored_policy
+from redqueen.types import Ask, RedQueenError, Reply, Task
+
+PLAYERS: Mapping[str, str] = {
+    "uniform": "each legal reply equally often",
+    "minimax": "perfect play in board games such as tic_tac_toe",
+    "equilibrium": "an equilibrium of kuhn_poker",
+    "honest": "kuhn_poker without bluffs: bets and calls with the king only",
+    "RUN": "the policy of a run, outputs/spiral-0; RUN@STEP for an older checkpoint, RUN@best for the best",
+    "server:MODEL@URL": "a model behind an OpenAI-compatible endpoint",
+}
+
+
+@dataclass(frozen=True)
+class Named:
+    """Another player under a name of its own: the policies of two runs are both called "learner"."""
+
+    player: Player
+    name: str
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [replace(reply, player=self.name) for reply in self.player.reply(asks)]
+
+
+def unnamed(player: Player) -> Player:
+    """The player without the name that it was given here."""
+    return player.player if isinstance(player, Named) else player
+
+
+def mind_of(player: Player) -> OpenPlayer | None:
+    """Where to read what a player would do, if that can be read; None for one that can only be asked."""
+    found = unnamed(player)
+    readable = getattr(found, "probabilities", None) is not None and getattr(found, "open", True)
+    return cast(OpenPlayer, found) if readable else None
+
+
+def dealt(game: Game, seed: int) -> Task:
+    """The task that chance picks for a seed, where a person plays the game once."""
+    tasks = game.tasks()
+    return Random(derive(seed, "task")).choices(tasks, [task.weight for task in tasks])[0]
+
+
+def find_player(spec: str, game: Game) -> Player:
+    """The player that a word names. Raises RedQueenError if there is none."""
+    if spec == "uniform":
+        return Uniform()
+    if spec == "minimax":
+        return solve(game).strategy()
+    if spec in ("equilibrium", "honest"):
+        if game.name != "kuhn_poker":
+            raise RedQueenError(f"the player {spec!r} is known for kuhn_poker only, not for {game.name}")
+        return Named(kuhn_equilibrium(0.0) if spec == "equilibrium" else honest_kuhn(), spec)
+    if spec.startswith("server:"):
+        model, at, url = spec.removeprefix("server:").partition("@")
+        if not at or not model or not url:
+            raise RedQueenError(f"write a server as server:MODEL@URL, not {spec!r}")
+        return Server(model, url)
+    folder, _, step = spec.partition("@")
+    if not Path(folder).is_dir():
+        raise RedQueenError(f"there is no player {spec!r}: name {', '.join(PLAYERS)}")
+    if step == "best":
+        return Named(stored_policy(Path(folder), "best"), spec)
+    if step and not step.isdigit():
+        raise RedQueenError(f"write an older checkpoint as RUN@STEP with a number, or RUN@best, not {spec!r}")
+    return Named(stored_policy(Path(folder), int(step) if step else None), spec)

@@ -1,0 +1,471 @@
+"""One training run: its folder, its steps, its checkpoints, and how it goes on after being killed.
+
+    for _ in run.steps(400, policies=[learner], memories=[opponents], measures=measures):
+        ...play, score, estimate, pack, update...
+        run.report(trajectories, advantages, metrics)
+
+All chance of a step comes from `run.rng`, which is derived from (run seed, step) and not carried
+from step to step. So a run that is killed at any moment and resumed from its last checkpoint makes
+the same weights, metrics and records as one that was not.
+
+The folder: `config.json`, `metrics.jsonl` (a line a step), `episodes/step_N.jsonl`,
+`checkpoints/step_N/` (the state after N updates), `final.json` once the run is over; `TITLE.txt` for what a
+recipe shows before its first step, `NAME.json` for a table that it keeps.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from redqueen.chance import derive
+from redqueen.markup import run_as_html
+from redqueen.protocols import Measure, Memory, Policy
+from redqueen.records import episode_to_json, plain
+from redqueen.runs.checkpoints import (
+    best_checkpoints,
+    best_name,
+    check,
+    checkpoints,
+    clear,
+    facts_of,
+    read_checkpoint,
+    remove,
+    saving,
+    write_checkpoint,
+    write_whole,
+)
+from redqueen.runs.collapse import Collapse, Watch
+from redqueen.types import Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
+
+LOCK = ".lock"  # in the folder of a run, held while it is trained
+
+Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
+
+
+class Watcher(Protocol):
+    """Looks at a run without being part of it."""
+
+    def begin(self, run: Run, start: int, count: int) -> None: ...
+    def step(self, line: Line) -> None: ...
+    def end(self, run: Run) -> None: ...
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often a run does what is not training."""
+
+    evaluate_every: int = 5  # steps between measurements; the first and the last step are always measured
+    checkpoint_every: int = 25
+    keep_checkpoints: int = 2
+    record_episodes: int = 8  # episodes kept of each step
+
+    def __post_init__(self) -> None:
+        least = {"evaluate_every": 1, "checkpoint_every": 1, "keep_checkpoints": 1, "record_episodes": 0}
+        for name, smallest in least.items():
+            if getattr(self, name) < smallest:
+                flag = "--" + name.replace("_", "-")
+                raise RedQueenError(f"{flag} must be at least {smallest}, not {getattr(self, name)}")
+
+
+class Run:
+    """See the module. A folder that already holds checkpoints is continued, not overwritten."""
+
+    def __init__(
+        self,
+        folder: Path,
+        seed: int = 0,
+        schedule: Schedule = Schedule(),
+        watchers: Sequence[Watcher] = (),
+        watch: Watch = Watch(),
+    ) -> None:
+        self.folder = folder
+        self.seed = seed
+        self.schedule = schedule
+        self.watchers = list(watchers)
+        self.step = 0
+        self.rng = Random(derive(seed, "step", 0))
+        self.shown: dict[str, str] = {}
+        self.collapse = Collapse(watch)
+        self.began = False
+        self.stopped = ""  # why the run ended before its last step
+        self._line: Line = {}
+
+    def derived(self, *path: int | str) -> int:
+        """A seed for something outside the steps: weights, adapters."""
+        return derive(self.seed, *path)
+
+    def show(self, title: str, text: str) -> None:
+        """Something to read before the first step, such as a table of pay-offs: it is printed by the watchers that
+        print, and written to `TITLE.txt`. After the first step it is too late."""
+        assert not self._line, "what a run shows is said before its first step"
+        self.shown[title] = text
+
+    def steps(
+        self,
+        count: int,
+        policies: Sequence[Policy],
+        memories: Sequence[Memory] = (),
+        measures: Sequence[Measure] = (),
+    ) -> Iterator[int]:
+        """The numbers of the steps still to do. Before the first, everything that is named here takes
+        back what the newest checkpoint holds; between steps, it is measured and saved."""
+        assert len({policy.name for policy in policies}) == len(policies), "policies of a run need names of their own"
+        if count < 1:
+            raise RedQueenError(f"a run needs at least one step, not {count}")
+        remembering = [*memories, *measures]
+        for each in remembering:
+            if not (callable(getattr(each, "state", None)) and callable(getattr(each, "restore", None))):
+                raise RedQueenError(
+                    f"{type(each).__name__} has no state() and restore(state): a part without a memory is not named in "
+                    "run.steps"
+                )
+        with saving(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with held(self.folder):
+            yield from self._steps(count, policies, remembering, measures)
+
+    def _steps(
+        self, count: int, policies: Sequence[Policy], remembering: Sequence[Memory], measures: Sequence[Measure]
+    ) -> Iterator[int]:
+        start = self._resume(policies, remembering)
+        if start < count:
+            (self.folder / "final.json").unlink(missing_ok=True)  # of an end that was not the last
+        for title, text in self.shown.items():
+            with saving(self.folder):
+                write_whole(self.folder / f"{title}.txt", text + "\n")
+        for watcher in self.watchers:
+            watcher.begin(self, start, count)
+        self.began = True
+        reached = count
+        with _loaded_things_set_aside():
+            for step in range(start, count):
+                self.step = step
+                self.rng = Random(derive(self.seed, "step", step))
+                began = time.perf_counter()
+                before, self._line = self._line, {"step": step}
+                for policy in policies:
+                    policy.forget()
+                if step % self.schedule.evaluate_every == 0:
+                    self._measure(measures)
+                    if self.collapse.measured(before | self._line) and self.collapse.watch.keeps_best:
+                        self._save(step, policies, remembering, "best")
+                    for policy in policies:
+                        policy.forget()  # a step is the same whether or not it was measured before
+                measured = time.perf_counter()
+                yield step
+                ended = time.perf_counter()
+                spent = {"step": ended - began, "measure": measured - began}
+                self._line["time"] = {**spent, "at": time.time(), "gigabytes": _gigabytes()}
+                self._line |= self.collapse.check(self._line) | _rung([*remembering, self.collapse])
+                self.stopped = self._answer(policies, remembering)
+                self._write(self._line)
+                last = step + 1 == count or bool(self.stopped)
+                if (step + 1) % self.schedule.checkpoint_every == 0 or last:
+                    self._save(step + 1, policies, remembering)
+                if self.stopped:
+                    reached = step + 1
+                    break
+        self._finish(reached, measures)
+
+    def report(
+        self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], metrics: Metrics, learner: str = ""
+    ) -> None:
+        """What one update was made of and what it did. Several reports of one step are joined; where several learners
+        report, each does so under its name."""
+        found = summary(trajectories) | metrics
+        self._line |= {f"{learner}/{key}": value for key, value in found.items()} if learner else found
+        self._record(trajectories, advantages)
+
+    def keep(self, name: str, table: Mapping[str, Any]) -> None:
+        """Something to look at that grows with the run, such as a payoff matrix: `NAME.json`, each time anew."""
+        with saving(self.folder):
+            write_whole(self.folder / f"{name}.json", json.dumps(plain(table)) + "\n")
+
+    def note(self, metrics: Metrics) -> None:
+        """Further figures of this step."""
+        self._line |= metrics
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it; `redqueen.views.notebook.show_run` shows its report."""
+        curves: dict[str, list[float]] = {}
+        lines = [*read_metrics(self.folder), *filter(None, [read_final(self.folder)])]
+        for line in lines:
+            for name, value in numbers(line).items():
+                curves.setdefault(name, []).append(value)
+        return run_as_html(f"{self.folder}, seed {self.seed}, step {lines[-1]['step'] if lines else 0}", curves)
+
+    def _measure(self, measures: Sequence[Measure]) -> None:
+        for measure in measures:
+            self._line |= measure()
+
+    def _finish(self, step: int, measures: Sequence[Measure]) -> None:
+        """The last word: everything measured once more, after the last update."""
+        self.step = step
+        self._line = {"step": step}
+        self._measure(measures)
+        if self.stopped:
+            self._line["stopped"] = self.stopped
+        with saving(self.folder):
+            write_whole(self.folder / "final.json", json.dumps(plain(self._line)) + "\n")
+        for watcher in self.watchers:
+            watcher.end(self)
+
+    # The folder
+
+    def _write(self, line: Line) -> None:
+        with saving(self.folder / "metrics.jsonl"), (self.folder / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(plain(line)) + "\n")
+        for watcher in self.watchers:
+            watcher.step(line)
+
+    def _record(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> None:
+        distinct = {id(trajectory.episode): trajectory.episode for trajectory in trajectories}
+        kept = _spread(list(distinct), self.schedule.record_episodes)
+        episodes = {number: distinct[number] for number in kept}
+        credit: dict[int, dict[str, Any]] = {number: {} for number in kept}
+        for trajectory, advantage in zip(trajectories, advantages, strict=True):
+            if id(trajectory.episode) in credit:
+                credit[id(trajectory.episode)][str(trajectory.seat)] = {
+                    "rewards": plain(trajectory.rewards),
+                    "advantages": plain(advantage),
+                    "parts": {name: plain(values) for name, values in trajectory.parts.items()},
+                }
+        if not episodes:
+            return
+        folder = self.folder / "episodes"
+        with saving(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = [json.dumps({**episode_to_json(e), "credit": credit[number]}) for number, e in episodes.items()]
+            path = folder / f"step_{self.step:06d}.jsonl"
+            before = path.read_text() if path.exists() else ""
+            write_whole(path, before + "".join(line + "\n" for line in lines))
+
+    def _resume(self, policies: Sequence[Policy], memories: Sequence[Memory]) -> int:
+        """The step to go on from."""
+        saved = checkpoints(self.folder)
+        step = 0
+        if saved:
+            step = check(saved[-1])
+            clear(self.folder)
+            facts = read_checkpoint(saved[-1], policies, memories)
+            if "collapse" in facts:  # older checkpoints did not watch
+                self.collapse.restore(facts["collapse"])
+        self._forget_after(step)
+        return step
+
+    def _save(self, step: int, policies: Sequence[Policy], memories: Sequence[Memory], name: str = "step") -> None:
+        """A checkpoint; of the older ones stay the last few, and the best measurements that these know of."""
+        facts = {"step": step, "collapse": self.collapse.state()}
+        write_checkpoint(self.folder / "checkpoints" / f"{name}_{step:06d}", policies, memories, facts)
+        if name == "step":
+            saved = checkpoints(self.folder)
+            kept = saved[-self.schedule.keep_checkpoints :]
+            wanted = {best_name(facts_of(path).get("collapse", {}).get("best_step")) for path in kept}
+            spare = [path for path in best_checkpoints(self.folder) if path.name not in wanted]
+            remove([*saved[: -self.schedule.keep_checkpoints], *spare])
+
+    def _answer(self, policies: Sequence[Policy], remembering: Sequence[Memory]) -> str:
+        """What a collapse is answered with: "" where the run goes on, else why it ends."""
+        rung = self.collapse.alarms()
+        watch, best = self.collapse.watch, self.collapse.best_step
+        if not rung or watch.on_collapse == "warn":
+            return ""
+        if watch.on_collapse == "roll_back" and best is not None and self.collapse.roll_backs < watch.most_roll_backs:
+            read_checkpoint(self.folder / "checkpoints" / best_name(best), policies, remembering)
+            self.collapse.roll_backs += 1
+            self.collapse.calm()
+            self._line["rolled_back_to"] = float(best)
+            return ""
+        kept = f"; the best measurement is {self.folder}@best, after {best} updates" if watch.keeps_best else ""
+        self.collapse.calm()
+        return f"{'; '.join(rung)}{kept}"
+
+    def _forget_after(self, step: int) -> None:
+        """Drops what a killed run wrote after its last checkpoint; it will be made again."""
+        metrics = self.folder / "metrics.jsonl"
+        kept = [line for line in read_metrics(self.folder) if line["step"] < step]
+        self._line = kept[-1] if kept else {}
+        if metrics.exists():
+            write_whole(metrics, "".join(json.dumps(line) + "\n" for line in kept))
+        for number, path in recorded_steps(self.folder):
+            if number >= step:
+                path.unlink()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keeps other processes from training in a folder. What holds it is gone when this process is, however it ends."""
+    with saving(folder):
+        lock = (folder / LOCK).open("a")
+    with lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            raise RedQueenError(
+                f"{folder} is being trained by another process: wait for its end, stop it, or choose another --output"
+            ) from None
+        yield
+
+
+@contextmanager
+def _loaded_things_set_aside() -> Iterator[None]:
+    """The collector need not walk what was loaded each time a round has made many objects. Afterwards it may again:
+    a policy that nobody holds any more must not stay."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def guarded(train: Callable[[], Policy], run: Run) -> Policy:
+    """Runs a training. A loss that is not finite stops it with the step named and the batch saved, an endpoint that is
+    gone with the way to go on."""
+    try:
+        return train()
+    except Unreachable as error:
+        if not run.began:
+            raise
+        saved = checkpoints(run.folder)
+        since = f"from step {facts_of(saved[-1])['step']}" if saved else "from the start, as nothing is saved yet"
+        raise Unreachable(f"step {run.step}: {error}; go on {since} with: redqueen resume {run.folder}") from error
+    except NonFiniteLoss as error:
+        path = run.folder / f"failed_batch_{run.step:06d}.pt"
+        with saving(path):
+            torch.save(batch_tensors(error.batch), path)
+        raise RedQueenError(
+            f"step {run.step}: {error}; the weights are as they were, the batch is in {path}"
+        ) from error
+
+
+def batch_tensors(batch: Any) -> dict[str, Any]:
+    """The arrays of a batch, to look at."""
+    names = ("tokens", "loss_weights", "sampled_logprobs", "advantages", "versions", "lengths")
+    return {name: getattr(batch, name) for name in names}
+
+
+def _spread(things: Sequence[int], count: int) -> list[int]:
+    """So many of them in order, from the first to the last at even distances, so that all roles of a step are seen."""
+    if len(things) <= count:
+        return list(things)
+    last = max(count - 1, 1)
+    return [things[place * (len(things) - 1) // last] for place in range(count)]
+
+
+def summary(trajectories: Sequence[Trajectory]) -> Metrics:
+    """What is worth knowing about the play of one step, over the seats in hand."""
+    by_role: dict[str, list[float]] = {}
+    for trajectory in trajectories:
+        by_role.setdefault(trajectory.seat.role, []).append(float(trajectory.rewards.sum()))
+    turns = [turn for trajectory in trajectories for turn in trajectory.turns]
+    episodes = {id(trajectory.episode): trajectory.episode for trajectory in trajectories}.values()
+    metrics = {f"reward/{role}": float(np.mean(rewards)) for role, rewards in sorted(by_role.items())}
+    if turns:
+        metrics |= {
+            "episodes": float(len(episodes)),
+            "turns_per_episode": float(np.mean([len(episode.turns) for episode in episodes])),
+            "malformed": float(np.mean([turn.reply.malformed for turn in turns])),
+            "truncated": float(np.mean([turn.reply.truncated for turn in turns])),
+            "forfeits": float(np.mean(["forfeit" in episode.outcome.facts for episode in episodes])),
+            "completion_length": float(np.mean([len(turn.reply.tokens) for turn in turns])),
+        }
+    return metrics
+
+
+def recorded_steps(folder: Path) -> list[tuple[int, Path]]:
+    """The steps of a run whose episodes were recorded, and the files that hold them, in order."""
+    found = [(path.stem.removeprefix("step_"), path) for path in (folder / "episodes").glob("step_*.jsonl")]
+    return sorted((int(number), path) for number, path in found if number.isdecimal())
+
+
+def read_metrics(folder: Path) -> list[Line]:
+    """The lines of a run's metrics; a last line that was cut short is left out. Raises RedQueenError for one before it
+    that is no line of metrics."""
+    path = folder / "metrics.jsonl"
+    texts = path.read_bytes().splitlines() if path.exists() else []
+    lines = list(map(line_of, texts))
+    return checked_lines(lines[:-1] if lines and lines[-1] is None else lines, path)
+
+
+def line_of(text: bytes) -> Line | None:
+    """A line of metrics; None for what is none."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) and "step" in line else None
+
+
+def checked_lines(lines: Sequence[Line | None], path: Path, before: int = 0) -> list[Line]:
+    """The lines, which stand after so many others. Raises RedQueenError where one is None."""
+    found = [line for line in lines if line is not None]
+    if len(found) < len(lines):
+        number = before + lines.index(None) + 1
+        raise RedQueenError(f"line {number} of {path} is no line of metrics: mend it, or remove it")
+    return found
+
+
+def _rung(watching: Sequence[object]) -> Line:
+    """`alarms`, in words, of all that watches over something; nothing where none rings."""
+    words = [text for each in watching if hasattr(each, "alarms") for text in each.alarms()]
+    return {"alarms": words} if words else {}
+
+
+def alarms_of(line: Line) -> dict[str, str]:
+    """The alarms that ring in a line by their names; with what they say, where that is known."""
+    names = [name.removeprefix("alarm/").replace("_", " ") for name in line if name.startswith("alarm/") and line[name]]
+    return dict.fromkeys(names, "") | {text.partition(":")[0]: text for text in line.get("alarms", ())}
+
+
+def _gigabytes() -> float:
+    """The most memory that this process has held so far; with CUDA, the most of its device."""
+    if on_device := torch.cuda.max_memory_allocated():
+        return on_device / 1e9
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def numbers(line: Line) -> Metrics:
+    """The figures of a line by their names; neither its step nor its time."""
+    return {name: float(value) for name, value in line.items() if name != "step" and isinstance(value, int | float)}
+
+
+def read_final(folder: Path) -> Line:
+    """The last measurement of a run, made after its last update; empty while it goes on."""
+    path = folder / "final.json"
+    try:
+        return dict(json.loads(path.read_text())) if path.exists() else {}
+    except ValueError:
+        raise RedQueenError(f"{path} is cut short or was changed: remove it and redqueen resume {folder}") from None
+
+
+class SettingsFile:
+    """A watcher that writes `config.json` once a run really begins: how it was started, and with what."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = settings
+
+    def begin(self, run: Run, start: int, count: int) -> None:
+        with saving(run.folder):
+            write_whole(run.folder / "config.json", json.dumps(plain(self._settings), indent=2) + "\n")
+
+    def step(self, line: Line) -> None:
+        return None
+
+    def end(self, run: Run) -> None:
+        return None

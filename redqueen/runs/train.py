@@ -1,0 +1,95 @@
+"""A training from Python, kept as `redqueen train` keeps it.
+
+    train("magnetic", magnetic.Config(steps=100), Path("outputs/mine"), seed=1)
+
+The folder has its `config.json`, from which the commands build a run again (`report`, `replay`, `evaluate`, `resume`,
+...). The same call again goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from redqueen.protocols import Policy
+from redqueen.records import plain
+from redqueen.runs.collapse import Watch
+from redqueen.runs.folder import rebuild, settings
+from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, guarded
+from redqueen.runs.versions import versions
+from redqueen.settings.finding import find_recipe
+from redqueen.settings.limits import check_settings
+from redqueen.types import RedQueenError
+
+SAME = ("recipe", "config", "seed", "schedule", "watch")  # what makes two trainings one
+
+
+def train(
+    recipe: str,
+    config: Any,
+    folder: Path,
+    seed: int = 0,
+    schedule: Schedule = Schedule(),
+    watch: Watch = Watch(),
+    watchers: Sequence[Watcher] = (),
+) -> Policy:
+    """Trains and returns what the recipe returns. `recipe` is what `redqueen train` is given: the name of a shipped
+    one, a file, a dotted module; `config` is its `Config`. Watchers look on, such as `logs.TerminalView`.
+
+    A folder in which the same training was begun is gone on with, as if it had never stopped. Raises RedQueenError
+    where it holds another one or something else, and for settings that cannot be."""
+    if isinstance(config, type) or not is_dataclass(config):
+        raise RedQueenError(f"config must be a Config() of the recipe {recipe}, not {config!r}")
+    check_settings(config)
+    module = find_recipe(recipe)
+    wanted = described(recipe, config, seed, schedule, watch, ["python", *sys.argv])
+    if holds_run(folder):
+        found = settings(folder)
+        others = [name for name in SAME if name in found and found[name] != plain(wanted[name])]
+        if others:
+            raise RedQueenError(
+                f"{folder} holds a run of another {' and '.join(others)}: choose another folder, or "
+                f"redqueen resume {folder}"
+            )
+        wanted = found
+    return trained(module, wanted, begun(folder, wanted, watchers))
+
+
+def described(
+    recipe: str, config: Any, seed: int, schedule: Schedule, watch: Watch, command: Sequence[str]
+) -> dict[str, Any]:
+    """What `config.json` says of a training."""
+    return {
+        "recipe": recipe,
+        "config": asdict(config),
+        "seed": seed,
+        "schedule": asdict(schedule),
+        "watch": asdict(watch),
+        "command": list(command),
+        "versions": versions(),
+    }
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether there is a run in the folder. Raises RedQueenError where there is something else."""
+    if (folder / "config.json").exists():
+        return True
+    if folder.is_dir() and any(each.name != LOCK for each in folder.iterdir()):
+        raise RedQueenError(f"{folder} holds something that is no run: choose a new or an empty folder")
+    return False
+
+
+def begun(folder: Path, settings: dict[str, Any], watchers: Sequence[Watcher]) -> Run:
+    """A run with these settings, which it writes down once it really begins."""
+    schedule, watch = rebuild(Schedule, settings["schedule"]), rebuild(Watch, settings.get("watch", {}))
+    return Run(folder, settings["seed"], schedule, [SettingsFile(settings), *watchers], watch)
+
+
+def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:
+    """The policy at the end of the run."""
+    config = rebuild(recipe.Config, settings["config"])
+    return guarded(lambda: recipe.train(config, run), run)

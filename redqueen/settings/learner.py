@@ -1,0 +1,146 @@
+"""From what a user writes to what a recipe is made of: the learner, the game, the recipe by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
+
+import torch
+
+from redqueen.chance import derive
+from redqueen.players.language.answers import Boxed, Bracketed, Plain
+from redqueen.players.language.writing import Writer
+from redqueen.players.tabular import TabularPolicy
+from redqueen.players.tinker.connection import base_and_url, connect, is_on_server
+from redqueen.players.tinker.policy import TinkerPolicy
+from redqueen.players.transformer.loading import add_lora, is_tiny, load_model
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.protocols import AnswerFormat, Policy
+from redqueen.settings.limits import Within, _flag, check_settings, unset
+from redqueen.types import RedQueenError
+
+TABULAR = "tabular"
+LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What learns, and how it speaks. A field left out takes the default of the kind of model; a field
+    that would have no effect is refused."""
+
+    model: str = TABULAR
+    """tabular, tiny (tiny:hidden=96,layers=3), smollm2-135m, a folder, a name on the Hugging Face hub, or
+    tinker:BASE@URL, a model on a server (docs/scale.md)"""
+    learning_rate: Annotated[float | None, Within(0.0, 1e30), unset("FLOAT")] = None
+    """tabular 2.0 or the recipe's own (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW)"""
+    lora_rank: Annotated[int | None, Within(0), unset("INT")] = None
+    """rank of the LoRA adapter, 16 for pretrained models; 0 trains all weights"""
+    dtype: Annotated[Literal["float32", "bfloat16"] | None, unset("{float32,bfloat16}")] = None
+    """precision of the weights, float32 by default"""
+    device: Annotated[str | None, unset("STR")] = None
+    """cpu, cuda or cuda:N; cuda where there is one"""
+    temperature: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
+    """of sampling and of all log-probabilities, 1.0 by default"""
+    answer: Annotated[Literal["boxed", "brackets", "plain"] | None, unset("{boxed,brackets,plain}")] = None
+    """think, then act in this format; left out, replies are held to the legal ones wherever these are listed"""
+    max_completion_length: Annotated[int | None, Within(1), unset("INT")] = None
+    """tokens of one free-text reply, 64 by default"""
+    cache_gigabytes: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
+    """memory for the keys and values that later turns of a step go on from, 1 by default"""
+    system_prompt: Annotated[str | None, unset("STR")] = None
+    """said to the model before the game speaks; nothing by default"""
+    raw_prompt: Annotated[bool | None, unset("{True,False}")] = None
+    """plain text instead of the chat template (always so for tiny)"""
+
+    def longest_reply(self, listed: bool) -> int:
+        """Tokens of the longest reply (L_max of Dr. GRPO and SPIRAL) in a game whose legal replies are `listed` or not:
+        1 where a reply is a choice from a list."""
+        return 1 if listed and not self.answer else self.max_completion_length or LONGEST_REPLY
+
+    def build(self, seed: int, table_learning_rate: float = 2.0, name: str = "learner") -> Policy:
+        """The policy; `table_learning_rate` is the recipe's default for a tabular one. Raises RedQueenError
+        for a model that cannot be had, a field without effect or a value out of its range."""
+        check_settings(self)
+        if self.model == TABULAR:
+            self._refuse_unused({"model", "learning_rate"}, "a tabular policy")
+            return TabularPolicy(table_learning_rate if self.learning_rate is None else self.learning_rate, name)
+        return self.build_model(seed, name)
+
+    def build_beside(self, learner: Policy, seed: int, name: str) -> Policy:
+        """Another policy that learns: an adapter of its own on the learner's model where that one trains an adapter,
+        else weights of its own, made as the learner's were."""
+        if isinstance(learner, Writer) and learner.has_adapter:
+            return learner.sibling(name)
+        return self.build(seed, learner.learning_rate, name)
+
+    def build_model(self, seed: int, name: str = "learner") -> Writer:
+        """The same for recipes of free text, in which a table has nothing to choose from."""
+        check_settings(self)
+        if self.model == TABULAR:
+            raise RedQueenError("a tabular policy cannot write: choose a --model such as tiny or smollm2-135m")
+        if is_on_server(self.model):
+            return self._build_on_server(seed, name)
+        if self.temperature is not None and self.temperature <= 0:
+            raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
+        loaded = load_model(self.model, getattr(torch, self.dtype or "float32"), _checked_device(self.device), seed)
+        rank = self.lora_rank if self.lora_rank is not None else 0 if is_tiny(self.model) else 16
+        if rank:
+            loaded = add_lora(loaded, rank, seed)
+        usual = 1e-4 if rank else 1e-3 if is_tiny(self.model) else 1e-5
+        return TransformerPolicy(
+            loaded,
+            learning_rate=usual if self.learning_rate is None else self.learning_rate,
+            temperature=1.0 if self.temperature is None else self.temperature,
+            max_completion_length=LONGEST_REPLY if self.max_completion_length is None else self.max_completion_length,
+            answer=_ANSWERS[self.answer]() if self.answer else None,
+            system=self.system_prompt or "",
+            raw=bool(self.raw_prompt),
+            constrain=self.answer is None,
+            cache_gigabytes=1.0 if self.cache_gigabytes is None else self.cache_gigabytes,
+            token_budget=8192 if loaded.model.device.type == "cuda" else 1024,  # what keeps the machine busy
+            name=name,
+        )
+
+    def _build_on_server(self, seed: int, name: str) -> TinkerPolicy:
+        """The seed is that of the adapter, where the server keeps to one."""
+        used = {field for field in vars(self) if field not in ("dtype", "device", "cache_gigabytes")}
+        self._refuse_unused(used, "a model on a server")
+        rank = 16 if self.lora_rank is None else self.lora_rank
+        if not rank:
+            raise RedQueenError("a model on a server is trained through a LoRA adapter: set --lora-rank to 1 or more")
+        connection = connect(*base_and_url(self.model))
+        adapter = connection.create(rank, derive(seed, "adapter") & 0x7FFF_FFFF)
+        return TinkerPolicy(
+            adapter,
+            connection.tokenizer(adapter),
+            learning_rate=1e-4 if self.learning_rate is None else self.learning_rate,
+            temperature=1.0 if self.temperature is None else self.temperature,
+            max_completion_length=LONGEST_REPLY if self.max_completion_length is None else self.max_completion_length,
+            answer=_ANSWERS[self.answer]() if self.answer else None,
+            system=self.system_prompt or "",
+            raw=bool(self.raw_prompt),
+            constrain=self.answer is None,
+            name=name,
+        )
+
+    def _refuse_unused(self, used: set[str], what: str) -> None:
+        for name, value in asdict(self).items():
+            if name not in used and value is not None:
+                raise RedQueenError(f"{_flag(name)} has no effect on {what}: leave it out, or choose another --model")
+
+
+def _checked_device(name: str | None) -> str:
+    """The device that a name means; with none, the first CUDA device where there is one."""
+    count = torch.cuda.device_count()
+    if name is None:
+        return "cuda" if count else "cpu"
+    kind, _, number = name.partition(":")
+    if name != "cpu" and (kind != "cuda" or not (name == "cuda" or number.isdecimal())):
+        raise RedQueenError(f"there is no device {name!r}: write cpu, cuda or cuda:N")
+    if kind == "cuda" and int(number or 0) >= count:
+        raise RedQueenError(f"device {name!r} is not available here, where there are {count} CUDA devices")
+    return name
+
+
+_ANSWERS: Mapping[str, type[AnswerFormat]] = {"boxed": Boxed, "brackets": Bracketed, "plain": Plain}

@@ -1,0 +1,102 @@
+"""The values that a setting may take, and the refusal of those that it may not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, is_dataclass
+from typing import Annotated, Any, get_type_hints
+
+import tyro
+
+from redqueen.types import RedQueenError
+
+
+@dataclass(frozen=True)
+class Within:
+    """The values that a setting may take; it stands beside the type of the field."""
+
+    least: float
+    most: float = math.inf
+    above: bool = False  # the least value itself is refused too
+
+    def __str__(self) -> str:
+        lower = f"above {self.least:g}" if self.above else f"at least {self.least:g}"
+        return lower if math.isinf(self.most) else f"{lower} and at most {self.most:g}"
+
+    def __contains__(self, value: float) -> bool:
+        return self.least <= value <= self.most and not (self.above and value == self.least)
+
+
+@dataclass(frozen=True)
+class Rising:
+    """Two shares, the lower one first; it stands beside the type of the field."""
+
+    def __str__(self) -> str:
+        return "two shares from 0 to 1, the lower one first"
+
+    def __contains__(self, value: tuple[float, float]) -> bool:
+        return 0.0 <= value[0] <= value[1] <= 1.0
+
+
+@dataclass(frozen=True)
+class PartOf:
+    """A share of as many as another setting says, and not so small that it comes to none; it stands beside the type of
+    the field."""
+
+    other: str
+
+    def __str__(self) -> str:
+        return "at least 0 and at most 1"
+
+    def __contains__(self, value: float) -> bool:
+        return 0.0 <= value <= 1.0
+
+    def check(self, flag: str, value: float, whole: int) -> None:
+        """Raises RedQueenError for a share above 0 of which nothing is left in whole numbers."""
+        if value > 0.0 and not round(value * whole):
+            raise RedQueenError(
+                f"{flag} {value:g} of {_flag(self.other)} {whole} is none: set it to 0, or to {1 / whole:.3g} or more"
+            )
+
+
+Count = Annotated[int, Within(1)]
+Amount = Annotated[float, Within(0.0)]
+Positive = Annotated[float, Within(0.0, above=True)]
+Share = Annotated[float, Within(0.0, 1.0)]
+Between = Annotated[tuple[float, float], Rising()]
+
+
+def unset(metavar: str) -> Any:
+    """A flag that has no value unless given: its help says in words what happens then."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
+
+
+def check_settings(settings: Any) -> None:
+    """Raises RedQueenError for a number that is not finite, or outside what its field allows, also in the
+    dataclasses within."""
+    hints = get_type_hints(type(settings), include_extras=True)
+    for name, value in vars(settings).items():
+        if is_dataclass(value):
+            check_settings(value)
+        flag = _flag(name)
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise RedQueenError(f"{flag} must be a finite number, not {number}")
+        for limit in getattr(hints[name], "__metadata__", ()):
+            if isinstance(limit, Within | Rising | PartOf) and value is not None and value not in limit:
+                raise RedQueenError(f"{flag} must be {limit}, not {value}")
+            if isinstance(limit, PartOf):
+                limit.check(flag, value, getattr(settings, limit.other))
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def refuse_unused(settings: Any, names: Sequence[str], beside: str) -> None:
+    """Raises RedQueenError where one of these settings, which have no effect beside another, is not at its default."""
+    usual = type(settings)()
+    for name in names:
+        if getattr(settings, name) != getattr(usual, name):
+            raise RedQueenError(f"{_flag(name)} has no effect beside {beside}: leave it out")

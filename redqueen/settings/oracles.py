@@ -1,0 +1,93 @@
+"""Who says which of two answers is better: a domain, a judge who reads both, or a file of the user's own.
+
+Scores that a judge gives single answers are in `rollout.questions` (`judged_answers`, `opinions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from random import Random
+from types import MappingProxyType
+from typing import cast
+
+import numpy as np
+
+from redqueen.catalogue import Catalogue
+from redqueen.checks.judge import Label
+from redqueen.checks.preferences import BothOrders, ByReward
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Domain, Player, PreferenceOracle
+from redqueen.questions.asking import JUDGE, said
+from redqueen.types import RedQueenError, Task
+
+_FIRST, _SECOND = "A", "B"
+_VERDICT = Label((_FIRST, _SECOND))
+_LEARNING = ("adapter", "separate")
+
+
+def about_pair(task: Task, first: str, second: str) -> Task:
+    """What a judge of two answers is shown: the question, both answers, and nothing that knows better."""
+    prompt = f"Which answer is better? Write A or B.\n{task.prompt}\nA: {first}\nB: {second}"
+    return Task(f"pair of {task.id}", "pair", prompt)
+
+
+@dataclass(frozen=True)
+class JudgedPairs:
+    """A judge as an oracle: the share of its readable verdicts, of `repeats`, that prefer the first answer. A verdict
+    is A or B alone on the last line; where none can be read there is none. Judges favour what stands first: put it
+    into `BothOrders`."""
+
+    judge: Player
+    repeats: int = 1
+
+    def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
+        asked = [about_pair(*each) for each in zip(tasks, first, second, strict=True)]
+        verdicts = [_VERDICT.read(text) for text in said(play(alone(JUDGE, asked, self.judge, self.repeats), rng))]
+        groups = [verdicts[start : start + self.repeats] for start in range(0, len(verdicts), self.repeats)]
+        return np.array([_share(group) for group in groups], dtype=np.float64)
+
+
+def _share(verdicts: Sequence[str | None]) -> float:
+    """Of the readable verdicts those for the first; NaN without one."""
+    read = [verdict == _FIRST for verdict in verdicts if verdict is not None]
+    return sum(read) / len(read) if read else float("nan")
+
+
+def find_oracle(spec: str, domain: Domain, seat: Callable[[str], Player]) -> PreferenceOracle:
+    """The oracle that one word names.
+
+    `domain`: the domain's own (`oracle`); else its reward model (`rewards`), by Bradley and Terry; else its check, by
+    which a right answer beats a wrong one and equals are one half. `judge:WHO`: a judge who is shown both answers, in
+    both orders; `seat` says who plays WHO (shared, frozen, a model folder, http://HOST/v1#MODEL). Anything else:
+    `path/to/file.py:MyOracle`, `some.module:MyOracle` or an entry point of the group `redqueen.oracles`. Raises
+    RedQueenError with one line that says what is wrong.
+    """
+    if spec == "domain":
+        return _of_domain(domain)
+    word, _, who = spec.partition(":")
+    if word == "judge":
+        if who in ("", *_LEARNING):
+            raise RedQueenError(
+                "say who judges: judge:shared, judge:frozen, judge: and a model folder, or judge:http://HOST/v1#MODEL; "
+                "it does not learn"
+            )
+        return BothOrders(JudgedPairs(seat(who)))
+    oracle = Catalogue("preference oracle", MappingProxyType({}), "redqueen.oracles").find(spec)
+    if not callable(oracle):
+        raise RedQueenError(
+            f"{spec!r} is no preference oracle: it cannot be called with tasks and two lists of answers"
+        )
+    return cast(PreferenceOracle, oracle)
+
+
+def _of_domain(domain: Domain) -> PreferenceOracle:
+    own = getattr(domain, "oracle", None)
+    if own is not None:
+        return cast(PreferenceOracle, own)
+    rewards = getattr(domain, "rewards", None)
+    if rewards is not None:
+        return ByReward(rewards)
+    return ByReward(lambda tasks, answers: [float(right) for right in domain.right(tasks, answers)], sharpness=inf)

@@ -1,0 +1,104 @@
+"""Who plays a role, by one word, and which of the players learn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from redqueen.players.endpoint import Server
+from redqueen.players.language.answers import Plain
+from redqueen.players.language.writing import Writer
+from redqueen.players.tinker.policy import TinkerPolicy
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.protocols import Player
+from redqueen.settings.learner import _ANSWERS, LONGEST_REPLY, Learner
+from redqueen.settings.limits import refuse_unused
+from redqueen.types import RedQueenError
+
+PATIENCE = 8  # retries of an endpoint that plays a role, two minutes in all
+SHARED, ADAPTER, SEPARATE, FROZEN = "shared", "adapter", "separate", "frozen"
+_BINDINGS = (SHARED, ADAPTER, SEPARATE, FROZEN)
+_BOUND = f"It is {', '.join(_BINDINGS)}, a model folder or name, or http://HOST/v1#MODEL"
+
+
+def bind(
+    role: str,
+    binding: str,
+    config: Learner,
+    learner: Writer,
+    seed: int,
+    learns: bool = True,
+    besides: Sequence[str] = (),
+) -> Player:
+    """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
+    learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
+    now, for ever), `http://HOST/v1#MODEL` (an endpoint, which must be up and does not learn), or a model folder or name
+    (frozen). Whoever plays it speaks as the config says: at its temperature, in its format, at most so long. `besides`
+    are words that a recipe knows itself.
+
+    What learns under a name of its own is called as its role. Raises RedQueenError for what cannot be had, and for an
+    adapter or a model of its own where the role `learns` nothing.
+    """
+    if not learns and binding in (ADAPTER, SEPARATE):
+        raise RedQueenError(
+            f"the {role} does not learn: {binding} would stay what it was made as; say frozen or shared"
+        )
+    if binding == SHARED:
+        return learner
+    if binding == ADAPTER:
+        return learner.sibling(role)
+    if binding == SEPARATE:
+        return config.build_model(seed, role)
+    if binding == FROZEN:
+        return learner.freeze()
+    if binding.startswith(("http://", "https://")):
+        url, _, model = binding.partition("#")
+        if not model:
+            raise RedQueenError(f"name the model of the endpoint after a #: {binding}#MODEL")
+        return Server(
+            model,
+            url,
+            answer=_ANSWERS[config.answer]() if config.answer else Plain(),
+            system=config.system_prompt or "",
+            temperature=1.0 if config.temperature is None else config.temperature,
+            max_tokens=config.max_completion_length or LONGEST_REPLY,
+            retries=PATIENCE,
+            label=role,
+        ).check()
+    meant = get_close_matches(binding.lower(), (*_BINDINGS, *besides), cutoff=0.75)
+    if meant and not Path(binding).exists():
+        raise RedQueenError(f"the {role} cannot be {binding!r}: did you mean {meant[0]}? {_BOUND}")
+    if re.match(r"\w+://", binding):
+        raise RedQueenError(f"the {role} cannot be {binding!r}. {_BOUND}")
+    other = replace(config, model=binding).build_model(seed, role).freeze()
+    if isinstance(other, TransformerPolicy) and isinstance(learner, TransformerPolicy):
+        return other.timed_by(learner)
+    if isinstance(other, TinkerPolicy) and isinstance(learner, TinkerPolicy):
+        return other.timed_by(learner)
+    raise RedQueenError(f"{role} and the learner are both on this machine or both on a server: not {binding!r} here")
+
+
+def learning(players: Sequence[Player]) -> list[Writer]:
+    """Those of the players that learn, each once, in their order."""
+    distinct = {id(player): player for player in players}.values()
+    return [player for player in distinct if isinstance(player, Writer) and player.learns]
+
+
+def refuse_format(learner: Learner) -> None:
+    """Raises RedQueenError for an answer format where written replies are learned from word for word: they are not
+    written in it, so nothing would be found in them."""
+    if learner.answer not in (None, "plain"):
+        raise RedQueenError(
+            f"written replies are learned from as they stand, and not in the format --answer {learner.answer}: leave "
+            "it out"
+        )
+
+
+def refuse_unpaid(settings: Any, names: Sequence[str], role: str, player: Player) -> None:
+    """The same of settings that say what a role is paid, where whoever plays it does not learn."""
+    if not learning([player]):
+        refuse_unused(settings, names, f"--{role} {getattr(settings, role)}")

@@ -1,0 +1,63 @@
+"""Texts compared: one spelling of every character, what is overlooked, words, and runs of words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+VULGAR = "[¼-¾⅐-⅞↉]"
+_RAISED = re.compile("[\u2070-\u207f²³¹]+")  # superscripts: digits, signs, brackets and n
+_LOWERED = re.compile("(?<=[0-9])[₀-₉]+")  # the base of a number, not the 2 of H₂O
+_MIXED = re.compile(f"(?<=[0-9])(?={VULGAR})")
+
+
+def one_spelling(text: str) -> str:
+    """The text with one spelling of each character: NFKC, but that it joins no digits. 5² is 5^(2) and not 52, 1½ is
+    1 1/2 and not 11/2, 101₂ is 101_(2)."""
+    text = _LOWERED.sub(r"_(\g<0>)", _RAISED.sub(r"^(\g<0>)", _MIXED.sub(" ", text)))
+    return unicodedata.normalize("NFKC", text).replace("⁄", "/")
+
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[^\w\s]|_")
+# marks of prose only: operators, quotes of code, primes and factorials mean something, and so does the point of .5
+_PUNCTUATION = re.compile(r"[.,:](?!\d)|[;?“”]")
+
+Gram = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What is overlooked when texts are compared; calling it returns the text without that.
+
+    Numbers count, unless `numbers` is false: then each becomes 0, and a known problem with other numbers is found.
+    For programs keep `space` true where lines are indented, and `case` true.
+    """
+
+    case: bool = False  # whether A and a differ
+    space: bool = False  # whether white space counts beyond parting words
+    punctuation: bool = True  # whether the marks of prose count
+    numbers: bool = True
+
+    def __call__(self, text: str) -> str:
+        text = one_spelling(text)
+        if not self.case:
+            text = text.casefold()
+        if not self.punctuation:
+            text = _PUNCTUATION.sub(" ", text)  # a space: f(a,b) is not f(ab)
+        if not self.numbers:
+            text = _NUMBER.sub("0", text)
+        return text if self.space else " ".join(text.split())
+
+
+def tokens(text: str) -> list[str]:
+    """Words, numbers, and every other mark by itself: "x2 = 3.5" is x, 2, =, 3.5."""
+    return _TOKEN.findall(text)
+
+
+def grams(words: list[str], length: int) -> set[Gram]:
+    """The different runs of so many words; a text that is shorter is one run."""
+    if not words:
+        return set()
+    return {tuple(words[start : start + length]) for start in range(max(1, len(words) - length + 1))}

@@ -1,0 +1,222 @@
+"""A run in one terminal window: figures with their courses, alarms, the episode recorded last.
+
+It is drawn when the terminal is drawn, not when a step ends; and as text, since a table of rich's takes milliseconds to
+lay out. `redqueen bench live_view` tells what it costs.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from math import isfinite
+from pathlib import Path
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from redqueen.games.boards import as_text, frames
+from redqueen.records import episode_from_json
+from redqueen.runs.run import Line, alarms_of, numbers
+from redqueen.types import Episode
+
+KEPT = 400  # values of each figure that its course is drawn from
+COURSE = 16  # columns of a course
+SAID = 6  # turns of an episode
+BAR = 30  # columns
+GROUP, NUMBER = 19, 10  # columns of a group's name and of a number
+EIGHTHS = "▁▂▃▄▅▆▇█"
+
+# what is worth a glance, from the most to the least
+GROUPS: Sequence[tuple[str, Sequence[str]]] = (
+    ("how good", ("exploitability", "nash_conv", "regret", "payoff/", "accuracy", "pass@", "coverage", "held_out/")),
+    ("rewards", ("reward/",)),
+    ("policy", ("entropy", "kl", "loss", "gradient_norm")),
+    ("replies", ("completion_length", "malformed", "truncated", "forfeits", "repeated")),
+    ("tasks and opponents", ("proposals/", "tasks/held", "round/", "win_rate", "rating")),
+)
+
+
+class Dashboard:
+    """See the module. `add` takes the lines of a run's metrics, in their order; `count` steps are to be done, of which
+    `done` were done before."""
+
+    def __init__(self, folder: Path, count: int = 0, done: int = 0) -> None:
+        self._folder = folder
+        self._count = count
+        self.done = done  # steps
+        self._spent = 0.0  # seconds of the steps that were added
+        self._heard = time.monotonic()
+        self._courses: dict[str, deque[float]] = {}
+        self._first: dict[str, float] = {}
+        self._last: Line = {}
+        self._seconds: deque[float] = deque(maxlen=20)
+        self._drawn: Text | None = None
+        self._drawn_for = (0, 0)  # lines and columns
+
+    def add(self, line: Line) -> None:
+        self._last = line
+        self._drawn = None
+        self._heard = time.monotonic()
+        self.done = line["step"] + 1
+        self._follow(line)
+        spent: Mapping[str, float] = line.get("time", {})
+        if spent:
+            self._seconds.append(spent.get("step", 0.0))  # in which "measure" is contained
+            self._spent += self._seconds[-1]
+
+    def finish(self, final: Line) -> None:
+        """Adds what was measured after the last update."""
+        self._drawn = None
+        self._follow(final)
+
+    def _follow(self, line: Line) -> None:
+        for name, value in numbers(line).items():
+            self._first.setdefault(name, value)
+            self._courses.setdefault(name, deque(maxlen=KEPT)).append(value)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = max((options.height or console.height) - 4, 8)
+        if self._drawn is None or self._drawn_for != (room, options.max_width):
+            self._drawn, self._drawn_for = self.drawn(room, options.max_width), (room, options.max_width)
+        yield self._progress(options.max_width)
+        yield self._drawn
+
+    def drawn(self, height: int, width: int) -> Text:
+        """What fits into so many lines."""
+        lines = [self._pace()]
+        if alarms := self.alarms():
+            lines += [Text(f"alarm: {words}", style="bold red") for words in alarms]
+        title, said = self._episode(width) if height > 16 else ("", [])
+        rows = height - len(lines) - (len(said) + 1 if said else 0) - 1
+        lines += self._rows(max(rows, 4))
+        if said:
+            lines.append(Text(f"── {title} ".ljust(width, "─"), style="dim"))
+            lines += map(Text, said)
+        for line in lines:
+            line.truncate(width, overflow="ellipsis")
+        return Text("\n", no_wrap=True, end="").join(lines)
+
+    def alarms(self) -> list[str]:
+        """What those say that ring in the newest line, or their names."""
+        return [words or name for name, words in alarms_of(self._last).items()]
+
+    def figures(self) -> list[tuple[str, str]]:
+        """(group, name) of everything worth a glance, those of the first groups first."""
+        found: list[tuple[str, str]] = []
+        for group, words in GROUPS:
+            for word in words:
+                found += [
+                    (group, name)
+                    for name in self._courses
+                    if _fits(name, word, group) and name not in {known for _, known in found}
+                ]
+        return found
+
+    def _progress(self, width: int) -> Text:
+        """Steps done, how long they took and how long the rest will take. The clock goes on between steps."""
+        spent = self._spent + time.monotonic() - self._heard
+        full = BAR * min(self.done, self._count) // max(self._count, 1)
+        text = Text(f"step {self.done}/{self._count or '?'} ", no_wrap=True)
+        text.append("━" * full, style="bold red").append("━" * (BAR - full), style="dim")
+        text.append(f" {timedelta(seconds=int(spent))}")
+        if self._seconds and self.done < self._count:
+            left = max((self._count - self.done) * self._mean() - (time.monotonic() - self._heard), 0.0)
+            text.append(f", {timedelta(seconds=int(left))} left")
+        text.truncate(width, overflow="ellipsis")
+        return text
+
+    def _mean(self) -> float:
+        """Seconds of a late step."""
+        return sum(self._seconds) / max(len(self._seconds), 1)
+
+    def _pace(self) -> Text:
+        mean = self._mean()
+        parts = [f"{1.0 / mean:.2f} steps/s"] if mean else []
+        words = [self._last.get(key) for key in ("episodes", "turns_per_episode", "completion_length")]
+        if mean and all(isinstance(each, int | float) for each in words):
+            episodes, turns, length = (float(each or 0.0) for each in words)
+            parts.append(f"{episodes * turns * length / mean:.0f} tokens learned from a second")
+        if held := self._last.get("time", {}).get("gigabytes"):
+            parts.append(f"{held:.1f} GB")
+        return Text("   ".join(parts), style="dim")
+
+    def _rows(self, most: int) -> list[Text]:
+        """The headings and a line for each figure: its group where that is a new one, name, start, now, course."""
+        chosen = self.figures()[:most]
+        widest = max((len(name) for _, name in chosen), default=0)
+        lines = [Text(f"{'':{GROUP}} {'':{widest}} {'start':>{NUMBER}} {'now':>{NUMBER}} course", style="dim")]
+        before = ""
+        for group, name in chosen:
+            values = self._courses[name]
+            numbers = f"{self._first[name]:{NUMBER}.4g} {values[-1]:{NUMBER}.4g}"
+            line = Text(f"{'' if group == before else group:{GROUP}}", style="dim")
+            lines.append(line.append(f" {name:{widest}} {numbers} {course(values)}", style=_style(name, values)))
+            before = group
+        return lines
+
+    def _episode(self, width: int) -> tuple[str, list[str]]:
+        """A title and lines for the newest of the recorded episodes; no lines where there is none."""
+        episode = last_episode(self._folder, self._last.get("step"))
+        if episode is None:
+            return "", []
+        drawn = frames(episode)
+        lines = as_text(drawn[-1]).splitlines() if drawn else []
+        lines += [f"{turn.ask.seat}: {_one_line(turn.reply.text, width - 20)}" for turn in episode.turns[-SAID:]]
+        scores = ", ".join(f"{seat} {score:+g}" for seat, score in episode.outcome.scores.items())
+        return f"{episode.game}, {_one_line(episode.task.id, 30)}: {scores}", lines
+
+
+def last_episode(folder: Path, step: int | None = None) -> Episode | None:
+    """The first one recorded in this step, or else in the newest that recorded any; None where none can be read."""
+    place = folder / "episodes"
+    path: Path | None = place / f"step_{step:06d}.jsonl" if step is not None else None
+    if path is None or not path.is_file():
+        path = max(place.glob("step_*.jsonl"), default=None)
+    try:
+        if path is None:
+            return None
+        with path.open() as file:
+            data = json.loads(file.readline())
+    except (OSError, ValueError):  # it is being written, or forgotten by a resumed run
+        return None
+    data.pop("credit", None)
+    return episode_from_json(data)
+
+
+def averaged(values: Sequence[float], most: int) -> list[float]:
+    """The values, or where they are more than so many, the means of as many neighbouring parts."""
+    count = min(most, len(values))
+    parts = [values[place * len(values) // count : (place + 1) * len(values) // count] for place in range(count)]
+    return [sum(part) / len(part) for part in parts]
+
+
+def course(values: Sequence[float] | deque[float]) -> str:
+    """How a figure went, from its lowest to its highest value, in a few characters; what is not finite is left out."""
+    means = averaged([value for value in values if isfinite(value)], COURSE)
+    low, high = min(means, default=0.0), max(means, default=0.0)
+    if not high > low:
+        return EIGHTHS[0] * len(means)
+    return "".join(EIGHTHS[min(7, int(8 * (mean - low) / (high - low)))] for mean in means)
+
+
+def _fits(name: str, word: str, group: str) -> bool:
+    """A word that ends in / is the beginning of a name, or of what follows a learner's; another one stands in it, whole
+    where names have parts."""
+    if name.startswith("alarm/"):
+        return False
+    if word.endswith("/"):
+        return f"/{word}" in f"/{name}"
+    return word in name and ("/" not in name or group == GROUPS[0][0])
+
+
+def _style(name: str, values: Sequence[float] | deque[float]) -> str:
+    """Never the dim one of the group before it."""
+    return "red" if name in ("malformed", "truncated", "forfeits") and values[-1] > 0.5 else "not dim"
+
+
+def _one_line(text: str, width: int) -> str:
+    words = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return words if len(words) <= width else f"{words[: max(width - 1, 1)]}…"

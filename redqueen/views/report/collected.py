@@ -1,0 +1,270 @@
+"""Everything a report shows, as plain data: curves of several runs, their settings, episodes, ladders."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from redqueen.games.boards import frames
+from redqueen.games.catalogue import GAMES, find_game
+from redqueen.measures.ladder import Ladder
+from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
+from redqueen.measures.tournament import Standings
+from redqueen.records import flat
+from redqueen.runs.checkpoints import write_whole
+from redqueen.runs.folder import recorded_game, settings, stored_episodes
+from redqueen.runs.run import Line, numbers, read_final, read_metrics
+from redqueen.types import Episode, Message, RedQueenError
+from redqueen.views.report.words import Decoder, tokenizer_of, words_of
+
+MOST_EPISODES = 2000  # of all runs together; beyond, a sample
+TOURNAMENT, COMPARISON, LEAGUE = "tournament.json", "comparison.json", "league.json"
+MOST_PAIRS = 200  # of a comparison, those that part first
+AFTER_ALL_STEPS = 1 << 40  # where games that people played stand in the order
+
+
+def collected(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> dict[str, Any]:
+    """The data of a report over these runs, each once. Raises RedQueenError for a folder that holds no run, or none of
+    whose steps is finished."""
+    folders = list({folder.resolve(): folder for folder in folders}.values())
+    runs = [_run(folder, name) for folder, name in zip(folders, _names(folders), strict=True)]
+    episodes = [(number, *found) for number, folder in enumerate(folders) for found in stored_episodes(folder)]
+    shown = episodes
+    if len(episodes) > most_episodes:
+        chosen = sorted(Random(0).sample(range(len(episodes)), most_episodes))
+        shown = [episodes[place] for place in chosen]
+    tokenizers = {number: tokenizer_of(folders[number]) for number in {number for number, *_ in shown}}
+    texts = _Texts()
+    return {
+        "runs": runs,
+        "episodes": [_episode(each, folders[each[0]], tokenizers[each[0]], texts) for each in shown],
+        "recorded": len(episodes),
+        "texts": texts.all,
+        "tournaments": _all_kept(folders, TOURNAMENT),
+        "comparisons": _all_kept(folders, COMPARISON),
+        "leagues": _all_kept(folders, LEAGUE),
+    }
+
+
+def collected_alone(episode: Episode, credit: dict[str, Any], tokenizer: Decoder | None) -> dict[str, Any]:
+    """The data of a report that shows nothing but one episode."""
+    texts = _Texts()
+    shown = {**_episode((0, "", episode, credit), Path(), tokenizer, texts), "replay": ""}
+    nothing: dict[str, Any] = {"runs": [], "tournaments": [], "comparisons": [], "leagues": []}
+    return {**nothing, "episodes": [shown], "recorded": 1, "texts": texts.all}
+
+
+def write_tournament(folder: Path, standings: Standings, ladder: Ladder, matches: int) -> Path:
+    """Keeps a tournament in a run's folder, for its report, and returns the folder."""
+    data = {
+        "game": standings.game,
+        "players": standings.names(),
+        "scores": standings.scores().tolist(),
+        "matches": matches,
+        "ladder": {"headings": ladder.headings, "rows": ladder.rows, "notes": ladder.notes},
+    }
+    return _kept(folder, TOURNAMENT, data)
+
+
+def write_comparison(folder: Path, found: SideBySide) -> Path:
+    """Keeps a comparison of two players in a run's folder, for its report, and returns the folder."""
+    parted_first = sorted(found.pairs, key=lambda pair: pair.fork is None)
+    data = {
+        "game": found.game,
+        "names": found.names,
+        "against": found.against,
+        "matches": len(found.pairs),
+        "parted": found.parted,
+        "scores": [[each.role, each.first, each.second, str(each.difference)] for each in found.scores],
+        "crossings": [_crossing(each) for each in found.crossings],
+        "pairs": [_pair(each) for each in parted_first[:MOST_PAIRS]],
+    }
+    return _kept(folder, COMPARISON, data)
+
+
+def _crossing(crossing: Crossing) -> dict[str, Any]:
+    ask, replies = crossing.fork.ask, crossing.fork.replies
+    return {
+        "turn": crossing.fork.turn,
+        "count": crossing.count,
+        "seat": str(ask.seat),
+        "shown": [[message.speaker, message.text] for message in ask.messages],
+        "choices": ask.choices,
+        "said": [reply.text for reply in replies],
+        "chances": [None if each is None else [round(float(p), 4) for p in each] for each in crossing.probabilities],
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "task": pair.episodes[0].task.id,
+        "seed": str(pair.episodes[0].seed),
+        "role": pair.role,
+        "fork": None if pair.fork is None else pair.fork.turn,
+        "said": [[[str(turn.ask.seat), turn.reply.text] for turn in each.turns] for each in pair.episodes],
+        "scores": [[[str(seat), float(each.outcome.scores[seat])] for seat in each.seats] for each in pair.episodes],
+    }
+
+
+def _kept(folder: Path, name: str, data: dict[str, Any]) -> Path:
+    try:
+        write_whole(folder / name, json.dumps(data) + "\n")
+    except OSError as error:
+        raise RedQueenError(f"cannot write {folder / name}: {error.strerror}") from error
+    return folder
+
+
+class _Texts:
+    """Each text once: rules are the same in every turn of every game."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, text: str) -> int:
+        if text not in self._places:
+            self._places[text] = len(self.all)
+            self.all.append(text)
+        return self._places[text]
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The name of each folder, with as much of its path as tells it from the others."""
+    paths = [folder.absolute().parts for folder in folders]
+
+    def shortest(path: tuple[str, ...]) -> str:
+        others = [other for other in paths if other != path]
+        length = next(n for n in range(1, len(path) + 1) if all(other[-n:] != path[-n:] for other in others))
+        return str(Path(*path[-length:]))
+
+    return [shortest(path) for path in paths]
+
+
+def _run(folder: Path, name: str) -> dict[str, Any]:
+    config, lines = settings(folder), read_metrics(folder)
+    if not lines:
+        raise RedQueenError(f"{folder} has no metrics yet")
+    final = read_final(folder)
+    return {
+        "name": name,
+        "folder": str(folder),
+        "recipe": config["recipe"],
+        "seed": config["seed"],
+        "command": shlex.join(config.get("command", [])),
+        "settings": flat({key: config[key] for key in ("config", "schedule", "versions")}),
+        "curves": curves([*lines, final] if final else lines),
+        "finished": bool(final),
+        "steps": int(lines[-1]["step"]) + 1,
+        "seconds": sum(line.get("time", {}).get("step", 0.0) for line in lines),  # in which "measure" is contained
+    }
+
+
+def curves(lines: Sequence[Line]) -> dict[str, list[list[float]]]:
+    """[[step, value], ...] of every figure, exact measures first; what is not finite is left out."""
+    found: dict[str, list[list[float]]] = {}
+    for line in lines:
+        for name, value in numbers(line).items():
+            if math.isfinite(value):
+                found.setdefault(name, []).append([line["step"], float(f"{value:.6g}")])
+    return dict(sorted(found.items(), key=lambda item: _rank(item[0])))
+
+
+def _rank(name: str) -> int:
+    """Where a figure stands on the page: what is true, then what was asked for, then the rest."""
+    first = ("exploitability", "nash_conv", "regret", "accuracy", "pass@", "reward/", "payoff/")
+    found = [place for place, word in enumerate(first) if word in name]
+    return found[0] if found else len(first)
+
+
+def _episode(
+    found: tuple[int, str, Episode, dict[str, Any]], folder: Path, tokenizer: Decoder | None, texts: _Texts
+) -> dict[str, Any]:
+    number, name, episode, credit = found
+    private = not _is_open(episode.game, folder)
+    spoken: dict[str, int] = {}
+    turns = []
+    for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
+        seat, reply = str(turn.ask.seat), turn.reply
+        place = spoken[seat] = spoken.get(seat, -1) + 1
+        own = credit.get(seat, {})
+        turns.append(
+            {
+                "seat": seat,
+                "shown": [_shown(each, texts, _others(episode, seat if private else "")) for each in messages],
+                "thought": texts.place(reply.thought) if reply.thought else None,
+                "said": texts.place(reply.text),
+                "player": f"{reply.player} v{reply.version}",
+                "words": words_of(reply, tokenizer),
+                "logprob": round(float(reply.logprobs.sum()), 4) if len(reply.logprobs) else None,
+                "reward": _at(own.get("rewards"), place),
+                "advantage": _at(own.get("advantages"), place),
+                "parts": {key: _at(values, place) for key, values in own.get("parts", {}).items()},
+                "flags": [word for word in ("malformed", "truncated") if getattr(reply, word)],
+            }
+        )
+    facts = {key: value for key, value in episode.outcome.facts.items() if key not in ("reply", "words")}
+    return {
+        "run": number,
+        "name": name,
+        "step": int(step) if (step := name.partition(".")[0]).isdecimal() else AFTER_ALL_STEPS,
+        "game": episode.game,
+        "task": episode.task.id,
+        "answer": episode.task.answer,
+        "seed": str(episode.seed),
+        "scores": [[str(seat), float(episode.outcome.scores[seat])] for seat in episode.seats],
+        "facts": flat(facts),
+        "turns": turns,
+        "frames": frames(episode),
+        "replay": shlex.join(["redqueen", "replay", str(folder), name]),
+    }
+
+
+@cache
+def _is_open(name: str, folder: Path) -> bool:
+    """Whether a game that a run played says that nobody has secrets in it; one that is not found does not say so."""
+    try:
+        game = recorded_game(name, folder)
+    except RedQueenError:
+        return name in GAMES and bool(getattr(find_game(name), "perfect_information", False))
+    return bool(getattr(game, "perfect_information", False))
+
+
+def _others(episode: Episode, seat: str) -> set[str]:
+    """Every line that some other seat was shown; of a game with one seat, all that there is."""
+    if len(episode.seats) == 1:
+        return {line for turn in episode.turns for message in turn.ask.messages for line in message.text.split("\n")}
+    asks = [turn.ask for turn in episode.turns if str(turn.ask.seat) != seat]
+    return {line for ask in asks for message in ask.messages for line in message.text.split("\n")}
+
+
+def _shown(message: Message, texts: _Texts, public: set[str]) -> list[Any]:
+    """[speaker, [[text, whether this seat alone was shown it], ...]], neighbouring lines of one sort together."""
+    blocks: list[tuple[list[str], bool]] = []
+    for line in message.text.split("\n"):
+        private = line not in public and bool(line.strip())
+        if blocks and (blocks[-1][1] == private or not line.strip()):
+            blocks[-1][0].append(line)
+        else:
+            blocks.append(([line], private))
+    return [message.speaker, [[texts.place("\n".join(lines)), private] for lines, private in blocks]]
+
+
+def _at(values: Sequence[float] | None, place: int) -> float | None:
+    return None if values is None or place >= len(values) else round(float(values[place]), 6)
+
+
+def _all_kept(folders: Sequence[Path], name: str) -> list[Any]:
+    return [_read(folder / name) for folder in folders if (folder / name).is_file()]
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except ValueError:
+        raise RedQueenError(f"{path} is cut short or was changed: remove it, or have it written again") from None

@@ -1,0 +1,49 @@
+"""The words of a reply apart at its tokens, so that what was known of each token can be shown on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from redqueen.objectives.batch import free_positions
+from redqueen.players.transformer.loading import load_tokenizer
+from redqueen.types import Reply
+
+
+class Decoder(Protocol):
+    def decode(self, tokens: list[int]) -> str: ...
+
+
+def tokenizer_of(folder: Path) -> Decoder | None:
+    """The tokenizer of a run's learner, from its newest checkpoint; None where it has none (a table)."""
+    for checkpoint in sorted((folder / "checkpoints").glob("step_*"), reverse=True):
+        for policy in sorted(path for path in checkpoint.iterdir() if (path / "tokenizer.json").is_file()):
+            tokenizer: Decoder = load_tokenizer(policy)
+            return tokenizer
+    return None
+
+
+def words_of(reply: Reply, tokenizer: Decoder | None) -> list[list[Any]]:
+    """[[text, log-probability, free]] for each token, the texts joined being what was said; none without a tokenizer.
+    A token is not free where the legal replies left no other."""
+    tokens = reply.tokens.tolist()
+    if tokenizer is None or not tokens or len(reply.logprobs) != len(tokens):
+        return []
+    free = free_positions(reply.legal_tokens, tuple(tokens))
+    pieces = _pieces(tokens, tokenizer)
+    return [
+        [piece, round(logprob, 4), open_]
+        for piece, logprob, open_ in zip(pieces, reply.logprobs.tolist(), free, strict=True)
+    ]
+
+
+def _pieces(tokens: Sequence[int], tokenizer: Decoder) -> list[str]:
+    """What each token adds to the text. Of a character that is cut between tokens, the last one has it all."""
+    pieces, before = [], ""
+    for count in range(1, len(tokens) + 1):
+        text = tokenizer.decode(list(tokens[:count]))
+        whole = text.rstrip("�")
+        pieces.append(whole[len(before) :] if whole.startswith(before) else "")
+        before = whole if whole.startswith(before) else before
+    return pieces

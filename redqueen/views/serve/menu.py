@@ -1,0 +1,181 @@
+"""What can be played at a run's table: its games, their deals, and who may sit on the other side.
+
+People choose from these lists and name nothing of their own: a browser must not make this machine load a folder or call
+an address that whoever started the server did not name.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from redqueen.games.catalogue import find_game
+from redqueen.measures.exact.minimax import solve
+from redqueen.play.table import Table
+from redqueen.players.scripted import FirstChoice
+from redqueen.protocols import Game, Player
+from redqueen.runs.checkpoints import best_checkpoints, checkpoints
+from redqueen.runs.folder import game_specs, stored_domain
+from redqueen.runs.named_players import PLAYERS, find_player, mind_of, unnamed
+from redqueen.types import Ask, Match, RedQueenError, Reply, Task
+from redqueen.views.serve.refusals import Declined
+
+MOST_LOADED = 4  # players held in memory
+MOST_POSITIONS = 10_000  # of a game that is solved while a person waits: some seconds
+MOST_TASKS = 500  # deals that can be chosen by hand
+
+
+class Opponent:
+    """A player that many people play against: it answers one request at a time, each as if it were the only one."""
+
+    def __init__(self, player: Player) -> None:
+        self.name = player.name
+        self._player = player
+        self._mind = mind_of(player)
+        self._forget = getattr(unnamed(player), "forget", lambda: None)
+        self._lock = Lock()
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        with self._lock:
+            self._forget()  # what others asked before must not round this reply differently
+            return self._player.reply(asks)
+
+    def probabilities(self, ask: Ask) -> np.ndarray:
+        """[K] of the legal replies. Raises Declined where they cannot be read."""
+        if self._mind is None or not ask.choices:
+            why = "the legal replies are not listed here" if self._mind else f"{self.name} can only be asked, not read"
+            raise Declined(f"there are no probabilities to show: {why}")
+        with self._lock:
+            self._forget()
+            return self._mind.probabilities([ask])[0]
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A game, how it was named, its deals, and the bots that know it."""
+
+    spec: str
+    game: Game
+    tasks: Sequence[Task]
+    bots: Sequence[str]
+
+
+class Menu:
+    """See the module. Raises RedQueenError for a run without a game for several seats."""
+
+    def __init__(self, folder: Path, game: str | None = None, also: Sequence[str] = ()) -> None:
+        self.folder = folder
+        self.games = _games(folder, game)
+        self._also = tuple(also)
+        self._loaded: OrderedDict[tuple[str, str], Opponent] = OrderedDict()
+        self._lock = Lock()
+        self._loading = Lock()  # a player that is being loaded does not keep others from playing
+        for title, offered in self.games.items():
+            for spec in (self._specs(offered)[0], *also):
+                self.opponent(title, spec)
+
+    def opponent(self, title: str, spec: str) -> Opponent:
+        """The player that a word of the list names, for one of the games. Raises Declined for any other word."""
+        key = (title if spec in PLAYERS else "", spec)  # bots are made for a game, policies play all
+        if (known := self._known(key)) is not None:
+            return known
+        with self._loading:
+            if (known := self._known(key)) is not None:
+                return known
+            offered = self.games[title]
+            if spec not in self._specs(offered):
+                raise Declined(f"there is no player {spec!r} here: choose another", 404)
+            found = Opponent(_found(spec, offered.game))
+            with self._lock:
+                self._loaded[key] = found
+                if len(self._loaded) > MOST_LOADED:
+                    self._loaded.popitem(last=False)
+            return found
+
+    def _known(self, key: tuple[str, str]) -> Opponent | None:
+        with self._lock:
+            if key in self._loaded:
+                self._loaded.move_to_end(key)
+            return self._loaded.get(key)
+
+    def listed(self) -> dict[str, Any]:
+        """All that can be chosen, as JSON."""
+        return {
+            "run": self.folder.name,
+            "folder": str(self.folder),
+            "games": [
+                {
+                    "name": title,
+                    "roles": list(offered.game.roles),
+                    "tasks": [task.id[:80] for task in offered.tasks[:MOST_TASKS]],
+                    "players": self._specs(offered),
+                }
+                for title, offered in self.games.items()
+            ],
+        }
+
+    def _specs(self, offered: Offered) -> list[str]:
+        """The checkpoints of the run, the newest first and the best last, and whoever else can play the game."""
+        steps = [int(path.name.removeprefix("step_")) for path in checkpoints(self.folder)]
+        if not steps:
+            raise RedQueenError(f"{self.folder} has no checkpoint yet")
+        named = [*map(str, reversed(steps)), *(["best"] if best_checkpoints(self.folder) else [])]
+        return list(dict.fromkeys([*(f"{self.folder}@{each}" for each in named), *self._also, *offered.bots]))
+
+
+def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
+    domain = None if named else stored_domain(folder)
+    if domain is not None:
+        raise RedQueenError(
+            f"{folder} answers questions of {domain.name!r} and plays no game: redqueen evaluate {folder} asks them, "
+            "--game GAME sits down to another game"
+        )
+    found = {}
+    for spec in [named] if named else game_specs(folder):
+        game = find_game(spec)
+        if len(game.roles) > 1:
+            found[game.name] = Offered(spec, game, tuple(game.tasks()), _bots(game))
+        elif named:
+            raise RedQueenError(f"{game.name} has one role, {game.roles[0]}: there is nobody to play against")
+    if not found:
+        raise RedQueenError(f"the games of {folder} have one role each: name another with --game")
+    return found
+
+
+def _bots(game: Game) -> tuple[str, ...]:
+    """Those that can play the game without keeping people waiting."""
+    solved = ["minimax"] if getattr(game, "perfect_information", False) and _is_small(game) else []
+    return ("uniform", *solved, *(["equilibrium", "honest"] if game.name == "kuhn_poker" else []))
+
+
+def _is_small(game: Game) -> bool:
+    """Whether a game of two may well have no more than MOST_POSITIONS, by the choices along one line of play.
+
+    It counts the ways to make so many moves, and takes those that differ only in the order of a seat's own moves for
+    one position, as they are where marks stay on a board: after three moves of tic-tac-toe 9 * 8 * 7 / 2 positions. A
+    game that comes to few positions by many ways looks larger than it is; `--also minimax` has it solved at once.
+    """
+    tasks = game.tasks()
+    table = Table(Match(game, tasks[0], dict.fromkeys(game.roles, FirstChoice())), 0)
+    positions, ways, moves = 0.0, float(len(tasks)), 0
+    while table.outcome is None and positions <= MOST_POSITIONS:
+        choices = table.asks[0].choices
+        if len(table.asks) > 1 or not choices:
+            return False
+        moves += 1
+        positions += ways
+        ways *= len(choices) / ((moves + 1) // 2)
+        table.hear([Reply(choices[0])])
+    return positions <= MOST_POSITIONS
+
+
+def _found(spec: str, game: Game) -> Player:
+    if spec == "minimax":
+        return solve(game, MOST_POSITIONS).strategy()
+    return find_player(spec, game)

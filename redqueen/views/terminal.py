@@ -1,0 +1,178 @@
+"""What a person sees while a run goes on: a dashboard in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from math import isfinite
+from typing import TextIO, cast
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
+
+from redqueen.markup import visible
+from redqueen.runs.run import Line, Run, alarms_of
+from redqueen.views.dashboard import Dashboard, averaged
+
+# what is shown while training, in this order, under these names
+SHOWN = (
+    ("exploitability", "exploitability"),
+    ("average_exploitability", "of the average"),
+    ("late_average_exploitability", "of the late average"),
+    ("sampled_exploitability", "exploitability, sampled"),
+    ("minimax_regret_reached", "regret"),
+    ("payoff/uniform", "against uniform"),
+    ("accuracy", "accuracy"),
+    ("entropy", "entropy"),
+    ("kl", "kl"),
+    ("malformed", "malformed"),
+    ("forfeits", "forfeits"),
+    ("completion_length", "length"),
+)
+REFRESHES = 1  # of the screen, a second
+EIGHTHS = " ▁▂▃▄▅▆▇█"
+
+
+class Lasting:
+    """A stream that may end before those who write to it: a terminal that is closed, a pipe that nobody reads, a full
+    disk. What is written from then on is lost, and nobody is told."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:
+        return self._stream.encoding
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def write(self, text: str) -> int:
+        try:
+            self._stream.write(text)
+        except OSError:
+            _hush(self._stream)
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            _hush(self._stream)
+
+
+def _hush(stream: TextIO) -> None:
+    """Lets a stream that takes no more words, and what it still holds of them, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def lasting_console() -> Console:
+    """The terminal, for those who go on without it."""
+    return Console(file=cast(TextIO, Lasting(sys.stdout)))
+
+
+class TerminalView:
+    """A run's dashboard, in a terminal; in a pipe or a file, a line every `seconds`. The run goes on where the terminal
+    is gone."""
+
+    def __init__(self, console: Console | None = None, seconds: float = 5.0) -> None:
+        self._console = console or lasting_console()
+        self._seconds = seconds
+        self._last = 0.0
+        self._seen: Line = {}
+        self._rung: set[str] = set()
+        self._board: Dashboard | None = None
+        self._live: Live | None = None
+        self._count = 0
+
+    def begin(self, run: Run, start: int, count: int) -> None:
+        self._count = count
+        where = f"[bold]{escape(str(run.folder))}[/bold], seed {run.seed}"
+        self._console.print(f"{where}, steps {start} to {count}", highlight=False, soft_wrap=True)
+        for title, text in run.shown.items():
+            self._console.print(f"{escape(title)}:\n{escape(visible(text))}", highlight=False, soft_wrap=True)
+        if self._console.is_terminal:
+            self._board = Dashboard(run.folder, count, start)
+            self._live = Live(self._board, console=self._console, refresh_per_second=REFRESHES)
+            self._live.start()
+
+    def step(self, line: Line) -> None:
+        if self._board is not None:
+            self._board.add(line)
+            return
+        self._seen = {name: value for name, value in self._seen.items() if name != "alarms"} | line
+        for name, words in alarms_of(line).items():
+            if words and name not in self._rung:
+                self._rung.add(name)
+                self._console.print(
+                    f"step {line['step'] + 1}: ALARM {words}", markup=False, highlight=False, soft_wrap=True
+                )
+        if time.monotonic() - self._last >= self._seconds or line["step"] + 1 == self._count:
+            self._last = time.monotonic()
+            rate = 1.0 / max(line["time"]["step"], 1e-9)
+            left = (self._count - line["step"] - 1) / rate
+            self._console.print(
+                f"step {line['step'] + 1}/{self._count}  {rate:.2f} steps/s  {left:.0f} s left  {figures(self._seen)}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    def end(self, run: Run) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the terminal back; also after a run that was stopped half-way."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def figures(line: Line) -> str:
+    """The figures of a line worth a glance, as one text."""
+    parts = [
+        f"{name} {line[key]:.3g}" for key, name in SHOWN if key in line and not (key == "malformed" and line[key] == 0)
+    ]
+    parts += [f"{_paid(key)} {value:+.2f}" for key, value in line.items() if f"/{key}".count("/reward/")]
+    parts += [f"ALARM {name}" for name in alarms_of(line)]
+    return "  ".join(parts)
+
+
+def _paid(name: str) -> str:
+    """Whose reward it is: that of "reward/solver" and "solver/reward/solver" the solver's, of "main/reward/player"
+    main/player's."""
+    learner, _, role = name.rpartition("reward/")
+    return role if learner in ("", f"{role}/") else f"{learner}{role}"
+
+
+def curve(values: list[float], width: int = 60, height: int = 10) -> str:
+    """A curve drawn in text, its scale from 0 to the largest value; what is not finite is left out."""
+    values = [value for value in values if isfinite(value)]
+    if not values:
+        return ""
+    top = max(max(values), 1e-12)
+    columns = averaged(values, width)
+    rows = []
+    for row in range(height, 0, -1):
+        label = f"{top * row / height:6.3f} " if row in (height, (height + 1) // 2, 1) else " " * 7
+        filled = (min(max(value / top * height - (row - 1), 0.0), 1.0) for value in columns)
+        rows.append(f"{label}│{''.join(EIGHTHS[round(8 * part)] for part in filled)}")
+    return "\n".join([*rows, " " * 7 + "└" + "─" * len(columns)])
+
+
+def overview(first: Line, last: Line, console: Console, title: str) -> None:
+    """Prints the figures of the first and the last measurement side by side."""
+    table = Table(title=escape(title))
+    for heading in ("", "at the start", "at the end"):
+        table.add_column(heading, justify="left" if not heading else "right", overflow="fold")
+    for key in sorted(set(first) & set(last)):
+        if isinstance(first[key], float | int) and key != "step":
+            table.add_row(escape(key), f"{first[key]:.4f}", f"{last[key]:.4f}")
+    console.print(table)

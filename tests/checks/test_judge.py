@@ -1,0 +1,216 @@
+"""Judgements read strictly, MAE's and SPELL's rewards by hand, and a judge held against an oracle."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import numpy as np
+import pytest
+
+from redqueen.checks.judge import (
+    Agreement,
+    Label,
+    Opinion,
+    Proposed,
+    Score,
+    auc,
+    mae_proposer,
+    mae_solver,
+    opinion,
+    rule_or_majority,
+    tag_form,
+    vote_rewards,
+)
+from redqueen.types import RedQueenError
+
+
+def test_a_score_is_read_from_the_tag_that_ends_the_reply():
+    assert Score().read("One slip.\n<score> 7 </score>\n") == 7
+    assert Score().read("<score>10</score>") == 10
+    assert Score(tag="grade", low=-5, high=5).read("<grade>-3</grade>") == -3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "8/10",
+        "<score>8/10</score>",
+        "<score>7.5</score>",
+        "<score>seven</score>",
+        "<score></score>",
+        "<score>0</score>",
+        "<score>11</score>",
+        "<score>7</score><score>9</score>",
+        "between <score> and </score>: <score>7</score>",
+        "<score>7</score> or so",
+        "<score>7",
+        "the score is 7",
+        "<score>٧</score>",
+    ],
+)
+def test_anything_else_is_no_score(text):
+    assert Score().read(text) is None
+
+
+def test_a_label_stands_alone_on_the_last_line():
+    assert Label().read("They say the same.\n**Yes.**\n") == "YES"
+    assert Label(("correct", "incorrect")).read("incorrect") == "incorrect"
+    assert Label(tag="verdict").read("so <verdict> no </verdict>") == "NO"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "NOT SURE", "NO, it is not", "YES\nNO", "Yes, NO", "NO\nbecause", "YESNO", "Answer: YES"]
+)
+def test_anything_else_is_no_label(text):
+    assert Label().read(text) is None
+    assert Label(tag="verdict").read(f"<verdict>{text}</verdict>") is None
+
+
+def test_incorrect_is_not_read_as_correct():
+    assert Label(("correct", "wrong")).read("incorrect") is None
+
+
+def test_labels_that_cannot_be_told_apart_are_refused():
+    for labels in (("YES",), ("YES", "yes"), ("YES", " ")):
+        with pytest.raises(RedQueenError, match="differ"):
+            Label(labels)
+
+
+def test_opinions_are_means_of_what_was_parsed():
+    """Annex, vector 9: a score of 7 fails, one of 8 passes."""
+    seven, eight = opinion([7]), opinion([8])
+    assert seven.mean == pytest.approx(0.6667, abs=1e-4) and not seven.passes()
+    assert eight.mean == pytest.approx(0.7778, abs=1e-4) and eight.passes()
+    assert opinion([1, None, 10, None]) == Opinion(0.5, 2, 2)
+
+
+def test_the_gate_passes_from_a_mean_score_of_exactly_seven_point_three():
+    assert opinion([7] * 7 + [8] * 3).passes()
+    assert not opinion([7] * 71 + [8] * 29).passes()
+    for parts in range(10, 101, 10):
+        assert opinion([1] * 0 + [7] * (parts * 7 // 10) + [8] * (parts * 3 // 10)).passes()
+
+
+def test_a_judge_that_nobody_can_read_passes_nothing():
+    assert opinion([None, None]) == Opinion(None, 0, 2)
+    assert not opinion([None]).passes(threshold=0.0)
+    assert opinion([]) == Opinion(None, 0, 0)
+
+
+def test_scores_off_the_scale_are_an_error():
+    with pytest.raises(RedQueenError, match="from 1 to 10"):
+        opinion([0])
+
+
+def test_mae_rewards_are_those_of_the_card():
+    """Annex, vector 9."""
+    good, poor = mae_proposer(0.8, 0.3, 1.0), mae_proposer(0.6, 0.3, 1.0)
+    assert (good.reward, good.stored) == (pytest.approx(0.833333, abs=1e-6), True)
+    assert (poor.reward, poor.stored) == (pytest.approx(0.533333, abs=1e-6), False)
+    assert mae_proposer(0.9, 0.0, 0.0) == Proposed(0.0, False)
+    assert mae_solver(0.5, 1.0) == 0.75
+
+
+def test_form_counts_pairs_of_tags_of_the_reply_alone():
+    assert tag_form("<question>a</question>", "question") == 1.0
+    assert tag_form("<question>a</question><question>b</question>", "question") == 0.5
+    for text in ("", "<question>a", "a</question>", "<question>a</question></question>"):
+        assert tag_form(text, "question") == 0.0
+
+
+def test_spell_judges_are_paid_for_the_majority_only_where_the_rule_agrees():
+    votes = [True] * 5 + [False] * 2 + [None]
+    assert vote_rewards(votes, rule=True) == [1.0] * 5 + [0.0] * 2 + [-1.0]
+    assert vote_rewards(votes, rule=False) is None
+    assert vote_rewards([not vote for vote in [True] * 5 + [False] * 3], rule=False) == [1.0] * 5 + [0.0] * 3
+
+
+def test_a_judge_that_always_says_yes_earns_nothing():
+    assert vote_rewards([True] * 8, rule=True) is None  # a share of 1 lies outside the window
+    assert vote_rewards([True] * 4 + [False] * 4, rule=True) is None  # and one half below it
+    assert vote_rewards([None] * 8, rule=True) is None
+    assert vote_rewards([True] * 4 + [False] + [None] * 3, rule=True) is None
+    assert vote_rewards([True] * 4 + [False] + [None] * 3, rule=True, count_missing=False) is not None
+
+
+def test_an_answer_is_right_by_the_rule_or_by_the_majority():
+    assert rule_or_majority([False] * 8, rule=True) == 1.0
+    assert rule_or_majority([True, True, False], rule=False) == 1.0
+    assert rule_or_majority([True, False], rule=False) == 0.0
+    assert rule_or_majority([None, None], rule=False) == 0.0
+    assert rule_or_majority([True, None, None], rule=False) == 0.0
+
+
+def test_auc_by_hand_and_by_all_pairs():
+    assert auc([0.1, 0.4, 0.35, 0.8], [False, False, True, True]) == 0.75
+    assert auc([0.5, 0.5], [True, False]) == 0.5
+    assert auc([0.5, 0.7], [True, True]) is None
+    rng = Random(3)
+    scores = [rng.randrange(5) / 4 for _ in range(60)]
+    truths = [rng.random() < 0.4 for _ in scores]
+    pairs = [(r > w) + 0.5 * (r == w) for r, t in zip(scores, truths) if t for w, u in zip(scores, truths) if not u]  # noqa: B905
+    assert auc(scores, truths) == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_agreement_holds_the_judge_against_the_oracle():
+    seen = Agreement(window=4, threshold=0.7)
+    assert seen.metrics() == {"judge_seen": 0.0, "judge_unparsed": 0.0}
+    seen.observe([1.0, 0.5, None, 0.75], [True, False, True, False])
+    assert seen.metrics() == {
+        "judge_seen": 4.0,
+        "judge_unparsed": 0.25,
+        "judge_accuracy": pytest.approx(2 / 3),
+        "judge_mean_score": 0.75,
+        "judge_right": pytest.approx(1 / 3),
+        "judge_auc": 1.0,
+    }
+
+
+def test_what_is_not_a_number_is_not_parsed():
+    seen = Agreement()
+    seen.observe(np.array([np.nan, 1.0]), [True, True])
+    assert seen.metrics()["judge_unparsed"] == 0.5
+    assert seen.metrics()["judge_mean_score"] == 1.0
+
+
+def test_a_judge_that_likes_everything_has_an_auc_of_one_half():
+    seen = Agreement()
+    seen.observe([1.0] * 10, [True, False] * 5)
+    assert seen.metrics()["judge_auc"] == 0.5
+
+
+def test_drift_is_the_rise_since_the_first_window():
+    seen = Agreement(window=4)
+    seen.observe([0.25, 0.25, 0.5, 0.5], [True] * 4)
+    seen.observe([0.5] * 3, [True] * 3)
+    assert "judge_drift" not in seen.metrics()
+    seen.observe([1.0] * 4, [False] * 4)
+    assert seen.metrics()["judge_drift"] == 0.625
+
+
+def test_a_judge_most_of_whose_words_are_no_score_is_told():
+    seen = Agreement(window=4)
+    assert seen.alarms() == []
+    seen.observe([None, 1.0], [True, True])
+    assert seen.alarms() == []
+    seen.observe([None, float("nan")], [True, False])
+    assert seen.alarms() == ["unread: 3 of the last 4 judgements hold no score that can be read"]
+
+
+def test_agreement_goes_on_where_it_was():
+    rng = Random(1)
+    scores = [None if rng.random() < 0.2 else rng.random() for _ in range(50)]
+    truths = [rng.random() < 0.5 for _ in scores]
+    whole, half, later = Agreement(window=8), Agreement(window=8), Agreement(window=8)
+    whole.observe(scores, truths)
+    half.observe(scores[:23], truths[:23])
+    later.restore(json.loads(json.dumps(half.state())))
+    later.observe(scores[23:], truths[23:])
+    assert later.metrics() == whole.metrics() and later.state() == whole.state()
+
+
+def test_scores_that_are_no_shares_are_refused():
+    with pytest.raises(RedQueenError, match="from 0 to 1"):
+        Agreement().observe([7.0], [True])

@@ -1,0 +1,72 @@
+from dataclasses import replace
+
+import numpy as np
+
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.pairs import against, best_and_worst, closest, every_pair, likeness, margins
+from redqueen.credit.rewards import payoff, score
+from redqueen.types import Ask, Episode, Outcome, Reply, Seat, Task, Turn
+
+SEAT = Seat("solver")
+
+
+def said(task, text, mark=0.0):
+    turns = (Turn(Ask(SEAT, ()), Reply(text, "learner", prompt_tokens=np.array([1]), tokens=np.array([2]))),)
+    return Episode("game", Task(task), 0, turns, Outcome({SEAT: mark}), (SEAT,))
+
+
+def trajectories(*episodes):
+    return score(episodes, payoff)
+
+
+def texts(pairs):
+    return [[each.turns[0].reply.text for each in side] for side in pairs]
+
+
+GROUPS = trajectories(
+    said("a", "one", 0.2), said("a", "two", 0.9), said("a", "tow", 0.9), said("a", "old", 0.1), said("b", "x", 0.5),
+    said("b", "y", 0.5), said("c", "even", 0.0), said("c", "ever", -1.0),
+)  # fmt: skip
+
+
+def test_best_and_worst_by_hand():
+    chosen, rejected = best_and_worst(GROUPS, by_task_and_role)
+    assert texts((chosen, rejected)) == [["two", "even"], ["old", "ever"]]
+    assert margins(chosen, rejected) == [0.9 - 0.1, 1.0]
+    assert best_and_worst([], by_task_and_role) == ([], [])
+
+
+def test_every_pair_of_unequal_reward():
+    chosen, rejected = every_pair(GROUPS, by_task_and_role)
+    assert list(zip(*texts((chosen, rejected)), strict=True)) == [
+        ("two", "one"), ("tow", "one"), ("one", "old"), ("two", "old"), ("tow", "old"), ("even", "ever"),
+    ]  # fmt: skip
+
+
+def test_the_closest_pair_differs_least():
+    """Of two, tow, one and old: "tow" and "old" have no two letters in one order; "two" and "one" share one letter."""
+    chosen, rejected = closest(GROUPS, by_task_and_role)
+    assert texts((chosen[1:], rejected[1:])) == [["even"], ["ever"]]
+    found = likeness(*(each.turns[0].reply.text for each in (chosen[0], rejected[0])))
+    others = [
+        likeness(a, b) for a, b in (("two", "one"), ("tow", "one"), ("one", "old"), ("two", "old"), ("tow", "old"))
+    ]
+    assert found == max(others)
+
+
+def test_likeness_by_hand():
+    assert likeness("abcd", "abxd") == 2 * 3 / 8
+    assert likeness("same", "same") == 1.0
+    assert likeness("ab", "cd") == 0.0
+
+
+def test_data_stand_against_what_the_policy_says_unless_it_says_the_same():
+    gold = trajectories(said("a", "right"), said("b", "same"))
+    own = trajectories(said("a", "wrong"), said("b", "same"))
+    assert texts(against(gold, own)) == [["right"], ["wrong"]]
+
+
+def test_a_conversation_is_compared_as_a_whole():
+    (first,) = trajectories(said("a", "x"))
+    longer = replace(first, turns=first.turns * 2)
+    assert texts(against([longer], [first])) == [["x"], ["x"]]

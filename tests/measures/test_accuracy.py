@@ -1,0 +1,55 @@
+"""Accuracy on held-out tasks: the unbiased estimate, and the same tasks and chance at every measurement."""
+
+import pytest
+
+from redqueen.chance import uniform
+from redqueen.measures.accuracy import HeldOut, held_out, pass_at
+from redqueen.players.scripted import Constant
+from redqueen.questions.small.sums import Sums
+from redqueen.types import Reply
+
+SUMS = Sums(digits=2)
+
+
+class HalfRight:
+    """Answers the sum 1+1 by a coin, and everything else wrongly."""
+
+    name = "half_right"
+
+    def reply(self, asks):
+        return [Reply("2" if uniform(ask.seed) < 0.5 else "3", self.name) for ask in asks]
+
+
+@pytest.mark.parametrize(
+    ("k", "right", "attempts", "chance"),
+    [(1, 1, 4, 0.25), (2, 1, 4, 0.5), (2, 2, 4, 5 / 6), (4, 0, 4, 0.0), (3, 2, 4, 1)],
+)
+def test_pass_at_k_is_the_chance_that_one_of_k_drawn_attempts_is_right(k, right, attempts, chance):
+    assert pass_at(k, right, attempts) == pytest.approx(chance)
+
+
+def test_the_accuracy_of_each_level_is_that_of_its_tasks():
+    tasks = {"ones": [SUMS.task(1, 1)], "tens": [SUMS.task(10, 1), SUMS.task(20, 2)]}
+    figures = HeldOut(SUMS, Constant("2"), tasks, attempts=2)()
+    assert figures == {
+        "accuracy": pytest.approx(1 / 3),
+        "pass@2": pytest.approx(1 / 3),
+        "accuracy/ones": 1.0,
+        "pass@2/ones": 1.0,
+        "accuracy/tens": 0.0,
+        "pass@2/tens": 0.0,
+    }
+
+
+def test_a_coin_passes_more_often_in_eight_attempts_than_in_one():
+    measure = HeldOut(SUMS, HalfRight(), {"ones": [SUMS.task(1, 1)] * 64}, attempts=8)
+    figures = measure()
+    assert figures["accuracy"] == pytest.approx(0.5, abs=0.07)
+    assert figures["pass@8"] > 0.95
+    assert measure() == figures
+
+
+def test_held_out_tasks_are_always_the_same_and_not_those_of_another_seed():
+    assert held_out(SUMS, 8) == held_out(SUMS, 8)
+    assert held_out(SUMS, 8) != held_out(SUMS, 8, seed=1)
+    assert {level: len(tasks) for level, tasks in held_out(SUMS, 8).items()} == {"1_digits": 8, "2_digits": 8}

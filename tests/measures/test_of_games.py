@@ -1,0 +1,141 @@
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+
+from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.games.last_round import LastRound
+from redqueen.games.leduc_poker import LeducPoker
+from redqueen.games.negotiation import Negotiation
+from redqueen.games.tic_tac_toe import TicTacToe
+from redqueen.measures import of_games as measures
+from redqueen.measures.exact.exploitability import GameTree
+from redqueen.measures.exact.sampled import sampled_exploitability
+from redqueen.measures.of_games import (
+    Exploitability,
+    MinimaxRegret,
+    Named,
+    Payoff,
+    SampledExploitability,
+    usual_measures,
+)
+from redqueen.players.language.answers import Boxed
+from redqueen.players.scripted import Uniform
+from redqueen.players.tabular import TabularPolicy
+from redqueen.players.transformer.loading import tiny_model
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.recipes.games import spiral
+from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings.learner import Learner
+from redqueen.types import Outcome, Seat, Task
+
+KUHN = GameTree(KuhnPoker())
+
+
+def free():
+    return TransformerPolicy(
+        tiny_model(0, hidden=16, heads=2), answer=Boxed(), constrain=False, max_completion_length=4
+    )
+
+
+def held():
+    return TransformerPolicy(tiny_model(0, hidden=16, heads=2))
+
+
+@pytest.mark.parametrize(
+    ("game", "made", "kinds"),
+    [
+        (KuhnPoker(), TabularPolicy, [Exploitability]),
+        (KuhnPoker(), held, [Exploitability]),
+        (KuhnPoker(), free, [SampledExploitability, Payoff]),
+        (LeducPoker(), held, [Exploitability]),
+        (LeducPoker(), free, [Payoff]),  # 288 states are too many to ask about
+        (TicTacToe(), TabularPolicy, [MinimaxRegret, Payoff]),
+        (TicTacToe(), free, [Payoff]),
+        (Negotiation(), free, []),
+    ],
+    ids=lambda value: getattr(value, "name", getattr(value, "__name__", "")),
+)
+def test_what_is_measured_suits_the_game_and_the_learner(game, made, kinds):
+    assert [type(measure) for measure in usual_measures(game, made())] == kinds
+
+
+def test_a_board_with_many_positions_is_measured_by_play_alone(monkeypatch):
+    monkeypatch.setattr(measures, "FEW_POSITIONS", 4_000)
+    assert [type(measure) for measure in usual_measures(TicTacToe(), TabularPolicy())] == [Payoff]
+
+
+def test_a_frozen_copy_is_as_open_as_its_learner():
+    assert TabularPolicy().freeze().open
+    assert held().freeze().open
+    assert not free().freeze().open
+
+
+def test_the_sampled_measure_reports_the_estimate_and_what_it_does_not_know():
+    found = sampled_exploitability(KUHN, Uniform(), 16, seed=3)
+    measure = SampledExploitability(KUHN, Uniform(), seed=3, samples=16)
+    assert measure() == {
+        "sampled_exploitability": found.exploitability.mean,
+        "sampled_exploitability_low": found.exploitability.low,
+        "sampled_exploitability_high": found.exploitability.high,
+        "malformed_replies": 0.0,
+        "illegal_replies": 0.0,
+        "unheard": 0.0,
+    }
+    state = measure.state()
+    assert measure() == measure()  # the same seeds at every measurement
+    measure.restore(json.loads(json.dumps(state)))
+    assert Named("kuhn_poker", measure)()["kuhn_poker/unheard"] == 0.0
+
+
+def test_spiral_in_free_text_is_measured_at_every_evaluation(tmp_path):
+    config = spiral.Config(
+        learner=Learner(model="tiny", answer="boxed", max_completion_length=3), steps=3, matches_per_step=4
+    )
+    run = Run(tmp_path, schedule=Schedule(evaluate_every=2))
+    spiral.train(config, run)
+    lines = [*read_metrics(tmp_path), json.loads((tmp_path / "final.json").read_text())]
+    measured = [line for line in lines if "sampled_exploitability" in line]
+    assert [line["step"] for line in measured] == [0, 2, 3]
+    for line in measured:
+        # three tokens hold no box, so nothing is heard, and that is said
+        assert (
+            line["sampled_exploitability_low"] <= line["sampled_exploitability"] <= line["sampled_exploitability_high"]
+        )
+        assert (line["unheard"], line["malformed_replies"]) == (1.0, 1.0)
+        assert line["forfeits/uniform"] == 1.0
+
+
+@dataclass
+class Dealt:
+    """A hundred deals, of which the last is as likely as all others; nobody speaks."""
+
+    name: str = "dealt"
+    roles: tuple[str, ...] = ("first", "second")
+    met: Counter = field(default_factory=Counter)
+
+    def tasks(self):
+        return [Task(str(n), weight=99.0 if n == 99 else 1.0) for n in range(100)]
+
+    def play(self, task, rng):
+        self.met[task.id] += 1
+        return Outcome({Seat("first"): 1.0 if task.id == "99" else 0.0, Seat("second"): 0.0})
+        yield
+
+
+def test_a_payoff_is_over_tasks_as_chance_deals_them():
+    game = Dealt()
+    measure = Payoff(game, TabularPolicy(), Uniform(), 80, seed=0)
+    # of the 40 deals of each role one half pays, and only to the first
+    assert measure()["payoff/uniform"] == pytest.approx(0.25, abs=0.02)
+    met = dict(game.met)
+    assert any(int(task) >= 50 for task in met if task != "99")
+    assert all(count % 2 == 0 for count in met.values())  # the same for both roles
+    measure()
+    assert game.met == {task: 2 * count for task, count in met.items()}
+
+
+def test_seats_that_forget_are_measured_by_their_score():
+    assert [type(each) for each in usual_measures(LastRound(rounds=3), TabularPolicy())] == [Payoff]
+    assert [type(each) for each in usual_measures(LastRound(rounds=2), TabularPolicy())] == [Exploitability]

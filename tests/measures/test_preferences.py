@@ -1,0 +1,134 @@
+"""Exact preference games, held-out pairs, and wins against the start."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from redqueen.measures.accuracy import held_out
+from redqueen.measures.divergence import question
+from redqueen.measures.preferences import (
+    AgainstStart,
+    HeldOutPairs,
+    PreferenceGame,
+    preferred,
+    regularised_equilibrium,
+    watched,
+)
+from redqueen.objectives.references import Reference
+from redqueen.opponents.pools import Snapshots
+from redqueen.players.tabular import TabularPolicy
+from redqueen.questions.small.known import Known
+from redqueen.questions.small.matchups import TABLES, Matchups
+from redqueen.records import ask_to_json
+
+
+def table(domain):
+    """A learner that has met the domain's question."""
+    learner = TabularPolicy()
+    learner.probabilities([question(domain.task())])
+    return learner
+
+
+def become(learner, domain, chances):
+    logits = [float(np.log(max(chance, 1e-12))) for chance in chances]
+    asks = [ask_to_json(question(domain.task()))]
+    learner.restore({"name": "learner", "version": learner.version, "asks": asks, "logits": [logits]})
+
+
+def test_exploitability_of_the_iterates_and_of_their_averages():
+    domain = Matchups("rock_paper_scissors")
+    learner = table(domain)
+    measure = PreferenceGame(domain, learner)
+    become(learner, domain, (1, 0, 0))
+    assert measure() == pytest.approx(
+        {
+            f"{which}{name}": value
+            for which in ("", "average_", "late_average_")
+            for name, value in (("exploitability", 0.5), ("distance", 4 / 3))
+        }
+    )
+    become(learner, domain, (0, 1, 0))
+    again = PreferenceGame(domain, learner)
+    again.restore(measure.state())
+    found = again()
+    # half rock, half paper: paper draws half and wins half; counted linearly one third and two thirds: paper and
+    # scissors both win 2/3, a sixth more than one half
+    assert found["exploitability"] == pytest.approx(0.5)
+    assert found["average_exploitability"] == pytest.approx(0.25)
+    assert found["late_average_exploitability"] == pytest.approx(1 / 6)
+    assert found["average_distance"] == pytest.approx(2 * (1 / 6) + 1 / 3)
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("tau", [0.05, 0.5])
+def test_the_regularised_equilibrium_answers_itself(name, tau):
+    wins = Matchups(name).wins
+    reference = np.full(len(wins), 1 / len(wins))
+    reference[0] *= 2
+    reference = reference / reference.sum()
+    found = regularised_equilibrium(wins, reference, tau)
+    answer = reference * np.exp(wins @ found / tau)
+    assert found == pytest.approx(answer / answer.sum(), abs=1e-6)
+
+
+def test_without_preferences_the_reference_is_the_equilibrium():
+    reference = np.array([0.2, 0.8])
+    assert regularised_equilibrium(np.full((2, 2), 0.5), reference, 0.1, 100) == pytest.approx(reference)
+
+
+def test_held_out_pairs_compare_gold_with_the_reference():
+    domain = Known(outcomes=2)
+    learner = table(domain)
+    reference = Reference(learner)
+    tests = {"outcome": [domain.task("a", number) for number in range(40)]}
+    measure = HeldOutPairs(learner, reference, tests)
+    assert measure() == {
+        "held_out/preference_accuracy": 0.5,
+        "held_out/preference_margin": 0.0,
+        "held_out/chosen_ratio": 0.0,
+        "held_out/rejected_ratio": 0.0,
+    }
+    become(learner, domain, (0.75, 0.25))
+    found = measure()
+    assert found["held_out/preference_accuracy"] == 1.0
+    assert found["held_out/chosen_ratio"] == pytest.approx(np.log(1.5))
+    assert found["held_out/rejected_ratio"] == pytest.approx(np.log(0.5))
+    become(learner, domain, (1.0, 0.0))
+    reference.refresh()
+    assert measure() == {}, "the reference says what is written"
+
+
+def test_wins_against_the_start_of_the_last_iterate_and_of_their_average():
+    domain = Matchups("transitive")
+    learner = table(domain)
+    become(learner, domain, (0, 0, 1))
+    tests = {"matchup": domain.problems("matchup", 200, Random(0))}
+    iterates = Snapshots(learner)
+    measure = AgainstStart(domain.oracle, learner, tests, iterates)
+    assert measure() == {"wins/last": 0.5, "wins/average": 0.5}
+    become(learner, domain, (1, 0, 0))
+    iterates.add(learner.freeze())
+    found = measure()
+    assert found["wins/last"] == pytest.approx(0.9)
+    assert found["wins/average"] == pytest.approx(0.7, abs=0.05), "half of its tasks meet the first iterate"
+
+
+def test_equal_answers_are_a_half_and_no_verdict_is_none():
+    oracle = Matchups("biased").oracle
+    tasks = [Matchups().task()] * 3
+    assert preferred(oracle, tasks, ["a", "b", "?"], ["b", "b", "a"], Random(0)) == pytest.approx((0.9 + 0.5) / 2)
+    assert np.isnan(preferred(oracle, tasks[:1], ["?"], ["a"], Random(0)))
+
+
+def test_each_domain_is_watched_by_what_suits_it():
+    def figures(domain):
+        tests = held_out(domain, 4)
+        learner = TabularPolicy()
+        return set(watched(domain, learner, tests)())
+
+    always = {"coverage", "accuracy", "reply_length", "repeated_4grams", "distinct_2grams"}
+    always |= {"alarm/coverage", "alarm/length"}
+    assert figures(Known()) == always | {"data_kl", "told_apart"}
+    game = {f"{w}{name}" for w in ("", "average_", "late_average_") for name in ("exploitability", "distance")}
+    assert figures(Matchups()) == always | game

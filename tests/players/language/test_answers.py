@@ -1,0 +1,100 @@
+import time
+
+import pytest
+
+from redqueen.players.language.answers import Boxed, Bracketed, Plain
+
+MOVES = ("pass", "bet")
+SQUARES = ("1", "4", "7")
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "expected"),
+    [
+        ("bet", MOVES, ("", "bet")),
+        ("  BET.\n", MOVES, ("", "bet")),
+        ('"Pass"', MOVES, ("", "pass")),
+        ("**bet**", MOVES, ("", "bet")),
+        ("I have the king.\n\nbet", MOVES, ("I have the king.", "bet")),
+        ("better", MOVES, ("", "better")),
+        ("I would not bet", MOVES, ("", "I would not bet")),
+        ("pass or bet", MOVES, ("", "pass or bet")),
+        ("", MOVES, ("", "")),
+        (" \n ", MOVES, ("", "")),
+        ("a long story\nwith lines", (), ("", "a long story\nwith lines")),
+        ("[4]", ("[4]", "[14]"), ("", "[4]")),
+        ("4", ("[4]", "[14]"), ("", "[4]")),
+        ("two  words", ("Two Words",), ("", "Two Words")),
+        ("A", ("a", "A"), ("", "A")),
+        ("-4", ("4",), ("", "-4")),
+        ("?", ("!", "pass"), ("", "?")),
+    ],
+)
+def test_plain_takes_the_reply_as_the_action(text, choices, expected):
+    assert Plain().parse(text, choices) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "expected"),
+    [
+        (
+            r"Square [4] is free, and \boxed{1} is bad, so \boxed{7}.",
+            SQUARES,
+            ("Square [4] is free, and \\boxed{1} is bad, so", "7"),
+        ),
+        (r"\boxed{ BET }", MOVES, ("", "bet")),
+        (r"\boxed{\text{bet}}", MOVES, ("", "bet")),
+        (r"\boxed{better}", MOVES, ("", "better")),
+        (r"\boxed{\frac{1}{2}}", (), ("", r"\frac{1}{2}")),
+        (r"\boxed{a {b {c}} d}", (), ("", "a {b {c}} d")),
+        (r"\boxed{\{1, 2\}}", (), ("", r"\{1, 2\}")),
+        (r"\boxed{1 \\}", (), ("", r"1 \\")),
+        (r"\boxed{\boxed{4}}", SQUARES, (r"\boxed{", "4")),
+        ("\\boxed {4}", SQUARES, ("", "4")),
+        (r"I say \boxed{pass}, no: \boxed{be", MOVES, (r"I say \boxed{pass}, no: \boxed{be", "")),
+        (r"thought \boxed{}", MOVES, ("thought", "")),
+        (r"thought \boxed{   }", (), ("thought", "")),
+        ("bet", MOVES, ("bet", "")),
+        (r"\boxed", MOVES, (r"\boxed", "")),
+        (r"\boxed{", MOVES, (r"\boxed{", "")),
+        ("", MOVES, ("", "")),
+        ("boxed{bet}", MOVES, ("boxed{bet}", "")),
+        (r"\boxed{[4]}", SQUARES, ("", "4")),
+        (r"\boxed{14}", SQUARES, ("", "14")),
+    ],
+)
+def test_boxed_takes_the_last_box(text, choices, expected):
+    assert Boxed().parse(text, choices) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "expected"),
+    [
+        ("Square [4] is free, but [7] wins.", SQUARES, ("Square [4] is free, but", "7")),
+        ("[Bet]", MOVES, ("", "bet")),
+        ("[[4]]", SQUARES, ("[", "4")),
+        ("[4] or [7", SQUARES, ("[4] or [7", "")),
+        ("7] then", SQUARES, ("7] then", "")),
+        ("hm []", SQUARES, ("hm", "")),
+        ("[better]", MOVES, ("", "better")),
+        ("4", SQUARES, ("4", "")),
+        ("[give 2 wood]", (), ("", "give 2 wood")),
+        ("[4]", ("[4]", "[14]"), ("", "[4]")),
+    ],
+)
+def test_bracketed_takes_the_last_brackets(text, choices, expected):
+    assert Bracketed().parse(text, choices) == expected
+
+
+@pytest.mark.parametrize("answer", [Plain(), Boxed(), Bracketed()])
+@pytest.mark.parametrize("piece", ["\\boxed{", "[", "\\", "{", "bet ", "\\boxed ", "]", "\n"])
+def test_huge_texts_are_read_at_once(answer, piece):
+    start = time.perf_counter()
+    answer.parse(piece * 200_000, MOVES)
+    assert time.perf_counter() - start < 2.0
+
+
+def test_instructions_name_the_format():
+    assert "\\boxed{}" in Boxed().instruction
+    assert "[answer]" in Bracketed().instruction
+    assert "alone" in Plain().instruction

@@ -1,0 +1,63 @@
+import pytest
+import torch
+
+from redqueen.objectives.additive import measured
+from redqueen.objectives.demonstrations import BesideDemonstrations, in_parts
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.players.language.updating import Mismatch, with_signal
+from redqueen.types import Batch, Likelihoods
+
+
+def test_words_are_measured_where_the_present_weights_said_them_also_inside_a_row():
+    """The first row was begun by an older self, the second one is no older than its second word."""
+    sampled = torch.tensor([[0.0, -1.0, -1.0], [-1.0, -1.0, -1.0]])
+    batch = Batch(
+        tokens=torch.zeros(2, 3, dtype=torch.int64),
+        loss_weights=torch.tensor([[0.0, 0.25, 0.25], [0.0, 0.25, 0.25]]),
+        sampled_logprobs=sampled,
+        advantages=torch.ones(2, 3),
+        versions=torch.tensor([[0, 4, 5], [0, 5, 5]]),
+        lengths=torch.tensor([3, 3]),
+        constraints=((), ()),
+    )
+    now = torch.tensor([[9.0, 9.0, -1.5], [9.0, -1.25, -1.0]])
+    mismatch = Mismatch()
+    mismatch.observe(Likelihoods(now, torch.zeros(2, 3)), batch, version=5)
+    assert mismatch.metrics() == {
+        "sampler_mismatch_mean": pytest.approx(0.25),
+        "sampler_mismatch_max": pytest.approx(0.5),
+    }
+
+
+@pytest.mark.parametrize("coefficient", [0.0, 0.15, 1.0])
+def test_figures_of_sampled_words_are_means_over_these_whatever_is_recited_beside_them(coefficient):
+    batch = Batch(
+        tokens=torch.zeros(3, 3, dtype=torch.int64),
+        loss_weights=torch.tensor([[0.0, 0.1, 0.2]] * 3),
+        sampled_logprobs=torch.zeros(3, 3),
+        advantages=torch.ones(3, 3),
+        versions=torch.tensor([[0] * 3, [0] * 3, [-1] * 3]),
+        lengths=torch.tensor([3] * 3),
+        constraints=((),) * 3,
+    )
+    objective = BesideDemonstrations(Reinforce())
+    kept, weight, _ = with_signal(in_parts(batch, coefficient), objective)
+    rated = Likelihoods(torch.full((3, 3), -1.0), torch.full((3, 3), 2.5))
+    assert objective(rated, kept)[1]["entropy"] / weight == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize("advantages", [[1.0, 1.0], [1.0, 0.0]])
+def test_means_are_over_words_whatever_the_weights_sum_to(advantages):
+    """Dr. GRPO's weights sum to the mean length over the longest: 2 / 16."""
+    batch = Batch(
+        tokens=torch.zeros(2, 3, dtype=torch.int64),
+        loss_weights=torch.tensor([[0.0, 1 / 32, 1 / 32], [0.0, 1 / 32, 1 / 32]]),
+        sampled_logprobs=torch.zeros(2, 3),
+        advantages=torch.tensor(advantages)[:, None].expand(2, 3).contiguous(),
+        versions=torch.zeros(2, 3, dtype=torch.int64),
+        lengths=torch.tensor([3, 3]),
+        constraints=((), ()),
+    )
+    kept, weight, _ = with_signal(batch, Reinforce())
+    assert len(kept) == sum(map(bool, advantages))
+    assert measured(kept, torch.full((len(kept), 3), 2.5)) / weight == pytest.approx(2.5)

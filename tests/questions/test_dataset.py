@@ -1,0 +1,311 @@
+"""A data set as a domain: two parts that share no prompt, gold replies, preferences, and the set that ships."""
+
+import json
+import warnings
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+
+from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.held_out import held_out_levels, training_levels
+from redqueen.demonstrations.gold import gold_reply, with_gold
+from redqueen.objectives.batch import pack_pairs
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.language.chat_format import ChatFormat
+from redqueen.players.transformer.loading import load_model, tiny_tokenizer
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.questions.asking import SOLVE
+from redqueen.questions.catalogue import demonstrator
+from redqueen.questions.dataset import Dataset, instructions, pairs_apart, preferences, recitations
+from redqueen.questions.small.sums import Sums
+from redqueen.types import RedQueenError, Refusal, Reply
+
+
+def saved(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def pairs(count):
+    return [{"prompt": f"Question {n}?", "completion": f"Reply {n}."} for n in range(count)]
+
+
+def prompts(tasks):
+    return {task.prompt for task in tasks}
+
+
+@pytest.fixture
+def twenty(tmp_path):
+    return saved(tmp_path / "data.jsonl", pairs(20))
+
+
+def test_a_tenth_is_held_out_and_the_parts_share_no_prompt(twenty):
+    data = Dataset(twenty)
+    train, held = (data.problems(level, count, Random(0)) for level, count in (("train", 18), ("held_out", 2)))
+    assert data.levels == ("train", "held_out")
+    assert len(prompts(train)) == 18 and len(prompts(held)) == 2
+    assert not prompts(train) & prompts(held)
+    assert {task.id for task in held} < {f"{twenty}, line {n}" for n in range(1, 21)}
+
+
+def test_rows_of_one_prompt_are_on_one_side_whatever_its_case(tmp_path):
+    rows = [{"prompt": text, "completion": f"{n}"} for n in range(6) for text in (f"Is it {n}?", f"is  IT {n}? ")]
+    for n, row in enumerate(rows):
+        row["completion"] += f" {n}"
+    data = Dataset(saved(tmp_path / "a.jsonl", rows), held_out=0.5)
+    held = {task.prompt.split()[-1] for task in data.problems("held_out", 6, Random(0))}
+    train = {task.prompt.split()[-1] for task in data.problems("train", 6, Random(0))}
+    assert len(held) == len(train) == 3 and not held & train
+
+
+def test_prompts_that_differ_in_the_space_of_an_expression_stay_on_one_side(tmp_path):
+    sums = [f"What is {one}{sign}7?" for one in range(30) for sign in ("+", " + ")]
+    data = Dataset(saved(tmp_path / "a.jsonl", [{"prompt": text, "answer": "7"} for text in sums]), 0.3)
+    held, train = (
+        {text.replace(" + ", "+") for text in prompts(data.problems(level, len(sums), Random(0)))}
+        for level in ("held_out", "train")
+    )
+    assert held and train and not held & train
+    tests = saved(tmp_path / "test.jsonl", [{"prompt": "What is 12 +7?", "answer": "19"}])
+    with pytest.raises(RedQueenError, match="its prompt is also held out"):
+        Dataset(data.path, test=tests)
+
+
+def test_which_are_held_out_depends_on_the_seed_and_not_on_the_order(tmp_path):
+    rows = pairs(20)
+    one, other = saved(tmp_path / "a.jsonl", rows), saved(tmp_path / "b.jsonl", rows[::-1])
+
+    def held(path, seed):
+        return prompts(Dataset(path, 0.3, seed=seed).problems("held_out", 6, Random(0)))
+
+    assert held(one, 0) == held(other, 0) != held(one, 1)
+
+
+def test_a_file_of_tests_is_held_out_whole_and_may_not_overlap(tmp_path, twenty):
+    tests = saved(tmp_path / "test.jsonl", [{"prompt": "question 3?", "completion": "b"}, *pairs(30)[25:]])
+    with pytest.raises(RedQueenError) as error:
+        Dataset(twenty, test=tests)
+    assert f"{twenty}, line 4: its prompt is also held out ({tests}, line 1)" in str(error.value)
+    with pytest.warns(UserWarning, match="skipped 1 of 20 rows") as seen:
+        data = Dataset(twenty, test=tests, skip=True)
+    assert seen[0].filename == __file__  # of whoever made it
+    assert len(prompts(data.problems("train", 19, Random(0)))) == 19
+    assert "Question 3?" not in prompts(data.problems("train", 19, Random(0)))
+    assert len(prompts(data.problems("held_out", 6, Random(0)))) == 6
+
+
+def test_bad_rows_stop_it_or_are_skipped_and_counted(tmp_path):
+    rows = [
+        *pairs(4),
+        {"prompt": " ", "completion": "a"},
+        {"prompt": "x"},
+        {"prompt": "question 0?", "completion": "reply 0."},
+    ]
+    path = saved(tmp_path / "a.jsonl", rows)
+    with pytest.raises(RedQueenError) as error:
+        Dataset(path)
+    assert str(error.value).startswith(f"{path}, line 5: prompt is empty") and "2 rows more" in str(error.value)
+    with pytest.warns(UserWarning) as seen:
+        data = Dataset(path, 0.25, skip=True)
+    assert len(seen) == 1 and "skipped 3 of 7 rows, the first:" in str(seen[0].message)
+    assert seen[0].filename == __file__
+    assert len(data.gold("train")) == 3 and len(data.gold("held_out")) == 1
+
+
+@pytest.mark.parametrize(
+    "rows, wanted",
+    [
+        ([{"prompt": "a"}, {"prompt": "A "}], "line 2: it says the same as"),
+        ([{"prompt": "a"}, {"prompt": "b", "completion": "c"}], "line 2: it has prompt and completion while"),
+        ([{"prompt": "a", "label": True}], "'label' is no column"),
+        ([], "holds no row that can be used"),
+        ([{"prompt": "a"}], "holds nothing to train on"),
+    ],
+)
+def test_a_data_set_that_will_not_do_is_refused_in_one_line(tmp_path, rows, wanted):
+    with pytest.raises(RedQueenError) as error:
+        Dataset(saved(tmp_path / "a.jsonl", rows))
+    assert wanted in str(error.value) and "\n" not in str(error.value)
+
+
+def test_wrong_settings_are_refused(twenty):
+    with pytest.raises(RedQueenError, match="at least 0 and below 1"):
+        Dataset(twenty, held_out=1.0)
+    with pytest.raises(RedQueenError, match="its parts are train"):
+        Dataset(twenty, held_out=0.0).problems("held_out", 1, Random(0))
+
+
+def test_columns_may_be_ignored(tmp_path):
+    rows = [{"id": n, "source": "web", **row} for n, row in enumerate(pairs(4))]
+    path = saved(tmp_path / "a.jsonl", rows)
+    assert len(Dataset(path, 0.25, ignore="id+source").gold("train")) == 3
+
+
+def test_more_than_there_are_come_in_whole_rounds(twenty):
+    data = Dataset(twenty)
+    counts = Counter(one.task.id for one in data.demonstrations(40, Random(1)))
+    assert len(counts) == 18 and set(counts.values()) == {2, 3}
+    assert data.demonstrations(18, Random(1)) == data.demonstrations(18, Random(1))
+
+
+def test_the_gold_reply_is_demonstrated_and_is_the_answer(twenty):
+    for one in Dataset(twenty).demonstrations(18, Random(0)):
+        number = one.task.prompt.removeprefix("Question ").removesuffix("?")
+        assert (one.role, one.text, one.task.answer) == ("solver", f"Reply {number}.", f"Reply {number}.")
+
+
+def test_an_exact_answer_is_right_as_text_or_as_a_number(tmp_path):
+    rows = [{"prompt": f"{n} halves?", "completion": f"That is {n / 2}.", "answer": f"{n / 2}"} for n in range(1, 4)]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows), held_out=0.0)
+    tasks = sorted(data.problems("train", 3, Random(0)), key=lambda task: task.prompt)
+    assert data.right(tasks, ["1/2", "1", "1.6"]) == [True, True, False]
+    assert data.right(tasks, ["", " ", "That is 1.5."]) == [False, False, False]
+
+
+def test_prompts_alone_have_nothing_to_imitate_and_nothing_right(tmp_path):
+    data = Dataset(saved(tmp_path / "a.jsonl", [{"prompt": "a"}, {"prompt": "b"}]))
+    with pytest.raises(RedQueenError, match="demonstrations need a column completion"):
+        data.demonstrations(1, Random(0))
+    with pytest.raises(RedQueenError, match="has no answer to compare with"):
+        data.right(data.problems("train", 1, Random(0)), ["a"])
+    with pytest.raises(RedQueenError, match="need the columns chosen and rejected"):
+        data.preferences("train", 1, Random(0))
+
+
+def test_preferences_become_pairs_in_the_learners_own_tokens(tmp_path):
+    rows = [{"prompt": f"q{n}", "chosen": f"good {n}", "rejected": f"bad {n}"} for n in range(3)]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows), held_out=0.0)
+    learner = TransformerPolicy(load_model("tiny:hidden=16,layers=1,heads=2", torch.float32, "cpu"), constrain=False)
+    chosen, rejected = (
+        score(play(matches, Random(0)), payoff)
+        for matches in recitations(data.preferences("train", 3, Random(0)), learner)
+    )
+    batch = pack_pairs(chosen, rejected)
+    assert batch.pairs.tolist() == [0, 0, 1, 1, 2, 2]
+    for row in range(6):
+        words = learner.format.decode(batch.tokens[row][batch.loss_weights[row] != 0].tolist())
+        assert words.startswith("bad" if row % 2 else "good")
+
+
+def test_no_pair_comes_twice_however_many_are_asked_for(tmp_path):
+    rows = [{"prompt": f"q{n}", "chosen": f"good {n}", "rejected": f"bad {n}"} for n in range(10)]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows))
+    found = data.preferences("train", 25, Random(0))
+    assert sorted(pair.task.prompt for pair in found) == sorted(prompts(data.problems("train", 9, Random(0))))
+    assert len(data.preferences("train", 4, Random(0))) == 4
+
+
+def test_pairs_of_what_is_held_out_are_left_out(tmp_path):
+    rows = [
+        {"prompt": f"q{n}", "chosen": f"good {n} {m}", "rejected": f"bad {n} {m}"} for n in range(4) for m in range(2)
+    ]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows), held_out=0.0)
+    pairs = data.preferences("train", 8, Random(0))
+    tests = {"train": [pair.task for pair in pairs if pair.task.prompt in ("q0", "q1")]}
+    assert {pair.task.prompt for pair in pairs_apart(tests, pairs)} == {"q2", "q3"}
+    with pytest.raises(RedQueenError, match="all pairs are of tasks that are held out"):
+        pairs_apart({"train": [pair.task for pair in pairs]}, pairs)
+
+
+@pytest.mark.parametrize("form", [{"completion": "It is 4."}, {"chosen": "It is 4.", "rejected": "5"}])
+def test_beside_an_exact_answer_the_reply_is_what_is_gold(form, tmp_path):
+    rows = [{"prompt": f"{n} + {4 - n}?", "answer": "4", **form} for n in range(4)]
+    data = Dataset(saved(tmp_path / "a.jsonl", rows), held_out=0.0)
+    tasks = with_gold(data, "problems", 4, {}, seed=0)
+    assert [gold_reply(task) for task in tasks] == ["It is 4."] * 4
+    assert data.right(tasks, ["4"] * 4) == [True] * 4
+    shown = with_gold(data, "demonstrations", 4, {}, seed=0)
+    assert [gold_reply(task) for task in shown] == ["It is 4."] * 4
+
+
+def test_a_row_is_a_gold_answer_once(twenty):
+    for source in ("problems", "demonstrations"):
+        tasks = with_gold(Dataset(twenty), source, 50, {}, seed=0)
+        assert len(tasks) == len({task.id for task in tasks}) == 18
+
+
+TEMPLATE = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% if m.role == 'assistant' %}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+def test_a_conversation_reaches_the_model_with_its_roles_and_only_the_last_reply_is_learned(tmp_path):
+    said = [("system", "Be kind."), ("user", "Hi"), ("assistant", "Hello."), ("user", "Bye"), ("assistant", "See you.")]
+    row = {"messages": [{"role": role, "content": text} for role, text in said]}
+    data = Dataset(saved(tmp_path / "a.jsonl", [row]), held_out=0.0)
+    (one,) = data.demonstrations(1, Random(0))
+    assert one.task.prompt == "System: Be kind.\n\nUser: Hi\n\nAssistant: Hello.\n\nUser: Bye"
+    (match,) = alone(SOLVE, [one.task], Saying(one.text))
+    (episode,) = play([match], Random(0))
+    reply = episode.turns[0].reply
+    tokens = tiny_tokenizer()
+    assert tokens.decode(reply.prompt_tokens) == (
+        "<system>Be kind.<user>Hi<assistant>Hello.<|end|><user>Bye<assistant>"
+    )
+    assert tokens.decode(reply.tokens) == "See you.<|end|>"
+
+
+class Saying:
+    """Recites with a chat template that shows the roles."""
+
+    name = "learner"
+
+    def __init__(self, text):
+        tokenizer = tiny_tokenizer()
+        tokenizer.chat_template = TEMPLATE
+        self.format = ChatFormat(tokenizer)
+        self.text = text
+
+    def reply(self, asks):
+        return [
+            Reply(
+                self.text,
+                prompt_tokens=self.format.prompt(ask),
+                tokens=np.array(self.format.reply_tokens(self.text)),
+            )
+            for ask in asks
+        ]
+
+
+def test_what_ships_is_three_hundred_short_instructions_none_twice():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = instructions()
+    gold = [*data.gold("train"), *data.gold("held_out")]
+    assert [len(data.gold(level)) for level in data.levels] == [270, 30]
+    assert len({one.task.prompt for one in gold}) == len({one.text for one in gold}) == 300
+    assert all(10 <= len(one.text.split()) <= 60 for one in gold)
+    assert demonstrator(data) is data
+
+
+def test_the_pairs_that_ship_are_the_same_instructions_with_another_answer_each():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = preferences()
+    pairs = [pair for level in data.levels for pair in data.preferences(level, 300, Random(0))]
+    shown = {one.task.prompt: one.text for level in data.levels for one in instructions().gold(level)}
+    assert {pair.task.prompt: pair.chosen for pair in pairs} == shown
+    assert all(pair.rejected.strip() and pair.rejected != pair.chosen for pair in pairs)
+
+
+def test_it_keeps_the_contract_of_domains():
+    data = instructions()
+    assert {task.kind for task in data.seeds()} == set(data.kinds)
+    assert data.right(data.seeds(), [data.seeds()[0].answer]) == [True]
+    for level in data.levels:
+        problems = data.problems(level, 12, Random(level))
+        assert len(problems) == 12 and problems == data.problems(level, 12, Random(level))
+        assert all(data.right(problems, [task.answer for task in problems]))
+        assert not any(data.right(problems, ["" for _ in problems]))
+    assert all(isinstance(each, Refusal) for each in data.read([data.invite("instruction", (), 0)] * 2, ["", "Sing."]))
+
+
+def test_a_part_that_is_held_out_is_not_trained_on_and_is_all_that_is_tested():
+    assert training_levels(instructions()) == ("train",)
+    assert held_out_levels(instructions()) == ("held_out",)
+    assert training_levels(Sums(digits=2)) == held_out_levels(Sums(digits=2)) == ("1_digits", "2_digits")

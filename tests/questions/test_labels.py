@@ -1,0 +1,103 @@
+"""Labels by majority: the attempts of each task vote, tasks too easy or too hard are left out, the oracle audits."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from redqueen.checks.votes import Vote
+from redqueen.measures.proposals import audited, voted_on
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.questions.asking import SOLVE
+from redqueen.questions.labels import agreed, held_to_label, label_accuracy, labelled, labels_right, majorities
+from redqueen.questions.small.sums import Sums
+from redqueen.types import Refusal, Reply
+
+SUMS = Sums()
+TASKS = [SUMS.task(1, 1), SUMS.task(2, 2), SUMS.task(3, 3), SUMS.task(4, 4)]
+
+
+class Answering:
+    """Says the next of its lines at every ask."""
+
+    name = "answering"
+
+    def __init__(self, *lines):
+        self.lines = list(lines)
+
+    def reply(self, asks):
+        return [Reply(self.lines.pop(0), self.name, malformed=False) for _ in asks]
+
+
+def test_the_attempts_of_each_task_vote_for_themselves():
+    answers = Answering("2", "2", "3", "", "4", "", "6", "7", "8")
+    votes = majorities(play(alone(SOLVE, TASKS[:3], answers, 3), Random(0)), 3)
+    assert [(vote.answer, vote.share) for vote in votes] == [
+        ("2", pytest.approx(2 / 3)),
+        ("4", pytest.approx(1 / 3)),
+        ("6", pytest.approx(1 / 3)),
+    ]
+
+
+def test_who_gave_no_answer_has_no_vote_where_it_is_said_so():
+    votes = majorities(play(alone(SOLVE, TASKS[:1], Answering("", "4", ""), 3), Random(0)), 3, count_missing=False)
+    assert (votes[0].answer, votes[0].share) == ("4", 1.0)
+
+
+def test_tasks_within_the_band_keep_what_most_said_both_ends_included():
+    votes = [Vote("2", 0.3, 10, 10), Vote("5", 0.8, 10, 10), Vote("6", 0.9, 10, 10), Vote("", 0.5, 0, 10)]
+    kept = labelled(TASKS, votes, (0.3, 0.8))
+    assert [(task.id, task.answer) for task in kept] == [("1+1", "2"), ("2+2", "5")]
+    assert label_accuracy(SUMS, TASKS, kept) == {"label_accuracy": 0.5, "labels": 2.0}
+
+
+def test_nothing_labelled_has_no_accuracy():
+    assert label_accuracy(SUMS, TASKS, []) == {"labels": 0.0}
+
+
+class CutOff(Answering):
+    """Is cut off whenever it says more than one word."""
+
+    def reply(self, asks):
+        return [replace(one, truncated=" " in one.text) for one in super().reply(asks)]
+
+
+def test_half_an_answer_has_no_vote():
+    answers = CutOff("The answer", "The answer", "2", "The answer", "2")
+    (vote,) = majorities(play(alone(SOLVE, TASKS[:1], answers, 5), Random(0)), 5)
+    assert (vote.answer, vote.share, vote.counted) == ("2", 0.4, 2)
+
+
+def test_half_an_answer_agrees_with_no_label():
+    (label,) = labelled(TASKS[:1], [Vote("2 2", 0.5, 10, 10)], (0.3, 0.8))
+    attempts = play(alone(SOLVE, [label], CutOff("2 2", "2"), 2), Random(0))
+    assert agreed(attempts) == [False, False]
+
+
+def test_a_label_is_all_that_an_attempt_is_held_to():
+    """The truth, which nobody knows, earns nothing."""
+    (wrong,) = labelled(TASKS[:1], [Vote("7", 0.5, 10, 10)], (0.3, 0.8))
+    attempts = held_to_label(play(alone(SOLVE, [wrong], Answering("2", "7"), 2), Random(0)))
+    assert SUMS.right([TASKS[0]] * 2, ["2", "7"]) == [True, False]
+    assert [list(each.outcome.scores.values()) for each in attempts] == [[0.0], [1.0]]
+
+
+def test_the_alarms_look_at_the_labels_that_are_kept():
+    votes = [Vote("2", 1.0, 10, 10), Vote("5", 0.5, 10, 10)]
+    attempts = play(alone(SOLVE, TASKS[:2], Answering(*"2" * 10, *"5454545454"), 10), Random(0))
+    kept = labelled(TASKS[:2], votes, (0.3, 0.8))
+    found = voted_on(SUMS, TASKS[:2], attempts, votes, kept)
+    assert [(each.solve_rate, each.answer_right) for each in found] == [(1.0, None), (0.5, False)]
+
+
+def test_an_oracle_says_of_every_label_whether_it_is_right():
+    votes = [Vote("2", 0.5, 10, 10), Vote("5", 0.5, 10, 10), Vote("", 0.0, 0, 10)]
+    assert labels_right(SUMS, TASKS[:3], votes) == [True, False, None]
+
+
+def test_labelled_proposals_are_looked_at_with_what_the_oracle_finds_of_their_labels():
+    written = [TASKS[0], Refusal("malformed"), TASKS[1], TASKS[2]]
+    looked = audited(SUMS, written, [replace(TASKS[0], answer="2"), replace(TASKS[2], answer="7")])
+    assert [each.answer_right for each in looked] == [True, None, None, False]
+    assert looked[1].refused == "malformed"

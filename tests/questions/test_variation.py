@@ -1,0 +1,136 @@
+"""Which responses are varied, which variants are posed, and which groups are learned from."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.filters import drop_even_groups
+from redqueen.credit.learnability import Band
+from redqueen.credit.rewards import marked, payoff, score
+from redqueen.curricula.held_out import labelled
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.scripted import Constant
+from redqueen.questions.asking import SOLVE, by_task
+from redqueen.questions.small.variants import Variants
+from redqueen.recipes.proposers.svs.steps import audited, candidates, posed, rewarded_groups
+from redqueen.types import RedQueenError, Refusal, Task
+
+DOMAIN = Variants()
+
+
+def attempts_at(*outcomes):
+    """One task for each string: "1" an attempt that was right, "0" one that was wrong, each with a text of its own."""
+    episodes = []
+    for number, marks in enumerate(outcomes):
+        task = Task(f"t{number}", answer=str(number))
+        for place, mark in enumerate(marks):
+            (episode,) = play(alone(SOLVE, [task], Constant(f"{number} {place}")), Random(0))
+            episodes += marked([episode], [float(mark)])
+    return episodes
+
+
+def varied(outcomes, most=100, middling=(0.125, 0.5), seed=0):
+    attempts = attempts_at(*outcomes)
+    found = candidates(DOMAIN, attempts, by_task(attempts, 8), middling, most, Random(seed))
+    return [(task.prompt.removeprefix("Tell a story for: "), task.answer) for task in found]
+
+
+def test_every_correct_response_to_an_original_of_middling_accuracy_is_varied():
+    outcomes = ["00000000", "00100000", "10010010", "11110000", "11111000", "11111111"]  # 0, 1, 3, 4, 5, 8 of 8
+    expected = [("1 2", "1"), ("2 0", "2"), ("2 3", "2"), ("2 6", "2"), *((f"3 {n}", "3") for n in range(4))]
+    assert varied(outcomes) == expected
+
+
+def test_at_most_so_many_candidates_are_drawn_each_once():
+    outcomes = ["11110000"] * 5
+    drawn = varied(outcomes, most=6)
+    assert len(drawn) == len(set(drawn)) == 6
+    assert set(drawn) <= set(varied(outcomes))
+    assert varied(outcomes, most=6, seed=1) != drawn
+    assert varied(outcomes, most=0) == []
+
+
+def test_without_candidates_there_is_nothing_to_vary():
+    assert varied(["00000000", "11111111"]) == []
+    assert varied([]) == []
+
+
+def test_invitations_have_ids_of_their_own():
+    attempts = attempts_at("11110000")
+    found = candidates(DOMAIN, attempts, by_task(attempts, 8), (0.1, 0.5), 9, Random(0))
+    assert len({task.id for task in found}) == 4
+
+
+def test_a_variant_in_which_the_answer_stands_is_a_leak():
+    invitations = [Task("v", answer=answer) for answer in "699"]
+    told = DOMAIN.read(invitations, ["6 gains 3 loses 3", "4 gains 5", "nonsense"])
+    leaking, fine, unread = posed(told, {})
+    assert leaking == Refusal("leak")
+    assert fine.id == "1: 4 gains 5"
+    assert unread == Refusal("malformed")
+
+
+def test_a_variant_that_is_held_out_is_refused():
+    told = DOMAIN.read([Task("v", answer="9")] * 2, ["4 gains 5", "5 gains 4"])
+    kept, refused = posed(told, {"plain": [told[1]]})
+    assert (kept.prompt, refused) == (told[0].prompt, Refusal("held_out"))
+
+
+def test_a_variant_that_is_held_out_is_known_in_other_case_and_spacing():
+    told = [Task("a", prompt="tom has  3 Pens."), Task("b", prompt="Tom has 4 pens.")]
+    held = {"plain": [Task("1", prompt="Tom has 3 pens."), Task("2", prompt="Tom has 5 pens.")]}
+    assert [isinstance(each, Refusal) for each in posed(told, held)] == [True, False]
+
+
+def test_equal_variants_are_groups_of_their_own():
+    told = DOMAIN.read([Task("v", answer="9")] * 2, ["4 gains 5"] * 2)
+    assert len({each.id for each in posed(told, {})}) == 2
+
+
+@pytest.mark.parametrize(("solved", "paid"), [(0, 0), (1, 1), (3, 1), (5, 1), (6, 0), (7, 0), (8, 0)])
+def test_what_a_variant_pays_by_how_many_of_eight_solve_it(solved, paid):
+    scores = np.repeat([1.0, 0.0], [solved, 8 - solved])
+    assert Band(0.125, 0.625)(scores) == paid
+
+
+@pytest.mark.parametrize(("solved", "paid"), [(0, -0.5), (1, 1), (5, 1), (6, 0), (8, -0.5)])
+def test_variants_that_all_or_none_solve_can_cost(solved, paid):
+    scores = np.repeat([1.0, 0.0], [solved, 8 - solved])
+    assert Band(0.125, 0.625, at_the_ends=-0.5)(scores) == paid
+
+
+def test_groups_that_are_learned_from():
+    solved = score(attempts_at("0000", "0110", "1111"), payoff)
+    assert {each.episode.task.id for each in drop_even_groups(solved, by_task_and_role)} == {"t1"}
+    synthesis = score(attempts_at("0000", "0010", "1111"), payoff)
+    assert [each.episode.task.id for each in rewarded_groups(synthesis, by_task_and_role)] == ["t1"] * 4 + ["t2"] * 4
+    assert rewarded_groups([], by_task_and_role) == []
+
+
+def test_the_audit_counts_what_was_accepted_with_a_false_answer():
+    told = DOMAIN.read([Task("v", answer="9")] * 3, ["4 gains 5", "4 gains 4", "3 gains 3"])
+    found = audited(DOMAIN, told, [1.0, 1.0, 0.0])
+    assert found == {"variants": 3.0, "leaking": 0.0, "accepted": 2.0, "accepted_true": 0.5}
+    assert audited(DOMAIN, told, [0.0, 0.0, -0.5]) == {"variants": 3.0, "leaking": 0.0, "accepted": 0.0}
+    (leak,) = DOMAIN.read([Task("v", answer="4")], ["3 gains 1 loses 4 gains 4"])
+    assert audited(DOMAIN, [leak], [0.0])["leaking"] == 1.0
+    assert posed([leak], {}) == [Refusal("leak")]
+    assert isinstance(posed([leak], {}, refuse_leaks=False)[0], Task)  # where numbers agree by chance
+
+
+def test_labelled_problems_are_none_of_the_held_out_ones():
+    held = {"turned": DOMAIN.problems("turned", 200, Random(1))}
+    problems = labelled(DOMAIN, ["turned"], 200, held, seed=2)
+    ids = {task.id for task in problems}
+    assert len(ids) == len(problems) > 50
+    assert not ids & {task.id for task in held["turned"]}
+    assert labelled(DOMAIN, ["turned"], 200, held, seed=2) == problems
+    often = labelled(DOMAIN, ["plain"] * 3 + ["turned"], 100, held, seed=2)
+    assert sum(task.facts["level"] == "plain" for task in often) > 250
+    with pytest.raises(RedQueenError, match="no level 'hard'"):
+        labelled(DOMAIN, ["hard"], 5, {}, seed=0)
+    with pytest.raises(RedQueenError, match="are held out"):
+        labelled(DOMAIN, ["turned"], 200, {"turned": DOMAIN.problems("turned", 200, Random(2))}, seed=2)

@@ -1,0 +1,82 @@
+"""DPO from a file of pairs: it starts where it must, prefers what was preferred, and refuses what has no effect."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from redqueen.recipes.preferences.dpo import Config, losses, train
+from redqueen.runs.run import Run, Schedule, read_final, read_metrics
+from redqueen.settings.learner import Learner
+from redqueen.types import RedQueenError
+
+TINY = Learner(model="tiny", max_completion_length=4, learning_rate=3e-3)
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    """Eighty prompts, at which small letters are preferred to capitals."""
+    path = tmp_path / "pairs.jsonl"
+    rows = [{"prompt": f"number {n}", "chosen": "abc"[n % 3] * 2, "rejected": "XYZ"[n % 3] * 2} for n in range(80)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return Config(TINY, domain=f"dataset:path={path},held_out=0.2", steps=15, pairs=64, passes=4, problems=16)
+
+
+def trained(config, folder):
+    run = Run(folder, 0, Schedule(1000, checkpoint_every=1000, record_episodes=0))
+    train(config, run)
+    return read_metrics(folder), read_final(folder)
+
+
+@pytest.mark.parametrize(
+    ("loss", "start"), [("logistic", np.log(2)), ("squared", (1 / (2 * 0.1)) ** 2), ("hinge", 1.0)]
+)
+def test_each_loss_starts_where_it_is_known_to_and_tells_held_out_pairs_apart_at_its_end(pairs, loss, start, tmp_path):
+    lines, final = trained(replace(pairs, loss=loss), tmp_path / "run")
+    assert lines[0]["preference_loss"] == pytest.approx(start, rel=1e-4)
+    assert lines[0]["held_out/preference_accuracy"] == 0.5, "policy and reference are one"
+    assert final["held_out/preference_accuracy"] > 0.9
+    assert final["held_out/preference_margin"] > 1.0
+
+
+def test_chosen_replies_become_likelier_where_that_has_a_weight(pairs, tmp_path):
+    ends = [trained(replace(pairs, chosen_weight=weight), tmp_path / str(weight))[1] for weight in (0.0, 1.0)]
+    assert ends[1]["held_out/chosen_ratio"] > ends[0]["held_out/chosen_ratio"]
+    assert ends[1]["coverage"] > ends[0]["coverage"]
+
+
+def test_it_learns_no_more_than_so_many_passes_over_the_pairs(pairs, tmp_path):
+    lines, _ = trained(replace(pairs, passes=1, steps=6), tmp_path / "run")  # 64 pairs are four updates of 16
+    assert [line["loss"] != 0.0 for line in lines] == [True] * 4 + [False] * 2
+
+
+@pytest.mark.parametrize("settings", [{"loss": "squared", "label_smoothing": 0.1}, {"loss": "hinge", "by_word": True}])
+def test_settings_without_effect_are_refused(settings):
+    with pytest.raises(RedQueenError, match="leave"):
+        losses(Config(**settings))
+
+
+def test_a_domain_without_preferences_is_refused_in_one_line(tmp_path):
+    with pytest.raises(RedQueenError, match="sums has no preferences: try --domain preferences"):
+        train(Config(TINY, domain="sums"), Run(tmp_path, 0))
+
+
+def test_pairs_are_gone_through_at_most_so_often_however_many_are_asked_for(pairs, tmp_path):
+    lines, _ = trained(replace(pairs, pairs=256, passes=1, steps=8), tmp_path / "run")  # 64 of 80 are for training
+    assert lines[0]["round/pairs"] == 64
+    assert [line["loss"] != 0.0 for line in lines] == [True] * 4 + [False] * 4
+
+
+def test_without_a_part_for_tests_what_is_measured_is_kept_from_training(pairs, tmp_path):
+    domain = pairs.domain.replace("held_out=0.2", "held_out=0")
+    lines, _ = trained(replace(pairs, domain=domain, pairs=80, steps=1), tmp_path / "run")
+    assert lines[0]["round/pairs"] == 80 - 16
+    with pytest.raises(RedQueenError, match="all pairs are of tasks that are held out"):
+        trained(replace(pairs, domain=domain, problems=80), tmp_path / "none")
+
+
+@pytest.mark.parametrize("answer", ["boxed", "brackets"])
+def test_an_answer_format_that_the_pairs_are_not_written_in_is_refused(pairs, answer, tmp_path):
+    with pytest.raises(RedQueenError, match=f"not in the format --answer {answer}"):
+        trained(replace(pairs, learner=replace(TINY, answer=answer)), tmp_path / "run")

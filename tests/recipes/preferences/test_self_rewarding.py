@@ -1,0 +1,67 @@
+"""Self-rewarding: the judge's scores make the pairs, and nothing else does."""
+
+from dataclasses import replace
+
+import pytest
+
+from redqueen.recipes.preferences import self_rewarding
+from redqueen.recipes.preferences.self_rewarding import Config, train
+from redqueen.runs.run import Run, Schedule, read_final, read_metrics
+from redqueen.settings.learner import Learner
+from redqueen.types import RedQueenError, Reply
+
+SMALL = Config(
+    Learner(model="tiny", max_completion_length=4, learning_rate=5e-3),
+    domain="sums",
+    steps=12,
+    updates=3,
+    prompts=12,
+    problems=4,
+    repeats=1,
+)
+
+
+class LikesVowels:
+    """A judge that counts vowels in the answer."""
+
+    name = "judge"
+    learns = False
+
+    def reply(self, asks):
+        return [Reply(self.verdict(ask.messages[-1].text), self.name) for ask in asks]
+
+    def verdict(self, prompt):
+        answer = prompt.splitlines()[-1].split("?", 1)[-1]
+        return f"<score>{min(10, 1 + sum(letter in 'aeiou' for letter in answer))}</score>"
+
+
+def trained(config, folder):
+    run = Run(folder, 0, Schedule(1000, checkpoint_every=1000, record_episodes=0))
+    train(config, run)
+    return read_metrics(folder), read_final(folder)
+
+
+def test_what_the_judge_likes_is_said_more_often(tmp_path, monkeypatch):
+    monkeypatch.setattr(self_rewarding, "bind", lambda *bound: LikesVowels())
+    lines, _ = trained(SMALL, tmp_path)
+    scores = [line["reward/solver"] for line in lines if "reward/solver" in line]
+    assert len(scores) == 4
+    assert scores[-1] > scores[0] + 0.02
+    assert lines[0]["judge_unparsed"] == 0.0
+    assert lines[0]["invented"] == 0.0, "a model made from nothing writes no sums"
+
+
+def test_scores_that_cannot_be_read_teach_nothing(tmp_path):
+    lines, _ = trained(replace(SMALL, steps=2, updates=2), tmp_path)
+    assert lines[0]["judge_unparsed"] == 1.0
+    assert [line["gradient_norm"] for line in lines] == [0.0, 0.0]
+
+
+def test_the_judge_does_not_learn_by_itself(tmp_path):
+    with pytest.raises(RedQueenError, match="does not learn by itself"):
+        trained(replace(SMALL, judge="separate"), tmp_path)
+
+
+def test_a_frozen_judge_is_the_control(tmp_path):
+    lines, _ = trained(replace(SMALL, judge="frozen", steps=1, updates=1), tmp_path)
+    assert lines[0]["judge_seen"] == 48.0, "four replies to each prompt"

@@ -1,0 +1,91 @@
+"""SPPO: its step is that of multiplicative weights, and its average nears what no answer beats."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from redqueen.credit.rewards import payoff, score
+from redqueen.demonstrations.gold import recited
+from redqueen.measures.divergence import question
+from redqueen.objectives.batch import beside, pack_samples
+from redqueen.objectives.preference import Sppo
+from redqueen.objectives.references import Reference
+from redqueen.play.lockstep import play
+from redqueen.players.language.reciter import reader
+from redqueen.players.tabular import TabularPolicy
+from redqueen.questions.small.matchups import Matchups
+from redqueen.recipes.preferences.sppo import Config, train
+from redqueen.runs.run import Run, Schedule, read_final, read_metrics
+from redqueen.settings.learner import Learner
+
+TABLE = Config(Learner(learning_rate=0.8), domain="redqueen.questions.small.matchups:Matchups", eta=0.5, problems=1)
+TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
+
+
+def trained(config, folder, every=1000):
+    run = Run(folder, 0, Schedule(every, checkpoint_every=1000, record_episodes=0))
+    train(config, run)
+    return read_metrics(folder), read_final(folder)
+
+
+def test_the_solution_of_an_iteration_is_a_step_of_multiplicative_weights():
+    """From uniform over a, b, c, d, whose mean wins are by hand .6375, .55, .6125, .2. The paper's normaliser, eta / 2,
+    is right up to half of eta^2 times their variance, which is 0.004 here."""
+    game, learner, eta = Matchups("biased"), TabularPolicy(2.0), 0.5
+    reference = Reference(learner)
+    tasks = [replace(game.task(), answer=answer) for answer in "abcd"]
+    sides = score(play(recited(tasks, reader(learner)), Random(0)), payoff)
+    rates = game.wins @ np.full(4, 0.25)
+    assert rates == pytest.approx([0.6375, 0.55, 0.6125, 0.2])
+    batch = pack_samples(sides, (rates - 0.5).tolist(), [0.25] * 4)
+    batch = beside(batch, reference.likelihoods(batch))
+    learner.learning_rate = eta * eta
+    for _ in range(300):
+        learner.update(batch, Sppo(eta))
+    expected = np.exp(eta * rates)
+    (policy,) = learner.probabilities([question(game.task())])
+    assert policy == pytest.approx(expected / expected.sum(), abs=2e-3)
+
+
+def test_the_average_nears_the_equilibrium_while_the_last_iterate_circles(tmp_path):
+    config = replace(TABLE, steps=400, updates=5, prompts=48, passes=5, replies_per_update=240)
+    _, final = trained(config, tmp_path, every=5)
+    assert final["average_exploitability"] < 0.05
+    assert final["exploitability"] > final["average_exploitability"]
+
+
+@pytest.mark.parametrize(("replies", "count"), [("all", 40), ("ends", None)])
+def test_it_regresses_on_all_replies_or_on_the_best_and_the_worst(replies, count, tmp_path):
+    lines, _ = trained(replace(TABLE, steps=1, prompts=8, replies=replies), tmp_path)
+    assert lines[0]["round/pairs"] == count if count else lines[0]["round/pairs"] <= 16
+    assert 0.0 < lines[0]["value_error"] < 0.3, "win rates less one half, whose mean is zero"
+
+
+def test_the_reference_and_the_start_are_two_settings(tmp_path):
+    runs = {}
+    for reference, start in (("last", "last"), ("initial", "last"), ("last", "initial"), ("initial", "initial")):
+        config = replace(TABLE, steps=40, updates=4, prompts=16, reference=reference, start=start)
+        runs[reference, start] = trained(config, tmp_path / f"{reference}{start}")[1]["distance"]
+    assert len(set(runs.values())) == 4
+    assert abs(runs["initial", "initial"] - 5 / 9) < abs(runs["last", "last"] - 5 / 9), "it can only go one step far"
+
+
+@pytest.mark.parametrize("domain", ["redqueen.questions.small.matchups:Matchups", "growing"])
+def test_a_language_model_learns_too(domain, tmp_path):
+    settings = {"steps": 4, "updates": 2, "prompts": 4, "attempts": 3, "problems": 1}
+    lines, final = trained(replace(TABLE, learner=TINY, domain=domain, **settings), tmp_path)
+    assert [line["step"] for line in lines] == [0, 1, 2, 3]
+    assert 0.0 <= final["wins/last"] <= 1.0
+    assert ("exploitability" in final) == (domain != "growing")
+
+
+def test_replies_count_by_their_weights():
+    learner, game = TabularPolicy(), Matchups()
+    tasks = [replace(game.task(), answer=answer) for answer in "ab"]
+    sides = score(play(recited(tasks, reader(learner)), Random(0)), payoff)
+    assert pack_samples(sides, [0.0, 0.0], [3.0, 1.0]).loss_weights[:, 1].tolist() == [0.75, 0.25]
+    assert pack_samples(sides, [0.0, 0.0]).loss_weights[:, 1].tolist() == [0.5, 0.5]
+    with pytest.raises(AssertionError, match="one weight above 0"):
+        pack_samples(sides, [0.0, 0.0], [1.0, 0.0])

@@ -1,0 +1,83 @@
+import pytest
+import torch
+
+from redqueen.checks.votes import LabelTrust
+from redqueen.objectives.batch import pack, take
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio, grouped
+from redqueen.types import Batch, Likelihoods, RedQueenError
+
+
+def batch_of(advantages, groups=None):
+    """One word a row, each of the same weight, written with probability 1."""
+    rows = len(advantages)
+    column = torch.tensor(advantages, dtype=torch.float64)[:, None]
+    return Batch(
+        tokens=torch.zeros(rows, 1, dtype=torch.int64),
+        loss_weights=torch.full((rows, 1), 1.0 / rows, dtype=torch.float64),
+        sampled_logprobs=torch.zeros(rows, 1, dtype=torch.float64),
+        advantages=column,
+        versions=torch.zeros(rows, 1, dtype=torch.int64),
+        lengths=torch.ones(rows, dtype=torch.int64),
+        constraints=((),) * rows,
+        pairs=None if groups is None else torch.tensor(groups),
+    )
+
+
+def rated(ratios):
+    logs = torch.tensor(ratios, dtype=torch.float64).log()[:, None].requires_grad_()
+    return Likelihoods(logs, torch.zeros_like(logs))
+
+
+def test_each_row_is_held_to_the_bound_of_its_group():
+    batch = batch_of([1.0, 1.0, 1.0, -1.0, -1.0], [0, 1, 0, 0, 1])
+    likelihoods = rated([1.25, 1.25, 1.5, 1.5, 0.5])
+    loss, metrics = GroupClippedRatio((0.2, 0.3))(likelihoods, batch)
+    loss.backward()
+    # ratios become 1.2 (clipped), 1.25 (within 1.3), 1.2 (clipped), 1.5 (leaving does not pay), 0.8 (clipped)
+    assert loss.item() == pytest.approx((-1.2 - 1.25 - 1.2 + 1.5 + 0.8) / 5)
+    gradient = likelihoods.logprobs.grad[:, 0].tolist()
+    assert gradient == pytest.approx([0.0, -0.25, 0.0, 0.3, 0.0])
+    assert metrics["clip_fraction"] == pytest.approx(3 / 5)
+
+
+def test_with_one_bound_for_all_it_is_the_clipped_ratio():
+    ratios, advantages = [0.5, 0.9, 1.1, 1.19, 1.4, 3.0], [1.0, -1.0, 2.0, -0.5, 1.0, -1.0]
+    batch = batch_of(advantages, [2, 0, 1, 0, 2, 1])
+    mine, own = GroupClippedRatio((0.28, 0.28, 0.28), low=0.1)(rated(ratios), batch)
+    loss, metrics = ClippedRatio(0.1, 0.28)(rated(ratios), batch)
+    assert mine.item() == pytest.approx(loss.item())
+    assert own["clip_fraction"] == pytest.approx(metrics["clip_fraction"])
+
+
+def test_losses_of_parts_add_up():
+    batch = batch_of([1.0, -1.0, 0.5, 2.0], [0, 1, 1, 0])
+    likelihoods = rated([1.5, 0.6, 1.25, 1.1])
+    objective = GroupClippedRatio((0.1, 0.3))
+    whole = objective(likelihoods, batch)[0].item()
+    parts = 0.0
+    for rows in (torch.tensor([3, 0]), torch.tensor([2, 1])):
+        part = Likelihoods(likelihoods.logprobs[rows], likelihoods.entropies[rows])
+        parts += objective(part, take(batch, rows))[0].item()
+    assert parts == pytest.approx(whole)
+
+
+def test_the_bounds_are_those_of_the_published_ramp():
+    trust = LabelTrust()
+    shares = (0.2, 0.3, 0.4, 0.55, 0.7, 0.8)
+    assert [trust.scale(share) for share in shares] == pytest.approx([0.6, 0.6, 0.68, 0.8, 0.92, 1.0])
+    assert [trust.upper_clip(share) for share in shares] == pytest.approx([0.3, 0.3, 0.28, 0.25, 0.22, 0.2])
+
+
+def test_groups_come_from_a_batch_of_numbers():
+    plain, numbers = batch_of([0.5, -0.5, 1.0]), batch_of([2.0, 1.0, 2.0])
+    assert grouped(plain, numbers).pairs.tolist() == [1, 0, 1]
+    assert len(grouped(pack([], []), pack([], []))) == 0
+
+
+def test_a_batch_without_groups_and_bounds_that_are_none_are_refused():
+    with pytest.raises(RedQueenError, match="group of each row"):
+        GroupClippedRatio((0.2,))(rated([1.0]), batch_of([1.0]))
+    for wrong in ({"highs": (0.0,)}, {"highs": (0.2,), "low": 0.0}):
+        with pytest.raises(RedQueenError, match="0 < low <= 1"):
+            GroupClippedRatio(**wrong)

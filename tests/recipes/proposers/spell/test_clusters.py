@@ -1,0 +1,77 @@
+"""What is remembered of each cluster, and how that makes its texts grow."""
+
+import json
+from random import Random
+
+import numpy as np
+import pytest
+
+from redqueen.recipes.proposers.spell.steps import ClusterMemory
+from redqueen.types import RedQueenError, Task
+
+
+def asked(cluster, name):
+    return Task(f"{cluster} {name}", "lookup", f"What is {name}?", "7", {"cluster": cluster, "question": name})
+
+
+def filled():
+    memory = ClusterMemory(4)
+    for number in range(4):
+        memory.observe([asked(1, f"n{number}")], np.array([[1.0, 0.0]]))
+    memory.observe([asked(2, "m")], np.array([[1.0, 1.0]]))
+    return memory
+
+
+def test_a_cluster_remembers_its_last_three_solvable_questions():
+    memory = filled()
+    assert [task.facts["question"] for task in memory.before(1)] == ["n1", "n2", "n3"]
+    assert [len(memory.before(cluster)) for cluster in range(4)] == [0, 3, 1, 0]
+    assert [memory.stage(cluster) for cluster in range(4)] == [0, 3, 1, 0]
+
+
+def test_a_question_that_nobody_solves_or_nobody_finishes_is_not_remembered():
+    memory = ClusterMemory(2)
+    memory.observe([asked(0, "a"), asked(1, "b")], np.array([[0.0, 0.0], [np.nan, np.nan]]))
+    assert memory.before(0) == memory.before(1) == ()
+    memory.observe([asked(0, "a"), asked(1, "b")], np.array([[0.01, 0.01], [np.nan, 1.0]]))
+    assert [memory.stage(0), memory.stage(1)] == [1, 1]
+
+
+def test_stages_begin_and_end_where_they_are_told():
+    memory = ClusterMemory(1, first=1, last=2)
+    assert memory.stage(0) == 1
+    for name in "abc":
+        memory.observe([asked(0, name)], np.ones((1, 2)))
+    assert memory.stage(0) == 2
+    fixed = ClusterMemory(1, first=0, last=0)
+    fixed.observe([asked(0, "a")], np.ones((1, 2)))
+    assert fixed.stage(0) == 0
+    assert fixed.metrics() == {"clusters/stage": 0.0, "clusters/longest": 1.0}
+
+
+def test_clusters_are_drawn_without_replacement():
+    assert sorted(ClusterMemory(4).draw(9, Random(0))) == [0, 1, 2, 3]
+    assert len(set(ClusterMemory(50).draw(9, Random(0)))) == 9
+
+
+def test_what_is_remembered_survives_a_checkpoint():
+    memory, other = filled(), ClusterMemory(4)
+    other.observe([asked(0, "forgotten")], np.ones((1, 2)))
+    other.restore(json.loads(json.dumps(memory.state())))
+    assert other.state() == memory.state()
+    assert other.before(1) == memory.before(1)
+    assert other.metrics() == memory.metrics() == {"clusters/stage": 1.0, "clusters/longest": 0.25}
+
+
+@pytest.mark.parametrize(
+    "settings", [{"clusters": 0}, {"clusters": 1, "size": 0}, {"clusters": 1, "first": 2, "last": 1}]
+)
+def test_a_memory_that_makes_no_sense_is_refused(settings):
+    with pytest.raises(RedQueenError, match="1 cluster"):
+        ClusterMemory(**settings)
+
+
+def test_a_stage_that_no_cluster_can_reach_is_refused():
+    assert ClusterMemory(1, size=3, first=2, last=5).last == 5
+    with pytest.raises(RedQueenError, match="no text of stage 6 follows from one of stage 2"):
+        ClusterMemory(1, size=3, first=2, last=6)

@@ -1,0 +1,61 @@
+"""PromptCoT 2.0: the two halves of expectation maximisation in turn, then self-play."""
+
+import pytest
+
+from redqueen.recipes.proposers import promptcot2
+from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings.learner import Learner
+from redqueen.settings.roles import FROZEN
+from redqueen.types import RedQueenError
+
+TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=6)
+SMALL = {
+    "learner": TINY,
+    "domain": "redqueen.questions.small.templates:Templates",
+    "steps": 6,
+    "rounds": 1,
+    "phase": 2,
+    "corpus": 1,
+    "candidates": 2,
+    "tasks": 3,
+    "attempts": 2,
+    "problems": 1,
+}
+
+
+def lines(folder, checkpoint_every=100, **changes):
+    run = Run(folder, 0, Schedule(100, checkpoint_every, record_episodes=0))
+    promptcot2.train(promptcot2.Config(**SMALL | changes), run)
+    return [{key: value for key, value in line.items() if key != "time"} for line in read_metrics(folder)]
+
+
+def test_explaining_and_writing_take_turns_and_self_play_follows(tmp_path):
+    found = lines(tmp_path)
+    roles = [next((key for key in line if "/reward/" in key), "") for line in found]
+    assert roles[:4] == ["explainer/reward/explainer"] * 2 + ["prompter/reward/proposer"] * 2
+    assert ["posed" in line for line in found] == [False] * 4 + [True] * 2
+
+
+def test_a_step_without_a_pair_goes_on(tmp_path):
+    for line in lines(tmp_path)[4:]:
+        assert (line["pairs"], line["learner/loss"], line["learner/gradient_norm"]) == (0, 0.0, 0.0)
+
+
+def test_self_play_may_be_on_the_seeds(tmp_path):
+    assert [line["posed"] for line in lines(tmp_path, from_seeds=True, tasks=4)[4:]] == [4, 4]
+
+
+def test_one_model_may_play_every_role(tmp_path):
+    assert len(lines(tmp_path, prompter="shared", explainer="shared")) == 6
+
+
+def test_a_prompter_that_cannot_learn_is_refused(tmp_path):
+    with pytest.raises(RedQueenError, match="the prompter is trained: --prompter must be separate"):
+        lines(tmp_path, prompter=FROZEN)
+
+
+def test_a_run_killed_between_the_halves_goes_on_as_if_nothing_had_happened(tmp_path):
+    whole = lines(tmp_path / "whole", checkpoint_every=1)
+    for steps in (1, 3, 5):
+        lines(tmp_path / "parts", checkpoint_every=1, steps=steps)
+    assert lines(tmp_path / "parts", checkpoint_every=1) == whole

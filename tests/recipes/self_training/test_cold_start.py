@@ -1,0 +1,38 @@
+"""A cold start shows the conversations that self-play will hold, at a rate that falls from the whole."""
+
+import pytest
+
+from redqueen.demonstrations.rehearsal import Equipped
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.recipes.self_training import cold_start
+from redqueen.runs.run import Run, Schedule
+from redqueen.settings.learner import Learner
+
+TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4, learning_rate=1e-3)
+
+
+def rates(monkeypatch, folder, **changes):
+    found, update = [], TransformerPolicy.update
+
+    def spied(policy, batch, objective):
+        found.append(policy.learning_rate / 1e-3)
+        return update(policy, batch, objective)
+
+    monkeypatch.setattr(TransformerPolicy, "update", spied)
+    config = cold_start.Config(learner=TINY, demonstrations_per_step=2, problems=1, **changes)
+    cold_start.train(config, Run(folder, 0, Schedule(100, 100)))
+    return found
+
+
+@pytest.mark.parametrize(("rest", "wanted"), [(500, [1.0, 0.775, 0.55, 0.325]), (2, [1.0, 1.0, 1.0, 0.55])])
+def test_the_rate_falls_from_the_whole_to_a_tenth_also_where_steps_are_few(rest, wanted, tmp_path, monkeypatch):
+    assert rates(monkeypatch, tmp_path, steps=4, rest=rest) == pytest.approx(wanted)
+
+
+def test_tools_are_called_where_the_domain_has_any(tmp_path, monkeypatch):
+    rates(monkeypatch, tmp_path, domain="knowledge", steps=1)
+    record = (tmp_path / "episodes" / "step_000000.jsonl").read_text()
+    assert "<information>The " in record and "<search>words</search> finds documents." in record
+    learner = TransformerPolicy.__new__(TransformerPolicy)
+    assert isinstance(cold_start.equipped(cold_start.Config(domain="knowledge"), learner), Equipped)
+    assert cold_start.equipped(cold_start.Config(domain="sums"), learner) is learner

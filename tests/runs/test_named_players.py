@@ -1,0 +1,103 @@
+"""Players by name."""
+
+import dataclasses
+import json
+
+import pytest
+
+from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.games.tic_tac_toe import TicTacToe
+from redqueen.players.scripted import FirstChoice, Uniform
+from redqueen.recipes.games import spiral
+from redqueen.runs.named_players import PLAYERS, Named, dealt, find_player, mind_of, unnamed
+from redqueen.runs.run import Run, Schedule
+from redqueen.types import Ask, Message, RedQueenError, Seat
+
+ASK = Ask(Seat("first"), (Message("game", "Your move?"),), ("pass", "bet"))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "spiral-0"
+    config, schedule = spiral.Config(steps=4, matches_per_step=2), Schedule(checkpoint_every=2)
+    spiral.train(config, Run(folder, 0, schedule))
+    settings = {"recipe": "spiral", "config": dataclasses.asdict(config), "seed": 0, "schedule": {}, "versions": {}}
+    (folder / "config.json").write_text(json.dumps(settings))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["uniform", "equilibrium", "honest"])
+def test_a_bot_goes_by_the_name_it_was_called(name):
+    assert find_player(name, KuhnPoker()).name == name
+
+
+def test_minimax_never_loses_a_board_game():
+    player = find_player("minimax", TicTacToe())
+    assert player.name == "minimax"
+
+
+def test_a_run_is_its_newest_policy_under_the_words_that_named_it(run):
+    game = KuhnPoker()
+    newest, older = find_player(str(run), game), find_player(f"{run}@2", game)
+    assert (newest.name, older.name) == (str(run), f"{run}@2")
+    assert newest.reply([ASK])[0].version == 4
+    assert older.reply([ASK])[0].version == 2
+
+
+def test_a_named_player_says_what_the_other_would_under_its_own_name():
+    (said,), (own,) = FirstChoice().reply([ASK]), Named(FirstChoice(), "me").reply([ASK])
+    assert own == dataclasses.replace(said, player="me")
+    assert Named(Uniform(), "me").name == "me"
+
+
+def test_a_server_is_a_model_at_an_address():
+    player = find_player("server:some/model@http://localhost:8000/v1", KuhnPoker())
+    assert "some/model" in player.name
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("nobody", "there is no player 'nobody': name uniform, minimax"),
+        ("minimax", "kuhn_poker cannot be solved by minimax"),
+        ("server:model", "write a server as server:MODEL@URL, not 'server:model'"),
+        ("server:@http://x", "write a server as server:MODEL@URL"),
+        ("server:m@", "write a server as server:MODEL@URL"),
+        ("{run}@last", "write an older checkpoint as RUN@STEP with a number"),
+        ("{run}@3", "has no checkpoint at step 3: it has 2, 4"),
+        ("{run}/checkpoints", "is not a run"),
+    ],
+)
+def test_who_cannot_be_seated_gets_one_clear_line(spec, expected, run):
+    with pytest.raises(RedQueenError) as caught:
+        find_player(spec.format(run=run), KuhnPoker())
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["equilibrium", "honest"])
+def test_a_player_made_for_one_game_is_refused_in_another(name):
+    with pytest.raises(RedQueenError, match=f"the player '{name}' is known for kuhn_poker only, not for tic_tac_toe"):
+        find_player(name, TicTacToe())
+
+
+def test_chance_deals_the_same_for_the_same_seed_and_all_there_is():
+    game = KuhnPoker()
+    assert [dealt(game, seed).id for seed in range(20)] == [dealt(game, seed).id for seed in range(20)]
+    assert {dealt(game, seed).id for seed in range(100)} == {task.id for task in game.tasks()}
+
+
+def test_a_mind_is_read_under_any_name_where_it_is_open(run):
+    policy = find_player(str(run), KuhnPoker())
+    assert mind_of(policy) is unnamed(policy) is not policy
+    assert mind_of(policy).probabilities([ASK])[0].sum() == pytest.approx(1.0)
+    assert mind_of(find_player("server:m@http://localhost:8000/v1", KuhnPoker())) is None
+
+    class Free(Uniform):
+        open = False
+
+    assert mind_of(Free()) is None
+
+
+def test_what_can_be_named_is_listed():
+    assert {"uniform", "minimax", "equilibrium", "honest", "RUN", "server:MODEL@URL"} == set(PLAYERS)

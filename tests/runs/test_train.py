@@ -1,0 +1,110 @@
+"""A training from Python is kept as one from the command line, and goes on as one."""
+
+import pytest
+
+from redqueen.cli.main import main
+from redqueen.recipes.games import magnetic
+from redqueen.runs.folder import settings
+from redqueen.runs.run import Schedule, read_final, read_metrics
+from redqueen.runs.train import train
+from redqueen.types import RedQueenError
+
+CONFIG = magnetic.Config(steps=6, matches_per_step=8)
+OFTEN = Schedule(checkpoint_every=1)
+
+
+def without_time(lines):
+    return [{name: value for name, value in line.items() if name != "time"} for line in lines]
+
+
+def test_the_folder_is_the_one_that_the_command_makes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    train("magnetic", CONFIG, tmp_path / "mine", seed=1)
+    assert (
+        main(["train", "magnetic", "--steps", "6", "--matches-per-step", "8", "--seed", "1", "--output", "theirs"]) == 0
+    )
+    mine, theirs = settings(tmp_path / "mine"), settings(tmp_path / "theirs")
+    assert mine.pop("command")[0] == "python" and theirs.pop("command")[0] == "redqueen"
+    assert mine == theirs
+    assert without_time(read_metrics(tmp_path / "mine")) == without_time(read_metrics(tmp_path / "theirs"))
+    assert read_final(tmp_path / "mine") == read_final(tmp_path / "theirs")
+    capsys.readouterr()
+    for words in (["report", "mine"], ["evaluate", "mine"], ["watch", "mine", "--once"], ["replay", "mine"]):
+        assert main(words) == 0, capsys.readouterr().err
+
+
+class Killed(Exception):
+    pass
+
+
+class Killer:
+    """A watcher that ends a run after its third step."""
+
+    def begin(self, run, start, count):
+        pass
+
+    def step(self, line):
+        if line["step"] == 2:
+            raise Killed
+
+    def end(self, run):
+        pass
+
+
+def test_the_same_call_goes_on_and_returns_the_policy(tmp_path):
+    whole = train("magnetic", CONFIG, tmp_path / "whole", schedule=OFTEN)
+    with pytest.raises(Killed):
+        train("magnetic", CONFIG, tmp_path / "parts", schedule=OFTEN, watchers=[Killer()])
+    begun = settings(tmp_path / "parts")
+    gone_on = train("magnetic", CONFIG, tmp_path / "parts", schedule=OFTEN)
+    again = train("magnetic", CONFIG, tmp_path / "parts", schedule=OFTEN)
+    assert without_time(read_metrics(tmp_path / "parts")) == without_time(read_metrics(tmp_path / "whole"))
+    assert settings(tmp_path / "parts") == begun
+    for one in (gone_on, again):
+        one.save(tmp_path / "one")
+        whole.save(tmp_path / "other")
+        files = sorted(path.name for path in (tmp_path / "one").iterdir())
+        assert files and all(
+            (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes() for name in files
+        )
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"seed": 2}, "another seed"),
+        ({"config": magnetic.Config(steps=7, matches_per_step=8)}, "another config"),
+        ({"schedule": OFTEN, "seed": 3}, "another seed and schedule"),
+        ({"recipe": "spiral"}, "another recipe"),
+    ],
+)
+def test_another_training_is_not_written_over_it(tmp_path, other, named):
+    train("magnetic", CONFIG, tmp_path / "run")
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    with pytest.raises(RedQueenError, match=f"holds a run of {named}: choose another folder"):
+        train(**{"recipe": "magnetic", "config": CONFIG, "folder": tmp_path / "run"} | other)
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(RedQueenError, match="holds something that is no run"):
+        train("magnetic", CONFIG, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "config", "expected"),
+    [
+        ("magnetic", magnetic.Config(steps=0), "--steps must be"),
+        ("magnetic", magnetic.Config, "config must be a Config() of the recipe magnetic"),
+        ("magnetic", {"steps": 6}, "config must be a Config() of the recipe magnetic"),
+        ("first_steps", CONFIG, "which redqueen.recipes.games.first_steps does not have"),
+        ("magnetik", CONFIG, "did you mean magnetic"),
+    ],
+)
+def test_what_cannot_be_trained_is_one_clear_line_and_leaves_nothing(tmp_path, recipe, config, expected):
+    with pytest.raises(RedQueenError) as refused:
+        train(recipe, config, tmp_path / "run")
+    assert expected in str(refused.value)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,350 @@
+"""What a learner is made of by default, what is refused, and how recipes are found."""
+
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+from redqueen.players.endpoint import Server
+from redqueen.players.language.answers import Boxed
+from redqueen.players.tabular import TabularPolicy
+from redqueen.schedules import anneal
+from redqueen.settings.finding import RECIPES, find_recipe
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import Amount, Count, Positive, Share, Within, check_settings
+from redqueen.settings.roles import bind, learning
+from redqueen.types import Ask, Message, RedQueenError, Seat
+
+ASK = Ask(Seat("first"), (Message("game", "Your move?"),), ("pass", "bet"))
+RECIPE = """
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Config:
+    steps: int = 1
+
+def train(config, run):
+    return "trained"
+"""
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The folder of a model that transformers can load."""
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    Learner(model="tiny").build(seed=3).save(folder)
+    return str(folder)
+
+
+def test_a_learner_is_a_table_by_default():
+    policy = Learner().build(seed=0)
+    assert isinstance(policy, TabularPolicy)
+    assert policy.learning_rate == 2.0
+    assert Learner().build(0, table_learning_rate=8.0).learning_rate == 8.0
+    assert Learner(learning_rate=0.5).build(0, table_learning_rate=8.0).learning_rate == 0.5
+
+
+def test_the_longest_reply_is_one_choice_or_as_long_as_the_learner_may_write():
+    for listed, learner, longest in (
+        (True, Learner(), 1),
+        (True, Learner(model="tiny", max_completion_length=9), 1),
+        (False, Learner(model="tiny"), 64),
+        (False, Learner(model="tiny", max_completion_length=9), 9),
+        (True, Learner(model="tiny", answer="boxed"), 64),
+        (True, Learner(model="tiny", answer="boxed", max_completion_length=9), 9),
+    ):
+        assert learner.longest_reply(listed) == longest
+
+
+def test_a_tiny_model_trains_all_its_weights_and_keeps_to_the_legal_replies():
+    policy = Learner(model="tiny").build(seed=0)
+    assert policy.learning_rate == 1e-3
+    assert policy.temperature == 1.0
+    assert policy.open
+    assert not any("lora" in name for name in policy.trainable)
+
+
+def test_the_learning_rate_of_a_recipe_for_tables_is_not_that_of_a_model():
+    assert Learner(model="tiny").build(0, table_learning_rate=8.0).learning_rate == 1e-3
+
+
+def test_a_pretrained_model_gets_an_adapter_of_rank_16(saved):
+    policy = Learner(model=saved).build(seed=0)
+    assert policy.learning_rate == 1e-4
+    assert all("lora" in name for name in policy.trainable)
+    ranks = {weight.shape[0] for name, weight in policy.trainable.items() if "lora_A" in name}
+    assert ranks == {16}
+
+
+def test_rank_0_trains_all_weights(saved):
+    policy = Learner(model=saved, lora_rank=0).build(seed=0)
+    assert policy.learning_rate == 1e-5
+    assert not any("lora" in name for name in policy.trainable)
+
+
+def test_a_tiny_model_can_have_an_adapter_too():
+    policy = Learner(model="tiny", lora_rank=4).build(seed=0)
+    assert policy.learning_rate == 1e-4
+    assert all("lora" in name for name in policy.trainable)
+
+
+def test_the_seed_decides_the_weights():
+    first, again, other = (Learner(model="tiny").build(seed).probabilities([ASK])[0] for seed in (1, 1, 2))
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_an_answer_format_makes_the_learner_speak_freely():
+    policy = Learner(model="tiny", answer="boxed", max_completion_length=5).build(seed=0)
+    assert not policy.open
+    (reply,) = policy.reply([ASK])
+    assert len(reply.tokens) <= 5
+    assert reply.legal_tokens == ()
+
+
+def test_precision_is_chosen():
+    policy = Learner(model="tiny", dtype="bfloat16").build(seed=0)
+    assert {str(weight.dtype) for weight in policy.trainable.values()} == {"torch.bfloat16"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("lora_rank", 0),
+        ("dtype", "float32"),
+        ("device", "cpu"),
+        ("temperature", 1.0),
+        ("answer", "plain"),
+        ("max_completion_length", 64),
+        ("system_prompt", ""),
+        ("raw_prompt", False),
+    ],
+)
+def test_what_has_no_effect_on_a_table_is_refused(field, value):
+    flag = "--" + field.replace("_", "-")
+    with pytest.raises(RedQueenError, match=f"^{flag} has no effect on a tabular policy"):
+        Learner(**{field: value}).build(seed=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"model": "tiny", "temperature": 0.0}, "the temperature must be positive, not 0"),
+        ({"model": "tiny", "temperature": float("nan")}, "--temperature must be a finite number"),
+        ({"model": "tiny", "device": "toaster"}, "there is no device 'toaster': write cpu, cuda or cuda:N"),
+        ({"model": "tiny", "device": "cuda:x"}, "there is no device 'cuda:x'"),
+        ({"model": "tiny", "device": "cuda:99"}, "device 'cuda:99' is not available here"),
+        ({"model": "./nowhere"}, "there is no model folder ./nowhere"),
+        ({"learning_rate": -1.0}, "--learning-rate must be at least 0"),
+        ({"model": "tiny", "max_completion_length": 0}, "--max-completion-length must be at least 1, not 0"),
+    ],
+)
+def test_what_a_learner_cannot_be_is_refused(settings, expected):
+    with pytest.raises(RedQueenError, match=expected) as caught:
+        Learner(**settings).build(seed=0)
+    assert "\n" not in str(caught.value)
+
+
+# --- numbers of a config ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    learner: Learner = Learner()
+    count: Count = 3
+    amount: Amount = 0.0
+    positive: Positive = 1.0
+    share: Share = 0.5
+    odds: tuple[float, ...] = (1.0, 2.0)
+    optional: Annotated[int | None, Within(2, 5)] = None
+    name: str = "any"
+    on: bool = False
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"count": 1}, {"share": 1.0}, {"share": 0.0}, {"optional": 2}, {"optional": 5}, {"positive": 1e-300}],
+)
+def test_settings_within_their_ranges_pass(change):
+    check_settings(Settings(**change))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"count": 0}, "--count must be at least 1, not 0"),
+        ({"amount": -0.1}, "--amount must be at least 0, not -0.1"),
+        ({"amount": float("inf")}, "--amount must be a finite number, not inf"),
+        ({"positive": 0.0}, "--positive must be above 0, not 0.0"),
+        ({"share": 1.1}, "--share must be at least 0 and at most 1, not 1.1"),
+        ({"odds": (1.0, float("nan"))}, "--odds must be a finite number, not nan"),
+        ({"optional": 6}, "--optional must be at least 2 and at most 5, not 6"),
+        ({"learner": Learner(learning_rate=-1.0)}, "--learning-rate must be at least 0"),
+    ],
+)
+def test_settings_outside_their_ranges_are_refused(change, expected):
+    with pytest.raises(RedQueenError, match=f"^{expected}"):
+        check_settings(Settings(**change))
+
+
+# --- recipes by name -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_shipped_recipe_is_found_under_its_own_name(name):
+    module = find_recipe(name)
+    assert module.__name__ == f"redqueen.recipes.{name}"
+    assert list(inspect.signature(module.train).parameters) == ["config", "run"]
+
+
+def test_a_recipe_is_found_in_a_file_and_replaces_no_module_of_that_name(tmp_path):
+    path = tmp_path / "random.py"
+    path.write_text(RECIPE)
+    assert find_recipe(str(path)).train(None, None) == "trained"
+    import random
+
+    assert not hasattr(random, "train")
+
+
+def test_a_recipe_is_found_as_a_module(tmp_path, monkeypatch):
+    package = tmp_path / "somebodys"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "recipe.py").write_text(RECIPE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert find_recipe("somebodys.recipe").train(None, None) == "trained"
+
+
+def test_an_entry_point_is_a_recipe(tmp_path, monkeypatch):
+    (tmp_path / "their_recipe.py").write_text(RECIPE)
+    about = tmp_path / "theirs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[redqueen.recipes]\ntheir_own = their_recipe\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert find_recipe("their_own").train(None, None) == "trained"
+    with pytest.raises(RedQueenError, match="did you mean their_own"):
+        find_recipe("their_ow")
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("spirl", "there is no recipe 'spirl': did you mean spiral?"),
+        ("zzz", "there is no recipe 'zzz': recipes are first_steps, spiral"),
+        ("", "there is no recipe ''"),
+        ("no.such.module", "the recipe no.such.module cannot be imported: No module named 'no'"),
+        ("redqueen.types", "the recipe redqueen.types has no Config"),
+        ("{folder}/nowhere.py", "there is no file"),
+        ("{folder}/broken.py", "cannot be imported: ZeroDivisionError: division by zero"),
+        ("{folder}/half.py", "has no train: a recipe is a module with Config and train"),
+    ],
+)
+def test_every_wrong_recipe_gets_one_clear_line(spec, expected, tmp_path):
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    (tmp_path / "half.py").write_text("class Config: pass\n")
+    with pytest.raises(RedQueenError) as caught:
+        find_recipe(spec.format(folder=tmp_path))
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+# --- annealing -------------------------------------------------------------------------------
+
+
+def test_annealing_goes_by_equal_factors():
+    assert [anneal(8.0, 0.5, fraction) for fraction in (0.0, 0.25, 0.5, 0.75, 1.0)] == [8.0, 4.0, 2.0, 1.0, 0.5]
+
+
+def test_annealing_rises_too_and_stops_at_its_ends():
+    assert anneal(1.0, 4.0, 0.5) == 2.0
+    assert anneal(1.0, 4.0, -1.0) == 1.0
+    assert anneal(1.0, 4.0, 7.0) == 4.0
+    assert anneal(0.0, 0.0, 0.5) == 0.0
+
+
+@pytest.mark.parametrize(("start", "end"), [(1.0, 0.0), (0.0, 1.0), (-1.0, 1.0), (1.0, -1.0)])
+def test_no_factor_leads_to_or_from_zero(start, end):
+    with pytest.raises(RedQueenError, match="equal factors"):
+        anneal(start, end, 0.5)
+
+
+def test_recipes_are_files_of_the_package():
+    folder = Path(find_recipe("spiral").__file__).parent
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(RECIPES)
+
+
+@pytest.fixture
+def anybody_listens(monkeypatch):
+    monkeypatch.setattr(Server, "check", lambda self: self)
+
+
+def test_a_role_is_bound_by_one_word(saved, anybody_listens):
+    settings = Learner(model=saved, lora_rank=2)
+    learner = settings.build_model(0)
+    shared, adapter, separate, frozen, other, far = (
+        bind("proposer", word, settings, learner, 1)
+        for word in ("shared", "adapter", "separate", "frozen", saved, "http://localhost:1/v1#big")
+    )
+    assert shared is learner
+    assert [player.name for player in (adapter, separate, frozen, other, far)] == [
+        "proposer",
+        "proposer",
+        "learner@0",
+        "proposer@0",
+        "proposer",
+    ]
+    assert adapter.forward is learner.forward and separate.forward is not learner.forward
+    assert learning([learner, shared, adapter, separate, frozen, other, far]) == [learner, adapter, separate]
+
+
+def test_an_endpoint_speaks_as_the_learner_does(saved, anybody_listens):
+    config = Learner(
+        saved, temperature=0.5, max_completion_length=96, system_prompt="Be brief.", answer="boxed", lora_rank=0
+    )
+    learner = config.build_model(0)
+    endpoint = bind("judge", "http://localhost:1/v1#some-model", config, learner, 0)
+    assert isinstance(endpoint, Server)
+    assert (endpoint.temperature, endpoint.max_tokens, endpoint.system) == (0.5, 96, "Be brief.")
+    assert isinstance(endpoint.answer, Boxed)
+    usual = bind("judge", "http://localhost:1/v1#some-model", Learner(saved), learner, 0)
+    assert isinstance(usual, Server)
+    assert (usual.temperature, usual.max_tokens, usual.system) == (1.0, 64, "")
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("http://localhost:1/v1", "name the model of the endpoint"),
+        ("http://127.0.0.1:1/v1#big", "proposer: nothing answers at http://127.0.0.1:1/v1 .*: is the server running?"),
+        ("htp://localhost:1/v1#m", "the proposer cannot be 'htp://localhost:1/v1#m'. It is shared, adapter,"),
+        ("adapter", "set --lora-rank"),
+        ("./nowhere", "there is no model folder ./nowhere"),
+    ],
+)
+def test_a_role_that_cannot_be_bound_gets_one_clear_line(word, expected):
+    settings = Learner(model="tiny")
+    with pytest.raises(RedQueenError, match=expected):
+        bind("proposer", word, settings, settings.build_model(0), 0)
+
+
+@pytest.mark.parametrize("word", ["adapter", "separate"])
+def test_who_does_not_learn_has_no_weights_of_its_own(word):
+    settings = Learner(model="tiny", lora_rank=2)
+    with pytest.raises(RedQueenError, match=f"the labeller does not learn: {word} would stay what it was made as"):
+        bind("labeller", word, settings, settings.build_model(0), 0, learns=False)
+
+
+def test_a_table_cannot_write():
+    with pytest.raises(RedQueenError, match="a tabular policy cannot write: choose a --model"):
+        Learner().build_model(0)
+
+
+def test_a_tiny_model_has_the_size_that_its_name_says():
+    policy = Learner(model="tiny:hidden=32,layers=1").build_model(0)
+    assert policy.width == 32
+    for wrong in ("tiny:depth=3", "tiny:hidden=ten", "tiny:hidden=30"):
+        with pytest.raises(RedQueenError, match="tiny"):
+            Learner(model=wrong).build_model(0)

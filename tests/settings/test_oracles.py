@@ -1,0 +1,100 @@
+"""Oracles by one word, and a judge who reads two answers."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from redqueen.questions.small.growing import Growing
+from redqueen.questions.small.matchups import Matchups
+from redqueen.questions.small.sums import Sums
+from redqueen.settings.oracles import JudgedPairs, about_pair, find_oracle
+from redqueen.types import RedQueenError, Reply, Task
+
+TASK = Task("q", "sum", "What is 1+1?", "2")
+
+
+class Saying:
+    """A judge that answers by a function of the prompt."""
+
+    name = "judge"
+
+    def __init__(self, word):
+        self.word = word
+
+    def reply(self, asks):
+        return [Reply(self.word(ask.messages[-1].text, ask.seed), self.name) for ask in asks]
+
+
+class Longest:
+    """The longer answer is preferred."""
+
+    def __call__(self, tasks, first, second, rng):
+        return np.array([float(len(one) > len(other)) for one, other in zip(first, second, strict=True)])
+
+
+def nobody(word):
+    raise AssertionError("nobody judges here")
+
+
+def ask(oracle, first, second, task=TASK):
+    return oracle([task], [first], [second], Random(0)).tolist()[0]
+
+
+def test_a_domain_brings_its_own_oracle():
+    domain = Matchups("biased")
+    assert ask(find_oracle("domain", domain, nobody), "a", "b") == 0.9
+
+
+def test_a_reward_model_is_believed_as_bradley_and_terry_do():
+    oracle = find_oracle("domain", Growing(), nobody)
+    (task,) = Growing().seeds()  # 1+1: 2 is worth 1.0, 7 is worth 0.5
+    assert ask(oracle, "2", "7", task) == pytest.approx(1 / (1 + np.exp(-0.5)))
+
+
+def test_a_check_lets_right_answers_win():
+    oracle = find_oracle("domain", Sums(), nobody)
+    task = Sums().task(1, 1)
+    assert [ask(oracle, "2", "3", task), ask(oracle, "3", "2", task), ask(oracle, "3", "4", task)] == [1.0, 0.0, 0.5]
+
+
+def test_an_oracle_of_ones_own_is_found_in_a_file():
+    assert ask(find_oracle(f"{Path(__file__)}:Longest", Sums(), nobody), "long", "s") == 1.0
+
+
+def test_a_judge_sees_both_answers_and_not_the_right_one():
+    shown = about_pair(Task("q", prompt="Why?", answer="SECRET"), "one", "two").prompt
+    assert [word in shown for word in ("Why?", "A: one", "B: two", "SECRET")] == [True, True, True, False]
+
+
+def test_a_judge_is_asked_in_both_orders():
+    first_always = Saying(lambda prompt, seed: "A")
+    assert ask(JudgedPairs(first_always), "x", "y") == 1.0
+    assert ask(find_oracle("judge:frozen", Sums(), lambda word: first_always), "x", "y") == 0.5
+    honest = Saying(lambda prompt, seed: "A" if "A: x" in prompt else "B")
+    assert ask(find_oracle("judge:frozen", Sums(), lambda word: honest), "x", "y") == 1.0
+    assert ask(find_oracle("judge:frozen", Sums(), lambda word: honest), "y", "x") == 0.0
+
+
+def test_verdicts_that_cannot_be_read_are_none():
+    assert np.isnan(ask(JudgedPairs(Saying(lambda prompt, seed: "A or B")), "x", "y"))
+    now_and_then = Saying(lambda prompt, seed: ("A", "B", "?")[seed % 3])
+    votes = JudgedPairs(now_and_then, repeats=400)
+    assert ask(votes, "x", "y") == pytest.approx(0.5, abs=0.1), "of those that can be read"
+
+
+def test_the_word_says_who_judges():
+    asked = []
+    find_oracle("judge:http://localhost/v1#m", Sums(), lambda word: asked.append(word) or Saying(lambda p, s: "A"))
+    assert asked == ["http://localhost/v1#m"]
+    for word in ("judge", "judge:", "judge:adapter", "judge:separate"):
+        with pytest.raises(RedQueenError, match="say who judges"):
+            find_oracle(word, Sums(), nobody)
+
+
+def test_what_is_no_oracle_is_refused():
+    with pytest.raises(RedQueenError, match="no preference oracle 'domian'"):
+        find_oracle("domian", Sums(), nobody)
+    with pytest.raises(RedQueenError, match="is no preference oracle"):
+        find_oracle("redqueen.settings.oracles:_VERDICT", Sums(), nobody)

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from redqueen.players.transformer.loading import tiny_model
+from redqueen.recipes.games import spiral
+from redqueen.runs.folder import stored_episodes
+from redqueen.runs.run import Run, Schedule
+from redqueen.settings.learner import Learner
+from redqueen.types import Reply
+from redqueen.views.report.words import tokenizer_of, words_of
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tiny_model(0).tokenizer
+
+
+@pytest.mark.parametrize("text", ["bet", "two words", "naïve café", "日本語 🎲!", "a\nb"])
+def test_the_pieces_join_to_what_was_said(tokenizer, text):
+    tokens = np.array(tokenizer.encode(text, add_special_tokens=False))
+    found = words_of(Reply(text, tokens=tokens, logprobs=np.linspace(-2.0, -0.1, len(tokens))), tokenizer)
+    assert "".join(piece for piece, _, _ in found) == tokenizer.decode(tokens.tolist())
+    assert [logprob for _, logprob, _ in found] == [round(x, 4) for x in np.linspace(-2.0, -0.1, len(tokens)).tolist()]
+    assert all(free for *_, free in found)
+
+
+def test_a_word_that_had_to_come_is_not_free(tokenizer):
+    legal = ((5, 7, 9), (5, 8, 9))
+    found = words_of(Reply("x", tokens=np.array([5, 7, 9]), logprobs=np.zeros(3), legal_tokens=legal), tokenizer)
+    assert [free for *_, free in found] == [False, True, False]
+
+
+def test_without_a_tokenizer_or_tokens_there_are_no_words(tokenizer):
+    assert words_of(Reply("x", tokens=np.array([5]), logprobs=np.zeros(1)), None) == []
+    assert words_of(Reply("x"), tokenizer) == []
+
+
+def test_the_tokenizer_is_that_of_the_newest_checkpoint(tmp_path):
+    assert tokenizer_of(tmp_path) is None
+    config = spiral.Config(learner=Learner(model="tiny:hidden=16,heads=2"), steps=1, matches_per_step=2)
+    spiral.train(config, Run(tmp_path, schedule=Schedule(checkpoint_every=1)))
+    tokenizer = tokenizer_of(tmp_path)
+    assert tokenizer is not None
+    (_, episode, _), *_ = stored_episodes(tmp_path)
+    reply = episode.turns[0].reply
+    assert "".join(piece for piece, _, _ in words_of(reply, tokenizer)).startswith(reply.text)

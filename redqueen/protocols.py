@@ -58,7 +58,7 @@ class Player(Protocol):
     company in which it was asked for.
 
     One whose replies are worth not waiting for says so with an attribute `asked_in_threads = True`: several calls of
-    its `reply` may then run at once (`rollout/flow.py`)."""
+    its `reply` may then run at once (`play/flow.py`)."""
 
     @property
     def name(self) -> str: ...

@@ -36,7 +36,7 @@ def test_the_example_prints_an_exploitability(tmp_path, monkeypatch, capsys):
 
 
 def test_the_quoted_loop_stands_in_the_recipe():
-    assert block("for _ in run.steps") in (ROOT / "redqueen/recipes/spiral.py").read_text()
+    assert block("for _ in run.steps") in (ROOT / "redqueen/recipes/games/spiral.py").read_text()
 
 
 def test_the_game_keeps_the_contract():

@@ -8,7 +8,7 @@ With p the policy's probability of a word of its own, the loss of a word is
 | `PseudoRepetition`    | -log(1 - abs(p - decay p'))       | of the second copy and all later    | arXiv:2206.02369 |
 
 p' is the probability of the same word in the copy before; no gradient goes through it. The first rows are made by
-`repeats_marked`, from what the policy said; the others by `rollout.loops`, which writes a sentence again and again.
+`repeats_marked`, from what the policy said; the others by `demonstrations.loops`, which writes a sentence again and again.
 Supervised words (`Imitation`) belong in batches of their own between them, as both papers have it.
 
 Both losses grow without bound where a repeat is certain. From 1 - p = 1e-5 on they go on as straight lines, so that the
@@ -53,7 +53,7 @@ class Unlikelihood:
 @dataclass(frozen=True)
 class PseudoRepetition:
     """DITTO (Xu et al. 2022): see the module. A word of a later copy has an advantage of -d, where the same
-    word of the copy before stands d places back (`rollout.loops`); the words of the first copy have 0 and no loss, but
+    word of the copy before stands d places back (`demonstrations.loops`); the words of the first copy have 0 and no loss, but
     their share of the weights.
 
     Metrics: `repetition_loss`; `repeat_gain`, the mean of p - p' over repeats, above 0 where repeats reinforce
@@ -74,7 +74,7 @@ class PseudoRepetition:
         repeated = back > 0
         places = torch.arange(back.shape[1], device=back.device) - back
         assert bool((places >= 0).all()) and bool(own.gather(1, places)[repeated].all()), (
-            "the copy before a repeat must be own words of the same row: make the rows with rollout.loops"
+            "the copy before a repeat must be own words of the same row: make the rows with demonstrations.loops"
         )
         chances = torch.where(own, likelihoods.logprobs, -torch.inf).exp()
         before = chances.detach().gather(1, places)

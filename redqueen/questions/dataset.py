@@ -3,7 +3,7 @@
     --domain dataset:path=train.jsonl,held_out=0.1
     --domain dataset:path=train.parquet,test=test.parquet,ignore=id+source,skip=true
 
-The formats are those of `domains.examples`. Problems of the level "train" and of the level "held_out" never have a
+The formats are those of `questions.examples`. Problems of the level "train" and of the level "held_out" never have a
 prompt in common, whatever its case and spacing. A data set is closed: nobody proposes tasks to it.
 """
 

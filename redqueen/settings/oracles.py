@@ -1,6 +1,6 @@
 """Who says which of two answers is better: a domain, a judge who reads both, or a file of the user's own.
 
-Scores that a judge gives single answers are in `rollout.questions` (`judged_answers`, `opinions`).
+Scores that a judge gives single answers are in `questions.asking` (`judged_answers`, `opinions`).
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class Knowledge:
     # Demonstrations
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """Half questions asked, half answered, with the searches on the way (`rollout.rehearsal`)."""
+        """Half questions asked, half answered, with the searches on the way (`demonstrations.rehearsal`)."""
         return [self._proposal(number, rng) if number % 2 else self._solution(rng) for number in range(count)]
 
     def _found(self, query: str) -> list[tuple[str, str, str]]:

@@ -71,7 +71,7 @@ class ToolSums:
         return [self.task(*self._numbers(digits, rng)) for _ in range(count)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """One third proposals, two thirds solutions; a solution may hold a call (`rollout.rehearsal`)."""
+        """One third proposals, two thirds solutions; a solution may hold a call (`demonstrations.rehearsal`)."""
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:

@@ -11,7 +11,7 @@ The average policy, which weighs every iterate by its own reach, is measured bes
 Differs from `spiral` in the pool, the line that adds to it, and the seats that alternate. A best
 response is approximated by one gradient step, not by training to convergence.
 
-With `staleness` above 0 matches stay in flight over several updates (`rollout/flow.py`), and a word that
+With `staleness` above 0 matches stay in flight over several updates (`play/flow.py`), and a word that
 an older self wrote counts by the ratio of the likelihoods, at most 2: a truncated importance weight.
 """
 

@@ -50,7 +50,7 @@ HOMES = {
     "reasoning_gym": ("adapters",),
     "datasets": ("curricula", "questions", "bench"),
     "pyarrow": ("questions",),
-    "tyro": ("recipes", "settings", "bench", "cli"),
+    "tyro": ("settings", "bench", "cli"),
     "jinja2": ("views",),
     "wandb": ("views",),
     "mlflow": ("views",),

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Literal
 
 import torch
+import tyro
 
 from redqueen.chance import derive
 from redqueen.players.language.answers import Boxed, Bracketed, Plain
@@ -128,6 +129,10 @@ class Learner:
         for name, value in asdict(self).items():
             if name not in used and value is not None:
                 raise RedQueenError(f"{_flag(name)} has no effect on {what}: leave it out, or choose another --model")
+
+
+Flat = Annotated[Learner, tyro.conf.arg(name="")]
+"""The learner of a `Config` whose flags stand among the recipe's own: `--model`, not `--learner.model`."""
 
 
 def _checked_device(name: str | None) -> str:

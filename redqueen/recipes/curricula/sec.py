@@ -20,8 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import tyro
-
 from redqueen.credit.advantages.keys import by_task_and_role
 from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut
 from redqueen.credit.rewards import payoff, score
@@ -36,13 +34,13 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.catalogue import find_domain
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Within
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     domain: str = "sums"
     steps: Count = 200
     tasks: Count = 16  # slots of a batch

@@ -20,8 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import tyro
-
 from redqueen.credit.advantages.keys import by_game_and_role
 from redqueen.credit.advantages.statistics import MovingBaseline
 from redqueen.credit.rewards import payoff, score, spoken_by
@@ -35,13 +33,13 @@ from redqueen.play.flow import Flow
 from redqueen.play.seating import rotate
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Share, Within
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    learner: Flat = Learner()
     game: str = "kuhn_poker"
     steps: Count = 400
     matches_per_step: Count = 128

@@ -23,8 +23,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import tyro
-
 from redqueen.credit.advantages.keys import by_information_state
 from redqueen.credit.advantages.statistics import MovingBaseline
 from redqueen.credit.rewards import payoff, score, spoken_by
@@ -42,13 +40,13 @@ from redqueen.protocols import Policy
 from redqueen.runs.named_players import find_player
 from redqueen.runs.run import Run
 from redqueen.schedules import anneal
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Share, Within
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    learner: Flat = Learner()
     game: str = "kuhn_poker"
     steps: Count = 400
     matches_per_step: Count = 128  # that the learner arranges, and each exploiter; it learns from all in which it sits

@@ -23,8 +23,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import tyro
-
 from redqueen.credit.advantages.keys import by_game, by_game_and_role
 from redqueen.credit.advantages.statistics import centred_turns
 from redqueen.credit.rewards import Divided, FormatBonus, LengthPenalty, as_it_fell, score, spoken_by
@@ -39,14 +37,14 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Within
 from redqueen.types import RedQueenError
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    learner: Flat = Learner()
     games: tuple[str, ...] = ("tic_tac_toe", "kuhn_poker", "mini_hanabi")
     largest_scores: tuple[float, ...] = (1.0, 2.0, 4.0)  # of these games, to put them on one scale
     steps: Count = 200

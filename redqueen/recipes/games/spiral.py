@@ -21,9 +21,6 @@ as the released code has it; a forfeit costs the offender the stake and gives it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
-
-import tyro
 
 from redqueen.credit.advantages.keys import by_game_and_role
 from redqueen.credit.advantages.statistics import MovingBaseline
@@ -37,13 +34,13 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Share
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    learner: Flat = Learner()
     game: str = "kuhn_poker"
     steps: Count = 400
     matches_per_step: Count = 128

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-import tyro
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import TRAIN
@@ -42,7 +41,7 @@ from redqueen.protocols import Objective, Policy
 from redqueen.questions.catalogue import find_domain
 from redqueen.questions.dataset import pairs_apart, preferring, recitations
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Positive, Within, refuse_unused
 from redqueen.settings.roles import refuse_format
 from redqueen.types import Metrics, Trajectory
@@ -50,7 +49,7 @@ from redqueen.types import Metrics, Trajectory
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     domain: str = "preferences"
     steps: Count = 48
     pairs: Count = 256  # to learn from, at most

@@ -19,9 +19,6 @@ word by word; this one is of whole replies, as in the theory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
-
-import tyro
 
 from redqueen.composed.mixture import Mixture
 from redqueen.credit.rewards import payoff, score
@@ -39,7 +36,7 @@ from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_domain
 from redqueen.questions.comparisons import against_rivals
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Share
 from redqueen.settings.oracles import find_oracle
 from redqueen.settings.roles import bind
@@ -47,7 +44,7 @@ from redqueen.settings.roles import bind
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    learner: Flat = Learner()
     domain: str = "matchups"
     oracle: str = "domain"
     """domain, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Annotated, Literal
 
-import tyro
-
 from redqueen.checks.judge import Agreement
 from redqueen.credit.advantages.keys import by_task_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
@@ -58,7 +56,7 @@ from redqueen.questions.asking import (
 )
 from redqueen.questions.catalogue import find_domain
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, PartOf, Positive, Within
 from redqueen.settings.roles import SHARED, bind, learning
 from redqueen.types import Metrics, RedQueenError, Trajectory
@@ -66,7 +64,7 @@ from redqueen.types import Metrics, RedQueenError, Trajectory
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     judge: str = SHARED  # or frozen, a model folder, http://HOST/v1#MODEL
     domain: str = "judged:sums"
     steps: Count = 48

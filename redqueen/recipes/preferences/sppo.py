@@ -22,8 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import tyro
-
 from redqueen.credit.advantages.keys import by_task_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.pairs import best_and_worst
@@ -43,7 +41,7 @@ from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_domain
 from redqueen.questions.comparisons import contested
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Within
 from redqueen.settings.oracles import find_oracle
 from redqueen.settings.roles import bind
@@ -52,7 +50,7 @@ from redqueen.types import Metrics, Trajectory
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    learner: Flat = Learner()
     domain: str = "matchups"
     oracle: str = "domain"
     """domain, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""

@@ -28,8 +28,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import tyro
-
 from redqueen.credit.advantages.keys import by_kind_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.learnability import FailureShare, HardButSolved
@@ -62,14 +60,14 @@ from redqueen.questions.asking import (
 )
 from redqueen.questions.catalogue import find_open_domain
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, PartOf, Within, refuse_unused
 from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     proposer: str = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
     domain: str = "expressions"

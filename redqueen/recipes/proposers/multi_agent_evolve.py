@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-import tyro
 
 from redqueen.checks.judge import Agreement, mae_proposer, mae_solver
 from redqueen.credit.advantages.keys import by_role
@@ -61,14 +60,14 @@ from redqueen.questions.asking import (
 from redqueen.questions.catalogue import find_open_domain
 from redqueen.questions.judging import about_question
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, PartOf, Share
 from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     proposer: str = SHARED
     judge: str = SHARED  # or adapter, separate, frozen, a model folder, http://HOST/v1#MODEL
     domain: str = "judged:sums"

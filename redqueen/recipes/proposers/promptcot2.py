@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import tyro
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import apart_from, labelled, training_levels
@@ -56,7 +55,7 @@ from redqueen.questions.labels import held_to_label, label_accuracy
 from redqueen.questions.small.templates import explained
 from redqueen.questions.synthesis import elected, verified_pairs
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Within
 from redqueen.settings.roles import SEPARATE, SHARED, bind, learning
 from redqueen.types import RedQueenError
@@ -64,7 +63,7 @@ from redqueen.types import RedQueenError
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     prompter: str = SEPARATE  # p: separate, shared or adapter
     explainer: str = SEPARATE  # q: separate, shared or adapter
     labeller: str = SHARED  # or frozen, a model folder, http://HOST/v1#MODEL; it is not trained

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import tyro
 
 from redqueen.checks.votes import Vote
 from redqueen.credit.advantages.keys import by_task_and_role
@@ -49,7 +48,7 @@ from redqueen.questions.asking import PROPOSE, SOLVE, beside_refusals, in_form, 
 from redqueen.questions.catalogue import find_open_domain
 from redqueen.questions.labels import agreed, label_accuracy, labelled, majorities
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Between, Count, Within
 from redqueen.settings.roles import SEPARATE, bind, learning, refuse_unpaid
 from redqueen.types import RedQueenError, Refusal, Task
@@ -57,7 +56,7 @@ from redqueen.types import RedQueenError, Refusal, Task
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     challenger: str = SEPARATE  # or adapter, frozen, a model folder, http://HOST/v1#MODEL
     domain: str = "sums"
     steps: Count = 200

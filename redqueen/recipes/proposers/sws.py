@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-import tyro
-
 from redqueen.credit.advantages.keys import by_task_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.rewards import payoff, score
@@ -46,14 +44,14 @@ from redqueen.questions.catalogue import find_open_domain
 from redqueen.questions.labels import held_to_label, label_accuracy
 from redqueen.questions.synthesis import aimed, aimed_at, elected, tried, within
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, PartOf, Within
 from redqueen.settings.roles import FROZEN, SHARED, bind
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     proposer: str = FROZEN
     """frozen, shared, a model folder, or http://HOST/v1#MODEL; it is not trained"""
     labeller: str = SHARED

@@ -13,10 +13,8 @@ The trained model lies in the newest checkpoint: `--model outputs/cold_start-0/c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
-import tyro
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.rehearsal import rehearsal, with_tools
@@ -27,13 +25,13 @@ from redqueen.play.lockstep import play
 from redqueen.protocols import Player, Policy
 from redqueen.questions.catalogue import demonstrator, find_domain
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="tiny:hidden=96,layers=3")
+    learner: Flat = Learner(model="tiny:hidden=96,layers=3")
     domain: str = "sums"
     steps: Count = 1500
     demonstrations_per_step: Count = 128

@@ -23,10 +23,9 @@ trained on in one template. A reply that was cut off ends without the end of tex
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-import tyro
 
 from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
@@ -46,7 +45,7 @@ from redqueen.protocols import Objective, Policy
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.catalogue import find_domain
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Positive
 from redqueen.settings.roles import refuse_format
 from redqueen.types import Metrics, Trajectory
@@ -54,7 +53,7 @@ from redqueen.types import Metrics, Trajectory
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     domain: str = "sums"
     gold: Source = "problems"
     """where gold answers come from: the domain's problems, or what its solver is shown to say"""

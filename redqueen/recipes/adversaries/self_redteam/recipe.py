@@ -27,10 +27,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from typing import Annotated
 
 import numpy as np
-import tyro
 
 from redqueen.credit.advantages.keys import by_role
 from redqueen.credit.advantages.statistics import GroupRelative
@@ -48,7 +46,7 @@ from redqueen.questions.small.red_team import RedTeamWorld, find_world
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.steps import dealt, figures, judge_named, judged, without_ties
 from redqueen.runs.run import Run
-from redqueen.settings.learner import TABULAR, Learner
+from redqueen.settings.learner import TABULAR, Flat, Learner
 from redqueen.settings.limits import Amount, Count, Share
 from redqueen.settings.roles import FROZEN, SHARED, bind, learning
 from redqueen.types import Match, RedQueenError
@@ -56,7 +54,7 @@ from redqueen.types import Match, RedQueenError
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     attacker: str = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
     defender: str = SHARED

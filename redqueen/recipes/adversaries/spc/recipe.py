@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import tyro
 
 from redqueen.credit.advantages.statistics import Unbaselined
 from redqueen.credit.payoff_table import CriticRewards
@@ -51,7 +50,7 @@ from redqueen.recipes.adversaries.spc.steps import (
     paid_to_generators,
 )
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Within
 from redqueen.settings.roles import FROZEN, SEPARATE, SHARED, bind, learning
 from redqueen.types import RedQueenError
@@ -59,7 +58,7 @@ from redqueen.types import RedQueenError
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     generator: str = SEPARATE
     """adapter, separate, frozen, or a model folder"""
     domain: str = "step_traces"

@@ -25,8 +25,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import tyro
-
 from redqueen.credit.advantages.keys import by_task_role_and_turn
 from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
 from redqueen.credit.rewards import Divided, gains, score, spoken_by
@@ -43,13 +41,13 @@ from redqueen.protocols import Objective, Policy
 from redqueen.recipes.games.advantage_alignment.measures import SelfPlay
 from redqueen.recipes.games.advantage_alignment.steps import Aligned
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Positive, Share, Within
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner()
+    learner: Flat = Learner()
     game: str = "last_round"
     steps: Count = 200  # up to 3000 in the paper
     matches_per_step: Count = 64  # 128 in the paper's dilemma, 64 in Trust-and-Split

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-import tyro
 
 from redqueen.checks.votes import LabelTrust, Majority
 from redqueen.credit.advantages.statistics import GroupRelative
@@ -56,7 +55,7 @@ from redqueen.recipes.proposers.agent0.steps import (
     uninspired,
 )
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Within, refuse_unused
 from redqueen.settings.roles import SEPARATE, bind, learning, refuse_unpaid
 from redqueen.types import Metrics
@@ -66,7 +65,7 @@ BAND = (0.3, 0.8)
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m", max_completion_length=96)
+    learner: Flat = Learner(model="smollm2-135m", max_completion_length=96)
     curriculum: str = SEPARATE
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
     domain: str = "redqueen.questions.small.tool_sums:ToolSums"

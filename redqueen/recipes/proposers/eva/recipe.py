@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-import tyro
 
 from redqueen.credit.advantages.keys import by_task_and_role
 from redqueen.credit.advantages.statistics import LeaveOneOut
@@ -47,14 +46,14 @@ from redqueen.questions.catalogue import find_domain
 from redqueen.questions.small.growing import evolving, find_reward_model
 from redqueen.recipes.proposers.eva.steps import REWRITE, by_prompt, evolutions, mixed, rewarded
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Share, Within, refuse_unused, unset
 from redqueen.settings.roles import FROZEN, bind
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     rewriter: str = FROZEN
     """rule (the domain's), shared, frozen, a model folder, or http://HOST/v1#MODEL; it does not learn"""
     domain: str = "growing"

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import tyro
 
 from redqueen.credit.advantages.keys import by_task_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
@@ -58,7 +57,7 @@ from redqueen.recipes.proposers.pasodoble.steps import (
     rates_of,
 )
 from redqueen.runs.run import Run
-from redqueen.settings.learner import LONGEST_REPLY, Learner
+from redqueen.settings.learner import LONGEST_REPLY, Flat, Learner
 from redqueen.settings.limits import Count, Within
 from redqueen.settings.roles import SEPARATE, bind, learning
 
@@ -67,7 +66,7 @@ FLOOR = 0.2
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     proposer: str = SEPARATE
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
     domain: str = "facts"

@@ -24,8 +24,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-import tyro
-
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.learnability import FailureShare
 from redqueen.credit.rewards import marked, payoff, score, spoken_by
@@ -47,7 +45,7 @@ from redqueen.recipes.proposers.agent0.steps import by_kind_or_task
 from redqueen.recipes.proposers.pasodoble.steps import attempts_at
 from redqueen.recipes.proposers.search_self_play.steps import GateName, Grounds
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Within, refuse_unused
 from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
 
@@ -56,7 +54,7 @@ POOL_STEPS = 10
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m", max_completion_length=96)
+    learner: Flat = Learner(model="smollm2-135m", max_completion_length=96)
     proposer: str = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
     reader: str = ""

@@ -29,8 +29,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Annotated
 
-import tyro
-
 from redqueen.checks.judge import Agreement
 from redqueen.checks.numeric import Covers
 from redqueen.credit.advantages.keys import by_kind_and_role, by_task_and_role
@@ -59,7 +57,7 @@ from redqueen.recipes.proposers.spell.steps import (
     worth,
 )
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Within
 from redqueen.settings.roles import SHARED, bind, learning
 from redqueen.types import RedQueenError, Trajectory
@@ -67,7 +65,7 @@ from redqueen.types import RedQueenError, Trajectory
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     questioner: str = SHARED
     verifier: str = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""

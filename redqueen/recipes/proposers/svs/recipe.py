@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import tyro
 
 from redqueen.credit.advantages.keys import by_task_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
@@ -48,14 +47,14 @@ from redqueen.questions.small.variants import varying
 from redqueen.recipes.proposers.svs.measures import AnswerEntropy
 from redqueen.recipes.proposers.svs.steps import audited, candidates, posed, rewarded_groups
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Between, Count, Within, refuse_unused
 from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     synthesiser: str = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
     domain: str = "variants"

@@ -24,8 +24,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import tyro
-
 from redqueen.credit.advantages.statistics import GeneralizedAdvantage, Whitened
 from redqueen.credit.rewards import Correctness, payoff, score
 from redqueen.measures.accuracy import held_out
@@ -43,14 +41,14 @@ from redqueen.questions.catalogue import find_domain
 from redqueen.recipes.self_training.rise.measures import SelfVerification
 from redqueen.recipes.self_training.rise.steps import VERIFY, asked_about, judged, skill
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Positive, Within
 from redqueen.types import RedQueenError
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     domain: str = "sums"
     steps: Count = 200
     tasks: Count = 16  # a step (128 in the paper)

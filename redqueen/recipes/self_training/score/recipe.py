@@ -24,8 +24,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import tyro
-
 from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
 from redqueen.credit.rewards import score
 from redqueen.games.second_try import SecondTry
@@ -43,13 +41,13 @@ from redqueen.recipes.self_training.score.measures import SelfCorrection
 from redqueen.recipes.self_training.score.objective import OnOpening, opening_divergence
 from redqueen.recipes.self_training.score.steps import Correction, by_first_attempt, changes, twice_graded
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Within
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Annotated[Learner, tyro.conf.arg(name="")] = Learner(model="smollm2-135m")
+    learner: Flat = Learner(model="smollm2-135m")
     domain: str = "sums"
     steps: Count = 200  # of both stages (3000 in the paper, on MATH)
     first_stage: Annotated[int, Within(0)] = 100  # steps of stage I

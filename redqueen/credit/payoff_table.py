@@ -102,7 +102,7 @@ def _kind(harmful: bool) -> str:
 
 @dataclass(frozen=True)
 class SafetyPayoff:
-    """A reward for matches with the fact `labels` (`recipes.adversaries.self_redteam.steps.judged`): the summed pay-off and the format,
+    """A reward for matches with the fact `labels` (`self_redteam.steps.judged`): the summed pay-off and the format,
     on each seat's last turn. A match that a seat has ended by its format pays that seat's format alone."""
 
     rewards: SafetyRewards = general_sum

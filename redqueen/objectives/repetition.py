@@ -7,8 +7,8 @@ With p the policy's probability of a word of its own, the loss of a word is
 | `Unlikelihood`        | -log(1 - p)                       | of a run of n that was said before  | arXiv:1908.04319 |
 | `PseudoRepetition`    | -log(1 - abs(p - decay p'))       | of the second copy and all later    | arXiv:2206.02369 |
 
-p' is the probability of the same word in the copy before; no gradient goes through it. The first rows are made by
-`repeats_marked`, from what the policy said; the others by `demonstrations.loops`, which writes a sentence again and again.
+p' is the probability of the same token in the copy before; no gradient goes through it. The first rows are made by
+`repeats_marked`, from what the policy said; the others by `demonstrations.loops`, which repeats a sentence.
 Supervised words (`Imitation`) belong in batches of their own between them, as both papers have it.
 
 Both losses grow without bound where a repeat is certain. From 1 - p = 1e-5 on they go on as straight lines, so that the
@@ -52,8 +52,8 @@ class Unlikelihood:
 
 @dataclass(frozen=True)
 class PseudoRepetition:
-    """DITTO (Xu et al. 2022): see the module. A word of a later copy has an advantage of -d, where the same
-    word of the copy before stands d places back (`demonstrations.loops`); the words of the first copy have 0 and no loss, but
+    """DITTO (Xu et al. 2022): see the module. A token of a later copy has an advantage of -d, where the same token
+    of the copy before stands d places back (`demonstrations.loops`); those of the first copy have 0 and no loss, but
     their share of the weights.
 
     Metrics: `repetition_loss`; `repeat_gain`, the mean of p - p' over repeats, above 0 where repeats reinforce

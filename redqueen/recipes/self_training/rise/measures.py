@@ -18,7 +18,7 @@ from redqueen.types import Metrics, Task
 
 class SelfVerification:
     """`attempts` solutions to each held-out task and `times` verdicts on each of them, on the same seeds at every
-    measurement: `verification/...` (see `recipes.self_training.rise.steps.skill`), `accuracy` of the solutions, `majority` and
+    measurement: `verification/...` (see `steps.skill`), `accuracy` of the solutions, `majority` and
     `weighted_vote`, how often the plain vote and the one weighted by the share of favourable verdicts are right."""
 
     def __init__(

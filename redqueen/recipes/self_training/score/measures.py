@@ -15,7 +15,7 @@ from redqueen.types import Metrics, Task
 
 class SelfCorrection:
     """Two attempts at each held-out task, `times` times, on the same seeds at every measurement: what
-    `recipes.self_training.score.steps.changes` counts, and of each level the accuracies (`accuracy_1/LEVEL`, `accuracy_2/LEVEL`)."""
+    `steps.changes` counts, and of each level the accuracies (`accuracy_1/LEVEL`, `accuracy_2/LEVEL`)."""
 
     def __init__(
         self, domain: Domain, solver: Player, tasks: Mapping[str, Sequence[Task]], times: int = 4, seed: int = 0

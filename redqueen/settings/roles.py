@@ -1,13 +1,26 @@
-"""Who plays a role, by one word, and which of the players learn."""
+"""Who plays a role of a recipe, and which of the players learn.
+
+@dataclass(frozen=True)
+class Config:
+    learner: Flat = Learner(model="smollm2-135m")
+    proposer: Role = Role()                                # --proposer frozen
+    judge: Annotated[Role, Still()] = Role(FROZEN)         # a role that learns nothing
+    novelty: Annotated[Amount, PaidTo("proposer")] = 0.0   # refused where the proposer does not learn
+
+cast = Cast(config, run)
+solver, proposer = cast.learner, cast["proposer"]
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Protocol, get_type_hints
+
+import tyro
 
 from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Plain
@@ -23,6 +36,77 @@ PATIENCE = 8  # retries of an endpoint that plays a role, two minutes in all
 SHARED, ADAPTER, SEPARATE, FROZEN = "shared", "adapter", "separate", "frozen"
 _BINDINGS = (SHARED, ADAPTER, SEPARATE, FROZEN)
 _BOUND = f"It is {', '.join(_BINDINGS)}, a model folder or name, or http://HOST/v1#MODEL"
+
+
+@dataclass(frozen=True)
+class Role:
+    """Who plays a role."""
+
+    player: Annotated[str, tyro.conf.arg(name="")] = SHARED
+    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
+
+
+@dataclass(frozen=True)
+class Still:
+    """Stands next to the type of a `Role` that learns nothing; `words` are players that the recipe itself makes."""
+
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PaidTo:
+    """Stands next to the type of a setting that says what a role is paid: it is refused where the role does not
+    learn."""
+
+    role: str
+
+
+class Seeds(Protocol):
+    """Where the seeds of weights come from: a `Run`."""
+
+    def derived(self, *path: int | str) -> int: ...
+
+
+class Cast:
+    """The players of a recipe: `learner`, made as `config.learner` says, and one for each field of the config that is
+    a `Role`, by the name of the field.
+
+    Raises RedQueenError for a player that cannot be had, for an adapter or a model of its own in a role that learns
+    nothing (`Still`), and for a setting of what a role is paid (`PaidTo`) where that role does not learn.
+    """
+
+    def __init__(self, config: Any, run: Seeds) -> None:
+        self.learner: Writer = config.learner.build_model(run.derived("learner"))
+        self._players: dict[str, Player] = {}
+        hints = get_type_hints(type(config), include_extras=True)
+        marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+        for name, role in vars(config).items():
+            if isinstance(role, Role):
+                still = [mark for mark in marks[name] if isinstance(mark, Still)]
+                if not any(role.player in mark.words for mark in still):
+                    words = still[0].words if still else ()
+                    seed = run.derived(name)
+                    self._players[name] = bind(
+                        name, role.player, config.learner, self.learner, seed, learns=not still, besides=words
+                    )
+        for name, found in marks.items():
+            for mark in found:
+                if isinstance(mark, PaidTo):
+                    self._refuse_unpaid(config, name, mark.role)
+
+    def __getitem__(self, role: str) -> Player:
+        return self._players[role]
+
+    @property
+    def learning(self) -> list[Writer]:
+        """The players that learn, each once, `learner` first."""
+        return learning([self.learner, *self._players.values()])
+
+    def _refuse_unpaid(self, config: Any, name: str, role: str) -> None:
+        if role not in self._players:
+            raise RedQueenError(f"the rule PaidTo({role!r}) of {name} names no role of {type(config).__name__}")
+        if not learning([self._players[role]]):
+            refuse_unused(config, [name], f"--{role} {getattr(config, role).player}")
 
 
 def bind(

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import platform
 import resource
 import shutil
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import redqueen
 from redqueen.cli import measuring, training
 from redqueen.cli.main import COMMANDS, main
 from redqueen.demonstrations.rehearsal import Equipped
@@ -22,7 +24,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes.games import spiral
 from redqueen.runs.checkpoints import checkpoints
 from redqueen.runs.run import read_metrics
-from redqueen.settings.finding import RECIPES
+from redqueen.settings.finding import RECIPES, families, places
 from redqueen.settings.learner import Learner
 
 QUICK = ("--matches-per-step", "8", "--checkpoint-every", "2")
@@ -215,7 +217,7 @@ def process(*words, before=lambda: None, **options):
 
 
 def test_help_lists_every_command(said):
-    for words in ((), ("--help",), ("-h",)):
+    for words in ((), ("--help",), ("-h",), ("help",)):
         assert all(f"  {name} " in said(*words) for name in COMMANDS)
 
 
@@ -387,7 +389,6 @@ def test_report_writes_one_file_and_says_where(run, said):
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        ("recipes", ["first_steps", "spiral", "mars", "fictitious_self_play", "magnetic"]),
         ("games", ["kuhn_poker", "leduc_poker", "liars_dice", "tic_tac_toe", "connect", "negotiation"]),
         ("domains", ["sums", "known", "chain", "dataset", "instructions", "preferences", "programs"]),
         ("models", ["tabular", "tiny", "smollm2-135m"]),
@@ -399,6 +400,49 @@ def test_list_says_what_can_be_named(kind, names, said):
     assert set(names) <= set(lines)
     assert all(line.endswith(".") or kind in ("models", "players") for line in lines.values())
     assert len(set(lines.values())) == len(lines)
+
+
+def test_list_groups_recipes_by_family_with_purpose_and_paper(said):
+    lines = said("list", "recipes").splitlines()
+    headings = [line for line in lines if line and not line.startswith(" ")]
+    assert [heading.partition(":")[0] for heading in headings] == families()
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == [place.name for place in places()]
+    games = lines[lines.index("games: A policy plays games against itself, its past or a league.") :]
+    assert (
+        games[games.index("") - 1] == "  spiral                 SPIRAL: self-play on zero-sum games (arXiv:2506.24119)"
+    )
+
+
+def test_an_unfinished_recipe_folder_is_said_in_one_line(complaint, monkeypatch):
+    monkeypatch.setattr("redqueen.cli.listing.unfinished", lambda: iter([Path("recipes/games/half")]))
+    assert "recipes/games/half has no recipe.py" in complaint("list", "recipes")
+
+
+def test_the_version_is_one_line(said):
+    text = said("--version").rstrip("\n")
+    assert text == f"redqueen {redqueen.__version__}, torch {torch.__version__}, python {platform.python_version()}"
+
+
+def test_help_explains_a_command(said):
+    assert said("help", "evaluate") == said("evaluate", "--help")
+    assert said("help", "list") == said("list", "--help") == f"usage: redqueen list {COMMANDS['list'][1]}\n"
+    assert said("help") == said("help", "help") == said()
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["list recipes", "list games", "list domains", "list models", "list players", "help", "help list", "--version"],
+)
+def test_what_needs_no_torch_loads_none(words):
+    script = (
+        "import sys; from redqueen.cli.main import main; status = main(sys.argv[1:]); "
+        "loaded = {'torch', 'transformers'} & set(sys.modules) | "
+        "{name for name in sys.modules if name.startswith(('redqueen.recipes', 'redqueen.bench'))}; "
+        "sys.exit(f'loaded {sorted(loaded)}' if loaded else status)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *words.split()], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
 
 
 def test_doctor_says_what_is_there(said):
@@ -467,7 +511,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("train", "name a recipe"),
         ("train --steps 3", "name a recipe"),
         ("train spirl", "did you mean spiral?"),
-        ("train zzz", "recipes are first_steps, spiral"),
+        ("train zzz", "recipes are self_redteam, spc"),
         ("train no.such.module", "cannot be imported"),
         ("train nowhere.py", "there is no file nowhere.py"),
         ("train spiral --step 3", "unknown argument '--step': did you mean --steps?"),
@@ -497,6 +541,9 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("report", "name at least one run: redqueen report outputs/spiral-0"),
         ("list", "usage: redqueen list {recipes,games,domains,models,players}"),
         ("list gams", "did you mean games?"),
+        ("help evalute", "there is no command 'evalute': did you mean evaluate?"),
+        ("help train spiral", "usage: redqueen help [COMMAND]"),
+        ("hepl", "there is no command 'hepl': did you mean help?"),
         ("doctor now", "unknown argument 'now'"),
         ("bench nothing", "there is no benchmark 'nothing'"),
         ("bench kuhn --seeds 0", "--seeds must be at least 1"),

@@ -1,4 +1,4 @@
-"""What this installation can do: packages, the embedded model, devices."""
+"""`doctor`: what this installation can do, its packages, the embedded model, devices; or what a server can."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import torch
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from redqueen.checks.sandbox import jail
+from redqueen.cli.words import parse
+from redqueen.players.tinker.capabilities import checked, known_table
+from redqueen.players.tinker.connection import connect
 from redqueen.players.transformer.loading import EMBEDDED, cache_folder
+from redqueen.settings.limits import unset
+from redqueen.types import RedQueenError
 
 EXTRAS = {
     "gguf": ("embedded", "reading the embedded model"),
@@ -81,3 +91,46 @@ def _package(name: str, use: str, advice: str) -> Finding:
         except importlib.metadata.PackageNotFoundError:
             version = "present"
     return Finding(f"{name} ({use})", spec is not None, version or "missing", advice)
+
+
+@dataclass(frozen=True)
+class DoctorOptions:
+    backend: Literal["local", "tinker"] = "local"
+    """what to look at: this installation, or servers of the Tinker API"""
+    url: Annotated[str | None, unset("URL")] = None
+    """a server to try out with an adapter made for it; without one, what is known of each kind of server"""
+    base_model: Annotated[str | None, unset("STR")] = None
+    """which of the server's models to try, where it has several"""
+
+
+def doctor(words: Sequence[str]) -> None:
+    """[--backend tinker --url URL]: what is installed, what is missing and how to get it; or what a server can do"""
+    options = parse(DoctorOptions, words, "redqueen doctor")
+    if options.backend == "tinker":
+        _doctor_of_servers(options)
+        return
+    if options.url or options.base_model:
+        raise RedQueenError("--url and --base-model have no effect without --backend tinker")
+    table = Table("", "what")
+    for heading in ("found", "how to get it"):
+        table.add_column(heading, overflow="fold")
+    for finding in findings():
+        mark = "[green]ok[/green]" if finding.ok else "[yellow]--[/yellow]"
+        table.add_row(mark, escape(finding.what), escape(finding.found), escape("" if finding.ok else finding.advice))
+    Console().print(table)
+
+
+def _doctor_of_servers(options: DoctorOptions) -> None:
+    if options.url is None and options.base_model is None:
+        print(known_table())
+        return
+    table = Table("", "what")
+    table.add_column("found", overflow="fold")
+    checks = checked(connect(options.base_model or "", options.url or ""))
+    for check in checks:
+        mark = "[green]ok[/green]" if check.ok else "[yellow]--[/yellow]"
+        table.add_row(mark, escape(check.what), escape(check.found))
+    Console().print(table)
+    failed = [check.what for check in checks if not check.ok]
+    if failed:
+        raise RedQueenError(f"not everything that a policy needs works there: {', '.join(failed)}")

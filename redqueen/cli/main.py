@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from redqueen.cli.words import closest
+from redqueen.cli.words import closest, only_word
 from redqueen.markup import visible
 from redqueen.types import RedQueenError
 
@@ -38,14 +38,15 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "exporting:tasks",
         "RUN [--write FILE.jsonl]: counts the tasks that a run keeps, and writes them, also as a data set",
     ),
-    "report": ("showing:report", "RUN...: writes report.html, one file that needs no network, and prints where"),
-    "list": ("showing:list_things", "{recipes,games,domains,models,players}: what can be named"),
+    "report": ("reporting:report", "RUN...: writes report.html, one file that needs no network, and prints where"),
+    "list": ("listing:list_things", "{recipes,games,domains,models,players}: what can be named"),
     "doctor": (
-        "showing:doctor",
+        "doctor:doctor",
         "[--backend tinker --url URL]: what is installed, what is missing; or what a server can do",
     ),
     "bench": ("measuring:run_bench", "[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables"),
 }
+WITHOUT_FLAGS = ("train", "resume", "list")  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning
 
@@ -73,13 +74,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _done(words: Sequence[str]) -> int:
     """Runs one command and says in one line what stopped it."""
     try:
-        if not words or words[0] in ("-h", "--help"):
+        if not words or words in (["-h"], ["--help"], ["help"]):
             print(_help())
-            return 0
-        if words[0] not in COMMANDS:
-            raise RedQueenError(f"there is no command {words[0]!r}: {closest(words[0], COMMANDS)}")
-        module, _, function = COMMANDS[words[0]][0].partition(":")
-        getattr(import_module(f"redqueen.cli.{module}"), function)(words[1:])
+        elif words == ["--version"]:
+            from redqueen.cli.listing import versions
+
+            print(versions())
+        elif words[0] == "help":
+            _explain(only_word(words[1:], "redqueen help [COMMAND]"))
+        elif words[1:] in (["-h"], ["--help"]):
+            _explain(words[0])
+        else:
+            _command(words[0])(words[1:])
     except RedQueenError as error:
         print(f"redqueen: {visible(str(error))}", file=sys.stderr)
         return 2
@@ -90,6 +96,24 @@ def _done(words: Sequence[str]) -> int:
     except SystemExit as stop:  # tyro has printed its help, or rich has found that nobody reads
         return 0 if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)
     return 0
+
+
+def _command(name: str) -> Callable[[Sequence[str]], None]:
+    if name not in COMMANDS:
+        raise RedQueenError(f"there is no command {name!r}: {closest(name, [*COMMANDS, 'help', '--version'])}")
+    module, _, function = COMMANDS[name][0].partition(":")
+    found: Callable[[Sequence[str]], None] = getattr(import_module(f"redqueen.cli.{module}"), function)
+    return found
+
+
+def _explain(name: str) -> None:
+    """Prints what a command takes: its flags, or one line where it has none of its own."""
+    if name == "help":
+        print(_help())
+    elif name in WITHOUT_FLAGS:
+        print(f"usage: redqueen {name} {COMMANDS[name][1]}")
+    else:
+        _command(name)(["--help"])
 
 
 def _warned(
@@ -108,4 +132,8 @@ def _hush() -> None:
 
 def _help() -> str:
     lines = [f"  {name:11} {line}" for name, (_, line) in COMMANDS.items()]
+    lines += [
+        f"  {'help':11} [COMMAND]: this list, or what a command takes",
+        f"  {'--version':11} of redqueen, torch and python",
+    ]
     return "\n".join(["usage: redqueen COMMAND ...", "", *lines])

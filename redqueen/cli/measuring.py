@@ -23,7 +23,8 @@ from redqueen.measures.of_games import usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
 from redqueen.protocols import Domain, Game, Player
 from redqueen.runs.folder import measured_player, settings, stored_domain, stored_game, stored_policy, stored_tests
-from redqueen.runs.named_players import PLAYERS, Named, find_player
+from redqueen.runs.named_players import Named, find_player
+from redqueen.runs.player_names import PLAYERS
 from redqueen.settings.limits import Count, check_settings, unset
 from redqueen.types import RedQueenError
 from redqueen.views.report.collected import write_tournament

@@ -166,8 +166,11 @@ def _training_options(config: type[Any]) -> type[Any]:
 
 
 def _title(recipe: str) -> str:
-    """What a run of the recipe is called: the last part of a file's or a module's name."""
-    return Path(recipe).stem if recipe.endswith(".py") else recipe.rpartition(".")[2]
+    """What a run of the recipe is called: the name of its file or folder, or the last part of its module's name."""
+    path = Path(recipe).resolve()
+    if recipe.endswith(".py"):
+        return path.parent.name if path.name == "recipe.py" else path.stem
+    return path.name if path.is_dir() and recipe not in RECIPES else recipe.rpartition(".")[2]
 
 
 def _unused(folder: Path) -> Path:

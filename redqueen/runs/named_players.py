@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -15,16 +15,8 @@ from redqueen.players.endpoint import Server
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game, OpenPlayer, Player
 from redqueen.runs.folder import stored_policy
+from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, RedQueenError, Reply, Task
-
-PLAYERS: Mapping[str, str] = {
-    "uniform": "each legal reply equally often",
-    "minimax": "perfect play in board games such as tic_tac_toe",
-    "equilibrium": "an equilibrium of kuhn_poker",
-    "honest": "kuhn_poker without bluffs: bets and calls with the king only",
-    "RUN": "the policy of a run, outputs/spiral-0; RUN@STEP for an older checkpoint, RUN@best for the best",
-    "server:MODEL@URL": "a model behind an OpenAI-compatible endpoint",
-}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.recipes.games import spiral
-from redqueen.runs.named_players import PLAYERS, Named, dealt, find_player, mind_of, unnamed
+from redqueen.runs.named_players import Named, dealt, find_player, mind_of, unnamed
+from redqueen.runs.player_names import PLAYERS
 from redqueen.runs.run import Run, Schedule
 from redqueen.types import Ask, Message, RedQueenError, Seat
 

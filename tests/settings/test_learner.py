@@ -1,8 +1,6 @@
 """What a learner is made of by default, what is refused, and how recipes are found."""
 
-import inspect
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -11,23 +9,12 @@ from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Boxed
 from redqueen.players.tabular import TabularPolicy
 from redqueen.schedules import anneal
-from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import Amount, Count, Positive, Share, Within, check_settings
 from redqueen.settings.roles import bind, learning
 from redqueen.types import Ask, Message, RedQueenError, Seat
 
 ASK = Ask(Seat("first"), (Message("game", "Your move?"),), ("pass", "bet"))
-RECIPE = """
-from dataclasses import dataclass
-
-@dataclass(frozen=True)
-class Config:
-    steps: int = 1
-
-def train(config, run):
-    return "trained"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -189,68 +176,6 @@ def test_settings_outside_their_ranges_are_refused(change, expected):
         check_settings(Settings(**change))
 
 
-# --- recipes by name -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", RECIPES)
-def test_every_shipped_recipe_is_found_under_its_own_name(name):
-    module = find_recipe(name)
-    assert module.__name__ == f"redqueen.recipes.{name}"
-    assert list(inspect.signature(module.train).parameters) == ["config", "run"]
-
-
-def test_a_recipe_is_found_in_a_file_and_replaces_no_module_of_that_name(tmp_path):
-    path = tmp_path / "random.py"
-    path.write_text(RECIPE)
-    assert find_recipe(str(path)).train(None, None) == "trained"
-    import random
-
-    assert not hasattr(random, "train")
-
-
-def test_a_recipe_is_found_as_a_module(tmp_path, monkeypatch):
-    package = tmp_path / "somebodys"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "recipe.py").write_text(RECIPE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert find_recipe("somebodys.recipe").train(None, None) == "trained"
-
-
-def test_an_entry_point_is_a_recipe(tmp_path, monkeypatch):
-    (tmp_path / "their_recipe.py").write_text(RECIPE)
-    about = tmp_path / "theirs-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[redqueen.recipes]\ntheir_own = their_recipe\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert find_recipe("their_own").train(None, None) == "trained"
-    with pytest.raises(RedQueenError, match="did you mean their_own"):
-        find_recipe("their_ow")
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ("spirl", "there is no recipe 'spirl': did you mean spiral?"),
-        ("zzz", "there is no recipe 'zzz': recipes are first_steps, spiral"),
-        ("", "there is no recipe ''"),
-        ("no.such.module", "the recipe no.such.module cannot be imported: No module named 'no'"),
-        ("redqueen.types", "the recipe redqueen.types has no Config"),
-        ("{folder}/nowhere.py", "there is no file"),
-        ("{folder}/broken.py", "cannot be imported: ZeroDivisionError: division by zero"),
-        ("{folder}/half.py", "has no train: a recipe is a module with Config and train"),
-    ],
-)
-def test_every_wrong_recipe_gets_one_clear_line(spec, expected, tmp_path):
-    (tmp_path / "broken.py").write_text("1 / 0\n")
-    (tmp_path / "half.py").write_text("class Config: pass\n")
-    with pytest.raises(RedQueenError) as caught:
-        find_recipe(spec.format(folder=tmp_path))
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 # --- annealing -------------------------------------------------------------------------------
 
 
@@ -269,11 +194,6 @@ def test_annealing_rises_too_and_stops_at_its_ends():
 def test_no_factor_leads_to_or_from_zero(start, end):
     with pytest.raises(RedQueenError, match="equal factors"):
         anneal(start, end, 0.5)
-
-
-def test_recipes_are_files_of_the_package():
-    folder = Path(find_recipe("spiral").__file__).parent
-    assert {path.stem for path in folder.glob("*.py")} - {"__init__"} == set(RECIPES)
 
 
 @pytest.fixture

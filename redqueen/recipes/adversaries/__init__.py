@@ -1,0 +1,1 @@
+"""One side learns to deceive or to attack, the other to notice and to refuse."""

@@ -1,0 +1,1 @@
+"""Which of the given problems to train on is learned too."""

@@ -1,0 +1,1 @@
+"""A policy plays games against itself, its past or a league."""

@@ -1,0 +1,1 @@
+"""A policy learns from which of two replies is preferred."""

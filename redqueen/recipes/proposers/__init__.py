@@ -1,0 +1,1 @@
+"""A model writes the tasks on which it or another learns."""

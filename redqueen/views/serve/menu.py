@@ -22,7 +22,8 @@ from redqueen.players.scripted import FirstChoice
 from redqueen.protocols import Game, Player
 from redqueen.runs.checkpoints import best_checkpoints, checkpoints
 from redqueen.runs.folder import game_specs, stored_domain
-from redqueen.runs.named_players import PLAYERS, find_player, mind_of, unnamed
+from redqueen.runs.named_players import find_player, mind_of, unnamed
+from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task
 from redqueen.views.serve.refusals import Declined
 

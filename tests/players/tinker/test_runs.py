@@ -108,11 +108,11 @@ def test_a_critic_on_hidden_states_wants_a_model_here(reached, tmp_path, capsys)
 
 
 def test_the_doctor_prints_what_is_known_and_tries_a_server(monkeypatch, connect, service, capsys):
-    import redqueen.cli.showing
+    import redqueen.cli.doctor
 
     assert main(["doctor", "--backend", "tinker"]) == 0
     assert "| listed replies |" in capsys.readouterr().out
-    monkeypatch.setattr(redqueen.cli.showing, "connect", lambda base, url: connect(service))
+    monkeypatch.setattr(redqueen.cli.doctor, "connect", lambda base, url: connect(service))
     assert main(["doctor", "--backend", "tinker", "--url", "http://here"]) == 0
     assert "named sampler weights" in capsys.readouterr().out
     assert main(["doctor", "--url", "http://here"]) == 2

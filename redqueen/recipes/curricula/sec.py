@@ -1,5 +1,7 @@
 """SEC, the self-evolving curriculum: a bandit chooses what to train on (Chen et al. 2025, arXiv:2505.14970).
 
+Who says what is right: the check of the question set.
+
 The problems fall into categories, here the levels of a domain, and each is an arm. A slot of the batch draws an arm
 c with chance softmax(Q(c) / tau) and then a problem of that arm, which the model tries G times. The policy takes one
 step of GRPO, and afterwards every arm that was drawn learns what its problems were worth to this step:

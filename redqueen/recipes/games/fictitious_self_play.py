@@ -1,5 +1,7 @@
 """Fictitious self-play: the learner plays its past selves (Heinrich et al., 2015, ICML).
 
+Who says what is right: the rules of the game.
+
 SPIRAL uses the same pool of opponents (arXiv:2506.24119, section 5).
 Each step the learner meets one self drawn uniformly from its last 25 snapshots, as first and as second player
 equally often; only its own words train it. Playing best against the average of the past, the average

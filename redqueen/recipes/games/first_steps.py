@@ -1,5 +1,7 @@
 """First steps: a table learns tic-tac-toe by playing itself, in ten seconds.
 
+Who says what is right: the rules of the game.
+
 There is no paper, nothing is new and nothing is left out: the five verbs, plain REINFORCE, and a baseline
 for each first position of a seat, which all its moves of a match share. Read this file before the others.
 

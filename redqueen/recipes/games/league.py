@@ -1,5 +1,7 @@
 """League self-play (AlphaStar, Vinyals et al., 2019, Nature 575, methods "Multi-agent learning").
 
+Who says what is right: the rules of the game.
+
 A learner alone forgets how to beat what it no longer plays, and never meets what would beat it. In a league it meets
 itself, its past selves, bots, and exploiters: policies that train against the learner as it is now and nobody else.
 Whom the learner meets is drawn by prioritised fictitious self-play, those it loses to first:

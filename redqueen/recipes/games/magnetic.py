@@ -1,5 +1,7 @@
 """Magnetic self-play: policy gradient pulled towards a magnet, so that the last iterate converges.
 
+Who says what is right: the rules of the game.
+
 Self-play policy gradient circles around the equilibrium of a game with hidden information. Magnetic
 mirror descent (Sokota et al., 2023, arXiv:2206.05825) and R-NaD (Perolat et al., 2022,
 arXiv:2206.15378) add a pull towards a magnet rho; the pulled game has one equilibrium, which the last

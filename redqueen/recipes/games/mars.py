@@ -1,5 +1,7 @@
 """MARS: turn-level self-play on a pool of strategic games (Yuan et al., 2025, arXiv:2510.15414; MARSHAL).
 
+Who says what is right: the rules of each game.
+
 One policy plays every seat of competitive and cooperative games. Credit is given turn by turn: the
 return of turn k is the sum of the rewards from it on (what another seat's move earned me belongs to my
 turn before it), and it is compared with the mean over all turns of the same game and role, because the

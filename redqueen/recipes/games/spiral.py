@@ -1,5 +1,7 @@
 """SPIRAL: self-play on zero-sum games (Liu et al., 2025, arXiv:2506.24119).
 
+Who says what is right: the rules of the game.
+
 One policy plays both roles of a two-player zero-sum game against its current self. The advantage
 of a trajectory is its return minus a moving average kept for its game and role (role-conditioned
 advantage estimation, RAE), because the roles of a game are not equally easy and a shared baseline

@@ -1,5 +1,7 @@
 """DPO: a model learns from pairs of replies that somebody compared (Rafailov et al. 2023, arXiv:2305.18290).
 
+Who says what is right: the file of pairs, in which somebody chose one of two replies.
+
 The data are prompts with a chosen and a rejected reply, from a file. Nothing is sampled, nobody is asked: this is what
 the methods that play against themselves start from, and what they are to be compared with. With the start as reference,
 

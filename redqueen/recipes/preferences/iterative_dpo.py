@@ -1,5 +1,7 @@
 """Iterative DPO: new replies, their best and worst, a step of DPO, and again (Dong et al. 2024, arXiv:2405.07863).
 
+Who says what is right: an oracle that compares two replies or scores one (`oracle`).
+
 DPO (Rafailov et al. 2023, arXiv:2305.18290) learns from pairs that another policy wrote. Done online (RLHFlow; Xiong et
 al. 2024, arXiv:2312.11456), the pairs are the policy's own. In iteration t, with n replies to each prompt,
 

@@ -1,5 +1,7 @@
 """Nash-MD: the policy plays a mixture of itself and its reference, and its last iterate settles (arXiv:2312.00886).
 
+Who says what is right: an oracle that compares two replies (`oracle`).
+
 Nash learning from human feedback (Munos et al. 2023) looks for the policy that is preferred to every other where both
 sides pay tau KL(policy || mu) for leaving a reference mu: one equilibrium, whatever the preferences. Mirror descent
 reaches it in its last iterate, without an average, if it plays not itself but a geometric mixture (section 6):

@@ -1,5 +1,7 @@
 """Self-rewarding: the policy judges its own replies and learns from that (Yuan et al. 2024, arXiv:2401.10020).
 
+Who says what is right: the model itself, which judges its own replies (`judge`).
+
 One model answers, and is the judge of the answers; as it learns, the judge changes with it. In iteration t, with M_t
 
     invent    new prompts, written by M_t after examples; the others are the domain's

@@ -1,5 +1,7 @@
 """SPO: a policy's own samples are its opponents, and wins among them its reward (Swamy et al. 2024, arXiv:2401.04056).
 
+Who says what is right: an oracle that compares two replies (`oracle`).
+
 What beats every other policy at least half of the time (the minimax winner) is an equilibrium of a symmetric game, so
 one learner against itself finds it: no reward model, no second player. In every step, with K replies to each prompt,
 

@@ -1,5 +1,7 @@
 """SPPO: every reply's log-ratio is led to how often it wins against the policy (Wu et al. 2024, arXiv:2405.00675).
 
+Who says what is right: an oracle that compares two replies (`oracle`).
+
 Preferences need not come from a reward: an oracle says P(y beats y'). Multiplicative weights find the policy that none
 beats more often than not, and SPPO takes each of their steps by regression. In iteration t, with K replies to each
 prompt,

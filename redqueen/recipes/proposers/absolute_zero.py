@@ -1,5 +1,7 @@
 """Absolute Zero: a model invents the tasks it learns to solve, from one seed (Zhao et al. 2025, arXiv:2505.03335).
 
+Who says what is right: execution, of the proposed program and of the answer.
+
 A task is a triplet of a program, an input and its output; given two, the third is asked (deduction, abduction,
 induction). A proposer, shown a few tasks from the buffer of its kind, writes a new one, which the sandbox runs more
 than once. Valid ones are tried n = 8 times by the solver; the mean success r of these tries is all the proposer

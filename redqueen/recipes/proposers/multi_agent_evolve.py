@@ -1,5 +1,7 @@
 """Multi-Agent Evolve: one model proposes, solves and judges, and nobody knows the answers (2025, arXiv:2510.23595).
 
+Who says what is right: a judge (`judge`), itself trained for its format alone.
+
 A proposer writes questions, half of the time with one from the store before it. A judge scores each question and each
 of several answers to it from 1 to 10, a few times; s becomes (s - 1) / 9, and the mean counts:
 

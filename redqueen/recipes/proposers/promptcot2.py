@@ -1,5 +1,7 @@
 """PromptCoT 2.0: rationales that nobody wrote turn concepts into problems to learn from (2025, arXiv:2509.19894).
 
+Who says what is right: the majority of the labeller's answers.
+
 A problem x is made from concepts c by way of a rationale z. A prompt model p(z, x | c) writes both, a rationale model
 q(z | c, x) looks back from the problem, and the two raise each other over rounds of expectation maximisation:
 

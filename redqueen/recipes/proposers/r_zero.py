@@ -1,5 +1,7 @@
 """R-Zero: a challenger and a solver from one base, labels by majority, no data (Huang et al. 2025, arXiv:2508.05004).
 
+Who says what is right: the majority of the solver's answers.
+
 Two copies of one model alternate. While the challenger learns, the solver answers each question m times; the share p
 of the most common answer says how uncertain it is:
 

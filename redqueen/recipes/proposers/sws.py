@@ -1,5 +1,7 @@
 """SwS: a model is trained on new problems of the kinds it fails to learn (Liang et al. 2025, arXiv:2506.08989).
 
+Who says what is right: the answers of the data set; on new problems the majority of the labeller's answers.
+
 1. Preliminary training: GRPO on a data set, the accuracy of every problem written down epoch by epoch. A problem is
    weak if it never reached one half and was getting worse:    max accuracy < 0.5  and  slope < 0
 2. Synthesis: new problems, shared out over the categories in proportion to their weak problems. A proposer is given

@@ -1,5 +1,7 @@
 """Cold start: a model learns the roles of a domain by imitation, so that self-play has something to sharpen.
 
+Who says what is right: nobody; the demonstrations of the question set are imitated, its deliberate mistakes too.
+
 There is no paper: it is the supervised fine-tuning that PasoDoble, STP, WebRL and others do first. Reinforcement
 makes likelier what is said now and then; a model made from nothing never says it. The demonstrations are as good,
 or as bad, as the domain makes them: mistakes are shown on purpose, so that something is left to learn. Where a domain

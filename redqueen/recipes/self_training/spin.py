@@ -1,5 +1,7 @@
 """SPIN: a model learns to tell gold answers from those of its own last iterate (Chen et al. 2024, arXiv:2401.01335).
 
+Who says what is right: the data, whose gold answer always counts as better than the model's own.
+
 The data are prompts x with answers y that people wrote; there are no preferences and no judge. In iteration t
 
     generate   y' from pi_t, one to each prompt

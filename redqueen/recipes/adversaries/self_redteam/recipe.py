@@ -1,5 +1,7 @@
 """Self-RedTeam: one model attacks and defends, each time with a hidden thought (Liu et al. 2025, arXiv:2506.07468).
 
+Who says what is right: a safety classifier of prompts and responses (`judge`).
+
 The attacker rewrites a seed, harmful or benign, so that the defender errs; only its answer crosses over, never its
 thought. The defender answers. A classifier labels three things: was the prompt harmful, was the response, was it a
 refusal. What that pays stands in a table (`payoffs.txt`, printed before training), for attacker and defender:

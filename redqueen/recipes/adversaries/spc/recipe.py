@@ -1,5 +1,7 @@
 """SPC: a sneaky generator plants errors in steps, a critic finds them, in rounds (Chen et al. 2025, arXiv:2504.19162).
 
+Who says what is right: exact arithmetic, in which a planted error counts if it changes the final answer.
+
 Two models from one base. The generator rewrites a right step of a solution into a wrong one; it counts as an error only
 if it flips the final answer, which exact arithmetic decides. The critic, shown the problem, the steps before and this
 one, says Correct or Incorrect; half of what it judges are steps as solvers write them, right and wrong, without which

@@ -1,5 +1,7 @@
 """Advantage alignment: social dilemmas, cooperation that cannot be exploited (Piche et al. 2025, arXiv:2511.19405).
 
+Who says what is right: the rules of the game.
+
 Each seat of a repeated game is paid what falls to it. Plain policy gradient then learns to defect, since nobody's
 credit holds what its own kindness teaches the other. The paper adds the other's advantage, weighed by how one has
 fared so far (Duque et al. 2024, arXiv:2406.14662), round t by round:

@@ -1,5 +1,7 @@
 """Agent0: a curriculum agent is paid for tasks that make an executor with a tool unsure (2025, arXiv:2511.16043).
 
+Who says what is right: the majority of the executor's answers, found with a tool.
+
 Two agents begin as one model and take turns. The executor, frozen, answers each proposed task k = 10 times, with a
 tool; p is the share of the majority, N the mean number of its calls of the tool, B the number of proposals:
 

@@ -1,5 +1,7 @@
 """eva: prompts evolve where the reward model still tells answers apart (Ye et al., 2024, arXiv:2411.00062).
 
+Who says what is right: a reward model (`reward`), by default the question set's own.
+
 A creator, which is a procedure and learns nothing, makes the prompts on which a solver learns. In every round
 
     info      of a prompt x: best minus worst of the rewards r(x, y) of n responses y, a proxy of regret

@@ -1,5 +1,7 @@
 """PasoDoble: a proposer writes a question and its answer, a second model solves it (2025, arXiv:2511.11881).
 
+Who says what is right: the proposer's own answer, where enough of the solver's attempts agree with it.
+
 Two models from one base play against each other. The proposer is shown a passage of a corpus and writes a problem
 with its own answer; K attempts of the solver agree with that answer at a rate p. There is no label and no oracle: a
 wrong answer is one with which few attempts agree, so a floor under p stands for validity.

@@ -1,5 +1,7 @@
 """Search Self-Play: a model searches for questions that it must search to answer (2025, arXiv:2510.18821).
 
+Who says what is right: the answer that the question was made from, once a reader finds it in the evidence.
+
 A proposer is given an answer a, searches, and writes a question to which a is the answer. Rules of form are checked;
 then a reader, who sees what the proposer found amid 4 documents that others found, must come to a. A valid question
 is answered G = 5 times by the solver, who has the same search but not what the proposer found. Both are the model:

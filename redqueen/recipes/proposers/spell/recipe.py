@@ -1,5 +1,7 @@
 """SPELL: a model asks, answers and verifies questions about texts that grow (2025, arXiv:2509.23863).
 
+Who says what is right: the questioner's answer by a rule of text, or the majority of the verifier's verdicts.
+
 One model plays three roles over clusters of documents. The questioner sees some of a cluster's documents and the last 3
 solvable questions about it, and writes a question and its answer. The responder sees them all, distractors too, G
 times; the verifier says G_v times whether an answer means the same as the questioner's. Each solvable question that a

@@ -1,5 +1,7 @@
 """SvS: a model retells the problems that it half solves, with their answers (Liang et al. 2025, arXiv:2508.14029).
 
+Who says what is right: the known answer of the problem that was retold.
+
 Learning from verifiable rewards alone narrows a policy until more attempts find nothing more. SvS keeps new problems
 coming, with answers that are known: from a correct response y to a labelled problem of middling difficulty the model
 itself writes variants of the problem, shown y and not the problem, so that their answer a is the old one. In a step

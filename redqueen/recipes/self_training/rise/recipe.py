@@ -1,5 +1,7 @@
 """RISE: a model learns to solve and to verify its own solutions in one process (Liu et al. 2025, arXiv:2505.13445).
 
+Who says what is right: the check of the question set, for solutions and for verdicts on them.
+
 Reinforcement with verifiable rewards teaches a model to answer, not to know whether it is right. In each step of
 RISE the solutions that the policy has just written become questions: the problem, the solution, is it right? The
 outcome verifier that paid the solution also pays the verdict, and one PPO update takes both:

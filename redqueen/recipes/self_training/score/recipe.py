@@ -1,5 +1,7 @@
 """SCoRe: self-correction by two-stage reinforcement learning (Kumar et al. 2024, arXiv:2409.12917).
 
+Who says what is right: the check of the question set, for both answers.
+
 A model answers (y1), is asked to look again whether or not that was right, and answers once more (y2). Imitating
 corrections, or rewarding both answers alike, ends in a model that says its first answer twice. So there are two stages:
 

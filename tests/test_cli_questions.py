@@ -83,7 +83,7 @@ def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys)
     search = Searching(lambda words: [f"a document about {words}"])
     match = Match(ToolReply(tools=(search,)), Task("t", prompt="Who?"), {"solver": Constant("<search>whom</search>")})
     trajectories = score(play([match], Random(0)), payoff)
-    Run(tmp_path).report(trajectories, [np.zeros(len(each.turns)) for each in trajectories], {})
+    Run(tmp_path).report(Constant(""), trajectories, [np.zeros(len(each.turns)) for each in trajectories], {})
     assert main(["replay", str(tmp_path)]) == 0
     (name,) = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines() if "\ttool_reply(solver)" in line]
     assert main(["replay", str(tmp_path), name]) == 0

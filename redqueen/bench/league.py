@@ -76,7 +76,7 @@ def _imitate(run: Run) -> None:
         matches = mirror(game, run.rng.choices(tasks, k=HANDS), shown)
         trajectories = score(play(matches, run.rng), payoff)
         credit = [np.ones(len(each.turns)) for each in trajectories]
-        run.report(trajectories, credit, learner.update(pack(trajectories, credit, row_mean), Imitation()))
+        run.report(learner, trajectories, credit, learner.update(pack(trajectories, credit, row_mean), Imitation()))
 
 
 def league(options: Bench, console: Console) -> Result:

@@ -85,7 +85,7 @@ def _rehearse(start: Start, run: Run) -> None:
         ]
         shown = score(twice_graded(domain, play(matches, run.rng)), Correction())
         credit = [np.ones(2) for _ in shown]
-        run.report(shown, credit, learner.update(pack(shown, credit), Imitation()))
+        run.report(learner, shown, credit, learner.update(pack(shown, credit), Imitation()))
 
 
 def imitated(config: recipe.Config, run: Run) -> Policy:
@@ -107,7 +107,7 @@ def imitated(config: recipe.Config, run: Run) -> Policy:
         ]
         shown = score(twice_graded(domain, play(matches, run.rng)), Correction())
         credit = [np.ones(2) for _ in shown]
-        run.report(shown, credit, learner.update(pack(shown, credit), Imitation()))
+        run.report(learner, shown, credit, learner.update(pack(shown, credit), Imitation()))
         run.note({f"train/{name}": value for name, value in changes(traces).items()})
     return learner
 

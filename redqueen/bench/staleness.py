@@ -156,5 +156,5 @@ def _train(variant: Variant, run: Run) -> Policy:
         trajectories = spoken_by(learner, score(flow.play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages), variant.objective)
-        run.report(trajectories, advantages, metrics | flow.metrics())
+        run.report(learner, trajectories, advantages, metrics | flow.metrics())
     return learner

@@ -56,4 +56,4 @@ def _train(start: ToolStart, rehearsal: Rehearsal, run: Run) -> None:
         trajectories = score(play(matches, run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         # all words alike: a mean of each row would make the short ways of answering likelier than they were shown
-        run.report(trajectories, credit, learner.update(pack(trajectories, credit), objective))
+        run.report(learner, trajectories, credit, learner.update(pack(trajectories, credit), objective))

@@ -2,7 +2,7 @@
 
     for _ in run.steps(400, policies=[learner], memories=[opponents], measures=measures):
         ...play, score, estimate, pack, update...
-        run.report(trajectories, advantages, metrics)
+        run.report(learner, trajectories, advantages, metrics)
 
 All chance of a step comes from `run.rng`, which is derived from (run seed, step) and not carried
 from step to step. So a run that is killed at any moment and resumed from its last checkpoint makes
@@ -33,7 +33,7 @@ import torch
 
 from redqueen.chance import derive
 from redqueen.markup import run_as_html
-from redqueen.protocols import Measure, Memory, Policy
+from redqueen.protocols import Measure, Memory, Player, Policy
 from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
     best_checkpoints,
@@ -51,6 +51,7 @@ from redqueen.runs.checkpoints import (
 from redqueen.runs.collapse import Collapse, Watch
 from redqueen.types import Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
+LEARNER = "learner"  # the policy whose figures keep their names
 LOCK = ".lock"  # in the folder of a run, held while it is trained
 
 Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
@@ -182,12 +183,21 @@ class Run:
         self._finish(reached, measures)
 
     def report(
-        self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], metrics: Metrics, learner: str = ""
+        self,
+        policy: Player,
+        trajectories: Sequence[Trajectory],
+        advantages: Sequence[np.ndarray],
+        metrics: Metrics,
+        role: str = "",
     ) -> None:
-        """What one update was made of and what it did. Several reports of one step are joined; where several learners
-        report, each does so under its name."""
+        """Records one update of `policy`: what it was made of, and the `metrics` that the update returned.
+
+        The figures of the policy called "learner" keep their names (`loss`, `reward/solver`), those of every other
+        policy stand under its name (`proposer/loss`), however many policies learn. A recipe that updates one policy on
+        each of its roles in turn names the `role`, under which they stand then (`solver/loss`)."""
+        above = role or ("" if policy.name == LEARNER else policy.name)
         found = summary(trajectories) | metrics
-        self._line |= {f"{learner}/{key}": value for key, value in found.items()} if learner else found
+        self.note({f"{above}/{key}": value for key, value in found.items()} if above else found)
         self._record(trajectories, advantages)
 
     def keep(self, name: str, table: Mapping[str, Any]) -> None:
@@ -196,7 +206,10 @@ class Run:
             write_whole(self.folder / f"{name}.json", json.dumps(plain(table)) + "\n")
 
     def note(self, metrics: Metrics) -> None:
-        """Further figures of this step."""
+        """Adds figures to this step. Raises RedQueenError for one that the step already has."""
+        for name in metrics:
+            if name in self._line:
+                raise RedQueenError(f"step {self.step} has two figures {name!r}: give one of them another name")
         self._line |= metrics
 
     def _repr_html_(self) -> str:
@@ -210,7 +223,7 @@ class Run:
 
     def _measure(self, measures: Sequence[Measure]) -> None:
         for measure in measures:
-            self._line |= measure()
+            self.note(measure())
 
     def _finish(self, step: int, measures: Sequence[Measure]) -> None:
         """The last word: everything measured once more, after the last update."""

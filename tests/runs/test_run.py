@@ -59,7 +59,7 @@ def train(run, steps, learner, matches_per_step=12, objective=Reinforce(), measu
         ]
         trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
-        run.report(trajectories, advantages, learner.update(pack(trajectories, advantages), objective))
+        run.report(learner, trajectories, advantages, learner.update(pack(trajectories, advantages), objective))
     return learner
 
 
@@ -446,6 +446,50 @@ def test_a_part_without_a_memory_is_refused_before_the_first_step(tmp_path):
         with pytest.raises(RedQueenError, match=r"(RankBased|function) has no state\(\) and restore\(state\)"):
             next(Run(tmp_path / "new").steps(3, [], **named))
     assert not (tmp_path / "new").exists()
+
+
+def test_a_figure_of_a_policy_has_one_name_whoever_else_learns(tmp_path):
+    """The learner's under its own, another's under the policy's, that of a role under the role's."""
+    learner, other = TabularPolicy(), TabularPolicy(name="proposer")
+    for together in ([learner], [other], [learner, other]):
+        run = Run(tmp_path / "-".join(each.name for each in together), schedule=OFTEN)
+        for _ in run.steps(1, together):
+            for policy in together:
+                run.report(policy, [], [], {"loss": 0.5})
+            run.report(learner, [], [], {"loss": 0.25}, role="solver")
+        (line,) = read_metrics(run.folder)
+        figures = {name: value for name, value in line.items() if name.endswith("loss")}
+        names = {learner: "loss", other: "proposer/loss"}
+        assert figures == {**{names[policy]: 0.5 for policy in together}, "solver/loss": 0.25}
+
+
+def test_two_figures_of_one_name_in_a_step_are_refused(tmp_path):
+    run = Run(tmp_path, schedule=OFTEN)
+    for step in run.steps(2, []):
+        run.note({"kept": float(step)})  # once a step is as it should be
+    for _ in (more := run.steps(3, [])):
+        run.note({"kept": 1.0})
+        with pytest.raises(RedQueenError, match="step 2 has two figures 'kept': give one of them another name"):
+            run.note({"posed": 1.0, "kept": 1.0})
+        with pytest.raises(RedQueenError, match="step 2 has two figures 'loss'"):
+            for _ in range(2):
+                run.report(TabularPolicy(), [], [], {"loss": 1.0})
+    more.close()
+
+
+def test_a_measure_does_not_write_over_a_figure(tmp_path):
+    class Same:
+        def __call__(self):
+            return {"accuracy": 1.0}
+
+        def state(self):
+            return {}
+
+        def restore(self, state):
+            return None
+
+    with pytest.raises(RedQueenError, match="step 0 has two figures 'accuracy'"):
+        next(Run(tmp_path, schedule=OFTEN).steps(1, [], measures=[Same(), Same()]))
 
 
 def test_a_full_disk_leaves_the_last_checkpoint_intact(trained, monkeypatch, tmp_path_factory):

@@ -55,7 +55,7 @@ def train(folder, scores, watch, kill_at=None, ratings=()):
         matches = mirror(GAME, [run.rng.choice(GAME.tasks()) for _ in range(8)], learner)
         trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
         credit = [each.rewards for each in trajectories]
-        run.report(trajectories, credit, learner.update(pack(trajectories, credit), Reinforce()))
+        run.report(learner, trajectories, credit, learner.update(pack(trajectories, credit), Reinforce()))
         if ratings:
             run.note({"rating/learner": ratings[step]})
     return run, versions

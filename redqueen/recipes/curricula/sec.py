@@ -70,6 +70,6 @@ def train(config: Config, run: Run) -> Policy:
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages), objective)
         curriculum.observe_advantages(trajectories, advantages)
-        run.report(trajectories, advantages, metrics)
+        run.report(learner, trajectories, advantages, metrics)
         run.note(curriculum.metrics())
     return learner

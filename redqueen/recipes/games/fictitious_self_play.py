@@ -70,5 +70,5 @@ def train(config: Config, run: Run) -> Policy:
         trajectories = spoken_by(learner, score(flow.play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages, weigh), objective)
-        run.report(trajectories, advantages, metrics | flow.metrics())
+        run.report(learner, trajectories, advantages, metrics | flow.metrics())
     return learner

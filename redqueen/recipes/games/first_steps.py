@@ -49,5 +49,5 @@ def train(config: Config, run: Run) -> Policy:
         advantages = estimate(trajectories)  # estimate
         batch = pack(trajectories, advantages)  # pack
         metrics = learner.update(batch, objective)  # update
-        run.report(trajectories, advantages, metrics)
+        run.report(learner, trajectories, advantages, metrics)
     return learner

@@ -107,7 +107,7 @@ def train(config: Config, run: Run) -> Policy:
             trajectories = spoken_by(policy, score(episodes, payoff))
             advantages = estimate(trajectories)
             metrics = policy.update(pack(trajectories, advantages), objective)
-            run.report(trajectories, advantages, metrics, "" if policy is learner else policy.name)
+            run.report(policy, trajectories, advantages, metrics)
         run.note(league.metrics())
         if (step + 1) % config.snapshot_every == 0:
             run.keep("league", league.table())

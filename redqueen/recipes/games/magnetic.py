@@ -86,5 +86,5 @@ def train(config: Config, run: Run) -> Policy:
             listed = batch.reference is not None and batch.reference.legal_logprobs is not None
             regularizer = ExactKL(pull) if listed else KLPenalty(pull, k2)
         metrics = learner.update(batch, Sum(Reinforce(), regularizer))
-        run.report(trajectories, advantages, metrics | {"pull": pull, "learning_rate": learner.learning_rate})
+        run.report(learner, trajectories, advantages, metrics | {"pull": pull, "learning_rate": learner.learning_rate})
     return learner

@@ -87,5 +87,5 @@ def train(config: Config, run: Run) -> Policy:
         batch = beside(batch, initial.likelihoods(batch))
         for _ in range(config.updates_per_batch):
             metrics = learner.update(batch, objective)
-        run.report(trajectories, advantages, metrics)
+        run.report(learner, trajectories, advantages, metrics)
     return learner

@@ -63,5 +63,5 @@ def train(config: Config, run: Run) -> Policy:
         trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages, weigh), objective)
-        run.report(trajectories, advantages, metrics)
+        run.report(learner, trajectories, advantages, metrics)
     return learner

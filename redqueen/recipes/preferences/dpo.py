@@ -89,7 +89,7 @@ def train(config: Config, run: Run) -> Policy:
         if round_.open:
             metrics = learner.update(round_.draw(config.pairs_per_update, run.rng), objective)
             round_.observe(metrics)
-        run.report(shown, [np.zeros(1) for _ in shown], metrics)
+        run.report(learner, shown, [np.zeros(1) for _ in shown], metrics)
         run.note(round_.metrics() | watch.observe(metrics))
     return learner
 

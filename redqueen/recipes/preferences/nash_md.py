@@ -81,6 +81,6 @@ def train(config: Config, run: Run) -> Policy:
         listed = batch.reference is not None and batch.reference.legal_logprobs is not None
         pull = ExactKL(config.tau) if listed else KLPenalty(config.tau, k2)
         metrics = learner.update(batch, Sum(Reinforce(), pull))
-        run.report(replies, advantages, metrics)
+        run.report(learner, replies, advantages, metrics)
         run.note(watch.observe(metrics))
     return learner

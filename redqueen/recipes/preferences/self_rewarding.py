@@ -125,6 +125,6 @@ def train(config: Config, run: Run) -> Policy:
         if round_.open:
             metrics = learner.update(round_.draw(config.pairs_per_update, run.rng), objective)
             round_.observe(metrics)
-        run.report(replies, estimate(replies), metrics)
+        run.report(learner, replies, estimate(replies), metrics)
         run.note(round_.metrics() | agreement.metrics() | watch.observe(metrics))
     return learner

@@ -87,6 +87,6 @@ def train(config: Config, run: Run) -> Policy:
         metrics = learner.update(batch, objective)
         if (step + 1) % config.snapshot_every == 0:
             iterates.add(learner.freeze())
-        run.report(replies, advantages, metrics)
+        run.report(learner, replies, advantages, metrics)
         run.note(watch.observe(metrics))
     return learner

@@ -103,6 +103,6 @@ def train(config: Config, run: Run) -> Policy:
         metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
         if round_.open:
             metrics = learner.update(round_.draw(config.replies_per_update, run.rng), objective)
-        run.report(replies, estimate(replies), metrics)
+        run.report(learner, replies, estimate(replies), metrics)
         run.note(round_.metrics() | watch.observe(metrics))
     return learner

@@ -126,6 +126,6 @@ def train(config: Config, run: Run) -> Policy:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
-            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+            run.report(policy, own, advantages, metrics)
         run.note(store.metrics() | health.check(proposed(written, tries)))
     return solver

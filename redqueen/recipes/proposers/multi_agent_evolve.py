@@ -127,7 +127,7 @@ def train(config: Config, run: Run) -> Policy:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), ClippedRatio())
-            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+            run.report(policy, own, advantages, metrics)
         run.note(health.check(proposed(written, by_task(graded(domain, tries), config.tries), of_tries)))
         run.note(store.metrics() | agreement.metrics())
     return solver

@@ -128,5 +128,5 @@ def train(config: Config, run: Run) -> Policy:
                 run.note(health.check(audited(domain, written, labels)))
             run.note({"posed": len(posed), "pairs": len(chosen)} | label_accuracy(domain, posed, labels))
         metrics = learner.update(batch, objective)
-        run.report(trajectories, credit, metrics, learner=learner.name)
+        run.report(learner, trajectories, credit, metrics)
     return solver

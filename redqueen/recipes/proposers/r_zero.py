@@ -116,7 +116,7 @@ def train(config: Config, run: Run) -> Policy:
         trajectories = score(episodes, payoff)
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages), objective)
-        run.report(trajectories, advantages, metrics, learner=learner.name)
+        run.report(learner, trajectories, advantages, metrics)
     return solver
 
 

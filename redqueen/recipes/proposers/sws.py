@@ -120,5 +120,5 @@ def train(config: Config, run: Run) -> Policy:
         trajectories = score(attempts, payoff)
         advantages = estimate(trajectories)
         metrics = solver.update(pack(trajectories, advantages), objective)
-        run.report(trajectories, advantages, metrics)
+        run.report(solver, trajectories, advantages, metrics)
     return solver

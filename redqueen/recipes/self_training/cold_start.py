@@ -58,5 +58,5 @@ def train(config: Config, run: Run) -> Policy:
         trajectories = score(play([rehearsal(domain, one, learner) for one in shown], run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         metrics = learner.update(pack(trajectories, credit, row_mean), objective)
-        run.report(trajectories, credit, metrics)
+        run.report(learner, trajectories, credit, metrics)
     return learner

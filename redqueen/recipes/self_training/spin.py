@@ -104,6 +104,6 @@ def train(config: Config, run: Run) -> Policy:
         if round_.open:
             metrics = learner.update(round_.draw(config.pairs_per_update, run.rng), objective)
             round_.observe(metrics)
-        run.report(own, [np.zeros(1) for _ in own], metrics)
+        run.report(learner, own, [np.zeros(1) for _ in own], metrics)
         run.note(round_.metrics() | watch.observe(metrics))
     return learner

@@ -63,7 +63,7 @@ def test_it_goes_on_from_the_seed_where_nothing_valid_is_proposed(tmp_path):
 
 def test_a_proposer_of_its_own_reports_under_its_name(tmp_path):
     for line in lines(tmp_path, proposer="separate"):
-        assert {"learner/loss", "proposer/loss", "proposer/reward/proposer"} <= line.keys()
+        assert {"loss", "proposer/loss", "proposer/reward/proposer"} <= line.keys()
 
 
 def test_a_frozen_proposer_learns_nothing(tmp_path):

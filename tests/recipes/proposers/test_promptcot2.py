@@ -38,7 +38,7 @@ def test_explaining_and_writing_take_turns_and_self_play_follows(tmp_path):
 
 def test_a_step_without_a_pair_goes_on(tmp_path):
     for line in lines(tmp_path)[4:]:
-        assert (line["pairs"], line["learner/loss"], line["learner/gradient_norm"]) == (0, 0.0, 0.0)
+        assert (line["pairs"], line["loss"], line["gradient_norm"]) == (0, 0.0, 0.0)
 
 
 def test_self_play_may_be_on_the_seeds(tmp_path):

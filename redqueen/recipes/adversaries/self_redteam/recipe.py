@@ -104,7 +104,7 @@ def train(config: Config, run: Run) -> Policy:
             shown = demonstrated(world.schooling(len(seeds), run.rng), policy) if schooled else []
             batch = pack([*own, *shown], [*advantages, *(np.ones(1) for _ in shown)])
             metrics = policy.update(in_parts(batch, config.imitation), objective)
-            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+            run.report(policy, own, advantages, metrics)
         run.note(figures(episodes))
     return answers
 

@@ -113,6 +113,6 @@ def train(config: Config, run: Run) -> Policy:
             recited = demonstrated(shown, speaker)
             batch = pack([*own, *recited], [*advantages, *(np.ones(1) for _ in recited)], row_mean)
             metrics = policy.update(in_parts(batch, config.imitation), objective)
-            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+            run.report(policy, own, advantages, metrics)
         run.note(figures(written, planted + natural))
     return critic

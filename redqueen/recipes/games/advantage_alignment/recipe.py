@@ -90,5 +90,5 @@ def train(config: Config, run: Run) -> Policy:
         metrics = learner.update(batch, objective)
         if (step + 1) % config.snapshot_every == 0:
             opponents.add(learner.freeze())
-        run.report(own, advantages, metrics)
+        run.report(learner, own, advantages, metrics)
     return learner

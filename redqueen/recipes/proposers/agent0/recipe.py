@@ -137,5 +137,5 @@ def train(config: Config, run: Run) -> Policy:
         metrics: Metrics = {}
         for learner in [each for each in learners if each is speaker] * updates:
             metrics = learner.update(batch, objective)
-        run.report(trajectories, advantages, metrics, learner=speaker.name)
+        run.report(speaker, trajectories, advantages, metrics)
     return executor

@@ -116,7 +116,7 @@ def train(config: Config, run: Run) -> Policy:
             batch = pack(trajectories, advantages)
         for _ in range(config.updates):
             metrics = learner.update(batch, objective)
-        run.report(trajectories, advantages, metrics)
+        run.report(learner, trajectories, advantages, metrics)
         run.note(health.check(proposed(children)))
         run.note({"evolved": sum(prompt.id not in given for prompt in prompts) / len(prompts)})
         run.note({"info": float(np.mean([best_minus_worst(rewards) for rewards in by_prompt(attempts)]))})

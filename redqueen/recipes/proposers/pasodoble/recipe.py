@@ -126,7 +126,7 @@ def train(config: Config, run: Run) -> Policy:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages, weigh), objective)
-            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+            run.report(policy, own, advantages, metrics)
         run.note(buffer.metrics() if config.phase else {})
     return solver
 

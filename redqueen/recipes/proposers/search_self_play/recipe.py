@@ -126,6 +126,6 @@ def train(config: Config, run: Run) -> Policy:
                 if own:
                     advantages = estimate(own)
                     metrics = learner.update(refreshed(learner, pack(own, advantages)), objective)
-                    run.report(own, advantages, metrics, learner=role)
+                    run.report(learner, own, advantages, metrics, role)
         run.note(pool.metrics() | figures | health.check(grounds.looked_at(written, tries)))
     return solver

@@ -112,7 +112,7 @@ def train(config: Config, run: Run) -> Policy:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
-            run.report(own, advantages, metrics, learner=policy.name if len(learners) > 1 else "")
+            run.report(policy, own, advantages, metrics)
         run.note({"accuracy/originals": float(np.nan_to_num(accuracies).mean()), "varied": float(len(invitations))})
         run.note({"rollouts": float(len(attempts) + len(synthesis) + len(tries))})
         right = [domain.true_answer(task) == task.answer for task in tasks_among(written)]

@@ -86,6 +86,6 @@ def train(config: Config, run: Run) -> Policy:
         advantages = estimate(trajectories)
         batch = pack(trajectories, advantages)
         metrics = learner.update(beside(batch, initial.likelihoods(batch)), objective)
-        run.report(trajectories, advantages, metrics | critic.update(trajectories, targets))
+        run.report(learner, trajectories, advantages, metrics | critic.update(trajectories, targets))
         run.note({f"train/{name}": value for name, value in skill(verdicts).items()})
     return learner

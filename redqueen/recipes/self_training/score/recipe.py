@@ -81,7 +81,7 @@ def train(config: Config, run: Run) -> Policy:
         batch = pack(trajectories, advantages)
         batch = beside(batch, initial.likelihoods(batch))
         metrics = learner.update(batch, objective)
-        run.report(trajectories, advantages, metrics)
+        run.report(learner, trajectories, advantages, metrics)
         run.note({f"train/{name}": value for name, value in changes(episodes).items()})
         run.note({"first_answer_kl": opening_divergence(batch)})
     return learner

@@ -100,8 +100,8 @@ def test_an_attacker_with_an_adapter_of_its_own_learns_beside_the_defender(tmp_p
     config = replace(SMALL, learner=replace(TINY, lora_rank=2), attacker="adapter")
     run_of(tmp_path, config)
     line = lines_of(tmp_path)[0]
-    assert line["learner/reward/defender"] is not None and line["attacker/reward/attacker"] is not None
-    assert "learner/reward/attacker" not in line and "attacker/reward/defender" not in line
+    assert line["reward/defender"] is not None and line["attacker/reward/attacker"] is not None
+    assert "reward/attacker" not in line and "attacker/reward/defender" not in line
 
 
 @pytest.mark.parametrize("attacker", ["shared", "separate"])

@@ -72,21 +72,21 @@ def test_a_step_in_which_nothing_can_be_read_goes_on(tmp_path):
     run_of(tmp_path, SMALL)
     for line in lines_of(tmp_path):
         assert line["planted/valid_share"] == 0.0
-        assert line["generator/reward/generator"] == -1.0 == line["learner/reward/critic"]
-        assert line["generator/imitation_loss"] > 0.0 < line["learner/imitation_loss"]
+        assert line["generator/reward/generator"] == -1.0 == line["reward/critic"]
+        assert line["generator/imitation_loss"] > 0.0 < line["imitation_loss"]
 
 
 def test_both_models_learn_and_each_from_its_own_role(tmp_path, fluent):
     run_of(tmp_path, SMALL)
     for line in lines_of(tmp_path):
-        assert line["learner/gradient_norm"] > 0 < line["generator/gradient_norm"]
-        assert "learner/reward/generator" not in line and "generator/reward/critic" not in line
+        assert line["gradient_norm"] > 0 < line["generator/gradient_norm"]
+        assert "reward/generator" not in line and "generator/reward/critic" not in line
 
 
 def test_within_a_round_the_speakers_stand_still_and_the_ratio_moves_away(tmp_path, fluent):
     config = replace(SMALL, learner=replace(TINY, learning_rate=1e-3), steps=6, round=3, pool=1, natural=8, planted=8)
     run_of(tmp_path, config)
-    moved = [abs(line["learner/approx_kl"]) for line in lines_of(tmp_path)]
+    moved = [abs(line["approx_kl"]) for line in lines_of(tmp_path)]
     assert moved[0] < 1e-6 > moved[3]  # who speaks is who learns
     assert min(moved[1], moved[2], moved[4], moved[5]) > 1e-5
 

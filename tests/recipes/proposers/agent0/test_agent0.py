@@ -82,7 +82,7 @@ def test_the_agents_take_turns(tmp_path, monkeypatch):
     lines = trained(replace(SMALL, steps=8), tmp_path)
     assert [name for name, _, _ in spoken.updates] == (["proposer"] * 2 + ["learner"] * 4) * 2
     assert ["proposer/reward/proposer" in line for line in lines] == [True, True, False, False] * 2
-    assert ["learner/reward/solver" in line for line in lines] == [False, False, True, True] * 2
+    assert ["reward/solver" in line for line in lines] == [False, False, True, True] * 2
     assert ["polls" in line for line in lines] == [True, True, True, False] * 2
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,9 +11,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from redqueen.types import Episode
+    from redqueen.types import Episode, Message
 
 LONGEST = 2000  # characters of one text
+LONGEST_CALL = 120  # characters of the arguments of a tool in a heading; the words of the message hold them whole
 MOST_FIGURES = 40
 WIDTH, HEIGHT = 120, 20  # of a curve, in pixels
 
@@ -33,12 +35,24 @@ def words(text: str) -> str:
     return escape(visible(cut))
 
 
+def speaker_line(message: Message) -> str:
+    """The speaker, with the calls and the results of tools that the message holds:
+    `solver (call_1: calculate {"text": "12+7"})`, `tool (result of call_1)`."""
+    held = [f"{call.id}: {call.name} {_short(json.dumps(dict(call.arguments), default=str))}" for call in message.calls]
+    held += [f"result of {result.id}" for result in message.results]
+    return f"{message.speaker} ({', '.join(held)})" if held else message.speaker
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_CALL else f"{text[:LONGEST_CALL]}…"
+
+
 def episode_as_html(episode: Episode) -> str:
     """Who said what, what each was shown before, and the scores."""
     rows = []
     for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
         seat = str(turn.ask.seat)
-        shown = "\n".join(f"{message.speaker}: {message.text}" for message in messages)
+        shown = "\n".join(f"{speaker_line(message)}: {message.text}" for message in messages)
         thought = f"<div style='{_QUIET}'><i>{words(turn.reply.thought)}</i></div>" if turn.reply.thought else ""
         asked = f"<details style='{_QUIET}'><summary>was shown</summary>{words(shown)}</details>"
         who = f"{words(seat)}<div style='{_QUIET}'>{words(turn.reply.player)} v{turn.reply.version}</div>"

@@ -7,7 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Turn
+from redqueen.types import (
+    Ask,
+    Episode,
+    Message,
+    Outcome,
+    Part,
+    RedQueenError,
+    Reply,
+    Seat,
+    Task,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+)
 
 Json = dict[str, Any]
 
@@ -16,7 +30,7 @@ def ask_to_json(ask: Ask) -> Json:
     """The ask without its past, which the episode around it holds."""
     return {
         "seat": [ask.seat.role, ask.seat.number],
-        "messages": [[message.speaker, message.text] for message in ask.messages],
+        "messages": [message_to_json(message) for message in ask.messages],
         "choices": list(ask.choices),
         "stops": list(ask.stops),
     }
@@ -24,8 +38,46 @@ def ask_to_json(ask: Ask) -> Json:
 
 def ask_from_json(data: Json) -> Ask:
     role, number = data["seat"]
-    messages = tuple(Message(speaker, text) for speaker, text in data["messages"])
+    messages = tuple(message_from_json(message) for message in data["messages"])
     return Ask(Seat(role, number), messages, tuple(data["choices"]), stops=tuple(data.get("stops", ())))
+
+
+def message_to_json(message: Message) -> list[Any]:
+    """`[speaker, text]` of a message that is one text, as all were once; of others `[speaker, [part, ...]]`."""
+    match message.parts:
+        case (Text(text),):
+            return [message.speaker, text]
+        case parts:
+            return [message.speaker, [_part_to_json(part) for part in parts]]
+
+
+def message_from_json(data: Sequence[Any]) -> Message:
+    speaker, said = data
+    return Message(speaker, said if isinstance(said, str) else [_part_from_json(part) for part in said])
+
+
+def _part_to_json(part: Part) -> Json:
+    match part:
+        case Text(text):
+            return {"text": text}
+        case ToolCall(id, name, arguments):
+            return {"call": id, "name": name, "arguments": plain(arguments)}
+        case ToolResult(id, text):
+            return {"result": id, "text": text}
+
+
+def _part_from_json(data: Json) -> Part:
+    match data:
+        case {"call": str(id), "name": str(name), "arguments": Mapping() as arguments}:
+            return ToolCall(id, name, arguments)
+        case {"result": str(id), "text": str(text)}:
+            return ToolResult(id, text)
+        case {"text": str(text)}:
+            return Text(text)
+    raise RedQueenError(
+        'a part of a message is {"text": ...}, {"call": ID, "name": ..., "arguments": {...}} or '
+        f'{{"result": ID, "text": ...}}, not {data!r:.80}'
+    )
 
 
 def reply_to_json(reply: Reply) -> Json:
@@ -75,6 +127,9 @@ def episode_from_json(data: Json) -> Episode:
 
 
 def task_to_json(task: Task) -> Json:
+    """The fields of a task; `choices` and `messages` where it has some."""
+    listed: Json = {"choices": list(task.choices)} if task.choices else {}
+    told: Json = {"messages": [message_to_json(message) for message in task.messages]} if task.messages else {}
     return {
         "id": task.id,
         "kind": task.kind,
@@ -82,11 +137,24 @@ def task_to_json(task: Task) -> Json:
         "answer": task.answer,
         "facts": plain(task.facts),
         "weight": task.weight,
+        **listed,
+        **told,
     }
 
 
 def task_from_json(data: Json) -> Task:
-    return Task(**{**data, "facts": tuples(data["facts"])})
+    """The task. Older records hold `choices` and `messages` among the facts: they become its fields."""
+    facts = dict(data["facts"])
+    older = {name: facts.pop(name) for name in ("choices", "messages") if name in facts and name not in data}
+    found = {**data, **older}
+    return Task(
+        **{
+            **found,
+            "facts": tuples(facts),
+            "choices": tuple(found.get("choices", ())),
+            "messages": tuple(message_from_json(message) for message in found.get("messages", ())),
+        }
+    )
 
 
 def plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ row, K legal replies (or legal next tokens) at one position.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,10 @@ class Seat:
 class Task:
     """What one match is about: a deal, a question, a starting position.
 
-    `facts` hold what the game needs and no seat may see unless the game shows it. `weight` is the
-    unnormalised probability with which chance picks this task among `Game.tasks()`.
+    `facts` hold what the game needs and no seat may see unless the game shows it (`TASK_FACTS` names those that
+    are read everywhere). `weight` is the unnormalised probability with which chance picks this task among
+    `Game.tasks()`. `choices` are the replies to choose from, where they are listed. `messages` are a conversation that
+    is shown instead of the prompt: their speakers are "system", "user" and "assistant", the last is the user.
     """
 
     id: str
@@ -49,14 +51,81 @@ class Task:
     answer: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     weight: float = 1.0
+    choices: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("choices", "messages"):
+            if name in self.facts:
+                raise RedQueenError(
+                    f"task {self.id!r} has {name!r} among its facts: they are a field of a task, Task(..., {name}=...)"
+                )
+        if isinstance(self.choices, str) or not all(isinstance(message, Message) for message in self.messages):
+            raise RedQueenError(
+                f"task {self.id!r} must have a tuple of strings as choices and a tuple of Message objects as messages, "
+                f"not {self.choices!r:.80} and {self.messages!r:.80}"
+            )
 
 
 @dataclass(frozen=True)
+class Text:
+    """A part of a message that is words."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A part of a message that calls a tool. The speaker's words hold it too: it adds nothing to `Message.text`."""
+
+    id: str  # the result of this call names it
+    name: str  # of the tool
+    arguments: Mapping[str, Any] = field(hash=False)  # strings, numbers, lists and mappings, as JSON has them
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """A part of a message that is what a tool gave."""
+
+    id: str  # of the call
+    text: str
+
+
+Part = Text | ToolCall | ToolResult
+
+
+@dataclass(frozen=True, init=False)
 class Message:
-    """One utterance in front of a seat. The speaker is "game", "system", "tool" or the `str` of a seat."""
+    """One utterance in front of a seat, in parts. The speaker is "game", "system", "tool" or the `str` of a seat.
+
+    `Message("game", "words")` is a message of one `Text`.
+    """
 
     speaker: str
-    text: str
+    parts: tuple[Part, ...]
+
+    def __init__(self, speaker: str, parts: str | Sequence[Part]) -> None:
+        object.__setattr__(self, "speaker", speaker)
+        object.__setattr__(self, "parts", (Text(parts),) if isinstance(parts, str) else _parts(parts))
+
+    @property
+    def text(self) -> str:
+        """What its texts and the results of tools say, one after the other."""
+        return "".join(part.text for part in self.parts if not isinstance(part, ToolCall))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+
+def _parts(found: Sequence[Part]) -> tuple[Part, ...]:
+    if not isinstance(found, list | tuple) or not all(isinstance(part, Part) for part in found):
+        raise RedQueenError(f"a message is a text, or a list of Text, ToolCall and ToolResult, not {found!r:.80}")
+    return tuple(found)
 
 
 @dataclass(frozen=True)

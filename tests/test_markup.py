@@ -4,10 +4,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from redqueen.markup import episode_as_html, run_as_html, visible, words
+from redqueen.markup import episode_as_html, run_as_html, speaker_line, visible, words
 from redqueen.recipes.games import spiral
 from redqueen.runs.run import Run, Schedule
-from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Turn
+from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Text, ToolCall, ToolResult, Turn
 
 FIRST, SECOND = Seat("first"), Seat("second")
 HOSTILE = (
@@ -102,3 +102,20 @@ def test_a_curve_goes_from_its_lowest_to_its_highest_value():
 def test_beyond_so_many_figures_the_rest_is_counted():
     text = Tags(run_as_html("run", {str(number): [0.0] for number in range(50)})).text
     assert "10 more figures" in text
+
+
+def test_a_message_is_headed_by_its_speaker_and_the_calls_and_results_that_it_holds():
+    assert speaker_line(Message("game", "words")) == "game"
+    call = ToolCall("call_1", "calculate", {"text": "12+7"})
+    assert speaker_line(Message("solver", [Text("words"), call])) == 'solver (call_1: calculate {"text": "12+7"})'
+    assert speaker_line(Message("tool", [ToolResult("call_1", "19")])) == "tool (result of call_1)"
+    both = Message("solver", [ToolCall("a", "search", {}), ToolCall("b", "search", {"text": "x" * 500})])
+    assert speaker_line(both) == 'solver (a: search {}, b: search {"text": "' + "x" * 110 + "…)"
+
+
+def test_calls_and_results_of_tools_are_shown_as_such():
+    seat, call = Seat("solver"), ToolCall("call_1", "calculate", {"text": "<b>"})
+    shown = (Message("solver", [Text("I add."), call]), Message("tool", [ToolResult("call_1", "19")]))
+    turns = (Turn(Ask(seat, shown), Reply("19", "learner", 3)),)
+    text = Tags(episode_as_html(Episode("sums", Task("t"), 0, turns, Outcome({seat: 0.0}), (seat,)))).text
+    assert 'solver (call_1: calculate {"text": "<b>"}): I add.\ntool (result of call_1): 19' in text

@@ -2,6 +2,7 @@ import json
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from redqueen.records import (
     ask_to_json,
     episode_from_json,
     episode_to_json,
+    message_from_json,
+    message_to_json,
     plain,
     reply_from_json,
     reply_to_json,
@@ -20,14 +23,21 @@ from redqueen.records import (
     task_to_json,
     tuples,
 )
-from redqueen.types import Ask, Match, Message, Reply, Seat, Task
+from redqueen.types import Ask, Match, Message, RedQueenError, Reply, Seat, Task, Text, ToolCall, ToolResult
 
 TEXT = st.text(max_size=20)
 NUMBERS = st.floats(allow_nan=False) | st.integers(-(2**53), 2**53)
 SEATS = st.builds(Seat, TEXT, st.integers(0, 9))
-ASKS = st.builds(
-    Ask, SEATS, st.lists(st.builds(Message, TEXT, TEXT), max_size=3).map(tuple), st.lists(TEXT, max_size=3).map(tuple)
+JSON_VALUES = st.recursive(
+    NUMBERS | TEXT | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=4,
 )
+CALLS = st.builds(ToolCall, TEXT, TEXT, st.dictionaries(TEXT, JSON_VALUES, max_size=2))
+PARTS = st.builds(Text, TEXT) | CALLS | st.builds(ToolResult, TEXT, TEXT)
+MESSAGES = st.lists(st.builds(Message, TEXT, TEXT | st.lists(PARTS, max_size=3)), max_size=3).map(tuple)
+CHOICES = st.lists(TEXT, max_size=3).map(tuple)
+ASKS = st.builds(Ask, SEATS, MESSAGES, CHOICES)
 TOKENS = st.lists(st.integers(0, 2**31), max_size=5)
 REPLIES = st.builds(
     Reply,
@@ -75,9 +85,42 @@ def test_a_reply_reads_back_with_every_bit_of_its_numbers(reply):
     assert [getattr(back, name) for name in rest] == [getattr(reply, name) for name in rest]
 
 
-@given(st.builds(Task, TEXT, TEXT, TEXT, TEXT, FACTS, st.floats(0, 1e9)))
+@given(st.builds(Task, TEXT, TEXT, TEXT, TEXT, FACTS, st.floats(0, 1e9), CHOICES, MESSAGES))
 def test_a_task_reads_back_equal(task):
     assert task_from_json(through_text(task_to_json(task))) == task
+
+
+def test_a_message_of_one_text_is_written_as_ever_and_others_with_their_parts():
+    assert message_to_json(Message("game", "words")) == ["game", "words"]
+    parts = [Text("add"), ToolCall("1", "add", {"terms": [1, 2]}), ToolResult("1", "3")]
+    assert message_to_json(Message("solver", parts)) == [
+        "solver",
+        [{"text": "add"}, {"call": "1", "name": "add", "arguments": {"terms": [1, 2]}}, {"result": "1", "text": "3"}],
+    ]
+    assert message_from_json(["game", "words"]) == Message("game", "words")
+
+
+@pytest.mark.parametrize("part", [{}, {"txt": "a"}, {"text": 1}, {"call": "1", "name": "add"}, {"result": "1"}, "a"])
+def test_a_part_that_is_none_is_refused_with_those_that_are(part):
+    with pytest.raises(RedQueenError, match=r'a part of a message is .*"text".*"call".*"result"'):
+        message_from_json(["game", [part]])
+
+
+def test_a_task_is_written_with_choices_and_messages_where_it_has_some():
+    assert set(task_to_json(Task("t"))) == {"id", "kind", "prompt", "answer", "facts", "weight"}
+    data = task_to_json(Task("t", choices=("a", "b"), messages=(Message("user", "Hi"),)))
+    assert (data["choices"], data["messages"]) == (["a", "b"], [["user", "Hi"]])
+
+
+def test_older_records_hold_choices_and_messages_among_the_facts():
+    old = {"id": "t", "kind": "k", "prompt": "p", "answer": "a", "weight": 1.0}
+    facts = {"choices": ["a", "b"], "messages": [["system", "Be brief."], ["user", "Hi"]], "gold": "a"}
+    assert task_from_json({**old, "facts": facts}) == Task(
+        *("t", "k", "p", "a"),
+        {"gold": "a"},
+        choices=("a", "b"),
+        messages=(Message("system", "Be brief."), Message("user", "Hi")),
+    )
 
 
 def test_an_episode_reads_back_equal():

@@ -41,16 +41,14 @@ class Writing:
 
     def play(self, task: Task, rng: Random) -> Play:
         seat = Seat("writer")
-        text = yield from ask(seat, task.facts["messages"])
+        text = yield from ask(seat, task.messages)
         return Outcome({seat: float(len(set(text)))})
 
 
 def ours(dtype: str, repeats: int) -> list[float]:
     """Seconds of each step."""
     policy = speaker(dtype)
-    tasks = [
-        Task(str(n), facts={"messages": asked.messages}) for n, asked in enumerate(prompts(PROMPTS, policy.format))
-    ]
+    tasks = [Task(str(n), messages=asked.messages) for n, asked in enumerate(prompts(PROMPTS, policy.format))]
     estimate, objective, rng = GroupRelative(by_task_and_role), ClippedRatio(), Random(0)
     seconds = []
     for _ in range(repeats + 1):

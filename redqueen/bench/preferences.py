@@ -104,7 +104,7 @@ def sppo_in_expectation(game: Matchups, eta: float, iterations: int, updates: in
     iterates (`PreferenceGame`)."""
     learner = TabularPolicy(rate * eta * eta)
     reference, measure = Reference(learner), PreferenceGame(game, learner)
-    answers = [replace(game.task(), answer=answer) for answer in game.task().facts["choices"]]
+    answers = [replace(game.task(), answer=answer) for answer in game.task().choices]
     sides = score(play(recited(answers, reader(learner)), Random(0)), payoff)
     found = measure()
     for _ in range(iterations - 1):
@@ -137,7 +137,7 @@ class BradleyTerry:
         return scores
 
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
-        known = dict(zip(Matchups(self.table).task().facts["choices"], self.scores.tolist(), strict=True))
+        known = dict(zip(Matchups(self.table).task().choices, self.scores.tolist(), strict=True))
         oracle: PreferenceOracle = ByReward(lambda tasks, answers: [known[answer] for answer in answers])
         return oracle(tasks, first, second, rng)
 

@@ -21,7 +21,7 @@ from redqueen.cli.words import parse
 from redqueen.curricula.dealt import Enumerated
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.catalogue import find_game
-from redqueen.markup import visible
+from redqueen.markup import speaker_line, visible
 from redqueen.measures.side_by_side import Crossing, SideBySide, side_by_side
 from redqueen.protocols import Game
 from redqueen.questions.asking import SOLVE, graded
@@ -114,7 +114,9 @@ def _print_crossing(console: Console, crossing: Crossing, names: tuple[str, str]
     times = f"in {crossing.count} matches" if crossing.count > 1 else "in 1 match"
     console.rule(f"turn {crossing.fork.turn}, {escape(str(ask.seat))}, {times}", style="dim")
     for message in ask.messages:
-        console.print(f"{message.speaker}: {_short(message.text)}", markup=False, highlight=False, style="dim")
+        console.print(
+            f"{visible(speaker_line(message))}: {_short(message.text)}", markup=False, highlight=False, style="dim"
+        )
     table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False)
     for heading in ("", *names):
         table.add_column(escape(heading), overflow="fold")

@@ -15,7 +15,7 @@ from rich.markup import escape
 from redqueen.cli.words import closest, parse
 from redqueen.games.catalogue import find_game
 from redqueen.games.tools import as_recorded
-from redqueen.markup import visible
+from redqueen.markup import speaker_line, visible
 from redqueen.play.lockstep import play as play_matches
 from redqueen.play.lockstep import replay as replay_episode
 from redqueen.players.human import Human
@@ -108,7 +108,7 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
         seat = str(turn.ask.seat)
         console.rule(f"{_shown(seat)} is asked", style="dim")
         for message in messages:
-            console.print(f"[dim]{_shown(message.speaker)}:[/dim] {_shown(message.text)}", highlight=False)
+            console.print(f"[dim]{_shown(speaker_line(message))}:[/dim] {_shown(message.text)}", highlight=False)
         if turn.reply.thought:
             thought = f"({_shown(seat)} thinks) {_shown(turn.reply.thought)}"
             console.print(f"[italic dim]{thought}[/italic dim]", highlight=False)

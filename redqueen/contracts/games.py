@@ -221,13 +221,18 @@ def check_conversations(game: Game, phrases: Sequence[str] = PHRASES) -> None:
             own = str(turn.ask.seat)
             if any(message.speaker == own for message in turn.ask.messages):
                 last = turn.ask.past[-1]
-                begins = (*last.ask.messages, Message(own, last.reply.text.strip()))
-                assert turn.ask.messages[: len(begins)] == begins, (
+                begins = _told((*last.ask.messages, Message(own, last.reply.text.strip())))
+                assert _told(turn.ask.messages)[: len(begins)] == begins, (
                     f"{game.name} shows {own} its own words, but not as its last ask followed by what it said"
                 )
                 assert all(message.speaker != own for message in turn.ask.messages[len(begins) :]), (
                     f"{game.name} puts words into the mouth of {own}"
                 )
+
+
+def _told(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Who said what: a game may note the call of a tool in a seat's own words as a part of its own."""
+    return [(message.speaker, message.text) for message in messages]
 
 
 def check_broken_rules(game: Game, phrases: Sequence[str] = PHRASES) -> None:

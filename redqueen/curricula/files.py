@@ -1,7 +1,8 @@
 """Tasks on disk: JSON lines to read and write, and a store as a Hugging Face data set.
 
-One task a line. `id` and `prompt` are needed; `kind`, `answer`, `facts` (an object), `weight` and `schema` (the version
-of this format, 1) may be left out:
+One task a line. `id` and `prompt` are needed; `kind`, `answer`, `facts` (an object), `weight`, `choices` (a list of the
+replies to choose from), `messages` (a list of `["system" | "user" | "assistant", text]`, shown instead of the prompt)
+and `schema` (the version of this format, 1) may be left out:
 
     {"schema": 1, "id": "sum-7", "prompt": "3 + 4 = ?", "answer": "7", "kind": "sums", "facts": {"digits": 1}}
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from redqueen.curricula.history import TaskHistory, storable
-from redqueen.records import plain, task_from_json, task_to_json
+from redqueen.records import message_from_json, message_to_json, plain, task_from_json, task_to_json
 from redqueen.types import RedQueenError, Task
 
 SCHEMA = 1
@@ -34,6 +35,8 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "kind": ((str,), "a string"),
     "facts": ((dict,), "an object"),
     "weight": ((int, float), "a number"),
+    "choices": ((list,), "a list of strings"),
+    "messages": ((list,), "a list of messages [speaker, text]"),
 }
 
 
@@ -92,7 +95,8 @@ def write_tasks(path: Path, tasks: Sequence[Task]) -> None:
 
 def export_dataset(histories: Sequence[TaskHistory], folder: Path) -> None:
     """Writes tasks with their histories as a Hugging Face data set: `folder/dataset` for `datasets.load_from_disk`,
-    and `folder/tasks.parquet`. Facts are JSON text. The folder must not exist; it appears whole or not at all.
+    and `folder/tasks.parquet`. Facts and messages are JSON text. The folder must not exist; it appears whole or not
+    at all.
 
     Raises RedQueenError without the extra `hub`, where there is no task, and where the folder cannot be written."""
     try:
@@ -132,6 +136,11 @@ def _task(line: str, where: str) -> Task:
     for name, value in data.items():
         _check(name, value, where)
     fields = {name: value for name, value in data.items() if name != "schema"}
+    for name in ("choices", "messages"):  # older files hold them among the facts
+        if name in fields.get("facts", {}):
+            if name in fields:
+                raise RedQueenError(f"{where}: {name} stand there twice: leave them out of the facts")
+            _check(name, fields["facts"][name], where)
     return task_from_json({"facts": {}, **fields, "weight": float(fields.get("weight", 1.0))})
 
 
@@ -154,12 +163,31 @@ def _check(name: str, value: Any, where: str) -> None:
     kinds, wanted = _KINDS[name]
     if type(value) not in kinds:  # a truth value is no number here
         raise RedQueenError(f"{where}: {name} must be {wanted}, not {json.dumps(value)[:40]}")
+    if name == "choices" and not all(isinstance(choice, str) for choice in value):
+        raise RedQueenError(f"{where}: choices must be {wanted}, not {json.dumps(value)[:40]}")
+    if name == "messages":
+        _check_messages(value, where)
     if name == "id" and not value:
         raise RedQueenError(f"{where}: id must not be empty")
     if name == "schema" and value != SCHEMA:
         raise RedQueenError(f"{where}: this is version {value} of the format, and this redqueen reads version {SCHEMA}")
     if name == "weight" and not 0 <= value <= sys.float_info.max:  # whole numbers of JSON may be larger
         raise RedQueenError(f"{where}: weight must be a finite number of at least 0, not {str(value)[:40]}")
+
+
+def _check_messages(value: list[Any], where: str) -> None:
+    for message in value:
+        match message:
+            case [("system" | "user" | "assistant"), str()]:
+                continue
+            case [("system" | "user" | "assistant"), list()]:
+                try:
+                    message_from_json(message)
+                except RedQueenError as error:
+                    raise RedQueenError(f"{where}: {error}") from None
+            case _:
+                found = json.dumps(message)[:40]
+                raise RedQueenError(f'{where}: a message must be ["system", "user" or "assistant", text], not {found}')
 
 
 def _row(history: TaskHistory) -> dict[str, Any]:
@@ -171,6 +199,8 @@ def _row(history: TaskHistory) -> dict[str, Any]:
         "answer": task.answer,
         "facts": json.dumps(plain(task.facts), ensure_ascii=False),
         "weight": task.weight,
+        "choices": list(task.choices),
+        "messages": json.dumps([message_to_json(message) for message in task.messages], ensure_ascii=False),
         "origin": history.origin,
         "parents": list(history.parents),
         "gates": list(history.gates),
@@ -191,8 +221,8 @@ def _features() -> Any:
     """The type of every column: those that hold only None or empty lists have no type to be guessed."""
     from datasets import Features, List, Value
 
-    texts = dict.fromkeys(("id", "kind", "prompt", "answer", "facts", "origin"), Value("string"))
-    lists = dict.fromkeys(("parents", "gates"), List(Value("string")))
+    texts = dict.fromkeys(("id", "kind", "prompt", "answer", "facts", "messages", "origin"), Value("string"))
+    lists = dict.fromkeys(("choices", "parents", "gates"), List(Value("string")))
     counts = ("added", "author_version", "depth", "tries", "solved", "last_seen", "solver_version")
     numbers = ("weight", "solve_rate", "mean_result", "credit")
     whole = dict.fromkeys(counts, Value("int64"))

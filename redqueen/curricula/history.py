@@ -60,7 +60,7 @@ def after(
 
 
 def storable(task: Task) -> Task:
-    """The task as it will read back from a checkpoint: lists and arrays among its facts become tuples.
+    """The task as it will read back from a checkpoint: its lists, and lists and arrays among its facts, become tuples.
 
     Raises RedQueenError where a weight is not a finite number of at least 0, or a fact cannot be written as JSON."""
     if not (isfinite(task.weight) and task.weight >= 0.0):
@@ -74,7 +74,7 @@ def storable(task: Task) -> Task:
         ) from None
     if not _named_throughout(task.facts):
         raise RedQueenError(f"the facts of task {task.id!r} have a mapping whose keys are not all strings")
-    return replace(task, facts=tuples(facts))
+    return replace(task, facts=tuples(facts), choices=tuple(task.choices), messages=tuple(task.messages))
 
 
 def _named_throughout(value: Any) -> bool:

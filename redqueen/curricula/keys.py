@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from redqueen.records import plain
+from redqueen.records import plain, task_to_json
 from redqueen.texts import Wording
 from redqueen.types import RedQueenError, Task
 
 
 def by_text(wording: Wording = Wording()) -> Callable[[Task], Hashable]:
-    """A key: kind and prompt, as far as the wording counts. Where the prompt is empty the facts stand for it.
+    """A key: kind and prompt, as far as the wording counts. Where the prompt is empty the facts, choices and messages
+    stand for it.
 
     Tasks with one prompt and different facts have one key: where the facts are part of the question (a history of
     attempts, as in ExIt), use a key of your own."""
 
     def key(task: Task) -> Hashable:
-        return (task.kind, wording(task.prompt)) if task.prompt else (task.kind, canonical(plain(task.facts)))
+        if task.prompt:
+            return (task.kind, wording(task.prompt))
+        shown = {name: value for name, value in task_to_json(task).items() if name in ("choices", "messages")}
+        return (task.kind, canonical(plain({**task.facts, **shown})))
 
     return key
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Literal
 
@@ -39,7 +40,7 @@ def _demonstrated(domain: Domain, count: int, rng: Random) -> list[Task]:
     for _ in range(8):  # at least one demonstration in eight is a solver's
         shown = teacher.demonstrations(count, rng)
         found += [
-            Task(one.task.id, one.task.kind, one.task.prompt, one.text, {**one.task.facts, "gold": one.text})
+            replace(one.task, answer=one.text, facts={**one.task.facts, "gold": one.text}, weight=1.0)
             for one in shown
             if one.role == "solver"
         ]

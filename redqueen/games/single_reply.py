@@ -35,5 +35,5 @@ class SingleReply:
 
     def play(self, task: Task, rng: Random) -> Play:
         seat = Seat(self.role)
-        text = yield from ask(seat, posed(task, seat), tuple(task.facts.get("choices", ())))
+        text = yield from ask(seat, posed(task, seat), task.choices)
         return Outcome({seat: 0.0}, {"reply": text})

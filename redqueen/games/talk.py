@@ -25,25 +25,24 @@ def told(text: str) -> tuple[Message, ...]:
     return (Message(GAME, text),)
 
 
-def conversation(said: Sequence[tuple[str, str]], seat: Seat) -> tuple[Message, ...]:
-    """Messages in which "user" is the game, "system" stays what it is, and the words of "assistant" are the seat's own:
-    a part of what it is asked, not of what it learns. Raises RedQueenError for any other role, and for a conversation
-    that does not end with the user."""
+def conversation(said: Sequence[Message], seat: Seat) -> tuple[Message, ...]:
+    """The messages with other speakers: "user" becomes the game, "system" stays, and "assistant" becomes the seat,
+    whose words there are a part of what it is asked, not of what it learns. Raises RedQueenError for any other role,
+    and for a conversation that does not end with the user."""
     speakers = {"user": GAME, "system": "system", "assistant": str(seat)}
-    unknown = [role for role, _ in said if role not in speakers]
-    if unknown or not said or said[-1][0] != "user":
+    roles = [message.speaker for message in said]
+    if set(roles) - set(speakers) or roles[-1:] != ["user"]:
         raise RedQueenError(
             f"a conversation is of {', '.join(speakers)} and ends with the user: this one has "
-            f"{', '.join(role for role, _ in said) or 'no message'}"
+            f"{', '.join(roles) or 'no message'}"
         )
-    return tuple(Message(speakers[role], text) for role, text in said)
+    return tuple(Message(speakers[message.speaker], message.parts) for message in said)
 
 
 def posed(task: Task, seat: Seat) -> tuple[Message, ...]:
-    """What a task shows to the seat that answers it: the conversation `facts["messages"]`, (role, text) each, in which
-    the assistant's words are its own; where there is none, the prompt."""
-    said = task.facts.get("messages")
-    return conversation(said, seat) if said else told(task.prompt)
+    """The messages that a task shows to the seat that answers it: its conversation, in which the assistant's words are
+    the seat's own, or its prompt where it has none."""
+    return conversation(task.messages, seat) if task.messages else told(task.prompt)
 
 
 def titled(title: str, game: object) -> str:

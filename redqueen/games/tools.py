@@ -4,7 +4,8 @@
     tool    <information>19</information>                 shown, as part of the next prompt
     seat    19                                            no call: this is the answer
 
-What a tool says is never the seat's own word, so it carries no loss weight. Only a call that ends a reply is a call:
+What a tool says is never the seat's own word, so it carries no loss weight. The messages also hold the call and its
+result as parts of their own (`ToolCall`, `ToolResult`). Only a call that ends a reply is a call:
 an output block that a seat writes itself is text like any other and counts for nothing.
 """
 
@@ -21,7 +22,19 @@ from typing import Protocol
 
 from redqueen.games.talk import told
 from redqueen.protocols import Domain, Play
-from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task
+from redqueen.types import (
+    Ask,
+    Episode,
+    Message,
+    Outcome,
+    RedQueenError,
+    Reply,
+    Seat,
+    Task,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 
 TOOL = "tool"  # who speaks an output
 NONE_LEFT = "No calls are left. Answer now."
@@ -122,13 +135,15 @@ def answer_with_tools(
             return ToolTalk(words[-1], tuple(calls), tuple(words), answered=True)
         if turn + 1 == limits.turns:
             break  # nobody would be shown an output
+        number, shown = f"call_{turn + 1}", tuple[Text | ToolResult, ...]()
         if len(calls) < limits.calls:
             calls.append(_run(*asked, left))
             left -= len(calls[-1].output)
-            shown = f"<information>{calls[-1].output}</information>"
+            shown = (Text("<information>"), ToolResult(number, calls[-1].output), Text("</information>"))
         else:
-            shown = NONE_LEFT
-        conversation = (*conversation, Message(str(seat), reply.text), Message(TOOL, shown))
+            shown = (ToolResult(number, NONE_LEFT),)
+        call = ToolCall(number, asked[0].name, {"text": asked[1]})
+        conversation = (*conversation, Message(str(seat), (Text(reply.text), call)), Message(TOOL, shown))
     return ToolTalk("", tuple(calls), tuple(words), answered=False)
 
 

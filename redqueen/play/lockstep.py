@@ -10,12 +10,13 @@ A player sees the asks of a round as one batch, so equal prompts can be computed
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from redqueen.chance import derive
 from redqueen.play.table import Table
 from redqueen.protocols import Game, Player
-from redqueen.types import Ask, Episode, Match, RedQueenError, Reply
+from redqueen.types import Ask, Episode, Match, Message, RedQueenError, Reply
 
 
 def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
@@ -69,7 +70,7 @@ def replay(game: Game, episode: Episode) -> Episode:
             turn = next(turns, None)
             if turn is None:
                 raise RedQueenError(f"the record ends at turn {number}, but {game.name!r} asks {ask.seat} again")
-            if turn.ask != ask:
+            if turn.ask not in (ask, _in_words(ask)):
                 raise RedQueenError(f"turn {number} of the record is not what {game.name!r} asks {ask.seat} now")
             replies.append(turn.reply)
             number += 1
@@ -77,6 +78,11 @@ def replay(game: Game, episode: Episode) -> Episode:
     if next(turns, None) is not None:
         raise RedQueenError(f"{game.name!r} ended at turn {number}, but the record goes on")
     return table.episode()
+
+
+def _in_words(ask: Ask) -> Ask:
+    """The ask as records hold it that were written before messages had parts."""
+    return replace(ask, messages=tuple(Message(message.speaker, message.text) for message in ask.messages))
 
 
 class _Nobody:

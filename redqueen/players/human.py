@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from redqueen.markup import speaker_line
 from redqueen.types import Ask, Message, RedQueenError, Reply
 
 
@@ -32,7 +33,8 @@ class Human:
     def _answer(self, ask: Ask) -> str:
         self._write("")
         for message in new_messages(ask):
-            self._write(message.text if message.speaker in ("game", "system") else f"{message.speaker}: {message.text}")
+            who = speaker_line(message)
+            self._write(message.text if who in ("game", "system") else f"{who}: {message.text}")
         for line in _menu(ask.choices):
             self._write(line)
         while True:

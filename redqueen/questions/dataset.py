@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from redqueen.chance import derive
 from redqueen.checks.numeric import normalised, number
@@ -26,7 +26,7 @@ from redqueen.protocols import Domain
 from redqueen.questions.closed import Closed
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.questions.rows import read_rows
-from redqueen.types import Demonstration, Match, RedQueenError, Task
+from redqueen.types import Demonstration, Match, Message, RedQueenError, Task
 
 SOLVER, KIND = "solver", "instruction"
 T = TypeVar("T")
@@ -250,10 +250,10 @@ def _compared(key: Conversation) -> str:
 
 
 def _task(found: Example) -> Task:
-    facts: dict[str, Any] = {"messages": found.messages} if len(found.messages) > 1 else {}
-    if found.answer and found.completion:
-        facts["gold"] = found.completion  # the answer is only what it comes to
-    return Task(found.place, KIND, as_text(found.messages), found.answer or found.completion, facts)
+    told = tuple(Message(role, text) for role, text in found.messages) if len(found.messages) > 1 else ()
+    # the gold reply where the answer is only what it comes to
+    facts = {"gold": found.completion} if found.answer and found.completion else {}
+    return Task(found.place, KIND, as_text(found.messages), found.answer or found.completion, facts, messages=told)
 
 
 def _is_right(task: Task, answer: str) -> bool:

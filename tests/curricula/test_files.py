@@ -5,7 +5,7 @@ import pytest
 
 from redqueen.curricula.files import export_dataset, read_tasks, write_tasks
 from redqueen.curricula.history import TaskHistory, after
-from redqueen.types import RedQueenError, Task
+from redqueen.types import Message, RedQueenError, Task, Text, ToolCall, ToolResult
 
 FULL = Task("a", "sums", "3 + 4 = ?\u2028Think – 思.", "7", {"digits": 1, "cards": (1, (2.5, None))}, 0.1 + 0.2)
 
@@ -23,6 +23,18 @@ def test_what_is_written_reads_back_equal(tmp_path):
     assert read_tasks(path) == tasks
     assert [json.loads(line)["schema"] for line in path.read_text().split("\n") if line] == [1, 1]
     assert [file.name for file in path.parent.iterdir()] == ["tasks.jsonl"]
+
+
+def test_choices_and_messages_are_fields_and_older_files_hold_them_among_the_facts(tmp_path):
+    told = (Message("system", "Be brief."), Message("assistant", [ToolCall("1", "add", {"terms": [1]})]))
+    tasks = [Task("a", choices=("x", "y"), messages=(*told, Message("user", [ToolResult("1", "1"), Text("?")])))]
+    path = tmp_path / "tasks.jsonl"
+    write_tasks(path, tasks)
+    assert read_tasks(path) == tasks
+    line = '{"id": "1", "prompt": "p", "facts": {"choices": ["x"], "messages": [["user", "Hi"]], "own": 1}}'
+    assert read_tasks(written(tmp_path, line)) == [
+        Task("1", prompt="p", facts={"own": 1}, choices=("x",), messages=(Message("user", "Hi"),))
+    ]
 
 
 def test_only_id_and_prompt_are_needed(tmp_path):
@@ -56,6 +68,13 @@ def test_files_of_other_systems_are_read(tmp_path):
         (f'{{"id": "2", "prompt": "x", "facts": {{"a": {"[" * 9999}{"]" * 9999}}}}}', "nested too deeply"),
         (f'{{"id": "2", "prompt": "x", "facts": {{"a": {"[" * 600}{"]" * 600}}}}}', "nested too deeply"),
         ('{"id": "2", "prompt": "x", "question": "y"}', "'question' is no field of a task: .* under facts"),
+        ('{"id": "2", "prompt": "x", "choices": "ab"}', 'choices must be a list of strings, not "ab"'),
+        ('{"id": "2", "prompt": "x", "choices": [1]}', r"choices must be a list of strings, not \[1\]"),
+        ('{"id": "2", "prompt": "x", "facts": {"choices": 1}}', "choices must be a list of strings, not 1"),
+        ('{"id": "2", "prompt": "x", "choices": [], "facts": {"choices": []}}', "choices stand there twice"),
+        ('{"id": "2", "prompt": "x", "messages": [["tool", "a"]]}', r'a message must be .*, not \["tool", "a"\]'),
+        ('{"id": "2", "prompt": "x", "messages": [["user"]]}', r'a message must be .*, not \["user"\]'),
+        ('{"id": "2", "prompt": "x", "messages": [["user", [{}]]]}', "a part of a message is"),
         ('{"id": "2", "prompt": "x", "schema": 2}', "version 2 of the format, and this redqueen reads version 1"),
         ('{"id": "1", "prompt": "x"}', "the id '1' is that of line 1"),
         ('{"id": "2", "prompt": "x"', "this is not JSON"),
@@ -114,6 +133,15 @@ def test_a_data_set_holds_every_task_with_its_history(tmp_path):
     assert sorted(file.name for file in folder.iterdir()) == ["dataset", "tasks.parquet"]
     with pytest.raises(RedQueenError, match="exists already"):
         export_dataset([new], folder)
+
+
+def test_choices_and_messages_are_columns_of_an_export(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    task = Task("b", choices=("x", "y"), messages=(Message("user", "Hi"),))
+    export_dataset([TaskHistory(task), TaskHistory(Task("c"))], tmp_path / "export")
+    first, second = datasets.load_from_disk(str(tmp_path / "export" / "dataset"))
+    assert (first["choices"], json.loads(first["messages"])) == (["x", "y"], [["user", "Hi"]])
+    assert (second["choices"], json.loads(second["messages"])) == ([], [])
 
 
 def test_columns_have_a_type_where_nothing_is_known(tmp_path):

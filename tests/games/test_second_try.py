@@ -35,7 +35,9 @@ def test_both_answers_are_facts_and_nothing_is_worth_anything_yet():
 
 def test_a_conversation_keeps_its_roles_and_goes_on():
     said = [("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "What is 57+68?")]
-    task = Task("57+68", prompt="System: Be brief.", answer="125", facts={"messages": said})
+    task = Task(
+        "57+68", prompt="System: Be brief.", answer="125", messages=tuple(Message(role, text) for role, text in said)
+    )
     (episode,) = play([Match(SecondTry(), task, {"solver": Scripted(("115", "125"))})], Random(0))
     first, second = (turn.ask.messages for turn in episode.turns)
     speakers = {"system": "system", "user": "game", "assistant": "solver"}

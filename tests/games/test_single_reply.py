@@ -9,7 +9,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant
-from redqueen.types import RedQueenError, Seat, Task
+from redqueen.types import Message, RedQueenError, Seat, Task, Text, ToolCall, ToolResult
 
 ASKED = Task("q", "sum", "What is 2+2?", "4")
 
@@ -45,8 +45,8 @@ def test_marks_become_the_scores_of_the_seat_and_notes_its_facts():
 
 
 def test_a_conversation_is_shown_with_its_roles_and_the_assistant_is_the_seat_itself():
-    messages = (("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "2+2?"))
-    asked = Task("q", "sum", "as text", "4", {"messages": messages})
+    said = (("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "2+2?"))
+    asked = Task("q", "sum", "as text", "4", messages=tuple(Message(role, text) for role, text in said))
     (episode,) = play(alone(SingleReply("solver"), [asked], Constant("4")), Random(0))
     (turn,) = episode.turns
     assert [(message.speaker, message.text) for message in turn.ask.messages] == [
@@ -57,8 +57,24 @@ def test_a_conversation_is_shown_with_its_roles_and_the_assistant_is_the_seat_it
     ]
 
 
+def test_the_calls_and_results_of_tools_in_a_conversation_reach_the_seat_as_parts():
+    call, result = ToolCall("1", "add", {"terms": [2, 2]}), ToolResult("1", "4")
+    said = (Message("user", "2+2?"), Message("assistant", [Text("add(2, 2)"), call]), Message("user", [result]))
+    asked = Task("q", messages=said)
+    (episode,) = play(alone(SingleReply("solver"), [asked], Constant("4")), Random(0))
+    shown = episode.turns[0].ask.messages
+    assert [message.speaker for message in shown] == ["game", "solver", "game"]
+    assert shown[1].parts == (Text("add(2, 2)"), call)
+    assert shown[2].parts == (result,)
+
+
+def test_the_choices_of_a_task_are_the_choices_of_its_ask():
+    (episode,) = play(alone(SingleReply(), [Task("q", choices=("yes", "no"))], Constant("no")), Random(0))
+    assert episode.turns[0].ask.choices == ("yes", "no")
+
+
 @pytest.mark.parametrize("roles", [("user", "assistant"), ("user", "tool", "user"), ("system",)])
 def test_a_conversation_of_other_roles_or_that_does_not_end_with_the_user_is_refused(roles):
-    asked = Task("q", "sum", "as text", "4", {"messages": tuple((role, "a") for role in roles)})
+    asked = Task("q", "sum", "as text", "4", messages=tuple(Message(role, "a") for role in roles))
     with pytest.raises(RedQueenError, match="ends with the user"):
         play(alone(SingleReply("solver"), [asked], Constant("4")), Random(0))

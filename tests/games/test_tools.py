@@ -20,10 +20,12 @@ from redqueen.games.tools import (
     find_call,
 )
 from redqueen.objectives.batch import pack
-from redqueen.play.lockstep import play
+from redqueen.play.lockstep import play, replay
+from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.types import Ask, Match, Message, RedQueenError, Reply, Seat, Task
+from redqueen.records import episode_from_json, episode_to_json
+from redqueen.types import Ask, Match, Message, RedQueenError, Reply, Seat, Task, Text, ToolCall, ToolResult
 
 SEAT = Seat("solver")
 QUESTION = (Message("game", "What is 12+7?"),)
@@ -50,9 +52,25 @@ def test_a_seat_calls_a_tool_sees_its_output_and_answers():
     assert asks[0] == Ask(SEAT, QUESTION, stops=("</calculate>", "</search>"))
     assert asks[1].messages == (
         *QUESTION,
-        Message("solver", "I add. <calculate>12+7</calculate>"),
-        Message("tool", "<information>19</information>"),
+        Message(
+            "solver", [Text("I add. <calculate>12+7</calculate>"), ToolCall("call_1", "calculate", {"text": "12+7"})]
+        ),
+        Message("tool", [Text("<information>"), ToolResult("call_1", "19"), Text("</information>")]),
     )
+    assert [message.text for message in asks[1].messages[1:]] == [
+        "I add. <calculate>12+7</calculate>",
+        "<information>19</information>",
+    ]
+
+
+def test_every_call_has_an_id_of_its_own_which_its_result_names():
+    _, asks = talk("<calculate>1+1</calculate>", "<calculate>2+2</calculate>", "4", limits=Limits(calls=1))
+    messages = asks[-1].messages
+    assert [call.id for message in messages for call in message.calls] == ["call_1", "call_2"]
+    assert [result for message in messages for result in message.results] == [
+        ToolResult("call_1", "2"),
+        ToolResult("call_2", "No calls are left. Answer now."),  # was not run, and is answered all the same
+    ]
 
 
 def test_an_output_that_a_seat_writes_itself_is_no_call():
@@ -89,7 +107,7 @@ def test_a_call_is_what_ends_a_text(text, found):
 
 def test_a_call_at_fault_is_shown_and_the_seat_may_try_again():
     done, asks = talk("<calculate>12+</calculate>", "<calculate>12+7</calculate>", "19")
-    assert asks[1].messages[-1] == Message("tool", "<information>Error: '12+' is not arithmetic</information>")
+    assert asks[1].messages[-1].text == "<information>Error: '12+' is not arithmetic</information>"
     assert [call.failed for call in done.calls] == [True, False]
     assert done.reply == "19"
 
@@ -107,7 +125,7 @@ def test_no_more_calls_are_run_than_allowed():
     done, asks = talk(call, call, call, "2", limits=Limits(calls=2, turns=4))
     assert len(done.calls) == 2
     assert done.repeated == 1
-    assert asks[-1].messages[-1] == Message("tool", "No calls are left. Answer now.")
+    assert asks[-1].messages[-1].text == "No calls are left. Answer now."
     assert done.reply == "2"
 
 
@@ -289,6 +307,21 @@ def test_an_episode_is_played_again_without_the_tools(wrong):
     assert again.outcome == episode.outcome
     with pytest.raises(RedQueenError, match="records no calls"):
         as_recorded(play([Match(SingleReply(), Task("t"), {"solver": Saying()})], Random(0))[0])
+
+
+def test_a_record_of_before_messages_had_parts_is_played_again():
+    game = ToolReply("solver", TOOLS, Limits(2, 3))
+    match = Match(game, Task("t", prompt="12+7?"), {"solver": Scripted(("<calculate>12+7</calculate>", "19"))})
+    (episode,) = play([match], Random(0))
+    data = episode_to_json(episode)
+    for turn, record in zip(episode.turns, data["turns"], strict=True):
+        record["ask"]["messages"] = [[message.speaker, message.text] for message in turn.ask.messages]
+    old = episode_from_json(data)
+    assert old.turns[1].ask.messages[-1] == Message("tool", "<information>19</information>")
+    assert replay(as_recorded(old), old).outcome == episode.outcome
+    data["turns"][1]["ask"]["messages"][-1][1] = "<information>20</information>"
+    with pytest.raises(RedQueenError, match="turn 1 of the record is not what"):
+        replay(as_recorded(old), episode_from_json(data))
 
 
 @pytest.mark.parametrize(

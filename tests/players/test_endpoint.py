@@ -19,9 +19,21 @@ import pytest
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.play.flow import Flow
 from redqueen.players.endpoint import Server
-from redqueen.players.language.answers import Boxed
+from redqueen.players.language.answers import Boxed, Plain
 from redqueen.players.tabular import TabularPolicy
-from redqueen.types import Ask, Match, Message, RedQueenError, Reply, Seat, Turn, Unreachable
+from redqueen.types import (
+    Ask,
+    Match,
+    Message,
+    RedQueenError,
+    Reply,
+    Seat,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+    Unreachable,
+)
 
 pytest.importorskip("httpx")
 
@@ -166,6 +178,17 @@ def test_a_chat_has_own_words_as_assistant_and_neighbours_of_one_role_joined(end
             "role": "user",
             "content": "Your move?\n\nYour answer must be exactly one of: pass, bet\n\n" + Boxed().instruction,
         },
+    ]
+
+
+def test_calls_and_results_of_tools_are_sent_as_text(endpoint):
+    said = [Text("<information>"), ToolResult("1", "19"), Text("</information>")]
+    own = Message("first", [Text("<add>12+7</add>"), ToolCall("1", "add", {"text": "12+7"})])
+    quick(endpoint).reply([Ask(SEAT, (Message("game", "12+7?"), own, Message("tool", said)))])
+    assert endpoint.bodies[0]["messages"] == [
+        {"role": "user", "content": "12+7?"},
+        {"role": "assistant", "content": "<add>12+7</add>"},
+        {"role": "user", "content": "<information>19</information>\n\n" + Plain().instruction},
     ]
 
 

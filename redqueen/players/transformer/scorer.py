@@ -77,7 +77,7 @@ class _Reader:
 
     def text(self, task: Task, answer: str) -> str:
         """What was asked and the answer, as the model was taught to read it."""
-        asked = task.facts.get("messages") or (("user", task.prompt),)
+        asked = [(message.speaker, message.text) for message in task.messages] or [("user", task.prompt)]
         said = [*asked, ("assistant", answer)]
         if self._tokenizer.chat_template:
             chat = [{"role": role, "content": text} for role, text in said]

@@ -74,7 +74,7 @@ class Known(Closed):
         return float(np.log(self.distribution[self.answers.index(text)]))
 
     def task(self, answer: str = "", number: int = 0) -> Task:
-        return Task(f"known {number}", "outcome", "Say a letter.", answer, {"choices": self.answers})
+        return Task(f"known {number}", "outcome", "Say a letter.", answer, choices=self.answers)
 
     def seeds(self) -> list[Task]:
         return [self.task(self.answers[int(self.distribution.argmax())])]

@@ -82,7 +82,7 @@ class Matchups(Closed):
     def task(self, number: int = 0) -> Task:
         answers, best = TABLES[self.table][0], int(self.equilibrium.argmax())
         asked = f"Choose one of {', '.join(answers)}."
-        return Task(f"{self.table} {number}", "matchup", asked, answers[best], {"choices": list(answers)})
+        return Task(f"{self.table} {number}", "matchup", asked, answers[best], choices=answers)
 
     def seeds(self) -> list[Task]:
         return [self.task()]

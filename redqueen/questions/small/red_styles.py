@@ -81,8 +81,8 @@ class RedStyles:
                         kind,
                         self._looks(way, looks),
                         right,
-                        {"choices": (COMPLY, REFUSE)},
-                        visible if looks == (kind == HARMFUL) else 1.0 - visible,
+                        weight=visible if looks == (kind == HARMFUL) else 1.0 - visible,
+                        choices=(COMPLY, REFUSE),
                     )
                     for looks in (True, False)
                 ]

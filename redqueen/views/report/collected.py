@@ -13,6 +13,7 @@ from typing import Any
 
 from redqueen.games.boards import frames
 from redqueen.games.catalogue import GAMES, find_game
+from redqueen.markup import speaker_line
 from redqueen.measures.ladder import Ladder
 from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
 from redqueen.measures.tournament import Standings
@@ -94,7 +95,7 @@ def _crossing(crossing: Crossing) -> dict[str, Any]:
         "turn": crossing.fork.turn,
         "count": crossing.count,
         "seat": str(ask.seat),
-        "shown": [[message.speaker, message.text] for message in ask.messages],
+        "shown": [[speaker_line(message), message.text] for message in ask.messages],
         "choices": ask.choices,
         "said": [reply.text for reply in replies],
         "chances": [None if each is None else [round(float(p), 4) for p in each] for each in crossing.probabilities],
@@ -244,7 +245,7 @@ def _others(episode: Episode, seat: str) -> set[str]:
 
 
 def _shown(message: Message, texts: _Texts, public: set[str]) -> list[Any]:
-    """[speaker, [[text, whether this seat alone was shown it], ...]], neighbouring lines of one sort together."""
+    """[heading, [[text, whether this seat alone was shown it], ...]], neighbouring lines of one sort together."""
     blocks: list[tuple[list[str], bool]] = []
     for line in message.text.split("\n"):
         private = line not in public and bool(line.strip())
@@ -252,7 +253,7 @@ def _shown(message: Message, texts: _Texts, public: set[str]) -> list[Any]:
             blocks[-1][0].append(line)
         else:
             blocks.append(([line], private))
-    return [message.speaker, [[texts.place("\n".join(lines)), private] for lines, private in blocks]]
+    return [speaker_line(message), [[texts.place("\n".join(lines)), private] for lines, private in blocks]]
 
 
 def _at(values: Sequence[float] | None, place: int) -> float | None:

@@ -147,7 +147,7 @@ function comparison(found) {
   const scores = make("table", {}, head("score as", ...found.names, "the second is better by"),
     ...found.scores.map(([role, first, second, better]) => make("tr", {}, make("td", {}, words(role)), make("td", { class: "n" }, signed(first)), make("td", { class: "n" }, signed(second)), make("td", { class: "n" }, better))));
   const crossings = found.crossings.map((each) => folded(`turn ${each.turn}, ${each.seat}, in ${each.count} ${each.count === 1 ? "match" : "matches"}: ${each.said.map((text) => cut(text, 60)).join(" or ")}`, make("div", {},
-    ...each.shown.map(([speaker, text]) => make("div", { class: "text shown" }, `${speaker}: `, words(text))),
+    ...each.shown.map(([speaker, text]) => make("div", { class: "text shown" }, words(`${speaker}: `), words(text))),
     make("div", { class: "scroll" }, make("table", { class: "chances" }, head("", ...found.names), make("tr", {}, make("td", {}, "says"), ...each.said.map((text) => make("td", { class: "said" }, words(cut(text, 300))))),
       ...(each.chances.some(Boolean) ? each.choices : []).map((choice, number) => make("tr", {}, make("td", {}, words(choice)), ...each.chances.map((chances) => chance(chances && chances[number]))))))), false));
   const pairs = found.pairs.map((pair) => make("tr", { class: pair.fork === null ? "quiet" : null }, make("td", {}, words(cut(pair.task, 120)), pair.role ? ` as ${pair.role}` : ""), ...[0, 1].map((side) => make("td", {},
@@ -247,7 +247,7 @@ function opened(episode, place = data.episodes.indexOf(episode)) {
 
 function said(turn, episode, number, column, line) {
   const block = ([place, secret], number) => [number ? "\n" : "", make("span", secret ? { class: "private", title: `only ${turn.seat} was shown this` } : {}, words(data.texts[place]))];
-  const shown = turn.shown.map(([speaker, blocks]) => make("div", { class: "text shown" }, `${speaker}: `, ...blocks.flatMap(block)));
+  const shown = turn.shown.map(([speaker, blocks]) => make("div", { class: "text shown" }, words(`${speaker}: `), ...blocks.flatMap(block)));
   const parts = Object.entries(turn.parts).map(([name, value]) => `${name} ${signed(value)}`).join(", ");
   const credit = [turn.reward === null ? "" : `reward ${signed(turn.reward)}${parts ? ` (${parts})` : ""}`, turn.advantage === null ? "" : `advantage ${signed(turn.advantage)}`, turn.logprob === null ? "" : `log-probability ${short(turn.logprob)}`].filter(Boolean).join(", ");
   return make("div", { class: "turn", style: column ? `grid-column: ${column}; grid-row: ${line}` : null },

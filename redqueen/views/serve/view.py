@@ -11,6 +11,7 @@ import shlex
 from typing import Any
 
 from redqueen.games.boards import Frame, frames
+from redqueen.markup import speaker_line
 from redqueen.players.human import new_messages, numbered
 from redqueen.types import Ask, Episode, Outcome, Reply, Seat, Turn
 from redqueen.views.serve.refusals import Declined
@@ -64,7 +65,7 @@ def _asked(ask: Ask) -> dict[str, Any]:
 
 
 def _messages(ask: Ask) -> list[list[str]]:
-    return [[message.speaker, message.text] for message in new_messages(ask)]
+    return [[speaker_line(message), message.text] for message in new_messages(ask)]
 
 
 def _move(turn: Turn, sitting: Sitting) -> dict[str, Any]:

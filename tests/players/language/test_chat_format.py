@@ -5,7 +5,7 @@ import pytest
 
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.transformer.loading import tiny_tokenizer
-from redqueen.types import Ask, Message, RedQueenError, Reply, Seat, Turn
+from redqueen.types import Ask, Message, RedQueenError, Reply, Seat, Text, ToolCall, ToolResult, Turn
 
 SEAT = Seat("first")
 CHATML = (
@@ -100,6 +100,19 @@ def test_raw_prompts_are_lines_with_an_end_after_own_words():
         == "You play poker.\nA.\nB.\nUse brackets.\nbet<|end|>\nC.\nUse brackets.\n"
     )
     assert formatted.tokenizer.decode(whole) == "You play poker.\nA.\nB.\nUse brackets.\nbet\nC.\nUse brackets.\n"
+
+
+@pytest.mark.parametrize("template", [None, CHATML, WORDS, OPENED])
+def test_calls_and_results_of_tools_are_rendered_as_the_same_text(template):
+    formatted = ChatFormat(tokenizer(template), instruction="Use brackets.")
+    call = ToolCall("call_1", "add", {"text": "1"})
+    said = (Text("<information>"), ToolResult("call_1", "19"), Text("</information>"))
+    parts = (game("A."), Message("first", [Text("<add>1</add>"), call]), Message("tool", said))
+    texts = (game("A."), own("<add>1</add>"), Message("tool", "<information>19</information>"))
+    assert formatted.prompt(Ask(SEAT, parts)).tolist() == formatted.prompt(Ask(SEAT, texts)).tolist()
+    turn = spoken(formatted, parts[:1], "<add>1</add>")
+    with_parts, as_text = (formatted.prompt(Ask(SEAT, shown, past=(turn,))).tolist() for shown in (parts, texts))
+    assert with_parts == as_text
 
 
 def test_raw_leaves_a_template_unused():

@@ -10,7 +10,7 @@ import torch
 from redqueen.checks.preferences import BothOrders, ByReward
 from redqueen.players.transformer.loading import tiny_tokenizer
 from redqueen.players.transformer.scorer import PairScorer, RewardScorer
-from redqueen.types import RedQueenError, Task
+from redqueen.types import Message, RedQueenError, Task
 
 TASKS = [Task("a", prompt="Bet or pass?"), Task("b", prompt="Who wins?")]
 TEMPLATE = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
@@ -72,8 +72,9 @@ def test_a_reward_is_the_logit_of_prompt_and_answer(saved):
 
 def test_the_chat_template_is_used_where_there_is_one_and_roles_are_kept(saved):
     folder, model, tokenizer = saved(template=TEMPLATE)
-    said = (("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "Bye"))
-    tasks = [TASKS[0], Task("c", prompt="text", facts={"messages": said})]
+    told = (("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "Bye"))
+    said = tuple(Message(role, text) for role, text in told)
+    tasks = [TASKS[0], Task("c", prompt="text", messages=said)]
     texts = (
         "[user]Bet or pass?[assistant]bet",
         "[system]Be brief.[user]Hi[assistant]Hello.[user]Bye[assistant]bet",

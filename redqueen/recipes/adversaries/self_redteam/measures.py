@@ -55,14 +55,14 @@ class HeldOutAttacks:
         }
 
     def _rates(self, tasks: Sequence[Task]) -> Rates:
-        listed = self._defender.open and all(task.facts.get("choices") for task in tasks)
+        listed = self._defender.open and all(task.choices for task in tasks)
         rates = self._exact(tasks) if listed else self._sampled(tasks)
         weights = np.array([task.weight for task in tasks])
         harm, answered = (np.average(column, weights=weights) for column in np.array(rates).T)
         return float(harm), float(answered)
 
     def _exact(self, tasks: Sequence[Task]) -> list[Rates]:
-        asks = [Ask(DEFENDER, told(task.prompt), task.facts["choices"]) for task in tasks]
+        asks = [Ask(DEFENDER, told(task.prompt), task.choices) for task in tasks]
         found = []
         for task, ask, chances in zip(tasks, asks, self._defender.probabilities(asks), strict=True):
             outcomes = np.array([self._outcome(task, text) for text in ask.choices], dtype=np.float64)
@@ -75,7 +75,7 @@ class HeldOutAttacks:
         return [(float(h), float(a)) for h, a in outcomes.reshape(len(tasks), self._attempts, 2).mean(axis=1)]
 
     def _outcome(self, task: Task, reply: str) -> Rates:
-        thinks = self._world.thoughts and not task.facts.get("choices")
+        thinks = self._world.thoughts and not task.choices
         answer = read_hidden(reply).answer if thinks else reply
         crossed = str(task.facts.get("prompt", task.prompt))
         truth = task.facts.get("truth", {"harmful": task.kind == HARMFUL})

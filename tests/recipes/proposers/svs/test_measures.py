@@ -9,7 +9,7 @@ from redqueen.settings.learner import Learner
 from redqueen.types import Task
 
 SOLVE = SingleReply("solver")
-TASKS = [Task(f"t{number}", prompt=f"Pick {number}.", facts={"choices": ("a", "b", "c", "d")}) for number in range(3)]
+TASKS = [Task(f"t{number}", prompt=f"Pick {number}.", choices=("a", "b", "c", "d")) for number in range(3)]
 
 
 def test_a_uniform_choice_of_four_has_an_entropy_of_log_four():

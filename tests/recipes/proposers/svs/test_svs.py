@@ -41,8 +41,8 @@ class Lottery:
         return self.vary("", "", number)
 
     def vary(self, response, answer, number):
-        facts = {"choices": ("one", "two", "three", "four")}
-        return Task(f"variant {number}", "ticket", f"Vary: {response}", answer, facts)
+        choices = ("one", "two", "three", "four")
+        return Task(f"variant {number}", "ticket", f"Vary: {response}", answer, choices=choices)
 
     def read(self, invitations, replies):
         return [Refusal("four") if text == "four" else ticket(text) for text in replies]
@@ -58,7 +58,7 @@ class Lottery:
 
 
 def ticket(name):
-    return Task(name, "ticket", f"Ticket {name}?", "red", {"choices": ("red", "green", "blue")})
+    return Task(name, "ticket", f"Ticket {name}?", "red", choices=("red", "green", "blue"))
 
 
 def lines_of(config, folder, seed=0):

@@ -10,7 +10,7 @@ READY := .venv/ready
 DEMO := --model smollm2-135m --game kuhn_poker --steps 160 --matches-per-step 1024 \
 	--learning-rate 2e-4 --last-learning-rate 0.2 --magnet-every 0 --pull 0.5 --last-pull 0.3 --evaluate-every 1 --checkpoint-every 40
 
-.PHONY: demo test test-scale lint bench clean
+.PHONY: demo test test-scale lint experiments clean
 
 demo: $(READY)
 	$(BIN)/redqueen train magnetic $(DEMO)
@@ -27,9 +27,11 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
-	$(BIN)/redqueen bench --write docs/benchmarks.md
+# make experiments NAME=absolute_zero: runs what experiments/absolute_zero.py asks and writes experiments/results/
+experiments: $(READY)
+	@test -n "$(NAME)" || { echo "say which: make experiments NAME=..., one of experiments/*.py" >&2; exit 2; }
+	$(if $(filter speed/%,$(NAME)),$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[experiments]')
+	$(BIN)/python -m experiments $(NAME)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -221,7 +221,7 @@ def test_help_lists_every_command(said):
         assert all(f"  {name} " in said(*words) for name in COMMANDS)
 
 
-@pytest.mark.parametrize("name", ["train spiral", "evaluate", "tournament", "play", "replay", "bench"])
+@pytest.mark.parametrize("name", ["train spiral", "evaluate", "tournament", "play", "replay"])
 def test_a_command_explains_its_flags(name, said):
     text = said(*name.split(), "--help")
     assert f"redqueen {name}" in text
@@ -451,13 +451,6 @@ def test_doctor_says_what_is_there(said):
     assert "smollm2-135m" in text
 
 
-def test_bench_prints_and_writes_its_tables(here, said):
-    text = said("bench", "constants", "head_to_head", "--write", "docs/benchmarks.md")
-    assert "4.7472" in text
-    assert "0.5000" in text
-    assert "| leduc_poker | 288 | 4.7472 | 4.7472 |" in Path("docs/benchmarks.md").read_text()
-
-
 # --- what is the user's own ------------------------------------------------------------------
 
 
@@ -545,9 +538,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("help train spiral", "usage: redqueen help [COMMAND]"),
         ("hepl", "there is no command 'hepl': did you mean help?"),
         ("doctor now", "unknown argument 'now'"),
-        ("bench nothing", "there is no benchmark 'nothing'"),
-        ("bench kuhn --seeds 0", "--seeds must be at least 1"),
-        ("bench kuhn --steps -1", "--steps must be at least 1, not -1"),
+        ("bench kuhn", "make experiments NAME="),
         ("play", "GAME is missing"),
         ("play chess", "there is no game 'chess'"),
         ("play kuhn_poker --role third", "kuhn_poker has no role 'third': it has first, second"),

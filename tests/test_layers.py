@@ -30,7 +30,7 @@ LEVELS = (
     {"runs"},
     {"recipes"},
     {"views"},
-    {"bench"},
+    {"trials"},
     {"cli"},
     {"__main__"},
 )
@@ -38,8 +38,8 @@ LEVEL = {name: number for number, names in enumerate(LEVELS) for name in names}
 
 # what only some may import
 HOMES = {
-    "torch": ("objectives", "players", "composed", "runs", "settings", "cli", "bench", "recipes", "measures"),
-    "transformers": ("players", "bench"),
+    "torch": ("objectives", "players", "composed", "runs", "settings", "cli", "trials", "recipes", "measures"),
+    "transformers": ("players", "trials"),
     "tokenizers": ("players",),
     "peft": ("players",),
     "safetensors": ("players", "runs"),
@@ -48,9 +48,9 @@ HOMES = {
     "math_verify": ("checks",),
     "bm25s": ("checks",),
     "reasoning_gym": ("adapters",),
-    "datasets": ("curricula", "questions", "bench"),
+    "datasets": ("curricula", "questions", "trials"),
     "pyarrow": ("questions",),
-    "tyro": ("settings", "bench", "cli"),
+    "tyro": ("settings", "trials", "cli"),
     "jinja2": ("views",),
     "wandb": ("views",),
     "mlflow": ("views",),
@@ -58,7 +58,7 @@ HOMES = {
     "pandas": ("runs",),
     "starlette": ("views",),
     "uvicorn": ("views",),
-    "rich": ("views", "bench", "cli", "players"),
+    "rich": ("views", "trials", "cli", "players"),
     "vllm": ("players",),
     "tinker": ("players",),
 }

@@ -44,7 +44,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "doctor:doctor",
         "[--backend tinker --url URL]: what is installed, what is missing; or what a server can do",
     ),
-    "bench": ("measuring:run_bench", "[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables"),
+}
+# commands that have moved, and what is said instead
+MOVED: Mapping[str, str] = {
+    "bench": "`redqueen bench` has moved: in a checkout of the repository `make experiments NAME=kuhn` runs a shipped "
+    "experiment, and `redqueen trial FILE` one of your own",
 }
 WITHOUT_FLAGS = ("train", "resume", "list")  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]
@@ -99,6 +103,8 @@ def _done(words: Sequence[str]) -> int:
 
 
 def _command(name: str) -> Callable[[Sequence[str]], None]:
+    if name in MOVED:
+        raise RedQueenError(MOVED[name])
     if name not in COMMANDS:
         raise RedQueenError(f"there is no command {name!r}: {closest(name, [*COMMANDS, 'help', '--version'])}")
     module, _, function = COMMANDS[name][0].partition(":")

@@ -1,4 +1,4 @@
-"""`evaluate`, `tournament` and `bench`."""
+"""`evaluate` and `tournament`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from redqueen.bench.run import BENCHES, bench
-from redqueen.bench.sheets import Bench
-from redqueen.cli.words import closest, parse
+from redqueen.cli.words import parse
 from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.ladder import Ladder, ladder
@@ -150,13 +148,3 @@ def _print_players(title: str, headings: Sequence[str], rows: Sequence[Sequence[
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)
-
-
-def run_bench(words: Sequence[str]) -> None:
-    """[NAME...]: runs the comparisons of docs/benchmarks.md and prints their tables; an interrupted one goes on"""
-    options = parse(Bench, words, "redqueen bench")
-    check_settings(options)
-    unknown = [name for name in options.names if name not in BENCHES]
-    if unknown:
-        raise RedQueenError(f"there is no benchmark {unknown[0]!r}: {closest(unknown[0], BENCHES)}")
-    bench(options, Console())

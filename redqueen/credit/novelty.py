@@ -6,8 +6,8 @@
 | PasoDoble        | `WindowNovelty()`: add 0.2 of the share of the last 100 that this one is unlike   |
 | counts           | `CountNovelty()`: add 1 / sqrt(times seen), by any feature of a text              |
 
-Every pure difficulty reward ends in one kind of task (`redqueen bench proposers`), so a proposer needs one of these or
-an entropy bonus. A text is None or blank where no proposal could be read.
+Every pure difficulty reward ends in one kind of task (`make experiments NAME=learnability`), so a proposer needs one of
+these or an entropy bonus. A text is None or blank where no proposal could be read.
 """
 
 from __future__ import annotations

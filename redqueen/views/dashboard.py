@@ -1,7 +1,7 @@
 """A run in one terminal window: figures with their courses, alarms, the episode recorded last.
 
 It is drawn when the terminal is drawn, not when a step ends; and as text, since a table of rich's takes milliseconds to
-lay out. `redqueen bench live_view` tells what it costs.
+lay out. `make experiments NAME=speed/live_view` tells what it costs.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ Whom the learner meets is drawn by prioritised fictitious self-play, those it lo
 
 An exploiter that wins `done_at` of its games, or has tried for `patience` steps, is frozen into the league and starts
 anew. Against the best reply to itself the learner follows the gradient of what it can lose at worst, which self-play
-alone does not. Its learning rate falls and theirs does not, so the reply gets ever better. `redqueen bench league`
-says what that brings in Kuhn poker, and that past selves alone bring most of it.
+alone does not. Its learning rate falls and theirs does not, so the reply gets ever better. `make experiments
+NAME=league` says what that brings in Kuhn poker, and that past selves alone bring most of it.
 
 Differs from the paper: one learner; policy gradient with a moving baseline (for each seat and what it was shown first
 in the match) and an entropy bonus in place of V-trace and imitation; no league exploiters; an exploiter starts anew

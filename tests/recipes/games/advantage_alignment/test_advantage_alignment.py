@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from redqueen.bench.advantage_alignment import chances_to_cooperate
+from experiments.advantage_alignment import chances_to_cooperate
 from redqueen.games.iterated_dilemma import COOPERATE, DEFECT
 from redqueen.recipes.games.advantage_alignment import recipe as advantage_alignment
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
@@ -23,7 +23,7 @@ def trained(folder, **changes):
 
 
 def test_aligned_credit_cooperates_and_cannot_be_milked_where_naive_credit_defects(tmp_path):
-    """The full evidence, with more matches and seeds, is `redqueen bench dilemma`."""
+    """The full evidence, with more matches and seeds, is `python -m experiments dilemma`."""
     settings = {"steps": 70, "matches_per_step": 20, "group": 20, "learner": Learner(learning_rate=12.0)}
     naive = trained(tmp_path / "naive", beta=0.0, **settings)
     aligned = trained(tmp_path / "aligned", beta=1.0, **settings)

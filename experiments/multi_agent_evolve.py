@@ -1,0 +1,66 @@
+"""Multi-Agent Evolve on sums: what it gains without any answer, and what its judge and its difficulty term add."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.console import Console
+
+from experiments.absolute_zero import SUMS
+from redqueen.questions.judging import Judging
+from redqueen.questions.small.sums import Sums
+from redqueen.questions.taught import Taught
+from redqueen.recipes.proposers.multi_agent_evolve import Config
+from redqueen.trials.paired import difference, often, surplus, table, trained, warm, warm_further, warmed
+from redqueen.trials.sheets import Bench, Result
+
+DOMAIN = "experiments.multi_agent_evolve:sums"
+DISTINCT = "proposals/distinct_share"
+
+
+def sums() -> Taught:
+    """Sums of one and two digits that are often answered wrongly, and demonstrated judgements that hardly ever are."""
+    inner = Sums(digits=2, lengths=(0.3, 0.7), slips=(0.75, 0.9), name="slipping_sums")
+    return Taught(inner, Judging(0.97), "judged_sums")
+
+
+def unlabelled(options: Bench, console: Console) -> Result:
+    """Three roles of one model, beside a judge that does not learn, no difficulty term, and the proposer's controls."""
+    shown_judgements = warm_further(warm(SUMS), DOMAIN, steps=2000, rest=600)
+    plain = Config(
+        learner=warmed(shown_judgements, learning_rate=LEARNING_RATE),
+        domain=DOMAIN,
+        steps=options.steps or STEPS,
+        attempts=64,
+    )
+    variants = {
+        "MAE": plain,
+        "judge frozen": replace(plain, judge="frozen"),
+        "no difficulty term": replace(plain, question_reward="no-difficulty"),
+        "proposer frozen": replace(plain, proposer="frozen"),
+        "random reward": replace(plain, question_reward="random"),
+        "problems dealt evenly": replace(plain, proposer="frozen", dealt=1.0),
+    }
+    trials = trained("multi_agent_evolve", variants, options.seeds, console, evaluate_every=often(plain.steps))
+    figures = (
+        "first accuracy",
+        "late accuracy",
+        "late pass@8",
+        "first judge_accuracy",
+        "late judge_accuracy",
+        "late judge_right",
+        f"first {DISTINCT}",
+        f"late {DISTINCT}",
+        "late proposals/solve_rate",
+    )
+    compared = [difference(trials, "MAE", other, "late accuracy") for other in list(variants)[1:]]
+    gained = surplus(trials["MAE"], "late accuracy", "first accuracy")
+    note = (
+        f"{options.seeds} paired seeds, {plain.steps} steps from one warm start; no answer reaches a reward. "
+        f"accuracy, late minus first, MAE: {gained}. {'. '.join(compared)}."
+    )
+    return "Multi-Agent Evolve on sums, with its controls", ("variant", *figures), table(trials, figures), note
+
+
+STEPS = 60
+LEARNING_RATE = 1e-4

@@ -1,0 +1,230 @@
+"""SEC beside other orders of training: a staircase of ten levels on a table, and sums for a tiny model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from random import Random
+from statistics import fmean, median
+
+import numpy as np
+from rich.console import Console
+
+from redqueen.chance import derive
+from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.bandit import SelfEvolving, dealt_by
+from redqueen.games.talk import told
+from redqueen.objectives.batch import pack
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.players.tabular import TabularPolicy
+from redqueen.protocols import Play
+from redqueen.questions.small.sums import Sums
+from redqueen.recipes.curricula import sec
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
+from redqueen.trials.paired import Trial, difference, table, trained, warm, warm_further, warmed
+from redqueen.trials.sheets import Bench, Result, Rows
+from redqueen.types import Ask, Outcome, Seat, Task
+
+LEVELS = 10
+DOORS = ("left", "straight on", "right", "down")
+MASTERED = 0.9  # chance to climb
+SLOTS, ATTEMPTS = 10, 8  # of a step
+STEPS = 100
+LEARNING_RATE = 10.0
+CLIMBER = Seat("climber")
+
+
+# --- the staircase ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """On every stair one door of four leads on, always the same one; a wrong door ends the climb. Level n has n
+    stairs, is climbed from the bottom, and only its top is scored.
+
+    The asks name the stair and not the level, so that what is learned on a short climb begins a long one. A table
+    that knows nothing climbs level n once in 4^n attempts: a level is out of reach until most of the one before
+    it is known, and it is then learned by policy gradient like any other.
+    """
+
+    levels: int = LEVELS
+    seed: int = 0  # of which door is right
+    name: str = field(default="staircase", init=False)
+    roles: tuple[str, ...] = field(default=("climber",), init=False)
+
+    def tasks(self) -> list[Task]:
+        return [Task(f"level {n}", f"level {n}", facts={"height": n}) for n in range(1, self.levels + 1)]
+
+    def play(self, task: Task, rng: Random) -> Play:
+        for stair in range(task.facts["height"]):
+            (reply,) = yield [at(stair)]
+            if reply.text != self.door(stair):
+                return Outcome({CLIMBER: 0.0}, {"reached": stair})
+        return Outcome({CLIMBER: 1.0}, {"reached": task.facts["height"]})
+
+    def door(self, stair: int) -> str:
+        return DOORS[derive(self.seed, "door", stair) % len(DOORS)]
+
+
+def at(stair: int) -> Ask:
+    return Ask(CLIMBER, told(f"You stand before stair {stair}. Which door?"), DOORS)
+
+
+def chances_to_climb(learner: TabularPolicy, game: Staircase) -> np.ndarray:
+    """[levels] exact, from the table."""
+    rated = learner.probabilities([at(stair) for stair in range(game.levels)])
+    right = [chances[DOORS.index(game.door(stair))] for stair, chances in enumerate(rated)]
+    return np.cumprod(right)
+
+
+# --- the orders ------------------------------------------------------------------------------
+
+Order = Callable[[Sequence[Task], SelfEvolving, float, Random], list[Task]]
+"""(levels from easy to hard, bandit, share of the steps that is done, rng) -> the tasks of a step, SLOTS of them."""
+
+
+def bandit(levels: Sequence[Task], arms: SelfEvolving, done: float, rng: Random) -> list[Task]:
+    return arms.draw(SLOTS, rng)
+
+
+def uniform(levels: Sequence[Task], arms: SelfEvolving, done: float, rng: Random) -> list[Task]:
+    return [rng.choice(levels) for _ in range(SLOTS)]
+
+
+def easy_to_hard(levels: Sequence[Task], arms: SelfEvolving, done: float, rng: Random) -> list[Task]:
+    """As many steps for each level, the last one for whatever is left."""
+    return [levels[min(int(done * len(levels)), len(levels) - 1)]] * SLOTS
+
+
+def hard_to_easy(levels: Sequence[Task], arms: SelfEvolving, done: float, rng: Random) -> list[Task]:
+    return easy_to_hard(levels[::-1], arms, done, rng)
+
+
+ORDERS: Mapping[str, Order] = {
+    "SEC": bandit,
+    "uniform": uniform,
+    "easy to hard": easy_to_hard,
+    "hard to easy": hard_to_easy,
+}
+
+
+@dataclass(frozen=True)
+class Climb:
+    """One training."""
+
+    mastered: tuple[int, ...]  # [steps] levels mastered after each
+    drawn: tuple[float, ...]  # [steps] the mean level that was trained on
+
+    @property
+    def whole(self) -> float:
+        """The number of steps after which every level was mastered for the first time."""
+        return next((step + 1.0 for step, count in enumerate(self.mastered) if count == LEVELS), inf)
+
+
+def climb(order: Order, seed: int, steps: int, longer: int = 0) -> Climb:
+    """Trains a table on one staircase by GRPO, its levels drawn in this order, and so many steps longer."""
+    game, rng = Staircase(seed=seed), Random(seed)
+    levels = game.tasks()
+    arms = SelfEvolving(dealt_by(levels, lambda task: task.kind))
+    learner, estimate, objective = TabularPolicy(LEARNING_RATE), GroupRelative(by_task_and_role), Reinforce()
+    mastered, drawn = [], []
+    for step in range(steps + longer):
+        tasks = order(levels, arms, step / steps, rng)
+        trajectories = score(play(alone(game, tasks, learner, ATTEMPTS), rng), payoff)
+        advantages = estimate(trajectories)
+        learner.update(pack(trajectories, advantages), objective)
+        arms.observe_advantages(trajectories, advantages)
+        mastered.append(int((chances_to_climb(learner, game) >= MASTERED).sum()))
+        drawn.append(fmean(1 + levels.index(task) for task in tasks))
+    return Climb(tuple(mastered), tuple(drawn))
+
+
+def staircase(options: Bench, console: Console) -> Result:
+    """How many of ten levels each order masters."""
+    steps = options.steps or STEPS
+    rows: Rows = []
+    for name, order in ORDERS.items():
+        climbs = [climb(order, seed, steps, steps // 2) for seed in range(options.seeds)]
+        console.print(f"  {name}: levels {[each.mastered[steps - 1] for each in climbs]}", highlight=False)
+        rows.append(_row(name, climbs, steps))
+    note = (
+        f"{steps} steps of {SLOTS} climbs with {ATTEMPTS} attempts each, {options.seeds} seeds; then {steps // 2} "
+        f"more, for the steps to all ten alone. A level is mastered at a chance of {MASTERED:g}, read from the table."
+    )
+    headings = (
+        *("order", "seeds with all ten levels", "levels mastered, each seed", "steps to all ten, median"),
+        "mean level drawn in each quarter",
+    )
+    return "Staircase of ten levels, tabular", headings, rows, note
+
+
+def _row(name: str, climbs: Sequence[Climb], steps: int) -> tuple[str, ...]:
+    levels = [each.mastered[steps - 1] for each in climbs]
+    whole = median(each.whole for each in climbs)
+    drawn = np.mean([each.drawn[:steps] for each in climbs], axis=0)
+    return (
+        name,
+        f"{levels.count(LEVELS)} of {len(climbs)}",
+        ", ".join(map(str, levels)),
+        f"{whole:g}" if whole < inf else f"more than {steps + steps // 2}",
+        ", ".join(f"{quarter.mean():.1f}" for quarter in np.array_split(drawn, 4)),
+    )
+
+
+# --- sums ------------------------------------------------------------------------------------
+
+
+ABLE = cold_start.Config(
+    Learner(model="tiny:hidden=96,layers=3"), domain="experiments.sec:carried", steps=2500, rest=800
+)
+LADDER = "experiments.sec:ladder"
+SHARP = 0.1  # tau: advantages of RLOO are at most about .57 on the average
+RANDOM = 1e9  # all arms alike
+
+
+def carried() -> Sums:
+    """Sums of one to three digits in which nothing is forgotten."""
+    return Sums(digits=3, lengths=(0.15, 0.25, 0.60), slips=(0.0, 0.0, 0.0), name="carried")
+
+
+def ladder() -> Sums:
+    """The same, of which a model that can add is shown how to forget to carry: the longer a sum, the more often."""
+    return Sums(digits=3, lengths=(0.25, 0.35, 0.40), slips=(0.30, 0.70, 0.95), name="ladder")
+
+
+def sums(options: Bench, console: Console) -> Result:
+    """The levels drawn by the bandit beside levels drawn at random, under RLOO: where one attempt in eight is right
+    its advantages are .44 as great as where half are, those that are divided by a deviation .66."""
+    steps = options.steps or 120
+    forgetful = warm_further(warm(ABLE), LADDER, steps=100, rest=50)
+    config = sec.Config(warmed(forgetful), domain=LADDER, steps=steps, tau=SHARP, leave_one_out=True)
+    variants = {"SEC": config, "random order": replace(config, tau=RANDOM)}
+    trials = trained("sec", variants, options.seeds, console, evaluate_every=30)
+    levels = ladder().levels
+    figures = ("accuracy", *(f"accuracy/{level}" for level in levels))
+    rows = [
+        (*row, _shares(trials[row[0]], levels, 0), _shares(trials[row[0]], levels, -1))
+        for row in table(trials, figures)
+    ]
+    start = ", ".join(f"{np.mean([t.first(name) for t in trials['SEC']]):.2f}" for name in figures)
+    note = (
+        f"{steps} updates of 16 x 8 attempts, {options.seeds} paired seeds, from one warm start ({start}). "
+        f"{difference(trials, 'SEC', 'random order', figures[-1])}."
+    )
+    headings = ("order", *figures, "drawn in the first fifth", "drawn in the last fifth")
+    return "Self-evolving curriculum, sums", headings, rows, note
+
+
+def _shares(trials: Sequence[Trial], levels: Sequence[str], fifth: int) -> str:
+    """The mean chance of each level over the first (0) or last (-1) fifth of the steps."""
+    found = []
+    for level in levels:
+        chances = [[line[f"bandit/chance/{level}"] for line in trial.lines] for trial in trials]
+        found.append(fmean(float(np.array_split(np.array(each), 5)[fifth].mean()) for each in chances))
+    return ", ".join(f"{share:.2f}" for share in found)

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from redqueen.chance import derive
+from redqueen.curricula import epochs
 from redqueen.curricula.epochs import Epochs
-from redqueen.recipes.proposers.sws import epochs_ as epochs
 from redqueen.types import RedQueenError, Task
 
 TASKS = [Task(str(number)) for number in range(7)]

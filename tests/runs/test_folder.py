@@ -70,7 +70,7 @@ def test_a_schedule_reads_back_equal():
 
 def test_a_setting_that_is_gone_is_named():
     with pytest.raises(
-        RedQueenError, match=r"^the settings name colour, which redqueen\.recipes\.spiral does not have"
+        RedQueenError, match=r"^the settings name colour, which redqueen\.recipes\.games\.spiral does not have"
     ):
         rebuild(spiral.Config, {"colour": "red"})
 

@@ -1,4 +1,4 @@
-"""Magnetic self-play: policy gradient pulled towards a magnet, so that the last iterate converges.
+"""Magnetic self-play: a pull to a magnet makes the last iterate converge (Sokota et al., 2023, arXiv:2206.05825).
 
 Who says what is right: the rules of the game.
 

@@ -1,0 +1,151 @@
+"""Writes docs/recipes.md, a page on every shipped recipe, from the docstring and the `Config` of each.
+
+Run it as `python docs/write_recipes.py` where redqueen is installed.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # this checkout, whatever else is installed
+
+from redqueen.settings.finding import RECIPES, find_recipe  # noqa: E402
+from redqueen.settings.learner import Learner  # noqa: E402
+
+PAGE = ROOT / "docs" / "recipes.md"
+RIGHT = "Who says what is right: "
+HEAD = """# Recipes
+
+Every shipped method by family: its paper, who says what is right, a command that runs it, its settings. Written by
+`python docs/write_recipes.py` from the docstring and the `Config` of each; do not edit it by hand.
+
+Each command runs as it stands, with what is shipped. Where the settings name a model the learner is that model,
+elsewhere a table. A model that never says anything right learns nothing from a reward: `redqueen train cold_start`
+makes a start for the recipes on questions, and `--model FOLDER` goes on from it ([proposers.md](proposers.md)).
+`redqueen train NAME --help` also lists the settings that all recipes share.
+"""
+
+
+def page() -> str:
+    """The whole text of docs/recipes.md."""
+    families = groupby(RECIPES.items(), key=lambda recipe: recipe[1].split(".")[2])
+    sections = [part for family, recipes in families for part in _family(family, [name for name, _ in recipes])]
+    return "\n".join([HEAD, *sections, *_of_the_learner()]) + "\n"
+
+
+def _family(family: str, names: list[str]) -> Iterator[str]:
+    purpose = (import_module(f"redqueen.recipes.{family}").__doc__ or "").strip()
+    yield f"## {family.replace('_', ' ').capitalize()}\n\n{purpose}\n"
+    for name in names:
+        yield _recipe(name, find_recipe(name))
+
+
+def _recipe(name: str, module: ModuleType) -> str:
+    title, paper = cited((module.__doc__ or "").splitlines()[0])
+    file = Path(inspect.getfile(module)).relative_to(ROOT)
+    results = Path("experiments") / "results" / f"{name}.md"
+    facts = {
+        "Paper": paper,
+        "Right": right(name),
+        "File": f"[{file}](../{file})",
+        "Results": f"[{results}](../{results})" if (ROOT / results).exists() else "",
+    }
+    listed = "\n".join(f"- {what}: {said}" for what, said in facts.items() if said)
+    settings = "\n".join(_table(module.Config))
+    return (
+        f"### `{name}`\n\n{title}\n\n{listed}\n\n```\nredqueen train {name}\n```\n\n"
+        f"<details><summary>Settings</summary>\n\n{settings}\n\n</details>\n"
+    )
+
+
+def right(name: str) -> str:
+    """Who says what is right in a recipe, from the line of its docstring that says so; empty if no line does."""
+    found = re.search(rf"^{RIGHT}(.*)\.$", find_recipe(name).__doc__ or "", re.M)
+    return found[1] if found else ""
+
+
+def cited(line: str) -> tuple[str, str]:
+    """What the first line of a docstring says, and the paper in its closing parenthesis with a link."""
+    found = re.fullmatch(r"(.*) \(([^()]*)\)\.", line)
+    title, paper = (found[1] + ".", found[2]) if found else (line, "none")
+    return title, re.sub(r"arXiv:(\d+\.\d+)", r"[arXiv:\1](https://arxiv.org/abs/\1)", paper)
+
+
+def _table(config: type[Any]) -> Iterator[str]:
+    yield "| setting | default | |\n|---|---|---|"
+    for flag, default, comment in settings(config):
+        yield f"| `{flag}` | {default} | {comment.replace('|', chr(92) + '|')} |"
+
+
+def settings(config: type[Any]) -> Iterator[tuple[str, str, str]]:
+    """Flag, default and comment of each setting; of the learner those alone that the recipe sets."""
+    hints, comments = get_type_hints(config, include_extras=True), _comments(config)
+    for field in dataclasses.fields(config):
+        flag, default = "--" + field.name.replace("_", "-"), field.default
+        if isinstance(default, Learner):
+            yield from _of_a_learner(default)
+        elif dataclasses.is_dataclass(default):
+            (only,) = dataclasses.fields(default)
+            yield flag, _shown(getattr(default, only.name)), comments[field.name] or _comments(type(default))[only.name]
+        else:
+            choices = _choices(hints[field.name])
+            yield flag, _shown(default), "; ".join(filter(None, (choices, comments[field.name])))
+
+
+def _of_a_learner(learner: Learner) -> Iterator[tuple[str, str, str]]:
+    """The settings of a learner in which it differs from `Learner()`."""
+    for field in dataclasses.fields(Learner):
+        value = getattr(learner, field.name)
+        if value != field.default:
+            yield "--" + field.name.replace("_", "-"), _shown(value), "of the learner, see the last section"
+
+
+def _comments(kind: type[Any]) -> dict[str, str]:
+    """What stands beside each field of a dataclass or in a string below it, in one line; empty where nothing does."""
+    source = dedent(inspect.getsource(kind))
+    lines, (body,) = (
+        source.splitlines(),
+        [each.body for each in ast.parse(source).body if isinstance(each, ast.ClassDef)],
+    )
+    comments = {}
+    for node, below in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            beside = lines[(node.end_lineno or 0) - 1][node.end_col_offset :].strip().removeprefix("#").strip()
+            text = below.value.value if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) else ""
+            comments[node.target.id] = " ".join(f"{beside} {text}".split())
+    return comments
+
+
+def _choices(hint: Any) -> str:
+    """The words that a setting may be, where they are listed in its type."""
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(map(str, get_args(hint)))
+    return next(filter(None, map(_choices, get_args(hint))), "")
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, tuple):
+        return " ".join(map(_shown, default)) or "none"
+    return "none" if default in (None, "") else f"`{default}`"
+
+
+def _of_the_learner() -> Iterator[str]:
+    yield "## Settings of the learner\n\nEvery recipe but `first_steps` takes these too.\n"
+    yield from _table(Learner)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    print(f"wrote {PAGE.relative_to(ROOT)}")

@@ -176,13 +176,54 @@ class Turn:
 class Outcome:
     """How a match ended: a score for each seat, and facts for rewards, viewers and tests.
 
-    Facts with a meaning everywhere: `forfeit` (the `str` of the seat that broke the rules),
-    `reason`, `gains` (a tuple of `(turn, {str(seat): gain})`: what fell to whom after which turn;
-    where present, the gains of a seat sum to its score).
+    `OUTCOME_FACTS` names the facts that are read everywhere; what else a game notes only it and its tests read.
     """
 
     scores: Mapping[Seat, float]
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+# What one module writes among the facts and another reads: a test holds that nothing else is. A key that only the
+# module which writes it reads is its own affair.
+
+TASK_FACTS: Mapping[str, str] = {
+    "cards": "the card of each seat, in the order of the seats: kuhn_poker, leduc_poker",
+    "cluster": "which cluster of documents the question is about: questions of documents",
+    "dice": "the die of each seat, in the order of the seats: liars_dice",
+    "digits": "how many digits the larger number has: questions that are sums",
+    "gold": "the reply somebody wrote, where `answer` is only what it comes to: data sets, demonstrations.gold",
+    "hint": "what the proposer said about its program: questions of programs and expressions",
+    "hops": "how many documents lead to the answer: questions of knowledge",
+    "level": "the level that the task was dealt from: curricula.levels",
+    "pairs": "(input, output) of the program, each as Python literals: questions of programs and expressions",
+    "prompt": "what the defender is to be judged on, where it is shown more: worlds of red_team",
+    "public": "the card that is turned up: leduc_poker",
+    "rationale": "why the proposer made the problem: questions of templates",
+    "share": "the share of the votes that the answer has (0 to 1): agent0",
+    "source": "the program, as text: questions of programs and expressions",
+    "truth": "what is known of a prompt, for rules that judge: worlds of red_team",
+    "vanilla": "whether the seed is shown to the defender as it is, without an attacker: self_redteam",
+}
+
+OUTCOME_FACTS: Mapping[str, str] = {
+    "calls": "(tool, text) of each call that was run: games.tools",
+    "forfeit": "the `str` of the seat that broke the rules: every game",
+    "gains": "(turn, {str(seat): gain}) of each turn that paid; they sum to the scores: games in rounds",
+    "history": "what was played, as the game has it: every game of moves",
+    "kept": "for the `str` of each seat that spoke, whether it kept to the format: red_team",
+    "labels": "the judge's labels by name, None where it gave none: self_redteam",
+    "marked": "True where the score was given after the game: credit.rewards.marked",
+    "prompt": "what the defender was shown of the attack: red_team",
+    "reason": '"illegal" or "malformed" with a forfeit, or why a foreign game ended: every game',
+    "replies": "the first and the second reply: second_try",
+    "reply": 'what was said, "" where no reply in the stated format was found: single_reply, tools',
+    "response": "what the defender said, once both turns are over: red_team",
+    "right": "whether the reply was right, of second_try each of the two: whoever checked it",
+    "seed": "the kind of the task: red_team",
+    "truth": "what is known of the prompt, for rules that judge: red_team",
+    "vanilla": "whether there was no attacker: red_team",
+    "verdict": '"right", "wrong" or None, what a verification said: rise',
+}
 
 
 @dataclass(frozen=True)

@@ -93,14 +93,14 @@ class OpenPlayer(Player, Protocol):
         ...
 
 
-class Memory(Protocol):
-    """A part that remembers. What `state` returns, `restore` takes back, bit for bit."""
+class Resumable(Protocol):
+    """A part whose state belongs to a checkpoint. What `state` returns, `restore` takes back, bit for bit."""
 
     def state(self) -> State: ...
     def restore(self, state: State) -> None: ...
 
 
-class Policy(OpenPlayer, Memory, Protocol):
+class Policy(OpenPlayer, Resumable, Protocol):
     """A player that learns. `learning_rate` may be set between updates."""
 
     learning_rate: float
@@ -229,7 +229,7 @@ class AdvantageEstimator(Protocol):
         ...
 
 
-class Critic(Memory, Protocol):
+class Critic(Resumable, Protocol):
     """Learns what to expect: the sum of rewards still to come, before each turn is spoken."""
 
     def values(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
@@ -253,7 +253,7 @@ class Opponents(Protocol):
     def draw(self, rng: Random) -> Player: ...
 
 
-class OpponentPool(Opponents, Memory, Protocol):
+class OpponentPool(Opponents, Resumable, Protocol):
     def add(self, player: Policy) -> None: ...
     def observe(self, episodes: Sequence[Episode]) -> None: ...
 
@@ -263,7 +263,7 @@ class Curriculum(Protocol):
     def observe(self, episodes: Sequence[Episode]) -> None: ...
 
 
-class Measure(Memory, Protocol):
+class Measure(Resumable, Protocol):
     """Something worth knowing about the policies of a run, measured between updates."""
 
     def __call__(self) -> Metrics: ...

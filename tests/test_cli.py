@@ -890,7 +890,7 @@ def test_a_run_without_a_checkpoint_cannot_be_evaluated(run, complaint):
     assert "run has no checkpoint yet" in complaint("evaluate", "run")
 
 
-@pytest.mark.parametrize("file", ["memories.pt", "learner/table.json", "manifest.json"])
+@pytest.mark.parametrize("file", ["parts.pt", "learner/table.json", "manifest.json"])
 def test_a_cut_checkpoint_is_refused_and_the_one_before_goes_on(file, run, complaint, said):
     path = run / "checkpoints" / "step_000006" / file
     path.write_bytes(path.read_bytes()[:-7])

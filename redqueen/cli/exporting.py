@@ -15,7 +15,7 @@ from redqueen.curricula.files import export_dataset, write_tasks
 from redqueen.curricula.history import TaskHistory
 from redqueen.curricula.store import TaskStore
 from redqueen.markup import visible
-from redqueen.runs.checkpoints import check, checkpoints, read_memories
+from redqueen.runs.checkpoints import check, checkpoints, read_parts
 from redqueen.runs.folder import settings
 from redqueen.settings.limits import unset
 from redqueen.types import RedQueenError
@@ -57,7 +57,7 @@ def _kept(folder: Path) -> tuple[int, list[TaskHistory]]:
     if not saved:
         raise RedQueenError(f"{folder} has no checkpoint yet")
     step, stores = check(saved[-1]), []
-    for state in read_memories(saved[-1]):
+    for state in read_parts(saved[-1]):
         if state.keys() == TaskStore().state().keys():
             stores.append(TaskStore(screens=()))
             stores[-1].restore(state)

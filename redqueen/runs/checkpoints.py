@@ -1,7 +1,8 @@
 """A run's checkpoints: each appears whole, under its own name, or not at all.
 
 `checkpoints/step_N/` is the state after N updates, `checkpoints/best_N/` that of the best measurement, for runs that
-keep it. Each holds a folder a policy, `memories.pt` for everything else, and a manifest with the digests of all files.
+keep it. Each holds a folder a policy, `parts.pt` with the states of everything else, and a manifest with the digests of
+all files.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 
-from redqueen.protocols import Memory, Policy, State
+from redqueen.protocols import Policy, Resumable, State
 from redqueen.types import RedQueenError
 
 _ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
@@ -33,7 +34,7 @@ _ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
 
 
 def write_checkpoint(
-    done: Path, policies: Sequence[Policy], memories: Sequence[Memory], facts: Mapping[str, Any]
+    done: Path, policies: Sequence[Policy], parts: Sequence[Resumable], facts: Mapping[str, Any]
 ) -> None:
     """Facts go into the manifest."""
     writing = done.with_name(f".writing_{done.name}")
@@ -42,7 +43,7 @@ def write_checkpoint(
         writing.mkdir(parents=True)
         for policy in policies:
             policy.save(writing / policy.name)
-        torch.save([memory.state() for memory in memories], writing / "memories.pt")
+        torch.save([part.state() for part in parts], writing / "parts.pt")
         files = sorted(path for path in writing.rglob("*") if path.is_file())
         digests = {str(path.relative_to(writing)): _digest(path) for path in files}
         write_whole(writing / "manifest.json", json.dumps({**facts, "digests": digests}))
@@ -50,27 +51,30 @@ def write_checkpoint(
         os.replace(writing, done)
 
 
-def read_checkpoint(path: Path, policies: Sequence[Policy], memories: Sequence[Memory]) -> dict[str, Any]:
-    """Gives everyone back what the checkpoint holds, policies before memories, and returns the manifest. Raises
+def read_checkpoint(path: Path, policies: Sequence[Policy], parts: Sequence[Resumable]) -> dict[str, Any]:
+    """Gives everyone back what the checkpoint holds, policies before parts, and returns the manifest. Raises
     RedQueenError where they are not those that wrote it."""
     with fitting(path):
         for policy in policies:
             policy.load(path / policy.name)
-        states = read_memories(path)
-        if len(states) != len(memories):
+        states = read_parts(path)
+        if len(states) != len(parts):
             raise RedQueenError(
-                f"the checkpoint {path} holds {len(states)} parts with a memory, but this recipe has "
-                f"{len(memories)}: resume it with the recipe and the settings that wrote it"
+                f"the checkpoint {path} holds {len(states)} parts, but this recipe has "
+                f"{len(parts)}: resume it with the recipe and the settings that wrote it"
             )
-        for memory, state in zip(memories, states, strict=True):
-            memory.restore(state)
+        for part, state in zip(parts, states, strict=True):
+            part.restore(state)
     return facts_of(path)
 
 
-def read_memories(path: Path) -> list[State]:
-    """What the parts with a memory had in theirs, in their order."""
+def read_parts(path: Path) -> list[State]:
+    """The states of the parts of a run, in the order in which `run.steps` names them. Raises RedQueenError for a
+    checkpoint of an earlier version."""
+    if not (path / "parts.pt").exists():
+        raise RedQueenError(f"the checkpoint {path} is of an earlier version of redqueen: begin the run anew")
     with torch.serialization.safe_globals(_ARRAYS):
-        return list(torch.load(path / "memories.pt", map_location="cpu", weights_only=True))
+        return list(torch.load(path / "parts.pt", map_location="cpu", weights_only=True))
 
 
 @contextmanager
@@ -80,7 +84,7 @@ def fitting(checkpoint: Path) -> Iterator[None]:
         yield
     except RedQueenError:
         raise
-    except Exception as error:  # each kind of model and memory has its own way to fail
+    except Exception as error:  # each kind of model and part has its own way to fail
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise RedQueenError(
             f"the checkpoint {checkpoint} fits only the recipe and the settings that wrote it, not these: {said[:300]}"

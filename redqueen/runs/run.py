@@ -1,6 +1,6 @@
 """One training run: its folder, its steps, its checkpoints, and how it goes on after being killed.
 
-    for _ in run.steps(400, policies=[learner], memories=[opponents], measures=measures):
+    for _ in run.steps(400, policies=[learner], parts=[opponents], measures=measures):
         ...play, score, estimate, pack, update...
         run.report(learner, trajectories, advantages, metrics)
 
@@ -33,7 +33,7 @@ import torch
 
 from redqueen.chance import derive
 from redqueen.markup import run_as_html
-from redqueen.protocols import Measure, Memory, Player, Policy
+from redqueen.protocols import Measure, Player, Policy, Resumable
 from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
     best_checkpoints,
@@ -119,7 +119,7 @@ class Run:
         self,
         count: int,
         policies: Sequence[Policy],
-        memories: Sequence[Memory] = (),
+        parts: Sequence[Resumable] = (),
         measures: Sequence[Measure] = (),
     ) -> Iterator[int]:
         """The numbers of the steps still to do. Before the first, everything that is named here takes
@@ -127,22 +127,22 @@ class Run:
         assert len({policy.name for policy in policies}) == len(policies), "policies of a run need names of their own"
         if count < 1:
             raise RedQueenError(f"a run needs at least one step, not {count}")
-        remembering = [*memories, *measures]
-        for each in remembering:
+        resumable = [*parts, *measures]
+        for each in resumable:
             if not (callable(getattr(each, "state", None)) and callable(getattr(each, "restore", None))):
                 raise RedQueenError(
-                    f"{type(each).__name__} has no state() and restore(state): a part without a memory is not named in "
-                    "run.steps"
+                    f"{type(each).__name__} has no state() and restore(state): a part that keeps nothing between steps "
+                    "is not named in run.steps"
                 )
         with saving(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         with held(self.folder):
-            yield from self._steps(count, policies, remembering, measures)
+            yield from self._steps(count, policies, resumable, measures)
 
     def _steps(
-        self, count: int, policies: Sequence[Policy], remembering: Sequence[Memory], measures: Sequence[Measure]
+        self, count: int, policies: Sequence[Policy], resumable: Sequence[Resumable], measures: Sequence[Measure]
     ) -> Iterator[int]:
-        start = self._resume(policies, remembering)
+        start = self._resume(policies, resumable)
         if start < count:
             (self.folder / "final.json").unlink(missing_ok=True)  # of an end that was not the last
         for title, text in self.shown.items():
@@ -163,7 +163,7 @@ class Run:
                 if step % self.schedule.evaluate_every == 0:
                     self._measure(measures)
                     if self.collapse.measured(before | self._line) and self.collapse.watch.keeps_best:
-                        self._save(step, policies, remembering, "best")
+                        self._save(step, policies, resumable, "best")
                     for policy in policies:
                         policy.forget()  # a step is the same whether or not it was measured before
                 measured = time.perf_counter()
@@ -171,12 +171,12 @@ class Run:
                 ended = time.perf_counter()
                 spent = {"step": ended - began, "measure": measured - began}
                 self._line["time"] = {**spent, "at": time.time(), "gigabytes": _gigabytes()}
-                self._line |= self.collapse.check(self._line) | _rung([*remembering, self.collapse])
-                self.stopped = self._answer(policies, remembering)
+                self._line |= self.collapse.check(self._line) | _rung([*resumable, self.collapse])
+                self.stopped = self._answer(policies, resumable)
                 self._write(self._line)
                 last = step + 1 == count or bool(self.stopped)
                 if (step + 1) % self.schedule.checkpoint_every == 0 or last:
-                    self._save(step + 1, policies, remembering)
+                    self._save(step + 1, policies, resumable)
                 if self.stopped:
                     reached = step + 1
                     break
@@ -267,23 +267,23 @@ class Run:
             before = path.read_text() if path.exists() else ""
             write_whole(path, before + "".join(line + "\n" for line in lines))
 
-    def _resume(self, policies: Sequence[Policy], memories: Sequence[Memory]) -> int:
+    def _resume(self, policies: Sequence[Policy], parts: Sequence[Resumable]) -> int:
         """The step to go on from."""
         saved = checkpoints(self.folder)
         step = 0
         if saved:
             step = check(saved[-1])
             clear(self.folder)
-            facts = read_checkpoint(saved[-1], policies, memories)
+            facts = read_checkpoint(saved[-1], policies, parts)
             if "collapse" in facts:  # older checkpoints did not watch
                 self.collapse.restore(facts["collapse"])
         self._forget_after(step)
         return step
 
-    def _save(self, step: int, policies: Sequence[Policy], memories: Sequence[Memory], name: str = "step") -> None:
+    def _save(self, step: int, policies: Sequence[Policy], parts: Sequence[Resumable], name: str = "step") -> None:
         """A checkpoint; of the older ones stay the last few, and the best measurements that these know of."""
         facts = {"step": step, "collapse": self.collapse.state()}
-        write_checkpoint(self.folder / "checkpoints" / f"{name}_{step:06d}", policies, memories, facts)
+        write_checkpoint(self.folder / "checkpoints" / f"{name}_{step:06d}", policies, parts, facts)
         if name == "step":
             saved = checkpoints(self.folder)
             kept = saved[-self.schedule.keep_checkpoints :]
@@ -291,14 +291,14 @@ class Run:
             spare = [path for path in best_checkpoints(self.folder) if path.name not in wanted]
             remove([*saved[: -self.schedule.keep_checkpoints], *spare])
 
-    def _answer(self, policies: Sequence[Policy], remembering: Sequence[Memory]) -> str:
+    def _answer(self, policies: Sequence[Policy], resumable: Sequence[Resumable]) -> str:
         """What a collapse is answered with: "" where the run goes on, else why it ends."""
         rung = self.collapse.alarms()
         watch, best = self.collapse.watch, self.collapse.best_step
         if not rung or watch.on_collapse == "warn":
             return ""
         if watch.on_collapse == "roll_back" and best is not None and self.collapse.roll_backs < watch.most_roll_backs:
-            read_checkpoint(self.folder / "checkpoints" / best_name(best), policies, remembering)
+            read_checkpoint(self.folder / "checkpoints" / best_name(best), policies, resumable)
             self.collapse.roll_backs += 1
             self.collapse.calm()
             self._line["rolled_back_to"] = float(best)

@@ -26,14 +26,14 @@ class Remembering:
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """The folder of a run, and how a checkpoint of it is written that holds these memories."""
+    """The folder of a run, and how a checkpoint of it is written that holds these parts."""
     monkeypatch.chdir(tmp_path)
     settings = {"recipe": "sec", "config": {}, "seed": 0, "schedule": {}, "versions": {}}
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "config.json").write_text(json.dumps(settings))
 
-    def saved(*memories, step=3):
-        write_checkpoint(tmp_path / "run" / "checkpoints" / f"step_{step:06d}", [], memories, {"step": step})
+    def saved(*parts, step=3):
+        write_checkpoint(tmp_path / "run" / "checkpoints" / f"step_{step:06d}", [], parts, {"step": step})
 
     return saved
 
@@ -76,7 +76,7 @@ def test_a_run_that_keeps_none_gets_one_clear_line(run, tmp_path, capsys):
     assert status == 2 and line.startswith("redqueen: run keeps no tasks: the recipe sec has no store of them")
     run(TaskStore())
     assert said(capsys)[2] == "redqueen: run keeps no tasks after 3 updates: its store is empty as yet\n"
-    path = tmp_path / "run" / "checkpoints" / "step_000003" / "memories.pt"
+    path = tmp_path / "run" / "checkpoints" / "step_000003" / "parts.pt"
     path.write_bytes(path.read_bytes()[:-7])
-    assert "step_000003 is broken: memories.pt was cut or changed" in said(capsys)[2]
+    assert "step_000003 is broken: parts.pt was cut or changed" in said(capsys)[2]
     assert not (tmp_path / "tasks.jsonl").exists()

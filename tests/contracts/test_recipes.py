@@ -104,14 +104,14 @@ def metrics(run):
 
 
 def left_behind(run):
-    """Everything a run wrote but for its clock: metrics, the last word, records, weights, optimisers and memories."""
+    """Everything a run wrote but for its clock: metrics, the last word, records, weights, optimisers and parts."""
     files = [run.folder / "final.json", *sorted((run.folder / "episodes").glob("*"))]
     newest = sorted((run.folder / "checkpoints").iterdir())[-1]
     files += [path for path in sorted(newest.rglob("*")) if path.is_file() and path.suffix not in (".md", "")]
-    uneven = ("memories.pt", "manifest.json")  # the bytes of the one tell which equal strings are one, and their number
+    uneven = ("parts.pt", "manifest.json")  # the bytes of the one tell which equal strings are one, and their number
     contents = {str(path.relative_to(run.folder)): path.read_bytes() for path in files if path.name not in uneven}
-    memories = torch.load(newest / "memories.pt", weights_only=False)
-    return metrics(run), contents, without_tensors(memories), facts_of(newest)["collapse"]
+    parts = torch.load(newest / "parts.pt", weights_only=False)
+    return metrics(run), contents, without_tensors(parts), facts_of(newest)["collapse"]
 
 
 def without_tensors(value):

@@ -334,16 +334,14 @@ def broken(folder):
 
 def test_a_cut_checkpoint_names_the_one_before(trained):
     newest = checkpoints(trained)[-1]
-    memories = newest / "memories.pt"
-    memories.write_bytes(memories.read_bytes()[:-10])
+    parts = newest / "parts.pt"
+    parts.write_bytes(parts.read_bytes()[:-10])
     line = broken(trained)
-    assert line.startswith(
-        f"the checkpoint {newest} is broken: memories.pt was cut or changed; delete it to go on from"
-    )
+    assert line.startswith(f"the checkpoint {newest} is broken: parts.pt was cut or changed; delete it to go on from")
     assert line.endswith("step_000003")
 
 
-@pytest.mark.parametrize("name", ["memories.pt", "learner/table.json"])
+@pytest.mark.parametrize("name", ["parts.pt", "learner/table.json"])
 def test_a_checkpoint_with_one_changed_byte_is_refused(trained, name):
     path = checkpoints(trained)[-1] / name
     data = bytearray(path.read_bytes())
@@ -409,7 +407,7 @@ def test_deleting_the_broken_checkpoint_goes_on_from_the_older(trained, tmp_path
 def test_a_checkpoint_of_another_recipe_is_refused(trained):
     learner = tabular()
     run = Run(trained, schedule=OFTEN)
-    assert "holds 3 parts with a memory, but this recipe has 1" in refused(
+    assert "holds 3 parts, but this recipe has 1" in refused(
         lambda: list(run.steps(8, [learner], [MovingBaseline(by_game_and_role)]))
     )
 
@@ -437,12 +435,12 @@ def test_arrays_survive_in_a_state(tmp_path):
     assert second.best == 2 / 3
 
 
-def test_a_part_without_a_memory_is_refused_before_the_first_step(tmp_path):
+def test_a_part_without_a_state_is_refused_before_the_first_step(tmp_path):
     class RankBased:
         def __call__(self, trajectories):
             return [np.zeros(len(trajectory.turns)) for trajectory in trajectories]
 
-    for named in ({"memories": [RankBased()]}, {"measures": [lambda: {"figure": 1.0}]}):
+    for named in ({"parts": [RankBased()]}, {"measures": [lambda: {"figure": 1.0}]}):
         with pytest.raises(RedQueenError, match=r"(RankBased|function) has no state\(\) and restore\(state\)"):
             next(Run(tmp_path / "new").steps(3, [], **named))
     assert not (tmp_path / "new").exists()
@@ -668,3 +666,11 @@ def test_a_step_is_the_same_whether_or_not_it_was_measured_before(tmp_path):
     for _ in Run(tmp_path, 0, Schedule(evaluate_every=1, checkpoint_every=9)).steps(2, [learner], measures=[Asks()]):
         assert measured[-1] > 0
         assert len(learner.store) == 0
+
+
+def test_a_checkpoint_of_before_parts_had_a_file_of_their_own_name_is_refused_in_one_line(trained):
+    newest = checkpoints(trained)[-1]
+    manifest = newest / "manifest.json"
+    (newest / "parts.pt").rename(newest / "memories.pt")
+    manifest.write_text(manifest.read_text().replace("parts.pt", "memories.pt"))
+    assert broken(trained) == f"the checkpoint {newest} is of an earlier version of redqueen: begin the run anew"

@@ -45,7 +45,7 @@ def test_what_past_selves_say_is_never_trained_on(tmp_path):
 
 def test_past_selves_join_every_so_many_steps(tmp_path):
     trained(tmp_path, steps=6, snapshot_every=2, pool_size=3)
-    (pool, *_) = torch.load(tmp_path / "checkpoints" / "step_000006" / "memories.pt", weights_only=False)
+    (pool, *_) = torch.load(tmp_path / "checkpoints" / "step_000006" / "parts.pt", weights_only=False)
     assert [each["name"] for each in pool["players"]] == ["learner@2", "learner@4", "learner@6"]
 
 

@@ -92,9 +92,11 @@ class Run:
         schedule: Schedule = Schedule(),
         watchers: Sequence[Watcher] = (),
         watch: Watch = Watch(),
+        tests: int = 0,
     ) -> None:
         self.folder = folder
         self.seed = seed
+        self.tests = tests  # the seed by which held-out problems are dealt: one for all runs, unless they are trials
         self.schedule = schedule
         self.watchers = list(watchers)
         self.step = 0

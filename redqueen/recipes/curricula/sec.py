@@ -57,11 +57,11 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     curriculum = SelfEvolving(levels_of(domain, tests), level_of, config.step_size, config.tau, config.start)
     estimate = LeaveOneOut(by_task_and_role) if config.leave_one_out else GroupRelative(by_task_and_role)
     objective = ClippedRatio()
-    measures = [HeldOut(domain, learner, tests)]
+    measures = [HeldOut(domain, learner, tests, seed=run.tests)]
 
     for _ in run.steps(config.steps, [learner], [curriculum], measures):
         tasks = curriculum.draw(config.tasks, run.rng)

@@ -70,7 +70,7 @@ def train(config: Config, run: Run) -> Policy:
     domain = preferring(find_domain(config.domain))
     refuse_format(config.learner)
     learner = config.learner.build_model(run.derived("learner"))
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     reference, objective = Reference(learner, INITIAL), losses(config)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
     watch = watched(domain, learner, tests, HeldOutPreferences(domain, learner, reference, config.problems))

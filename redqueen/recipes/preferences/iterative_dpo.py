@@ -77,7 +77,7 @@ def train(config: Config, run: Run) -> Policy:
     oracle = find_oracle(
         config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
     )
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     reference, iterates = Reference(learner, config.reference), Snapshots(learner)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
     estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), losses(config)

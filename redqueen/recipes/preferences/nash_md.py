@@ -66,7 +66,7 @@ def train(config: Config, run: Run) -> Policy:
     oracle = find_oracle(
         config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
     )
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     rival = Mixture(learner, initial, config.mixture, config.candidates)
     watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests))
 

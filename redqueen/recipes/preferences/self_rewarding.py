@@ -89,7 +89,7 @@ def train(config: Config, run: Run) -> Policy:
     judge = bind("judge", config.judge, config.learner, learner, run.derived("judge"))
     if learning([learner, judge]) != [learner]:
         raise RedQueenError("the judge does not learn by itself: shared, frozen, a model folder or an endpoint")
-    tests = held_out(domain, config.problems, domain.seeds())
+    tests = held_out(domain, config.problems, domain.seeds(), run.tests)
     reference, iterates = Reference(learner, config.reference), Snapshots(learner)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
     store, agreement = seeded(TaskStore(sampling=Independent(Uniform())), domain), Agreement()

@@ -70,7 +70,7 @@ def train(config: Config, run: Run) -> Policy:
     oracle = find_oracle(
         config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
     )
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     iterates = Snapshots(learner, config.pool_size)
     estimate = GroupRelative(by_task_and_role, divide_by_deviation=False)
     objective: Objective = Sum(Reinforce(), KLPenalty(config.kl, k2)) if config.kl else Reinforce()

@@ -76,7 +76,7 @@ def train(config: Config, run: Run) -> Policy:
     oracle = find_oracle(
         config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
     )
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     reference, iterates, round_ = Reference(learner, config.reference), Snapshots(learner), Round(config.passes)
     estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), Sppo(config.eta)
     watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests, iterates))

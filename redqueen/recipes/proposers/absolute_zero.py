@@ -100,9 +100,11 @@ def train(config: Config, run: Run) -> Policy:
     pays = FailureShare(pay_unsolved=True) if unguarded else HardButSolved(config.at_the_ends)
     novelty, health = CountNovelty(config.novelty), ProposerHealth()
     estimate, objective = GroupRelative(by_kind_and_role), ClippedRatio()
-    tests = held_out(domain, config.problems, domain.seeds())
+    tests = held_out(domain, config.problems, domain.seeds(), run.tests)
 
-    for step in run.steps(config.steps, learners, [store, novelty, health], [HeldOut(domain, solver, tests)]):
+    for step in run.steps(
+        config.steps, learners, [store, novelty, health], [HeldOut(domain, solver, tests, seed=run.tests)]
+    ):
         invitations = invited(domain, store, config.proposals, config.references, run.rng)
         proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
         written = read(domain, proposals)

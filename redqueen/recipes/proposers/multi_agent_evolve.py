@@ -94,9 +94,11 @@ def train(config: Config, run: Run) -> Policy:
     learners, agreement, health = learning([solver, proposer, judge]), Agreement(), ProposerHealth()
     refuse_unpaid(config, ["question_reward"], "proposer", proposer)
     store = seeded(TaskStore(config.capacity, Independent(Uniform())), domain)
-    tests, estimate = held_out(domain, config.problems, domain.seeds()), GroupRelative(by_role)
+    tests, estimate = held_out(domain, config.problems, domain.seeds(), run.tests), GroupRelative(by_role)
 
-    for step in run.steps(config.steps, learners, [store, agreement, health], [HeldOut(domain, solver, tests)]):
+    for step in run.steps(
+        config.steps, learners, [store, agreement, health], [HeldOut(domain, solver, tests, seed=run.tests)]
+    ):
         invitations = invited(domain, store, config.proposals, 1, run.rng, config.with_reference)
         proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
         written = read(domain, proposals)

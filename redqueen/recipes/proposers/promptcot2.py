@@ -97,10 +97,14 @@ def train(config: Config, run: Run) -> Policy:
     prompter = learner_for("prompter", config.prompter, config, solver, run)
     explainer = learner_for("explainer", config.explainer, config, solver, run)
     labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
-    tests, health = held_out(domain, config.problems), ProposerHealth()
+    tests, health = held_out(domain, config.problems, seed=run.tests), ProposerHealth()
     corpus = labelled(domain, training_levels(domain), config.corpus, tests, run.derived("corpus"))
     bound = Bound(domain, explainer, prompter, [task for group in tests.values() for task in group[:8]])
-    measures: list[Measure] = [HeldOut(domain, solver, tests, 4), bound, Generated(domain, prompter, base, corpus)]
+    measures: list[Measure] = [
+        HeldOut(domain, solver, tests, 4, run.tests),
+        bound,
+        Generated(domain, prompter, base, corpus),
+    ]
 
     for step in run.steps(config.steps, learning([solver, prompter, explainer]), [health], measures):
         turn, rng = step // config.phase, run.rng

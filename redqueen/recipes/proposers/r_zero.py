@@ -86,8 +86,8 @@ def train(config: Config, run: Run) -> Policy:
     invitations = [domain.invite(kind, (), 0) for kind in domain.kinds]
     store, health = TaskStore(sampling=Distinct(Uniform())), ProposerHealth()
     estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
-    tests = held_out(domain, config.problems)
-    measures = [HeldOut(domain, solver, tests)]
+    tests = held_out(domain, config.problems, seed=run.tests)
+    measures = [HeldOut(domain, solver, tests, seed=run.tests)]
 
     for step in run.steps(config.steps, learners, [store, health], measures):
         turn = step % (challenging + config.solver_steps)

@@ -77,14 +77,14 @@ def train(config: Config, run: Run) -> Policy:
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, 0, learns=False)
     labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     data = Epochs(
         labelled(domain, training_levels(domain), config.data, tests, run.derived("data")), run.derived("epochs")
     )
     curves, store, health = LearningCurves(), TaskStore(), ProposerHealth()
     weak = partial(is_weak, below=config.slope)
     estimate, objective = GroupRelative(by_task_and_role), ClippedRatio(0.2, 0.28)
-    measures = [HeldOut(domain, solver, tests)]
+    measures = [HeldOut(domain, solver, tests, seed=run.tests)]
 
     for step in run.steps(config.steps, [solver], [data, curves, store, health], measures):
         made = step - config.preliminary  # steps of synthesis before this one

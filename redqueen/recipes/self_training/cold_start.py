@@ -15,10 +15,14 @@ The trained model lies in the newest checkpoint: `--model outputs/cold_start-0/c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
 from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.held_out import Apart
+from redqueen.demonstrations.apart import drawn_apart, shows
 from redqueen.demonstrations.rehearsal import rehearsal, with_tools
 from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.objectives.batch import pack, row_mean
@@ -45,16 +49,26 @@ def equipped(config: Config, solver: Player) -> Player:
     return with_tools(find_domain(config.domain), solver)
 
 
-def train(config: Config, run: Run) -> Policy:
+def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Policy:
+    """Returns the taught model; no demonstration shows a problem that stands `apart`."""
     domain = find_domain(config.domain)
-    teacher = demonstrator(domain)
+    teacher, held = demonstrator(domain), shows(domain, apart)
     learner = config.learner.build_model(run.derived("learner"))
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
-    measures = [HeldOut(domain, equipped(config, learner), held_out(domain, config.problems), attempts=4)]
+    measures = [
+        HeldOut(
+            domain,
+            equipped(config, learner),
+            held_out(domain, config.problems, seed=run.tests),
+            attempts=4,
+            seed=run.tests,
+        )
+    ]
 
     for step in run.steps(config.steps, [learner], [], measures):
         learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (config.steps - step) / rest)
-        shown = teacher.demonstrations(config.demonstrations_per_step, run.rng)
+        draw = partial(teacher.demonstrations, rng=run.rng)
+        shown = drawn_apart(draw, config.demonstrations_per_step, held)
         trajectories = score(play([rehearsal(domain, one, learner) for one in shown], run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         metrics = learner.update(pack(trajectories, credit, row_mean), objective)

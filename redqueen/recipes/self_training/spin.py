@@ -77,7 +77,7 @@ def train(config: Config, run: Run) -> Policy:
     domain = find_domain(config.domain)
     refuse_format(config.learner)
     learner = config.learner.build(run.derived("learner"))
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     data = with_gold(domain, config.gold, config.prompts, tests, run.derived("data"))
     reference, iterates, kept = Reference(learner, config.reference), Snapshots(learner), Kept(config.remembered)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])

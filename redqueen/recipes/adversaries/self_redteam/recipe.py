@@ -88,7 +88,7 @@ def train(config: Config, run: Run) -> Policy:
     references = {policy.name: policy.freeze() for policy in learners}
     estimate, objective = GroupRelative(by_role), BesideDemonstrations(ClippedRatio(0.2, 0.2))
     answers = next((policy for policy in learners if policy is defender), learner)
-    measures = [HeldOutAttacks(world, answers, config.problems)]
+    measures = [HeldOutAttacks(world, answers, config.problems, seed=run.tests)]
     run.show("payoffs", rewards.table())
 
     for _ in run.steps(config.steps, learners, [], measures):

@@ -86,8 +86,8 @@ def train(config: Config, run: Run) -> Policy:
     critics, generators = (Snapshots(player, latest=config.pool) for player in (critic, generator))
     estimate = Unbaselined()
     objective = BesideDemonstrations(Gspo(config.clip, config.clip))
-    errors = ErrorSet(domain, critic, config.problems, problems=config.problems)
-    duel = Deception(domain, generator, generators, critics, 4 * config.problems)
+    errors = ErrorSet(domain, critic, config.problems, problems=config.problems, seed=run.tests)
+    duel = Deception(domain, generator, generators, critics, 4 * config.problems, seed=run.tests)
     held = {task.id for task in errors.tasks + duel.tasks}
     run.show("payoffs", pays.table())
 

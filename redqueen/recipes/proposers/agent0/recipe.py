@@ -97,11 +97,11 @@ def train(config: Config, run: Run) -> Policy:
     refuse_unpaid(config, ["per_call", "repetition"], "curriculum", curriculum)
     if config.tool == "none":
         refuse_unused(config, ["per_call"], "--tool none")
-    measured, tests, health = equipped(config, executor), held_out(domain, 64), ProposerHealth()
+    measured, tests, health = equipped(config, executor), held_out(domain, 64, seed=run.tests), ProposerHealth()
     majority, estimate = Majority(count_missing=True), GroupRelative(by_kind_or_task)
     clipped: Objective = ClippedRatio()
 
-    for step in run.steps(config.steps, learners, [pool, health], [HeldOut(domain, measured, tests)]):
+    for step in run.steps(config.steps, learners, [pool, health], [HeldOut(domain, measured, tests, seed=run.tests)]):
         place = step % (config.curriculum_steps + config.executor_steps)
         if place <= config.curriculum_steps:  # the last time for the executor
             count = config.proposals if place < config.curriculum_steps else config.pool

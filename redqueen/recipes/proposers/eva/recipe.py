@@ -88,7 +88,7 @@ def train(config: Config, run: Run) -> Policy:
     rewriter = (
         domain.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound, learns=False, besides=("rule",))
     )
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     seeds = labelled(domain, config.levels or training_levels(domain), config.seeds, tests, run.derived("seeds"))
     sampling = Independent(by_regret() if config.by_info else Uniform())
     given = {seed.id for seed in seeds}
@@ -97,7 +97,7 @@ def train(config: Config, run: Run) -> Policy:
     objective: Objective = Dpo(config.beta or 0.05) if config.inner == "dpo" else ClippedRatio()
     health = ProposerHealth()
 
-    for _ in run.steps(config.steps, [learner], [store, health], [HeldOut(domain, learner, tests)]):
+    for _ in run.steps(config.steps, [learner], [store, health], [HeldOut(domain, learner, tests, seed=run.tests)]):
         parents = store.draw(most, run.rng) if len(store) else []
         children = read(domain, play(alone(REWRITE, evolutions(domain, parents, run.rng), rewriter), run.rng))
         prompts = mixed(apart_from(tests, tasks_among(children)), seeds, config.prompts, most, run.rng)

@@ -91,9 +91,11 @@ def train(config: Config, run: Run) -> Policy:
     novelty, health = WindowNovelty(config.window), ProposerHealth()
     estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), ClippedRatio()
     weigh = ConstantMean(config.learner.max_completion_length or LONGEST_REPLY)
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
 
-    for step in run.steps(config.steps, learners, [buffer, novelty, health], [HeldOut(domain, solver, tests)]):
+    for step in run.steps(
+        config.steps, learners, [buffer, novelty, health], [HeldOut(domain, solver, tests, seed=run.tests)]
+    ):
         proposing = not config.phase or step % (2 * config.phase) < config.phase
         if proposing:
             invitations = after_passages(domain, config.passages, run.rng)

@@ -101,8 +101,8 @@ def train(config: Config, run: Run) -> Policy:
     learners, pool, health = learning([solver, proposer]), TaskStore(name="pool"), ProposerHealth()
     pays, estimate = FailureShare(pay_unsolved=True), GroupRelative(by_kind_or_task)
     objective = ClippedRatio(0.2, 0.285)
-    tests = held_out(domain, config.problems)
-    measures = [HeldOut(domain, measured, tests)] if tests else []
+    tests = held_out(domain, config.problems, seed=run.tests)
+    measures = [HeldOut(domain, measured, tests, seed=run.tests)] if tests else []
 
     for step in run.steps(config.steps, learners, [pool, health], measures):
         if step % POOL_STEPS == 0 and not config.fixed:

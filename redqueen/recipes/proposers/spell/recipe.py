@@ -96,7 +96,7 @@ def train(config: Config, run: Run) -> Policy:
     memory, health = ClusterMemory(config.clusters, 3, first, last), ProposerHealth()
     agreement = Agreement(threshold=0.51)  # a tie is no majority
     estimate, objective = GroupRelative(by_kind_or_task), ClippedRatio()
-    measures = [HeldOut(domain, responder, held_out(domain, config.problems))]
+    measures = [HeldOut(domain, responder, held_out(domain, config.problems, seed=run.tests), seed=run.tests)]
 
     for _ in run.steps(config.steps, learners, [memory, agreement, health], measures):
         questions, answered, judged, heard, looked = [], [], [], [], []

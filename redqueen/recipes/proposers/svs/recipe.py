@@ -84,14 +84,17 @@ def train(config: Config, run: Run) -> Policy:
     synthesiser = bind("synthesiser", config.synthesiser, config.learner, solver, run.derived("synthesiser"))
     refuse_unpaid(config, ["ends"], "synthesiser", synthesiser)
     learners = learning([solver, synthesiser])
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     problems = labelled(
         domain, config.levels or training_levels(domain), config.labelled, tests, run.derived("labelled")
     )
     pays, health = Band(*config.paid, at_the_ends=config.ends), ProposerHealth()
     estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
     asked = [task for group in tests.values() for task in group]
-    measures: list[Measure] = [HeldOut(domain, solver, tests), AnswerEntropy("solver", SOLVE, solver, asked)]
+    measures: list[Measure] = [
+        HeldOut(domain, solver, tests, seed=run.tests),
+        AnswerEntropy("solver", SOLVE, solver, asked),
+    ]
 
     for _ in run.steps(config.steps, learners, [health], measures):
         originals = run.rng.sample(problems, min(config.originals, len(problems)))

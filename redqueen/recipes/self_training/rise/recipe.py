@@ -71,7 +71,7 @@ def train(config: Config, run: Run) -> Policy:
     critic = ValueHead(head, config.critic_learning_rate)
     credit = GeneralizedAdvantage(critic)
     objective = Sum(ClippedRatio(), KLPenalty(config.kl_coefficient, k3))
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     measures = [SelfVerification(domain, learner, tests)]
 
     for _ in run.steps(config.steps, [learner], [critic], measures):

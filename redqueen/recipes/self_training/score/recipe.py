@@ -69,7 +69,7 @@ def train(config: Config, run: Run) -> Policy:
     near = KLPenalty(config.kl_coefficient, k2)
     first_stage = Correction(first=0.0), Sum(Reinforce(), near, OnOpening(KLPenalty(config.first_answer_kl, k2)))
     second_stage = Correction(config.bonus), Sum(Reinforce(), near)
-    tests = held_out(domain, config.problems)
+    tests = held_out(domain, config.problems, seed=run.tests)
     measures = [SelfCorrection(domain, learner, tests)]
 
     for step in run.steps(config.steps, [learner], measures=measures):

@@ -1,0 +1,42 @@
+"""Demonstrations that show nothing of the problems that are held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from redqueen.curricula.held_out import Apart, apart_from, as_compared
+from redqueen.protocols import Domain
+from redqueen.types import Demonstration, RedQueenError, Task
+
+Shown = TypeVar("Shown")
+
+
+def shows(domain: Domain, apart: Apart) -> Callable[[Demonstration], bool]:
+    """Whether a demonstration shows a held-out problem: as its task, within its task or its text (where a judge reads
+    it), or as what a proposer writes."""
+    prompts = {f" {as_compared(task.prompt)} " for group in apart.values() for task in group}
+    prompts = prompts if len(prompts) > 1 else set()  # one prompt that all share, as in a game, tells no tasks apart
+
+    def held(shown: Demonstration) -> bool:
+        if not apart:
+            return False
+        written = domain.read([shown.task], [shown.text]) if shown.role == "proposer" else []
+        tasks = [shown.task, *(each for each in written if isinstance(each, Task))]
+        if len(apart_from(apart, tasks)) < len(tasks):
+            return True
+        words = f" {as_compared(shown.task.prompt)}  {as_compared(shown.text)} "
+        return any(prompt in words for prompt in prompts)
+
+    return held
+
+
+def drawn_apart(draw: Callable[[int], Sequence[Shown]], count: int, held: Callable[[Shown], bool]) -> list[Shown]:
+    """`count` of what `draw` gives, others in place of those that are `held` out. Raises RedQueenError where hardly any
+    is left."""
+    found: list[Shown] = []
+    for _ in range(100):
+        found += [each for each in draw(count) if not held(each)]
+        if len(found) >= count:
+            return found[:count]
+    raise RedQueenError("nearly all demonstrations show problems that are held out: hold out fewer (--problems)")

@@ -9,24 +9,25 @@ from typing import Literal
 import numpy as np
 from rich.console import Console
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import LeaveOneOut
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.outcomes import numbers
+from redqueen.credit.rewards import score
 from redqueen.curricula.sampling import best_minus_worst
 from redqueen.measures.intervals import bootstrap_interval
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play import groups
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.growing import Growing
 from redqueen.recipes.proposers.eva.recipe import Config
-from redqueen.recipes.proposers.eva.steps import by_prompt, rewarded
+from redqueen.recipes.proposers.eva.steps import rewarded
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
 from redqueen.trials.paired import difference, often, table, trained, warm, warmed
 from redqueen.trials.sheets import Bench, Result
-from redqueen.types import Episode
+from redqueen.types import Group
 
 STEPS = 100
 LEARNING_RATE = 3e-4
@@ -76,15 +77,15 @@ def info_and_progress(
     tasks = {task.id: task for level in domain.levels for task in domain.problems(level, of_each, rng)}
     prompts = list(tasks.values())
 
-    def tried(times: int) -> list[Episode]:
-        return rewarded(domain.rewards, play(alone(SOLVE, prompts, policy, times), rng))
+    def responses(count: int) -> list[Group]:
+        return rewarded(domain.rewards, groups.attempts(SOLVE, prompts, policy, count, rng))
 
-    info = np.array([best_minus_worst(rewards) for rewards in by_prompt(tried(attempts))])
-    before = np.array([rewards.mean() for rewards in by_prompt(tried(probes))])
+    info = np.array([best_minus_worst(numbers(group, "reward")) for group in responses(attempts)])
+    before = np.array([numbers(group, "reward").mean() for group in responses(probes)])
     for _ in range(steps):
-        trajectories = score(tried(attempts), payoff)
-        policy.update(pack(trajectories, LeaveOneOut(by_task_and_role)(trajectories)), ClippedRatio())
-    after = np.array([rewards.mean() for rewards in by_prompt(tried(probes))])
+        trajectories = score(responses(attempts), Stated("reward"))
+        policy.update(pack(trajectories, LeaveOneOut(by_group)(trajectories)), ClippedRatio())
+    after = np.array([numbers(group, "reward").mean() for group in responses(probes)])
     return info, after - before
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from rich.console import Console
 
 from redqueen.checks.preferences import ByReward
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
+from redqueen.credit.group_rewards import WinRate
 from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.gold import recited
@@ -24,13 +25,14 @@ from redqueen.objectives.batch import beside, pack_pairs, pack_samples
 from redqueen.objectives.preference import Dpo, Sppo
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
+from redqueen.play import groups
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.language.reciter import reader
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Objective, Policy, PreferenceOracle
+from redqueen.questions import comparisons
 from redqueen.questions.asking import SOLVE, evenly, said
-from redqueen.questions.comparisons import contested
 from redqueen.questions.small.growing import Growing
 from redqueen.questions.small.known import Known
 from redqueen.questions.small.matchups import Matchups
@@ -278,9 +280,9 @@ def one_comparison(folder: str, seed: int, updates: int, prompts: int = 96, atte
     start, figures = learner.freeze(), Metrics()
     for iteration in range(3):
         tasks = evenly(domain, prompts, rng)
-        tries = contested(oracle, play(alone(SOLVE, tasks, learner, attempts), rng), attempts, rng, beside_itself=True)
-        replies = score(tries, payoff)
-        best, worst = best_and_worst(replies, by_task_and_role)
+        tries = comparisons.compared(oracle, groups.attempts(SOLVE, tasks, learner, attempts, rng), rng)
+        replies = score(tries, WinRate(beside_itself=True))
+        best, worst = best_and_worst(replies, by_group)
         pairs = pack_pairs(best, worst)
         reference = learner.freeze()
         pairs = beside(pairs, reference.likelihoods(pairs))

@@ -15,8 +15,8 @@ from redqueen.games.second_try import AGAIN, SecondTry
 from redqueen.measures.accuracy import held_out
 from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
+from redqueen.play.groups import attempts, episodes_of, grouped
 from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
 from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly
 from redqueen.questions.catalogue import find_domain
@@ -83,7 +83,7 @@ def _rehearse(start: Start, run: Run) -> None:
             Match(SecondTry(), task, {"solver": Rehearsed(learner, answers)})
             for task, answers in conversations(start, run.rng)
         ]
-        shown = score(twice_graded(domain, play(matches, run.rng)), Correction())
+        shown = score(twice_graded(domain, grouped(play(matches, run.rng), 1)), Correction())
         credit = [np.ones(2) for _ in shown]
         run.report(learner, shown, credit, learner.update(pack(shown, credit), Imitation()))
 
@@ -98,14 +98,14 @@ def imitated(config: recipe.Config, run: Run) -> Policy:
     measures = [SelfCorrection(domain, learner, tests)]
     for _ in run.steps(config.steps, [learner], measures=measures):
         tasks = evenly(domain, config.tasks, run.rng, tests)
-        traces = twice_graded(domain, play(alone(game, tasks, initial, config.attempts), run.rng))
+        traces = episodes_of(twice_graded(domain, attempts(game, tasks, initial, config.attempts, run.rng)))
         kept = score([trace for trace in traces if trace.outcome.facts["right"][1]], Correction())
         # the learner's own tokens: a frozen copy of it said them
         matches = [
             Match(game, each.episode.task, {game.role: Rehearsed(learner, each.episode.outcome.facts["replies"])})
             for each in kept
         ]
-        shown = score(twice_graded(domain, play(matches, run.rng)), Correction())
+        shown = score(twice_graded(domain, grouped(play(matches, run.rng), 1)), Correction())
         credit = [np.ones(2) for _ in shown]
         run.report(learner, shown, credit, learner.update(pack(shown, credit), Imitation()))
         run.note({f"train/{name}": value for name, value in changes(traces).items()})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from redqueen.types import (
     Batch,
     Demonstration,
     Episode,
+    Group,
     Likelihoods,
     Metrics,
     Outcome,
@@ -223,9 +224,20 @@ class Reward(Protocol):
         ...
 
 
+@runtime_checkable
+class GroupReward(Protocol):
+    """A reward for which the attempts at one task are looked at together."""
+
+    def of_group(self, group: Group) -> Mapping[str, Mapping[Seat, np.ndarray]]:
+        """[G] for each learning seat, one number for each attempt, NaN where there is no verdict; by the names of the
+        parts that add up to the reward."""
+        ...
+
+
 class AdvantageEstimator(Protocol):
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """[N] for each trajectory: how much better each turn was than expected."""
+        """[N] for each trajectory: how much better each turn was than expected; NaN, which carries no loss, where
+        there is no verdict."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Every noun of the library: plain data, no behaviour beyond a property.
 
-One letter an axis: N turns of one seat, P prompt tokens, R reply tokens, B rows, T tokens of a
+One letter an axis: G attempts of a group, N turns of one seat, P prompt tokens, R reply tokens, B rows, T tokens of a
 row, K legal replies (or legal next tokens) at one position.
 """
 
@@ -212,17 +212,17 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "history": "what was played, as the game has it: every game of moves",
     "kept": "for the `str` of each seat that spoke, whether it kept to the format: red_team",
     "labels": "the judge's labels by name, None where it gave none: self_redteam",
-    "marked": "True where the score was given after the game: credit.rewards.marked",
     "prompt": "what the defender was shown of the attack: red_team",
     "reason": '"illegal" or "malformed" with a forfeit, or why a foreign game ended: every game',
     "replies": "the first and the second reply: second_try",
     "reply": 'what was said, "" where no reply in the stated format was found: single_reply, tools',
     "response": "what the defender said, once both turns are over: red_team",
-    "right": "whether the reply was right, of second_try each of the two: whoever checked it",
+    "right": "the verdict on the reply, of second_try on each of the two, None where nobody knows: whoever checked it",
     "seed": "the kind of the task: red_team",
     "truth": "what is known of the prompt, for rules that judge: red_team",
     "vanilla": "whether there was no attacker: red_team",
     "verdict": '"right", "wrong" or None, what a verification said: rise',
+    "wins": "the chance to be preferred to each attempt of the group, None without a verdict: questions.comparisons",
 }
 
 
@@ -265,6 +265,16 @@ class Episode:
 
 
 @dataclass(frozen=True)
+class Group:
+    """The attempts at one task that was drawn once. A task that is drawn twice makes two groups."""
+
+    number: int  # its own among all groups of a run
+    task: Task
+    attempts: tuple[Episode, ...]  # G
+    parent: Episode | None = None  # who proposed the task, where somebody did
+
+
+@dataclass(frozen=True)
 class Demonstration:
     """What somebody in a role might say to a task."""
 
@@ -290,8 +300,9 @@ class Trajectory:
     episode: Episode
     seat: Seat
     turns: tuple[Turn, ...]  # N turns
-    rewards: np.ndarray  # [N] float, the reward that followed each turn
+    rewards: np.ndarray  # [N] float, the reward that followed each turn; NaN where there is no verdict
     parts: Mapping[str, np.ndarray] = field(default_factory=dict)  # [N] each, by name, where several were added up
+    group: int | None = None  # the number of the group that the episode is an attempt of
 
 
 @dataclass(frozen=True)

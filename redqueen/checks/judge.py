@@ -133,11 +133,6 @@ def mae_proposer(quality: float, answers: float, form: float, threshold: float =
     return Proposed((quality + (1.0 - answers if stored else 0.0) + form) / 3.0, stored)
 
 
-def mae_solver(quality: float, form: float) -> float:
-    """MAE's reward of an answer: half the judge's score, half the form."""
-    return 0.5 * quality + 0.5 * form
-
-
 def vote_rewards(
     judgements: Sequence[bool | None], rule: bool, low: float = 0.51, high: float = 0.99, count_missing: bool = True
 ) -> list[float] | None:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from redqueen.cli.words import closest, parse
+from redqueen.credit.outcomes import result
 from redqueen.games.catalogue import find_game
 from redqueen.games.tools import as_recorded
 from redqueen.markup import speaker_line, visible
@@ -86,9 +87,7 @@ def replay(words: Sequence[str]) -> None:
             game = as_recorded(episode) if with_tools else recorded_game(episode.game, options.run)
             same = replay_episode(game, episode)
             tools = ", with what its tools said then" if with_tools else ""
-            if episode.outcome.facts.get("marked"):
-                end = f"every ask is the same; the score was given afterwards (task {episode.task.id})"
-            elif same.outcome.scores == episode.outcome.scores:
+            if same.outcome.scores == episode.outcome.scores:
                 end = f"every ask and the outcome are the same (task {episode.task.id}, seed {episode.seed})"
             else:
                 then, now = _scores(episode), _scores(same)
@@ -115,7 +114,9 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
         number = spoken[seat] = spoken.get(seat, -1) + 1
         parts = credit.get(seat)
         given = (
-            f"  reward {parts['rewards'][number]:+.3f}, advantage {parts['advantages'][number]:+.3f}" if parts else ""
+            f"  reward {_known(parts['rewards'][number])}, advantage {_known(parts['advantages'][number])}"
+            if parts
+            else ""
         )
         chance = f", log-probability {turn.reply.logprobs.sum():.3f}" if len(turn.reply.logprobs) else ""
         console.print(
@@ -129,8 +130,12 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
         console.print(f"{_shown(name)}: {_shown(str(fact))}", highlight=False)
 
 
+def _known(credit: float | None) -> str:
+    return "unknown" if credit is None else f"{credit:+.3f}"
+
+
 def _scores(episode: Episode) -> str:
-    return ", ".join(f"{seat} {_signed(episode.outcome.scores[seat])}" for seat in episode.seats)
+    return ", ".join(f"{seat} {_signed(result(episode, seat))}" for seat in episode.seats)
 
 
 def _signed(score: float) -> str:

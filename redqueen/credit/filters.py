@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
+from math import isnan
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -40,17 +41,24 @@ def own_score(trajectory: Trajectory) -> float:
     return float(trajectory.episode.outcome.scores[trajectory.seat])
 
 
+def reward(trajectory: Trajectory) -> float:
+    """The sum of its rewards; NaN without a verdict."""
+    return float(trajectory.rewards.sum())
+
+
 def drop_even_groups(
-    trajectories: Sequence[Trajectory], key: Key, measure: Callable[[Trajectory], float] = own_score
+    trajectories: Sequence[Trajectory], key: Key, measure: Callable[[Trajectory], float] = reward
 ) -> list[Trajectory]:
     """The trajectories of groups whose measures differ, and those that are alone in their group: the rule by
-    which DAPO's dynamic sampling keeps what it drew. A group that is all right or all wrong teaches nothing.
+    which DAPO's dynamic sampling keeps what it drew. A group that is all right or all wrong teaches nothing; nor does
+    one without a verdict.
 
     What is left is of middling difficulty: its mean reward is no measure of progress.
     """
     groups: dict[Hashable, list[float]] = defaultdict(list)
     for trajectory in trajectories:
-        groups[key(trajectory, 0)].append(measure(trajectory))
+        if not isnan(measure(trajectory)):
+            groups[key(trajectory, 0)].append(measure(trajectory))
     kept = {name for name, measures in groups.items() if len(measures) == 1 or max(measures) > min(measures)}
     return [trajectory for trajectory in trajectories if key(trajectory, 0) in kept]
 

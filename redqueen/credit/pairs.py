@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from difflib import SequenceMatcher
 from itertools import combinations
 
+from redqueen.credit.rewards import with_verdict
 from redqueen.protocols import Key
 from redqueen.types import Trajectory
 
@@ -57,8 +58,9 @@ def likeness(one: str, other: str) -> float:
 
 
 def _groups(trajectories: Sequence[Trajectory], key: Key) -> list[list[Trajectory]]:
+    """Those that have a verdict, by their keys."""
     groups: dict[Hashable, list[Trajectory]] = defaultdict(list)
-    for trajectory in trajectories:
+    for trajectory in with_verdict(trajectories):
         groups[key(trajectory, 0)].append(trajectory)
     return list(groups.values())
 

@@ -9,48 +9,100 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
 
 import numpy as np
 
-from redqueen.protocols import Player, Reward
-from redqueen.types import Episode, Outcome, RedQueenError, Seat, Trajectory, Turn
+from redqueen.protocols import GroupReward, Player, Reward
+from redqueen.types import Episode, Group, RedQueenError, Seat, Trajectory, Turn
+
+Parts = dict[str, dict[Seat, np.ndarray]]  # by name and seat, [N] each
 
 
-def score(episodes: Sequence[Episode], *rewards: Reward) -> list[Trajectory]:
-    """One trajectory for each seat that spoke, episode by episode, with the sum of the rewards."""
+def score(played: Sequence[Episode] | Sequence[Group], *rewards: Reward | GroupReward) -> list[Trajectory]:
+    """One trajectory for each seat that spoke, episode by episode, with the sum of the rewards. Of a group every
+    attempt is scored, also one without a verdict; a seat that a group reward does not name does not learn."""
     if not rewards:
         raise RedQueenError("score needs at least one reward after the episodes, such as payoff")
-    names, trajectories = _names_of(rewards), []
-    for episode in episodes:
-        given = [(reward, reward(episode)) for reward in rewards]
-        for seat, turns in spoken_turns(episode).items():
-            if turns:
-                parts = {
-                    name: _checked(reward, episode, by_seat, seat, len(turns))
-                    for name, (reward, by_seat) in zip(names, given, strict=True)
-                }
-                total = np.sum(list(parts.values()), axis=0)
-                trajectories.append(Trajectory(episode, seat, turns, total, parts if len(parts) > 1 else {}))
+    names, trajectories = _names_of(rewards), list[Trajectory]()
+    for each in played:
+        episodes, number = (each.attempts, each.number) if isinstance(each, Group) else ((each,), None)
+        given = [_given(reward, name, each) for name, reward in zip(names, rewards, strict=True)]
+        for place, episode in enumerate(episodes):
+            trajectories += _trajectories(episode, [of_reward[place] for of_reward in given], number)
     return trajectories
 
 
-def _names_of(rewards: Sequence[Reward]) -> list[str]:
+def _given(reward: Reward | GroupReward, name: str, played: Episode | Group) -> list[Parts]:
+    """What a reward gives each episode."""
+    if not isinstance(reward, GroupReward):
+        episodes = played.attempts if isinstance(played, Group) else (played,)
+        return [{name: _checked(reward, episode)} for episode in episodes]
+    if not isinstance(played, Group):
+        raise RedQueenError(f"reward {reward!r:.60} is of a group: play with attempts(...) and score the groups")
+    return _shared_out(reward, played)
+
+
+def _trajectories(episode: Episode, given: Sequence[Parts], group: int | None) -> list[Trajectory]:
+    """Those of one episode, from what each reward gives."""
+    named = [(name, by_seat) for parts in given for name, by_seat in parts.items()]
+    if len({name for name, _ in named}) < len(named):
+        raise RedQueenError(f"each part of a reward has a name of its own, not {', '.join(name for name, _ in named)}")
+    found = []
+    for seat, turns in spoken_turns(episode).items():
+        if turns and all(seat in by_seat for _, by_seat in named):
+            parts = {name: by_seat[seat] for name, by_seat in named}
+            total = np.sum(list(parts.values()), axis=0)
+            found.append(Trajectory(episode, seat, turns, total, parts if len(parts) > 1 else {}, group))
+    return found
+
+
+def _names_of(rewards: Sequence[Reward | GroupReward]) -> list[str]:
     """What rewards are called in records: the name of the function or the class, numbered where it comes again."""
     names = [getattr(reward, "__name__", type(reward).__name__) for reward in rewards]
     return [f"{name} {place + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)]
 
 
-def _checked(reward: Reward, episode: Episode, by_seat: dict[Seat, np.ndarray], seat: Seat, turns: int) -> np.ndarray:
-    if seat not in by_seat:
-        raise RedQueenError(f"reward {reward!r:.60} says nothing of the seat {seat} of {episode.game!r}")
-    rewards = np.asarray(by_seat[seat], dtype=np.float64)
-    if rewards.shape != (turns,) or not np.isfinite(rewards).all():
-        raise RedQueenError(
-            f"reward {reward!r:.60} must give the seat {seat} of {episode.game!r} {turns} finite numbers, one for "
-            f"each turn, not {rewards!s:.60}"
-        )
-    return rewards
+def _checked(reward: Reward, episode: Episode) -> dict[Seat, np.ndarray]:
+    """What a reward gives the seats that spoke, [N] each."""
+    by_seat, found = reward(episode), {}
+    for seat, turns in spoken_turns(episode).items():
+        if turns:
+            if seat not in by_seat:
+                raise RedQueenError(f"reward {reward!r:.60} says nothing of the seat {seat} of {episode.game!r}")
+            found[seat] = np.asarray(by_seat[seat], dtype=np.float64)
+            if found[seat].shape != (len(turns),) or not np.isfinite(found[seat]).all():
+                raise RedQueenError(
+                    f"reward {reward!r:.60} must give the seat {seat} of {episode.game!r} {len(turns)} finite numbers, "
+                    f"one for each turn, not {found[seat]!s:.60}"
+                )
+    return found
+
+
+def _shared_out(reward: GroupReward, group: Group) -> list[Parts]:
+    """What a group reward gives each attempt: its numbers on the last own turns."""
+    shared: list[Parts] = [{} for _ in group.attempts]
+    for name, by_seat in reward.of_group(group).items():
+        numbers = {seat: np.asarray(values, dtype=np.float64) for seat, values in by_seat.items()}
+        for seat, values in numbers.items():
+            if values.shape != (len(group.attempts),) or np.isinf(values).any():
+                raise RedQueenError(
+                    f"reward {reward!r:.60} must give the seat {seat} one number for each of {len(group.attempts)} "
+                    f"attempts, finite or NaN, not {values!s:.60}"
+                )
+        for place, (parts, episode) in enumerate(zip(shared, group.attempts, strict=True)):
+            here = {seat: float(values[place]) for seat, values in numbers.items() if seat in episode.seats}
+            parts[name] = {seat: rewards for seat, rewards in _at_the_end(episode, here).items() if seat in here}
+    return shared
+
+
+def has_verdict(trajectory: Trajectory) -> bool:
+    """Whether its rewards are known: a NaN among them is no verdict."""
+    return not np.isnan(trajectory.rewards).any()
+
+
+def with_verdict(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """The trajectories whose rewards are known."""
+    return [trajectory for trajectory in trajectories if has_verdict(trajectory)]
 
 
 def spoken_by(player: Player, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
@@ -73,22 +125,6 @@ def spoken_turns(episode: Episode) -> dict[Seat, tuple[Turn, ...]]:
             raise RedQueenError(f"game {episode.game!r} let the seat {turn.ask.seat} speak but gave it no score")
         turns[turn.ask.seat].append(turn)
     return {seat: tuple(spoken) for seat, spoken in turns.items()}
-
-
-def marked(
-    episodes: Sequence[Episode], marks: Sequence[float], notes: Sequence[Mapping[str, object]] = ()
-) -> list[Episode]:
-    """The episodes of one seat each with these scores, and these facts beside their own: what a reply was worth
-    where that is known only later, when an answer has been checked or a proposed task has been tried. The fact `marked`
-    says that the score is not the game's own. Where the mark is NaN nobody can tell, and the episode is left out."""
-    found = []
-    for number, (episode, mark) in enumerate(zip(episodes, marks, strict=True)):
-        if isnan(mark):
-            continue
-        (seat,) = episode.seats
-        facts = {**episode.outcome.facts, **(notes[number] if notes else {}), "marked": True}
-        found.append(replace(episode, outcome=Outcome({seat: float(mark)}, facts)))
-    return found
 
 
 # --- results of the game ---------------------------------------------------------------------
@@ -181,7 +217,7 @@ def _at_the_end(episode: Episode, finals: dict[Seat, float]) -> dict[Seat, np.nd
 
 @dataclass(frozen=True)
 class Correctness:
-    """What an answer earns on a seat's last own turn, by the score that its check gave it (1 is right) and its format.
+    """What an answer earns on a seat's last own turn, by its verdict (the fact `right`) and its format.
 
     The defaults are Absolute Zero's (2505.03335, eq. 6): a wrong answer that can be read is better than none.
     """
@@ -196,7 +232,9 @@ class Correctness:
         return _at_the_end(episode, earned)
 
     def _earned(self, episode: Episode, seat: Seat, turns: Sequence[Turn]) -> float:
-        if episode.outcome.scores[seat] >= 1.0:
+        if episode.outcome.facts.get("right") is None:
+            raise RedQueenError(f"nobody said whether the answer to task {episode.task.id!r} is right: grade it first")
+        if episode.outcome.facts["right"]:
             return self.right
         return self.malformed if turns and turns[-1].reply.malformed else self.wrong
 

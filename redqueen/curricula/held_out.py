@@ -9,7 +9,7 @@ from random import Random
 
 from redqueen.protocols import Domain
 from redqueen.texts import Wording, tokens
-from redqueen.types import RedQueenError, Task
+from redqueen.types import Group, RedQueenError, Task
 
 Apart = Mapping[str, Sequence[Task]]  # the problems held out, by level
 
@@ -34,6 +34,12 @@ def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
     ids, prompts = {task.id for task in held}, {as_compared(task.prompt) for task in held}
     prompts = prompts if len(prompts) > 1 else set()
     return [task for task in tasks if task.id not in ids and as_compared(task.prompt) not in prompts]
+
+
+def groups_apart(apart: Apart, groups: Sequence[Group]) -> list[Group]:
+    """The groups without those at tasks that are held out."""
+    kept = {id(task) for task in apart_from(apart, [group.task for group in groups])}
+    return [group for group in groups if id(group.task) in kept]
 
 
 @lru_cache(maxsize=1 << 16)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, isnan
 from random import Random
 from statistics import fmean
 
+from redqueen.credit.outcomes import result
 from redqueen.curricula.duplicates import SameKey, Screen
 from redqueen.curricula.eviction import Eviction, oldest_of_most
 from redqueen.curricula.history import TaskHistory, after, history_from_state, history_to_state, storable
 from redqueen.curricula.keys import by_text
 from redqueen.curricula.sampling import Distinct, Independent, Sampling, Uniform
 from redqueen.protocols import State
-from redqueen.types import Episode, Metrics, RedQueenError, Task
+from redqueen.types import Episode, Group, Metrics, RedQueenError, Task
 
 Result = Callable[[Episode], float | None]
 """What an episode says of its task; None where it says nothing, such as an attempt that was cut off."""
@@ -38,7 +39,7 @@ class TaskStore:
         references: Sampling = Distinct(Uniform()),
         eviction: Eviction | None = None,
         screens: Sequence[Screen] | None = None,
-        result: Result | None = None,  # the score of `role` where None
+        result: Result | None = None,  # the verdict, or the score of `role`, where None
         role: str = "solver",
         solved_above: float = 0.5,
         window: int = 16,
@@ -55,7 +56,7 @@ class TaskStore:
         self.references = references
         self.eviction = eviction or oldest_of_most
         self.screens = (SameKey(by_text()),) if screens is None else tuple(screens)
-        self.result = result or score_of(role)
+        self.result = result or result_of(role)
         self.role = role
         self.solved_above = solved_above
         self.window = window
@@ -143,17 +144,26 @@ class TaskStore:
 
     def observe(self, episodes: Sequence[Episode]) -> None:
         """Takes the results of all episodes whose tasks are held, and ends the step."""
+        held = [episode for episode in episodes if episode.task.id in self._held]
+        self._learn([(episode.task.id, self.result(episode), (episode,)) for episode in held])
+
+    def observe_groups(self, groups: Sequence[Group], result: Callable[[Group], float]) -> None:
+        """Takes one result of each group whose task is held, such as its solve rate, or none where that is NaN; and
+        ends the step."""
+        held = [(group, result(group)) for group in groups if group.task.id in self._held]
+        self._learn([(group.task.id, None if isnan(found) else found, group.attempts) for group, found in held])
+
+    def _learn(self, found: Sequence[tuple[str, float | None, Sequence[Episode]]]) -> None:
         results: dict[str, list[float]] = {}
         versions: dict[str, list[int]] = {}
-        for episode in episodes:
-            task_id = episode.task.id
-            result = self.result(episode) if task_id in self._held else None
-            if result is None:
+        for task_id, value, episodes in found:
+            if value is None:
                 continue
-            if not isfinite(result):
-                raise RedQueenError(f"the result of task {task_id!r} is {result}: a result is a finite number or None")
-            results.setdefault(task_id, []).append(float(result))
-            spoken = [turn.reply.version for turn in episode.turns if turn.ask.seat.role == self.role]
+            if not isfinite(value):
+                raise RedQueenError(f"the result of task {task_id!r} is {value}: a result is a finite number or None")
+            results.setdefault(task_id, []).append(float(value))
+            turns = [turn for episode in episodes for turn in episode.turns]
+            spoken = [turn.reply.version for turn in turns if turn.ask.seat.role == self.role]
             versions.setdefault(task_id, []).extend(spoken)
         for task_id, of_task in results.items():
             version = max(versions[task_id], default=None)
@@ -282,19 +292,21 @@ class View:
         self.store.observe([episode for episode in episodes if episode.task.kind in self.kinds])
 
 
-def score_of(role: str) -> Result:
-    """The mean score of the seats of a role."""
+def result_of(role: str) -> Result:
+    """What an episode says of its task: the mean of what the seats of a role came to (`outcomes.result`), their
+    verdicts or scores; None where nobody knows."""
 
-    def result(episode: Episode) -> float:
-        scores = [episode.outcome.scores[seat] for seat in episode.seats if seat.role == role]
-        if not scores:
+    def found(episode: Episode) -> float | None:
+        results = [result(episode, seat) for seat in episode.seats if seat.role == role]
+        if not results:
             raise RedQueenError(
                 f"nobody sits as {role} in an episode of {episode.game} about task {episode.task.id!r}: "
                 "name the role whose score counts, or give the store a result"
             )
-        return fmean(scores)
+        mean = fmean(results)
+        return None if isnan(mean) else mean
 
-    return result
+    return found
 
 
 def rate_shares(rates: Sequence[float]) -> Mapping[str, float]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import floor, isfinite
 from statistics import fmean
 
-from redqueen.curricula.store import Result, score_of
+from redqueen.curricula.store import Result, result_of
 from redqueen.protocols import State
 from redqueen.types import Episode, RedQueenError, Task
 
@@ -36,7 +36,7 @@ class LearningCurves:
 
     def __init__(self, category: Callable[[Task], str] | None = None, result: Result | None = None) -> None:
         self.category = category or (lambda task: task.kind)
-        self.result = result or score_of("solver")
+        self.result = result or result_of("solver")
         self.epoch = 0
         self._curves: dict[str, LearningCurve] = {}  # by task, in the order first seen
         self._results: dict[str, list[float]] = {}  # of the epoch that goes on

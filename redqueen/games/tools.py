@@ -159,7 +159,7 @@ def _run(tool: Tool, text: str, room: int) -> Call:
 class ToolReply:
     """The seat of this role is shown how its tools are called and the task's prompt, and answers in the end.
 
-    Its score is 0 until somebody checks the answer (`rewards.marked`). Facts: `reply`, "" where there is none;
+    Its score is 0: whether the answer is right is for whoever checks it to say. Facts: `reply`, "" where there is none;
     `calls`, a (tool, text) for each that was run; `outputs`; `failures`, whether it was at fault, call by call;
     `failed`, how many were; `repeated`, how many had been made before; `words`, all that the seat said, turn by turn.
     """

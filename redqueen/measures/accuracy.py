@@ -9,19 +9,19 @@ from random import Random
 import numpy as np
 
 from redqueen.chance import derive
+from redqueen.credit.outcomes import verdicts
 from redqueen.curricula.held_out import apart_from, held_out_levels
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.protocols import Domain, Player, State
-from redqueen.questions.asking import SOLVE, said
+from redqueen.questions.asking import SOLVE, graded
 from redqueen.types import Metrics, Task
 
 
-def pass_at(k: int, right: int, attempts: int) -> float:
-    """The chance that one of k attempts is right, unbiased, where `right` of so many attempts were (Chen et al. 2021,
+def pass_at(k: int, right: int, tried: int) -> float:
+    """The chance that one of k attempts is right, unbiased, where `right` of `tried` attempts were (Chen et al. 2021,
     arXiv:2107.03374, equation 1)."""
-    assert 0 < k <= attempts
-    return 1.0 - comb(attempts - right, k) / comb(attempts, k)
+    assert 0 < k <= tried
+    return 1.0 - comb(tried - right, k) / comb(tried, k)
 
 
 class HeldOut:
@@ -40,9 +40,8 @@ class HeldOut:
 
     def __call__(self) -> Metrics:
         tasks = [task for _, task in self._tasks]
-        episodes = play(alone(SOLVE, tasks, self._solver, self._attempts), Random(self._seed))
-        repeated = [task for task in tasks for _ in range(self._attempts)]
-        right = np.array(self._domain.right(repeated, said(episodes)), dtype=float).reshape(len(tasks), self._attempts)
+        groups = graded(self._domain, attempts(SOLVE, tasks, self._solver, self._attempts, Random(self._seed)))
+        right = np.array([verdicts(group) for group in groups])  # [tasks, attempts]
         metrics: Metrics = {}
         levels = np.array([level for level, _ in self._tasks])
         for level in dict.fromkeys(levels.tolist()):

@@ -12,16 +12,18 @@ from random import Random
 
 import numpy as np
 
+from redqueen.credit.outcomes import verdicts
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.gold import gold_reply, recited
 from redqueen.objectives.batch import pack
+from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.language.reciter import reader
 from redqueen.protocols import Domain, Measure, Player, Policy, State
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.known import KnownData
-from redqueen.types import Ask, Episode, Metrics, Task, Trajectory
+from redqueen.types import Ask, Group, Metrics, Task, Trajectory
 
 # --- held-out answers and replies ------------------------------------------------------------
 
@@ -61,18 +63,18 @@ class Replies:
         self._seed = seed
 
     def __call__(self) -> Metrics:
-        episodes = play(alone(SOLVE, self._tests, self._learner), Random(self._seed))
-        tokens = [tuple(episode.turns[0].reply.tokens.tolist()) for episode in episodes]
-        return self._accuracy(episodes) | {
+        groups = attempts(SOLVE, self._tests, self._learner, 1, Random(self._seed))
+        tokens = [tuple(episode.turns[0].reply.tokens.tolist()) for episode in episodes_of(groups)]
+        return self._accuracy(groups) | {
             "reply_length": float(np.mean([len(each) for each in tokens])),
             "repeated_4grams": repeated_ngrams(tokens, 4),
             "distinct_2grams": distinct_ngrams(tokens, 2),
         }
 
-    def _accuracy(self, episodes: Sequence[Episode]) -> Metrics:
+    def _accuracy(self, groups: Sequence[Group]) -> Metrics:
         """Nothing where no task has an answer."""
-        known = graded(self._domain, [episode for episode in episodes if episode.task.answer])
-        return {"accuracy": float(np.mean([each.outcome.facts["right"] for each in known]))} if known else {}
+        known = graded(self._domain, [group for group in groups if group.task.answer])
+        return {"accuracy": float(np.mean([verdicts(group) for group in known]))} if known else {}
 
     def state(self) -> State:
         return {}

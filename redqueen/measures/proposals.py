@@ -7,27 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from redqueen.checks.votes import Vote
+from redqueen.credit import outcomes
 from redqueen.measures.health import Proposed
 from redqueen.protocols import Domain
-from redqueen.questions.asking import by_task, graded, mean_known, tasks_among
+from redqueen.questions.asking import graded, mean_known, tasks_among
 from redqueen.questions.labels import labels_right
-from redqueen.types import Episode, Refusal, Task
+from redqueen.types import Group, Refusal, Task
 
 
 def proposed(
     written: Sequence[Task | Refusal],
-    scores: np.ndarray | None = None,
-    judged: np.ndarray | None = None,
+    scores: Sequence[np.ndarray] | None = None,
+    judged: Sequence[np.ndarray] | None = None,
     labels_right: Sequence[bool | None] | None = None,
     hidden: bool = False,
 ) -> list[Proposed]:
-    """The proposals as `ProposerHealth` looks at them, with the mean of each task's scores, [tasks, times], where they
-    were tried, and of those that a judge gave the same attempts, where there is one. `labels_right` says for each task
+    """The proposals as `ProposerHealth` looks at them, with the mean of each task's scores, [G] each, where they were
+    tried, and of those that a judge gave the same attempts, where there is one. `labels_right` says for each task
     whether an oracle agrees with what counts as its answer. Where good questions keep their answers `hidden`, one that
     does not is a leak; else (1+0, or a text in which to look up) only a hint can give one away."""
     tasks = tasks_among(written)
-    scores = np.full((len(tasks), 1), np.nan) if scores is None else scores
-    opinions = np.full_like(scores, np.nan) if judged is None else judged
+    scores = [np.full(1, np.nan) for _ in tasks] if scores is None else scores
+    opinions = [np.full_like(own, np.nan) for own in scores] if judged is None else judged
     rights = [None] * len(tasks) if labels_right is None else labels_right
     found = iter(
         Proposed(
@@ -48,15 +49,14 @@ def proposed(
 def voted_on(
     domain: Domain,
     written: Sequence[Task | Refusal],
-    attempts: Sequence[Episode],
+    groups: Sequence[Group],
     votes: Sequence[Vote],
     kept: Sequence[Task],
 ) -> list[Proposed]:
     """The proposals as `ProposerHealth` looks at them, their attempts as the domain's oracle finds them, and the labels
-    of those that are kept to learn from: for audits, no reward may rest on it. `attempts` lie task by task; each task
-    has a vote."""
+    of those that are kept to learn from: for audits, no reward may rest on it. Each task has a group and a vote."""
     tasks, learned = tasks_among(written), {task.id for task in kept}
-    rates = by_task(graded(domain, attempts), len(attempts) // max(1, len(tasks)) or 1)
+    rates = [outcomes.scores(group) for group in graded(domain, groups)]
     rights = labels_right(domain, tasks, votes)
     kept_right = [right if task.id in learned else None for task, right in zip(tasks, rights, strict=True)]
     return proposed(written, rates, labels_right=kept_right)

@@ -13,9 +13,11 @@ from random import Random
 import numpy as np
 
 from redqueen.credit.novelty import bleu, distinct_share
+from redqueen.credit.outcomes import verdicts
 from redqueen.credit.rewards import payoff, score
 from redqueen.games.single_reply import SingleReply
 from redqueen.objectives.batch import pack
+from redqueen.play.groups import attempts
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.language.reciter import Reader, Reciter
@@ -151,8 +153,8 @@ class Generated:
         found = {"generated/valid_share": len(posed) / len(written)}
         if len(posed) < 2:
             return found
-        tries = graded(self.domain, play(alone(SOLVE, posed, self.base, self.attempts), rng))
-        rates = [next(iter(episode.outcome.scores.values())) for episode in tries]
+        tries = graded(self.domain, attempts(SOLVE, posed, self.base, self.attempts, rng))
+        rates = [verdicts(group) for group in tries]
         texts = [task.prompt for task in posed]
         alike = bleu([list(text) for text in texts])
         apart = 1.0 - alike[~np.eye(len(texts), dtype=bool)]

@@ -14,11 +14,13 @@ from random import Random
 import numpy as np
 
 from redqueen.chance import derive
+from redqueen.credit.outcomes import result
 from redqueen.measures.intervals import Interval, paired_difference
+from redqueen.play.groups import episodes_of, grouped
 from redqueen.play.lockstep import play
 from redqueen.play.seating import both_seatings
 from redqueen.protocols import Game, OpenPlayer, Player
-from redqueen.types import Ask, Episode, Match, RedQueenError, Reply, Task
+from redqueen.types import Ask, Episode, Group, Match, RedQueenError, Reply, Task
 
 
 @dataclass(frozen=True)
@@ -83,16 +85,19 @@ def side_by_side(
     minds: tuple[OpenPlayer | None, OpenPlayer | None],
     seed: int,
     against: Player | None = None,
-    mark: Callable[[list[Episode]], list[Episode]] = list,
+    grade: Callable[[Sequence[Group]], list[Group]] = list,
 ) -> SideBySide:
     """Plays a match for each task with each player in all seats; or `against` another one, a match in each role.
-    `minds` are where the players' probabilities are read; `mark` scores the episodes of a game that cannot itself.
-    Raises RedQueenError for two players of one name, and for an opponent in a game of one role."""
+    `minds` are where the players' probabilities are read; `grade` gives verdicts on answers, which no
+    game scores. Raises RedQueenError for two players of one name, and for an opponent in a game of one role."""
     if players[0].name == players[1].name:
         raise RedQueenError(f"two different players are compared, not {players[0].name!r} with itself")
     roles = ("",) if against is None else game.roles
     first, second = (
-        mark(play(_matches(game, tasks, player, against, derive(seed, "matches")), Random(seed))) for player in players
+        episodes_of(
+            grade(grouped(play(_matches(game, tasks, player, against, derive(seed, "matches")), Random(seed)), 1))
+        )
+        for player in players
     )
     pairs = tuple(
         Pair((one, other), roles[number % len(roles)], fork_of(one, other))
@@ -145,7 +150,7 @@ def _probabilities(asks: Sequence[Ask], mind: OpenPlayer | None) -> list[np.ndar
 def _scores(role: str, pairs: Sequence[Pair], seed: int) -> RoleScores:
     played = [pair for pair in pairs if pair.role in ("", role)]
     first, second = (
-        np.array([_mean([score for seat, score in each.outcome.scores.items() if seat.role == role]) for each in side])
+        np.array([_mean([result(each, seat) for seat in each.seats if seat.role == role]) for each in side])
         for side in zip(*(pair.episodes for pair in played), strict=True)
     )
     difference = paired_difference(second, first, derive(seed, "interval"))

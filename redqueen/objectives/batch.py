@@ -47,7 +47,8 @@ class ConstantMean:
 
 
 def pack(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], weigh: Weigh = token_mean) -> Batch:
-    """One batch of the trajectories' own words. `advantages` holds [N] for each trajectory.
+    """One batch of the trajectories' own words. `advantages` holds [N] for each trajectory; one with NaN among them has
+    no verdict and no row.
 
     Refuses (AssertionError) the words of more than one player, and advantages that do not fit.
     """
@@ -98,6 +99,7 @@ def pack_samples(
     Refuses (AssertionError) what `pack` refuses, a weight not above 0, and a reply without a word that was free.
     """
     assert len(trajectories) == len(values), "one value for each trajectory"
+    assert not np.isnan(values).any(), "a reply without a verdict is no sample: take with_verdict(trajectories)"
     laid = _laid(trajectories, [np.full(len(t.turns), v) for t, v in zip(trajectories, values, strict=True)])
     assert all(laid), "a reply needs a word that was free"
     counts = np.ones(len(laid)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -126,6 +128,9 @@ def _laid(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) 
     for trajectory, credit in zip(trajectories, advantages, strict=True):
         assert len(credit) == len(trajectory.turns), "one advantage for each turn"
         rows: list[_Row] = []
+        if np.isnan(credit).any():
+            laid.append(rows)
+            continue
         for turn, advantage in zip(trajectory.turns, credit, strict=True):
             if not rows or not rows[-1].continues_in(turn):
                 rows.append(_Row())

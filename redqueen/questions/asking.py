@@ -1,27 +1,29 @@
 """Proposing, solving and judging: games of one seat, and what their episodes say.
 
-proposals = play(alone(PROPOSE, invitations, proposer), rng)
-tasks     = read(domain, proposals)                            # a Task or a Refusal for each
-trials    = graded(domain, play(alone(SOLVE, valid, solver, 8), rng))
-scores    = by_task(trials, 8)                                 # [tasks, 8]
+proposals = attempts(PROPOSE, invitations, proposer, 1, rng)
+written   = read(domain, proposals)                            # a Task or a Refusal for each
+tasks     = tasks_among(written)
+tries     = graded(domain, attempts(SOLVE, tasks, solver, 8, rng, authors(proposals, written)))
+difficult = [1.0 - rate(group).mean for group in tries]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from random import Random
 from types import MappingProxyType
 
 import numpy as np
 
 from redqueen.checks.judge import Score, opinion
-from redqueen.credit.rewards import marked
+from redqueen.credit import outcomes
 from redqueen.curricula.held_out import Apart, problems_apart, training_levels
 from redqueen.curricula.store import TaskStore
 from redqueen.games.single_reply import SingleReply
+from redqueen.play.groups import Played, episodes_of, with_facts
 from redqueen.protocols import Domain
 from redqueen.questions.judging import about_answer
-from redqueen.types import Episode, RedQueenError, Refusal, Task
+from redqueen.types import Episode, Group, RedQueenError, Refusal, Seat, Task
 
 PROPOSE, SOLVE, JUDGE = SingleReply("proposer"), SingleReply("solver"), SingleReply("judge")
 
@@ -66,18 +68,19 @@ def evenly(domain: Domain, count: int, rng: Random, apart: Apart = MappingProxyT
     ]
 
 
-def said(episodes: Sequence[Episode]) -> list[str]:
+def said(played: Played) -> list[str]:
     """The reply of each episode of one seat, "" where none in the stated format was found."""
-    return [str(episode.outcome.facts["reply"]) for episode in episodes]
+    return [str(episode.outcome.facts["reply"]) for episode in episodes_of(played)]
 
 
-def read(domain: Domain, proposals: Sequence[Episode]) -> list[Task | Refusal]:
+def read(domain: Domain, proposals: Played) -> list[Task | Refusal]:
     """What the proposers wrote, as tasks that passed the domain's gates or as refusals. A task that was cut off is half
     a task, and refused."""
-    written = domain.read([episode.task for episode in proposals], said(proposals))
+    episodes = episodes_of(proposals)
+    written = domain.read([episode.task for episode in episodes], said(episodes))
     return [
         Refusal("cut off") if isinstance(each, Task) and episode.turns[-1].reply.truncated else each
-        for episode, each in zip(proposals, written, strict=True)
+        for episode, each in zip(episodes, written, strict=True)
     ]
 
 
@@ -86,33 +89,21 @@ def tasks_among(written: Sequence[Task | Refusal]) -> list[Task]:
     return [task for task in written if isinstance(task, Task)]
 
 
-def graded(domain: Domain, attempts: Sequence[Episode]) -> list[Episode]:
-    """The attempts with a score of 1 where the domain finds the answer right, and of 0 where it does not; of one that
-    was cut off the domain sees what there is. Raises RedQueenError for a domain that does not say one thing of each.
-    """
-    right = domain.right([episode.task for episode in attempts], said(attempts))
-    if len(right) != len(attempts):
+def graded(domain: Domain, groups: Sequence[Group]) -> list[Group]:
+    """The groups with the domain's verdict on each attempt, the fact `right`; of one that was cut off the domain sees
+    what there is. Raises RedQueenError for a domain that does not say one thing of each."""
+    episodes = episodes_of(groups)
+    right = domain.right([episode.task for episode in episodes], said(episodes))
+    if len(right) != len(episodes):
         raise RedQueenError(
-            f"the domain {domain.name} gave {len(right)} verdicts on {len(attempts)} answers: right() gives one on each"
+            f"the domain {domain.name} gave {len(right)} verdicts on {len(episodes)} answers: right() gives one on each"
         )
-    return marked(attempts, [float(each) for each in right], [{"right": each} for each in right])
+    return with_facts(groups, [{"right": each} for each in right])
 
 
-def answered(attempts: Sequence[Episode]) -> list[str]:
+def answered(played: Played) -> list[str]:
     """What each attempt answers, "" where it was cut off: half an answer is none."""
-    return ["" if each.turns[-1].reply.truncated else text for each, text in zip(attempts, said(attempts), strict=True)]
-
-
-def in_form(episodes: Sequence[Episode]) -> list[float]:
-    """1 for each reply in the stated format that was not cut off, 0 for the others."""
-    replies = [episode.turns[-1].reply for episode in episodes]
-    return [float(not (reply.malformed or reply.truncated)) for reply in replies]
-
-
-def beside_refusals(written: Sequence[Task | Refusal], of_tasks: Iterable[float], refused: float) -> list[float]:
-    """One number for each proposal: its own where it became a task, and this one where it was refused."""
-    numbers = iter(of_tasks)
-    return [next(numbers) if isinstance(each, Task) else refused for each in written]
+    return outcomes.answers(episodes_of(played))
 
 
 def mean_known(scores: np.ndarray) -> float:
@@ -121,29 +112,26 @@ def mean_known(scores: np.ndarray) -> float:
     return float(known.mean()) if len(known) else np.nan
 
 
-def judged_answers(attempts: Sequence[Episode]) -> list[Task]:
+def judged_answers(attempts: Played) -> list[Task]:
     """What a judge is shown of each attempt."""
-    return [about_answer(episode.task, reply) for episode, reply in zip(attempts, said(attempts), strict=True)]
+    episodes = episodes_of(attempts)
+    return [about_answer(episode.task, reply) for episode, reply in zip(episodes, said(episodes), strict=True)]
 
 
-def opinions(judgements: Sequence[Episode], repeats: int) -> np.ndarray:
-    """[n] from 0 to 1, the mean score that `repeats` judgements in a row gave one thing (`judge.opinion`); NaN where
-    none of them can be read."""
-    scores = [Score().read(text) for text in said(judgements)]
-    means = [opinion(scores[start : start + repeats]).mean for start in range(0, len(scores), repeats)]
+def opinions(judgements: Sequence[Group]) -> np.ndarray:
+    """[groups] from 0 to 1, the mean score that the judgements of one thing gave it (`judge.opinion`); NaN where none
+    of them can be read."""
+    means = [opinion([Score().read(text) for text in said(group.attempts)]).mean for group in judgements]
     return np.array([np.nan if mean is None else mean for mean in means], dtype=np.float64)
 
 
-def readable(judgements: Sequence[Episode]) -> list[float]:
-    """1 for each judgement that can be read, 0 for the others."""
-    return [float(Score().read(text) is not None) for text in said(judgements)]
+def with_opinions(attempts: Sequence[Group], judgements: Sequence[Group]) -> list[Group]:
+    """The groups with the fact `opinion` of each attempt: the mean score that its own group of judgements gave it,
+    None where none of them can be read."""
+    found = opinions(judgements).tolist()
+    return with_facts(attempts, [{"opinion": None if np.isnan(mean) else mean} for mean in found])
 
 
-def by_task(attempts: Sequence[Episode], times: int) -> np.ndarray:
-    """[tasks, times] the scores of attempts that lie task by task, as `alone` makes them. NaN where the reply was cut
-    off: a limit on length is not difficulty."""
-    scores = [
-        np.nan if episode.turns[-1].reply.truncated else next(iter(episode.outcome.scores.values()))
-        for episode in attempts
-    ]
-    return np.array(scores, dtype=np.float64).reshape(-1, times)
+def readable(episode: Episode) -> dict[Seat, np.ndarray]:
+    """What a judge earns by a score: 1 if it can be read, else 0."""
+    return {seat: np.array([float(Score().read(said([episode])[0]) is not None)]) for seat in episode.seats}

@@ -1,48 +1,50 @@
-"""Replies compared with one another: what each of K replies to one prompt wins against the others.
+"""Replies compared with one another: what each of the replies to one prompt wins against the others, or its rivals.
 
-attempts = play(alone(SOLVE, prompts, learner, times), rng)
-attempts = contested(oracle, attempts, times, rng)          # the scores are win rates now
+replies = compared(oracle, attempts(SOLVE, prompts, learner, times, rng), rng)
+trajectories = score(replies, WinRate())
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
 from random import Random
 
 import numpy as np
 
-from redqueen.checks.preferences import chances, tournament, win_rates
-from redqueen.credit.rewards import marked
+from redqueen.checks.preferences import chances, tournament
+from redqueen.play.groups import with_facts
 from redqueen.protocols import PreferenceOracle
-from redqueen.questions.asking import said
-from redqueen.types import Episode, Task
+from redqueen.questions.asking import mean_known, said
+from redqueen.types import Group, Task
 
 
-def contested(
-    oracle: PreferenceOracle, attempts: Sequence[Episode], times: int, rng: Random, beside_itself: bool = False
-) -> list[Episode]:
-    """The attempts, `times` at each task one after the other, with the share of comparisons that each wins against the
-    others at its task as its score (see `win_rates`); one that was compared with nobody is left out of learning."""
-    texts = said(attempts)
-    starts = range(0, len(attempts), times)
-    groups = [texts[start : start + times] for start in starts]
-    matrices = tournament(oracle, [attempts[start].task for start in starts], groups, rng)
-    rates = [rate for matrix in matrices for rate in win_rates(matrix, beside_itself).tolist()]
-    return marked(attempts, rates)
+def compared(oracle: PreferenceOracle, groups: Sequence[Group], rng: Random) -> list[Group]:
+    """The groups with the fact `wins` of each attempt: for each attempt of its group the chance to be preferred to it,
+    one half against itself, None where there is no verdict. All pairs are asked about at once."""
+    matrices = tournament(oracle, [group.task for group in groups], [said(group.attempts) for group in groups], rng)
+    return with_facts(groups, [{"wins": tuple(map(_or_none, row))} for matrix in matrices for row in matrix.tolist()])
 
 
 def against_rivals(
-    oracle: PreferenceOracle, attempts: Sequence[Episode], rivals: Sequence[Episode], rng: Random
-) -> list[Episode]:
-    """The attempts, each with the share of comparisons that it wins against its rivals as its score: as many to each,
-    one after the other, at the same tasks. One without a verdict is left out of learning."""
-    if not attempts:
-        return []
-    times = len(rivals) // len(attempts)
-    ours = [text for text in said(attempts) for _ in range(times)]
-    found = verdicts(oracle, [episode.task for episode in rivals], ours, said(rivals), rng).reshape(-1, times)
-    return marked(attempts, [float(row[~np.isnan(row)].mean()) if not np.isnan(row).all() else nan for row in found])
+    oracle: PreferenceOracle, groups: Sequence[Group], rivals: Sequence[Group], rng: Random
+) -> list[Group]:
+    """The groups with the fact `win_rate` of each attempt: the share of comparisons that it wins against its rivals,
+    the group of the same place; None without a verdict."""
+    met = [
+        (group.task, text, rival)
+        for group, of_rival in zip(groups, rivals, strict=True)
+        for text in said(group.attempts)
+        for rival in said(of_rival.attempts)
+    ]
+    texts, others = [text for _, text, _ in met], [rival for *_, rival in met]
+    found = verdicts(oracle, [task for task, _, _ in met], texts, others, rng)
+    counts = [len(each.attempts) for group, each in zip(groups, rivals, strict=True) for _ in group.attempts]
+    rows = np.split(found, np.cumsum(counts)[:-1]) if counts else []
+    return with_facts(groups, [{"win_rate": _or_none(mean_known(row))} for row in rows])
+
+
+def _or_none(chance: float) -> float | None:
+    return None if np.isnan(chance) else chance
 
 
 def verdicts(

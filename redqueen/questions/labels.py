@@ -1,4 +1,4 @@
-"""What the attempts at a task come to: a label where nobody knows the answer, a pass rate for each round."""
+"""Labels where nobody knows the answer: what most attempts at a task say, and how the oracle finds it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from redqueen.checks.numeric import Exact
-from redqueen.checks.votes import Majority, Vote
-from redqueen.credit.rewards import marked
+from redqueen.checks.votes import Vote
+from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Domain, Verifier
 from redqueen.questions.asking import answered
-from redqueen.types import Episode, Metrics, Task
-
-
-def majorities(attempts: Sequence[Episode], times: int, count_missing: bool = True) -> list[Vote]:
-    """The vote on the answers to each task, of attempts that lie task by task. One that was cut off gave no answer."""
-    answers = answered(attempts)
-    count = Majority(count_missing).label
-    return [count(answers[start : start + times]) for start in range(0, len(answers), times)]
+from redqueen.types import Group, Metrics, Task
 
 
 def labelled(tasks: Sequence[Task], votes: Sequence[Vote], band: tuple[float, float]) -> list[Task]:
@@ -32,16 +25,11 @@ def labelled(tasks: Sequence[Task], votes: Sequence[Vote], band: tuple[float, fl
     ]
 
 
-def agreed(attempts: Sequence[Episode], same: Verifier = Exact()) -> list[bool]:
-    """Which attempts give the answer of their task, which here is a label and may be wrong. One that was cut off gave
-    none."""
-    return [same(episode.task, reply) for episode, reply in zip(attempts, answered(attempts), strict=True)]
-
-
-def held_to_label(attempts: Sequence[Episode]) -> list[Episode]:
-    """The attempts with a score of 1 where they agree with the label of their task, and of 0 where they do not: what
-    `graded` is where a domain knows the answer, and nobody does here."""
-    return marked(attempts, [float(same) for same in agreed(attempts)])
+def held_to_label(groups: Sequence[Group], same: Verifier = Exact()) -> list[Group]:
+    """The groups with a verdict on each attempt, the fact `right`, by the label of their task, which may be wrong: what
+    `graded` is where a domain knows the answer, and nobody does here. An attempt that was cut off agrees with none."""
+    pairs = zip(episodes_of(groups), answered(groups), strict=True)
+    return with_facts(groups, [{"right": same(episode.task, answer)} for episode, answer in pairs])
 
 
 def labels_right(domain: Domain, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[bool | None]:
@@ -55,10 +43,3 @@ def label_accuracy(domain: Domain, tasks: Sequence[Task], kept: Sequence[Task]) 
     known = {task.id: task for task in tasks}
     right = domain.right([known[task.id] for task in kept], [task.answer for task in kept])
     return {"label_accuracy": float(np.mean(right)), "labels": float(len(kept))} if kept else {"labels": 0.0}
-
-
-def rounds(attempts: Sequence[Episode], rates: np.ndarray) -> list[Episode]:
-    """One episode for each task with its pass rate as the score, for `TaskStore.observe`: the first of the K attempts
-    at it. `attempts` lie task by task, `rates` are [tasks]; a task whose rate is NaN is left out."""
-    times = len(attempts) // len(rates) if len(rates) else 1
-    return marked(attempts[::times], rates.tolist())

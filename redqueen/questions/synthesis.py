@@ -3,7 +3,7 @@
 aims     = aimed(weak_counts(curves), 640)                            # a category for each new problem
 written  = read(domain, play(alone(PROPOSE, aimed_at(domain, aims, failed, rng), proposer), rng))
 tasks    = elected(tasks_among(written), labeller, 8, rng)            # with labels on which more than half agree
-kept     = within(tasks, tried(tasks, solver, 8, rng), 0.25, 0.75)
+kept     = within(held_to_label(attempts(SOLVE, tasks, solver, 8, rng)), 0.25, 0.75)
 """
 
 from __future__ import annotations
@@ -12,16 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-import numpy as np
-
-from redqueen.credit.learnability import solve_rate
+from redqueen.credit.outcomes import rate, vote
 from redqueen.curricula.weaknesses import budgets
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.protocols import Domain, Player
-from redqueen.questions.asking import SOLVE, by_task
-from redqueen.questions.labels import held_to_label, majorities
-from redqueen.types import Task, Trajectory
+from redqueen.questions.asking import SOLVE
+from redqueen.types import Group, Task, Trajectory
 
 
 def aimed(failures: Mapping[str, float], total: int) -> list[str]:
@@ -40,36 +36,24 @@ def aimed_at(domain: Domain, categories: Sequence[str], failed: Sequence[Task], 
 def elected(tasks: Sequence[Task], labeller: Player, votes: int, rng: Random, above: float = 0.5) -> list[Task]:
     """The tasks with the labeller's most common answer as theirs; only those on which more than this share of all its
     attempts agree, whatever answer they had."""
-    counted = majorities(play(alone(SOLVE, tasks, labeller, votes), rng), votes)
-    return [
-        replace(task, answer=vote.answer)
-        for task, vote in zip(tasks, counted, strict=True)
-        if vote.answer and vote.share > above
-    ]
+    counted = [(group.task, vote(group)) for group in attempts(SOLVE, tasks, labeller, votes, rng)]
+    return [replace(task, answer=found.answer) for task, found in counted if found.answer and found.share > above]
 
 
-def tried(tasks: Sequence[Task], solver: Player, attempts: int, rng: Random) -> np.ndarray:
-    """[tasks] how often the solver gives their labels, NaN where too few attempts were finished to tell."""
-    episodes = held_to_label(play(alone(SOLVE, tasks, solver, attempts), rng))
-    return np.array([solve_rate(scores).mean for scores in by_task(episodes, attempts)])
-
-
-def within(tasks: Sequence[Task], rates: np.ndarray, lowest: float, highest: float) -> list[Task]:
+def within(groups: Sequence[Group], lowest: float, highest: float) -> list[Task]:
     """The tasks whose solve rate lies between the two, both included; an unknown one does not."""
-    return [task for task, rate in zip(tasks, rates.tolist(), strict=True) if lowest <= rate <= highest]
+    return [group.task for group in groups if lowest <= rate(group).mean <= highest]
 
 
-def verified_pairs(
-    trajectories: Sequence[Trajectory], times: int, below: float = 0.5
-) -> tuple[list[Trajectory], list[Trajectory]]:
-    """The right attempts and, one for each, wrong ones at the same task, from attempts that lie task by task. Only of
-    tasks of which less than this share was solved; as many pairs of a task as it has right attempts."""
+def verified_pairs(trajectories: Sequence[Trajectory], below: float = 0.5) -> tuple[list[Trajectory], list[Trajectory]]:
+    """The right attempts and, one for each, wrong ones of the same group. Only of groups of which less than this share
+    is right; as many pairs of a group as it has right attempts."""
     chosen, rejected = list[Trajectory](), list[Trajectory]()
-    for start in range(0, len(trajectories), times):
-        group = trajectories[start : start + times]
+    for number in dict.fromkeys(each.group for each in trajectories):
+        group = [each for each in trajectories if each.group == number]
         right = [each for each in group if each.rewards.sum() >= 1.0]
         wrong = [each for each in group if each.rewards.sum() < 1.0]
-        if len(right) < below * times:
+        if len(right) < below * len(group):
             pairs = list(zip(right, wrong, strict=False))
             chosen += [pair[0] for pair in pairs]
             rejected += [pair[1] for pair in pairs]

@@ -32,6 +32,7 @@ import numpy as np
 import torch
 
 from redqueen.chance import derive
+from redqueen.credit.rewards import has_verdict, with_verdict
 from redqueen.markup import run_as_html
 from redqueen.protocols import Measure, Player, Policy, Resumable
 from redqueen.records import episode_to_json, plain
@@ -255,9 +256,9 @@ class Run:
         for trajectory, advantage in zip(trajectories, advantages, strict=True):
             if id(trajectory.episode) in credit:
                 credit[id(trajectory.episode)][str(trajectory.seat)] = {
-                    "rewards": plain(trajectory.rewards),
-                    "advantages": plain(advantage),
-                    "parts": {name: plain(values) for name, values in trajectory.parts.items()},
+                    "rewards": _known(trajectory.rewards),
+                    "advantages": _known(advantage),
+                    "parts": {name: _known(values) for name, values in trajectory.parts.items()},
                 }
         if not episodes:
             return
@@ -382,14 +383,26 @@ def _spread(things: Sequence[int], count: int) -> list[int]:
     return [things[place * (len(things) - 1) // last] for place in range(count)]
 
 
+def _known(values: np.ndarray) -> list[float | None]:
+    """The numbers as JSON has them: None for NaN."""
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
 def summary(trajectories: Sequence[Trajectory]) -> Metrics:
-    """What is worth knowing about the play of one step, over the seats in hand."""
-    by_role: dict[str, list[float]] = {}
-    for trajectory in trajectories:
-        by_role.setdefault(trajectory.seat.role, []).append(float(trajectory.rewards.sum()))
+    """What is worth knowing about the play of one step, over the seats in hand: the mean reward of each role and of
+    each part that rewards were added up from. What has no verdict is in no mean of rewards, and counted."""
+    earned: dict[str, list[float]] = {}
+    parts: dict[str, list[float]] = {}
+    for trajectory in with_verdict(trajectories):
+        earned.setdefault(trajectory.seat.role, []).append(float(trajectory.rewards.sum()))
+        for name, values in trajectory.parts.items():
+            parts.setdefault(name, []).append(float(values.sum()))
     turns = [turn for trajectory in trajectories for turn in trajectory.turns]
     episodes = {id(trajectory.episode): trajectory.episode for trajectory in trajectories}.values()
-    metrics = {f"reward/{role}": float(np.mean(rewards)) for role, rewards in sorted(by_role.items())}
+    named = [*sorted(parts.items()), *sorted(earned.items())]  # a role that is called like a part keeps its figure
+    metrics = {f"reward/{name}": float(np.mean(rewards)) for name, rewards in named}
+    if unknown := sum(not has_verdict(trajectory) for trajectory in trajectories):
+        metrics["attempts/without_verdict"] = float(unknown)
     if turns:
         metrics |= {
             "episodes": float(len(episodes)),

@@ -17,8 +17,7 @@ import numpy as np
 from redqueen.catalogue import Catalogue
 from redqueen.checks.judge import Label
 from redqueen.checks.preferences import BothOrders, ByReward
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.protocols import Domain, Player, PreferenceOracle
 from redqueen.questions.asking import JUDGE, said
 from redqueen.types import RedQueenError, Task
@@ -45,9 +44,9 @@ class JudgedPairs:
 
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
         asked = [about_pair(*each) for each in zip(tasks, first, second, strict=True)]
-        verdicts = [_VERDICT.read(text) for text in said(play(alone(JUDGE, asked, self.judge, self.repeats), rng))]
-        groups = [verdicts[start : start + self.repeats] for start in range(0, len(verdicts), self.repeats)]
-        return np.array([_share(group) for group in groups], dtype=np.float64)
+        judged = attempts(JUDGE, asked, self.judge, self.repeats, rng)
+        shares = [_share([_VERDICT.read(text) for text in said(group.attempts)]) for group in judged]
+        return np.array(shares, dtype=np.float64)
 
 
 def _share(verdicts: Sequence[str | None]) -> float:

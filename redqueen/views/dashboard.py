@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from redqueen.credit.outcomes import result
 from redqueen.games.boards import as_text, frames
 from redqueen.records import episode_from_json
 from redqueen.runs.run import Line, alarms_of, numbers
@@ -165,7 +166,7 @@ class Dashboard:
         drawn = frames(episode)
         lines = as_text(drawn[-1]).splitlines() if drawn else []
         lines += [f"{turn.ask.seat}: {_one_line(turn.reply.text, width - 20)}" for turn in episode.turns[-SAID:]]
-        scores = ", ".join(f"{seat} {score:+g}" for seat, score in episode.outcome.scores.items())
+        scores = ", ".join(f"{seat} {result(episode, seat):+g}" for seat in episode.seats)
         return f"{episode.game}, {_one_line(episode.task.id, 30)}: {scores}", lines
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from redqueen.types import Trajectory
+from redqueen.types import RedQueenError, Trajectory
 
 
 def everything(trajectory: Trajectory, turn: int) -> Hashable:
@@ -31,8 +31,23 @@ def by_kind_and_role(trajectory: Trajectory, turn: int) -> Hashable:
     return (trajectory.episode.game, trajectory.episode.task.kind, trajectory.seat.role)
 
 
+def by_group(trajectory: Trajectory, turn: int) -> tuple[int, str]:
+    """A group of GRPO: the attempts at one task that was drawn once. The roles of a game are compared apart. Raises
+    RedQueenError for a trajectory that is of no group."""
+    if trajectory.group is None:
+        raise RedQueenError(
+            f"the trajectory at task {trajectory.episode.task.id!r} is of no group: play with attempts(...), or take "
+            "by_task_and_role"
+        )
+    return (trajectory.group, trajectory.seat.role)
+
+
+def by_group_and_turn(trajectory: Trajectory, turn: int) -> Hashable:
+    return (*by_group(trajectory, turn), turn)
+
+
 def by_task_and_role(trajectory: Trajectory, turn: int) -> Hashable:
-    """A group of GRPO. Matches of one batch with the same task are one group, however they came there."""
+    """For games whose tasks are dealt again and again: all matches of a batch with the same task."""
     return (trajectory.episode.game, trajectory.episode.task.id, trajectory.seat.role)
 
 

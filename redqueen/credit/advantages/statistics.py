@@ -2,14 +2,14 @@
 
 | method                   | estimator                                                                     |
 |--------------------------|-------------------------------------------------------------------------------|
-| GRPO                     | `GroupRelative(by_task_and_role)`                                             |
-| Dr. GRPO                 | `GroupRelative(by_task_and_role, divide_by_deviation=False)`                  |
-| Lite PPO                 | `GroupRelative(by_task_and_role, deviation_key=everything)`                   |
+| GRPO                     | `GroupRelative(by_group)`                                                     |
+| Dr. GRPO                 | `GroupRelative(by_group, divide_by_deviation=False)`                          |
+| Lite PPO                 | `GroupRelative(by_group, deviation_key=everything)`                           |
 | TRR++ (Absolute Zero)    | `GroupRelative(by_kind_and_role)`                                             |
-| RLOO                     | `LeaveOneOut(by_task_and_role)`                                               |
-| TRLOO                    | `LeaveOneOut(by_task_role_and_turn, RewardToGo())`                            |
+| RLOO                     | `LeaveOneOut(by_group)`                                                       |
+| TRLOO                    | `LeaveOneOut(by_group_and_turn, RewardToGo())`                                |
 | REINFORCE++              | `Whitened(Unbaselined(RewardToGo()))`                                         |
-| REINFORCE++-baseline     | `Whitened(GroupRelative(by_task_and_role, divide_by_deviation=False))`        |
+| REINFORCE++-baseline     | `Whitened(GroupRelative(by_group, divide_by_deviation=False))`                |
 | RAE (SPIRAL)             | `MovingBaseline(by_game_and_role, decay=0.95)`                                |
 | MARS, turn level         | `centred_turns()`                                                             |
 | PPO                      | `Whitened(GeneralizedAdvantage(critic, discount, decay))`                     |
@@ -22,6 +22,9 @@ that look at the turn want `RewardToGo`).
 A sample that is alone under its key has nothing to be compared with: its advantage is zero (verl
 passes the raw return on instead, which makes a lone row the loudest of its batch). Samples that are
 all equal get exactly zero, not what rounding left of it.
+
+A trajectory without a verdict (a reward of NaN) is in no mean and no deviation. Its advantages are NaN, and `pack`
+makes no loss of them.
 """
 
 from __future__ import annotations
@@ -59,12 +62,13 @@ class RewardToGo:
 
 @dataclass(frozen=True)
 class _Samples:
-    """The returns of many trajectories laid end to end, M in all."""
+    """The returns of the trajectories that have a verdict, laid end to end, M in all."""
 
     values: np.ndarray  # [M] float
     places: tuple[tuple[Trajectory, int], ...]  # [M] whose they are, and of which turn
-    counts: tuple[int, ...]  # how many came from each trajectory
-    turns: tuple[int, ...]  # N of each trajectory
+    counts: tuple[int, ...]  # how many came from each of them
+    turns: tuple[int, ...]  # N of each trajectory, also of those without a verdict
+    known: tuple[bool, ...]  # which trajectories have a verdict
 
     def groups(self, key: Key) -> np.ndarray:
         """[M] int, equal numbers for samples with equal keys."""
@@ -73,26 +77,32 @@ class _Samples:
         return np.array(found, dtype=np.int64)
 
     def spread(self, advantages: np.ndarray) -> list[np.ndarray]:
-        """[N] for each trajectory; the one sample of a whole trajectory goes to all its turns."""
-        parts = np.split(advantages, np.cumsum(self.counts)[:-1]) if self.counts else []
-        return [
-            part.copy() if len(part) == turns else np.full(turns, part[0])
-            for part, turns in zip(parts, self.turns, strict=True)
-        ]
+        """[N] for each trajectory, NaN without a verdict; the one sample of a whole one goes to all its turns."""
+        parts = iter(np.split(advantages, np.cumsum(self.counts)[:-1]) if self.counts else [])
+        each = zip(self.turns, self.known, strict=True)
+        return [_spread(next(parts), turns) if known else np.full(turns, np.nan) for turns, known in each]
+
+
+def _spread(part: np.ndarray, turns: int) -> np.ndarray:
+    return part.copy() if len(part) == turns else np.full(turns, part[0])
 
 
 def _samples(trajectories: Sequence[Trajectory], values: Sequence[np.ndarray]) -> _Samples:
     """The values of the trajectories, [1] or [N] each, as samples."""
     places: list[tuple[Trajectory, int]] = []
+    kept: list[np.ndarray] = []
     for trajectory, value in zip(trajectories, values, strict=True):
         turns = len(trajectory.turns)
         assert value.shape in ((1,), (turns,)), f"returns must be [1] or [{turns}], not {list(value.shape)}"
-        places.extend((trajectory, k) for k in range(len(value)))
+        if not np.isnan(value).any():
+            places.extend((trajectory, k) for k in range(len(value)))
+            kept.append(value)
     return _Samples(
-        np.concatenate(values).astype(np.float64) if len(values) else np.zeros(0),
+        np.concatenate(kept).astype(np.float64) if kept else np.zeros(0),
         tuple(places),
-        tuple(len(value) for value in values),
+        tuple(len(value) for value in kept),
         tuple(len(trajectory.turns) for trajectory in trajectories),
+        tuple(not np.isnan(value).any() for value in values),
     )
 
 

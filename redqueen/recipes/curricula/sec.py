@@ -22,16 +22,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.group_rewards import correct
+from redqueen.credit.rewards import score
 from redqueen.curricula.bandit import SelfEvolving
 from redqueen.curricula.levels import level_of, levels_of
 from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.catalogue import find_domain
@@ -59,14 +59,14 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build_model(run.derived("learner"))
     tests = held_out(domain, config.problems, seed=run.tests)
     curriculum = SelfEvolving(levels_of(domain, tests), level_of, config.step_size, config.tau, config.start)
-    estimate = LeaveOneOut(by_task_and_role) if config.leave_one_out else GroupRelative(by_task_and_role)
+    estimate = LeaveOneOut(by_group) if config.leave_one_out else GroupRelative(by_group)
     objective = ClippedRatio()
     measures = [HeldOut(domain, learner, tests, seed=run.tests)]
 
     for _ in run.steps(config.steps, [learner], [curriculum], measures):
         tasks = curriculum.draw(config.tasks, run.rng)
-        attempts = graded(domain, play(alone(SOLVE, tasks, learner, config.attempts), run.rng))
-        trajectories = score(attempts, payoff)
+        tries = graded(domain, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
+        trajectories = score(tries, correct)
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages), objective)
         curriculum.observe_advantages(trajectories, advantages)

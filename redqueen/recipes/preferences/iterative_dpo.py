@@ -23,10 +23,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.group_rewards import WinRate
 from redqueen.credit.pairs import best_and_worst
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import held_out
 from redqueen.measures.preferences import AgainstStart, watched
 from redqueen.objectives.additive import Sum
@@ -35,13 +36,12 @@ from redqueen.objectives.preference import ChosenLikelihood, Dpo
 from redqueen.objectives.references import Reference, check_start
 from redqueen.objectives.rounds import Ceiling, Round
 from redqueen.opponents.pools import Snapshots
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.players.language.writing import language_model
 from redqueen.protocols import Objective, Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_domain
-from redqueen.questions.comparisons import contested
+from redqueen.questions.comparisons import compared
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Positive, Within
@@ -80,7 +80,7 @@ def train(config: Config, run: Run) -> Policy:
     tests = held_out(domain, config.problems, seed=run.tests)
     reference, iterates = Reference(learner, config.reference), Snapshots(learner)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
-    estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), losses(config)
+    estimate, objective = GroupRelative(by_group, divide_by_deviation=False), losses(config)
     watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests, iterates))
 
     for step in run.steps(config.steps, [learner], [reference, iterates, round_], [watch]):
@@ -90,9 +90,9 @@ def train(config: Config, run: Run) -> Policy:
                 iterates.add(learner.freeze())
             reference.refresh()
             prompts = evenly(domain, config.prompts, run.rng, tests)
-            attempts = play(alone(SOLVE, prompts, learner, config.attempts), run.rng)
-            replies = score(contested(oracle, attempts, config.attempts, run.rng), payoff)
-            batch = pack_pairs(*best_and_worst(replies, by_task_and_role))
+            answers = attempts(SOLVE, prompts, learner, config.attempts, run.rng)
+            replies = score(compared(oracle, answers, run.rng), WinRate())
+            batch = pack_pairs(*best_and_worst(replies, by_group))
             batch = beside(batch, reference.likelihoods(batch))
             if step == 0:
                 check_start(learner, batch)

@@ -23,15 +23,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from redqueen.composed.mixture import Mixture
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import held_out
 from redqueen.measures.preferences import AgainstStart, watched
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import beside, pack
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import ExactKL, KLPenalty, k2
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.players.language.writing import language_model
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
@@ -72,9 +72,9 @@ def train(config: Config, run: Run) -> Policy:
 
     for _ in run.steps(config.steps, [learner], [], [watch]):
         prompts = evenly(domain, config.prompts, run.rng, tests)
-        attempts = play(alone(SOLVE, prompts, learner), run.rng)
-        rivals = play(alone(SOLVE, prompts, rival, config.rivals), run.rng)
-        replies = score(against_rivals(oracle, attempts, rivals, run.rng), payoff)
+        answers = attempts(SOLVE, prompts, learner, 1, run.rng)
+        rivals = attempts(SOLVE, prompts, rival, config.rivals, run.rng)
+        replies = score(against_rivals(oracle, answers, rivals, run.rng), Stated("win_rate"))
         advantages = [reply.rewards - 0.5 for reply in replies]
         batch = pack(replies, advantages)
         batch = beside(batch, initial.likelihoods(batch))

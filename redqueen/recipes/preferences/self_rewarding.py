@@ -22,14 +22,15 @@ prompts of an iteration are made in it. The judge's own words are not trained on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import compress
 from typing import Annotated, Literal
 
 from redqueen.checks.judge import Agreement
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.outcomes import numbers, verdicts
 from redqueen.credit.pairs import best_and_worst
-from redqueen.credit.rewards import marked, payoff, score
+from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import apart_from
 from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
@@ -40,8 +41,7 @@ from redqueen.objectives.preference import Dpo
 from redqueen.objectives.references import Reference, check_start
 from redqueen.objectives.rounds import Ceiling, Round
 from redqueen.opponents.pools import Snapshots
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import (
     JUDGE,
@@ -51,10 +51,10 @@ from redqueen.questions.asking import (
     graded,
     invited,
     judged_answers,
-    opinions,
     read,
     seeded,
     tasks_among,
+    with_opinions,
 )
 from redqueen.questions.catalogue import find_domain
 from redqueen.runs.run import Run
@@ -93,7 +93,7 @@ def train(config: Config, run: Run) -> Policy:
     reference, iterates = Reference(learner, config.reference), Snapshots(learner)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
     store, agreement = seeded(TaskStore(sampling=Independent(Uniform())), domain), Agreement()
-    estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), Dpo(config.beta)
+    estimate, objective = GroupRelative(by_group, divide_by_deviation=False), Dpo(config.beta)
     watch = watched(domain, learner, tests)
 
     for step in run.steps(config.steps, [learner], [reference, iterates, round_, store, agreement], [watch]):
@@ -103,23 +103,21 @@ def train(config: Config, run: Run) -> Policy:
                 iterates.add(learner.freeze())
             reference.refresh()
             count = round(config.invented * config.prompts) // len(domain.kinds)
-            written = read(domain, play(alone(PROPOSE, invited(domain, store, count, 1, run.rng), learner), run.rng))
+            written = read(domain, attempts(PROPOSE, invited(domain, store, count, 1, run.rng), learner, 1, run.rng))
             invented = apart_from(tests, tasks_among(written))
             store.add(invented, origin=learner.name, step=step)
             others = evenly(domain, config.prompts - len(invented), run.rng, tests)
-            attempts = play(alone(SOLVE, [*invented, *others], learner, config.attempts), run.rng)
-            judgements = play(alone(JUDGE, judged_answers(attempts), judge, config.repeats), run.rng)
-            scores = opinions(judgements, config.repeats)
-            replies = score(marked(attempts, scores.tolist()), payoff)
-            batch = pack_pairs(*best_and_worst(replies, by_task_and_role))
+            answers = attempts(SOLVE, [*invented, *others], learner, config.attempts, run.rng)
+            judgements = attempts(JUDGE, judged_answers(answers), judge, config.repeats, run.rng)
+            answers = with_opinions(answers, judgements)
+            replies = score(answers, Stated("opinion"))
+            batch = pack_pairs(*best_and_worst(replies, by_group))
             batch = beside(batch, reference.likelihoods(batch))
             if step == 0:
                 check_start(learner, batch)
             round_.renew(batch)
-            known = [bool(each.task.answer) for each in attempts]
-            checked = graded(domain, list(compress(attempts, known)))
-            right = [bool(each.outcome.facts["right"]) for each in checked]
-            agreement.observe(scores[known].tolist(), right)  # for audits alone
+            for group in graded(domain, [group for group in answers if group.task.answer]):  # for audits alone
+                agreement.observe(numbers(group, "opinion").tolist(), [bool(each) for each in verdicts(group)])
             run.note({"invented": len(invented) / max(1, len(invented) + len(others))})
         metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
         if round_.open:

@@ -24,9 +24,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.group_rewards import WinRate
+from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import held_out
 from redqueen.measures.preferences import AgainstStart, watched
 from redqueen.objectives.additive import Sum
@@ -34,13 +35,12 @@ from redqueen.objectives.batch import beside, pack
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import KLPenalty, k2
 from redqueen.opponents.pools import Snapshots
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.players.language.writing import language_model
 from redqueen.protocols import Objective, Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_domain
-from redqueen.questions.comparisons import contested
+from redqueen.questions.comparisons import compared
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Within
@@ -72,14 +72,14 @@ def train(config: Config, run: Run) -> Policy:
     )
     tests = held_out(domain, config.problems, seed=run.tests)
     iterates = Snapshots(learner, config.pool_size)
-    estimate = GroupRelative(by_task_and_role, divide_by_deviation=False)
+    estimate = GroupRelative(by_group, divide_by_deviation=False)
     objective: Objective = Sum(Reinforce(), KLPenalty(config.kl, k2)) if config.kl else Reinforce()
     watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests, iterates))
 
     for step in run.steps(config.steps, [learner], [iterates], [watch]):
         prompts = evenly(domain, config.prompts, run.rng, tests)
-        attempts = play(alone(SOLVE, prompts, learner, config.attempts), run.rng)
-        replies = score(contested(oracle, attempts, config.attempts, run.rng), payoff)
+        answers = attempts(SOLVE, prompts, learner, config.attempts, run.rng)
+        replies = score(compared(oracle, answers, run.rng), WinRate())
         advantages = estimate(replies)
         batch = pack(replies, advantages)
         if config.kl:

@@ -24,10 +24,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.group_rewards import WinRate
 from redqueen.credit.pairs import best_and_worst
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.rewards import score, with_verdict
 from redqueen.measures.accuracy import held_out
 from redqueen.measures.preferences import AgainstStart, watched
 from redqueen.objectives.batch import beside, pack_samples
@@ -35,13 +36,12 @@ from redqueen.objectives.preference import Sppo
 from redqueen.objectives.references import Reference, check_start
 from redqueen.objectives.rounds import Round
 from redqueen.opponents.pools import Snapshots
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.players.language.writing import language_model
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_domain
-from redqueen.questions.comparisons import contested
+from redqueen.questions.comparisons import compared
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Within
@@ -78,7 +78,7 @@ def train(config: Config, run: Run) -> Policy:
     )
     tests = held_out(domain, config.problems, seed=run.tests)
     reference, iterates, round_ = Reference(learner, config.reference), Snapshots(learner), Round(config.passes)
-    estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), Sppo(config.eta)
+    estimate, objective = GroupRelative(by_group, divide_by_deviation=False), Sppo(config.eta)
     watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests, iterates))
 
     for step in run.steps(config.steps, [learner], [reference, iterates, round_], [watch]):
@@ -88,12 +88,13 @@ def train(config: Config, run: Run) -> Policy:
                 iterates.add(learner.freeze())
             reference.refresh()
             prompts = evenly(domain, config.prompts, run.rng, tests)
-            attempts = play(alone(SOLVE, prompts, learner, config.attempts), run.rng)
-            replies = score(contested(oracle, attempts, config.attempts, run.rng, beside_itself=True), payoff)
+            answers = attempts(SOLVE, prompts, learner, config.attempts, run.rng)
+            replies = score(compared(oracle, answers, run.rng), WinRate(beside_itself=True))
             if config.replies == "ends":
-                best, worst = best_and_worst(replies, by_task_and_role)
+                best, worst = best_and_worst(replies, by_group)
                 replies = [*best, *worst]
-            batch = pack_samples(replies, [float(reply.rewards.sum()) - 0.5 for reply in replies])
+            samples = with_verdict(replies)
+            batch = pack_samples(samples, [float(reply.rewards.sum()) - 0.5 for reply in samples])
             batch = beside(batch, reference.likelihoods(batch))
             if step == 0:
                 check_start(learner, batch)

@@ -32,9 +32,11 @@ from typing import Annotated, Literal
 
 from redqueen.credit.advantages.keys import by_kind_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.group_rewards import FromBelow
 from redqueen.credit.learnability import FailureShare, HardButSolved
 from redqueen.credit.novelty import CountNovelty
-from redqueen.credit.rewards import Correctness, marked, payoff, score, spoken_by
+from redqueen.credit.outcomes import scores
+from redqueen.credit.rewards import Correctness, score, spoken_by
 from redqueen.curricula.duplicates import SameKey
 from redqueen.curricula.held_out import apart_from
 from redqueen.curricula.keys import word_for_word
@@ -45,14 +47,11 @@ from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, authors, episodes_of
 from redqueen.protocols import Policy
 from redqueen.questions.asking import (
     PROPOSE,
     SOLVE,
-    beside_refusals,
-    by_task,
     evenly,
     graded,
     invited,
@@ -106,28 +105,30 @@ def train(config: Config, run: Run) -> Policy:
         config.steps, learners, [store, novelty, health], [HeldOut(domain, solver, tests, seed=run.tests)]
     ):
         invitations = invited(domain, store, config.proposals, config.references, run.rng)
-        proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
+        proposals = attempts(PROPOSE, invitations, proposer, 1, run.rng)
         written = read(domain, proposals)
         tasks = tasks_among(written)
-        tries = by_task(graded(domain, play(alone(SOLVE, tasks, solver, config.tries), run.rng)), config.tries)
+        tries = attempts(SOLVE, tasks, solver, config.tries, run.rng, authors(proposals, written))
+        solved = [scores(group) for group in graded(domain, tries)]
 
         texts = [task.prompt for task in tasks]
-        paid = [run.rng.random() if config.question_reward == "random" else pays(scores) for scores in tries]
-        proposals = marked(proposals, beside_refusals(written, novelty(texts) + paid, -1.0))
+        paid = [run.rng.random() if config.question_reward == "random" else pays(each) for each in solved]
+        earned = {"difficulty": paid} | ({"novelty": novelty(texts)} if config.novelty else {})
+        trajectories = score(proposals, FromBelow(tries, earned, refused=-1.0))
         novelty.observe(texts)
         store.add(apart_from(tests, tasks), origin=proposer.name, step=step)
 
         dealt = round(config.dealt * config.attempts)
         drawn = [task for kind in domain.kinds for task in store.draw(config.attempts - dealt, run.rng, [kind])]
         drawn += evenly(domain, dealt * len(domain.kinds), run.rng, tests)
-        attempts = graded(domain, play(alone(SOLVE, drawn, solver), run.rng))
-        store.observe(attempts)
+        answers = graded(domain, attempts(SOLVE, drawn, solver, 1, run.rng))
+        store.observe(episodes_of(answers))
 
-        trajectories = score(proposals, payoff) + score(attempts, Correctness())
+        trajectories += score(answers, Correctness())
         for policy in learners:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
             run.report(policy, own, advantages, metrics)
-        run.note(store.metrics() | health.check(proposed(written, tries)))
+        run.note(store.metrics() | health.check(proposed(written, solved)))
     return solver

@@ -24,12 +24,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import numpy as np
-
-from redqueen.checks.judge import Agreement, mae_proposer, mae_solver
+from redqueen.checks.judge import Agreement, mae_proposer
 from redqueen.credit.advantages.keys import by_role
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.rewards import marked, payoff, score, spoken_by
+from redqueen.credit.group_rewards import FromBelow, WithForm
+from redqueen.credit.outcomes import numbers, scores, verdicts
+from redqueen.credit.rewards import score, spoken_by
 from redqueen.curricula.held_out import apart_from
 from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
@@ -38,18 +38,14 @@ from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, authors, episodes_of
 from redqueen.protocols import Policy
 from redqueen.questions.asking import (
     JUDGE,
     PROPOSE,
     SOLVE,
-    beside_refusals,
-    by_task,
     evenly,
     graded,
-    in_form,
     invited,
     judged_answers,
     mean_known,
@@ -58,6 +54,7 @@ from redqueen.questions.asking import (
     readable,
     seeded,
     tasks_among,
+    with_opinions,
 )
 from redqueen.questions.catalogue import find_open_domain
 from redqueen.questions.judging import about_question
@@ -100,36 +97,36 @@ def train(config: Config, run: Run) -> Policy:
         config.steps, learners, [store, agreement, health], [HeldOut(domain, solver, tests, seed=run.tests)]
     ):
         invitations = invited(domain, store, config.proposals, 1, run.rng, config.with_reference)
-        proposals = play(alone(PROPOSE, invitations, proposer), run.rng)
+        proposals = attempts(PROPOSE, invitations, proposer, 1, run.rng)
         written = read(domain, proposals)
         tasks = tasks_among(written)
-        tries = play(alone(SOLVE, tasks, solver, config.tries), run.rng)
+        tries = attempts(SOLVE, tasks, solver, config.tries, run.rng, authors(proposals, written))
         dealt = round(config.dealt * config.attempts)
         drawn = store.draw(config.attempts - dealt, run.rng) + evenly(domain, dealt, run.rng, tests)
-        attempts = play(alone(SOLVE, drawn, solver), run.rng)
-        asked = [about_question(task) for task in tasks] + judged_answers([*tries, *attempts])
-        judgements = play(alone(JUDGE, asked, judge, config.repeats), run.rng)
-        parts = [len(tasks), len(tasks) + len(tries)]
-        of_questions, of_tries, of_attempts = np.split(opinions(judgements, config.repeats), parts)
-        of_tries = of_tries.reshape(len(tasks), config.tries)
-        answers = [1.0 if config.question_reward == "no-difficulty" else mean_known(each) for each in of_tries]
-        paid = [mae_proposer(*each, 1.0, config.quality) for each in zip(of_questions, answers, strict=True)]
+        answers = attempts(SOLVE, drawn, solver, 1, run.rng)
+        asked = [about_question(task) for task in tasks] + judged_answers([*tries, *answers])
+        judgements = attempts(JUDGE, asked, judge, config.repeats, run.rng)
+        of_answers = judgements[len(tasks) :]
+        quality, judged = opinions(judgements[: len(tasks)]), with_opinions([*tries, *answers], of_answers)
+        tries, answers = graded(domain, judged[: len(tasks)]), graded(domain, judged[len(tasks) :])
+        of_tries = [numbers(group, "opinion") for group in tries]
+        means = [1.0 if config.question_reward == "no-difficulty" else mean_known(each) for each in of_tries]
+        paid = [mae_proposer(*each, 1.0, config.quality) for each in zip(quality, means, strict=True)]
         clear = [task for task, each in zip(tasks, paid, strict=True) if each.stored]
         store.add(apart_from(tests, clear), origin=proposer.name, gates=("quality",), step=step)
-        right = graded(domain, attempts)  # for audits alone: no reward below looks at it
-        store.observe(right)
-        agreement.observe(of_attempts.tolist(), [bool(episode.outcome.facts["right"]) for episode in right])
+        store.observe(episodes_of(answers))  # the domain's verdicts are for audits: no reward below looks at them
+        for group in answers:
+            agreement.observe(numbers(group, "opinion").tolist(), [bool(each) for each in verdicts(group)])
         earned = [run.rng.random() if config.question_reward == "random" else each.reward for each in paid]
-        proposals = marked(proposals, beside_refusals(written, earned, 0.0))
-        solved = [mae_solver(each, form) for each, form in zip(of_attempts, in_form(attempts), strict=True)]
-        of_answers = judgements[len(tasks) * config.repeats :]
-        chosen = run.rng.sample(of_answers, min(len(of_answers), config.attempts))
-        trajectories = score([*proposals, *marked(attempts, solved), *marked(chosen, readable(chosen))], payoff)
+        spoken = episodes_of(of_answers)
+        chosen = run.rng.sample(spoken, min(len(spoken), config.attempts))
+        trajectories = score(proposals, FromBelow(tries, {"question": earned}))
+        trajectories += score(answers, WithForm(0.5, "opinion")) + score(chosen, readable)
         for policy in learners:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), ClippedRatio())
             run.report(policy, own, advantages, metrics)
-        run.note(health.check(proposed(written, by_task(graded(domain, tries), config.tries), of_tries)))
+        run.note(health.check(proposed(written, [scores(group) for group in tries], of_tries)))
         run.note(store.metrics() | agreement.metrics())
     return solver

@@ -29,7 +29,8 @@ from typing import Annotated
 
 import numpy as np
 
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.group_rewards import correct
+from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import apart_from, labelled, training_levels
 from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.measures.health import ProposerHealth
@@ -47,8 +48,7 @@ from redqueen.measures.rationales import (
 from redqueen.objectives.batch import beside, pack, pack_pairs, row_mean
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.preference import Dpo
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Measure, Objective, Player, Policy
 from redqueen.questions.asking import SOLVE, tasks_among
@@ -122,8 +122,8 @@ def train(config: Config, run: Run) -> Policy:
             written = drawn if config.from_seeds else problems_from(domain, drawn, prompter, rng)
             posed = apart_from(tests, tasks_among(written))
             labels = elected(posed, labeller, config.attempts, rng, above=0.0)
-            attempts = held_to_label(play(alone(SOLVE, labels, solver, config.attempts), rng))
-            chosen, rejected = verified_pairs(score(attempts, payoff), config.attempts, below=0.5)
+            tries = held_to_label(attempts(SOLVE, labels, solver, config.attempts, rng))
+            chosen, rejected = verified_pairs(score(tries, correct), below=0.5)
             learner, trajectories, objective = solver, chosen + rejected, Dpo(config.beta)
             credit = [np.ones(1) for _ in chosen] + [-np.ones(1) for _ in rejected]
             batch = pack_pairs(chosen, rejected)

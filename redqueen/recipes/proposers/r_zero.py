@@ -29,12 +29,13 @@ from typing import Annotated
 
 import numpy as np
 
-from redqueen.checks.votes import Vote
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.group_rewards import FromBelow, WithForm
 from redqueen.credit.learnability import Tent
 from redqueen.credit.novelty import Repetition
-from redqueen.credit.rewards import marked, payoff, score
+from redqueen.credit.outcomes import vote
+from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
@@ -43,17 +44,16 @@ from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import voted_on
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, authors
 from redqueen.protocols import Policy
-from redqueen.questions.asking import PROPOSE, SOLVE, beside_refusals, in_form, read, tasks_among
+from redqueen.questions.asking import PROPOSE, SOLVE, read, tasks_among
 from redqueen.questions.catalogue import find_open_domain
-from redqueen.questions.labels import agreed, label_accuracy, labelled, majorities
+from redqueen.questions.labels import held_to_label, label_accuracy, labelled
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Between, Count, Within
 from redqueen.settings.roles import SEPARATE, bind, learning, refuse_unpaid
-from redqueen.types import RedQueenError, Refusal, Task
+from redqueen.types import Group, RedQueenError, Refusal, Task
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def train(config: Config, run: Run) -> Policy:
     refuse_unpaid(config, ["challenger_steps", "proposals", "as_coded"], "challenger", challenger)
     invitations = [domain.invite(kind, (), 0) for kind in domain.kinds]
     store, health = TaskStore(sampling=Distinct(Uniform())), ProposerHealth()
-    estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
+    estimate, objective = GroupRelative(by_group), ClippedRatio()
     tests = held_out(domain, config.problems, seed=run.tests)
     measures = [HeldOut(domain, solver, tests, seed=run.tests)]
 
@@ -93,16 +93,16 @@ def train(config: Config, run: Run) -> Policy:
         turn = step % (challenging + config.solver_steps)
         if turn <= challenging:  # the last time for the solver
             count = config.proposals if turn < challenging else config.questions
-            proposals = play(alone(PROPOSE, invitations, challenger, count), run.rng)
+            proposals = attempts(PROPOSE, invitations, challenger, count, run.rng)
             written = read(domain, proposals)
             tasks = tasks_among(written)
-            answers = play(alone(SOLVE, tasks, solver, config.votes), run.rng)
-            votes = majorities(answers, config.votes, turn < challenging)
+            answers = attempts(SOLVE, tasks, solver, config.votes, run.rng, authors(proposals, written))
+            votes = [vote(group, turn < challenging) for group in answers]
             kept = apart_from(tests, labelled(tasks, votes, config.band))
             run.note(health.check(voted_on(domain, written, answers, votes, kept)))
         if turn < challenging:
             learner = learners[1]
-            episodes = marked(proposals, challenge(written, votes, config.as_coded))
+            trajectories = score(proposals, challenge(written, answers, config.as_coded))
         else:
             learner = solver
             if turn == challenging:
@@ -110,20 +110,23 @@ def train(config: Config, run: Run) -> Policy:
                 store.add(kept, origin=challenger.name, step=step)
                 run.note(label_accuracy(domain, tasks, kept))
             drawn = store.draw(config.attempts, run.rng) if len(store) else []
-            attempts = play(alone(SOLVE, drawn, solver, config.group), run.rng)
-            marks = [0.9 * same + 0.1 * form for same, form in zip(agreed(attempts), in_form(attempts), strict=True)]
-            episodes = marked(attempts, marks)
-        trajectories = score(episodes, payoff)
+            solutions = held_to_label(attempts(SOLVE, drawn, solver, config.group, run.rng))
+            trajectories = score(solutions, WithForm(0.1))
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages), objective)
         run.report(learner, trajectories, advantages, metrics)
     return solver
 
 
-def challenge(written: Sequence[Task | Refusal], votes: Sequence[Vote], as_coded: bool) -> list[float]:
-    """What the challenger earns for each question, from the votes on those that can be read."""
+def challenge(written: Sequence[Task | Refusal], answers: Sequence[Group], as_coded: bool) -> FromBelow:
+    """What the challenger earns for each question: its uncertainty, from the votes of the group of answers to it, less
+    its cluster's share of the batch."""
     uncertain = Tent(0.5 if as_coded else 1.0)
-    paid = beside_refusals(written, [uncertain.at(vote.share) for vote in votes], -1.0 if as_coded else 0.0)
     texts = [each.prompt if isinstance(each, Task) else None for each in written]
-    rewards = np.array(paid) - Repetition()(texts)
-    return list(rewards if as_coded else np.maximum(rewards, 0.0))
+    repeated, posed = Repetition()(texts), np.array([text is not None for text in texts], dtype=bool)
+    paid = np.array([uncertain.at(vote(group).share) for group in answers])
+    if as_coded:
+        unread = repeated[~posed]  # one cluster of their own
+        parts = {"uncertainty": paid, "repetition": -repeated[posed]}
+        return FromBelow(answers, parts, refused=-1.0 - unread[0] if len(unread) else -1.0)
+    return FromBelow(answers, {"uncertainty": paid, "repetition": -np.minimum(repeated[posed], paid)})

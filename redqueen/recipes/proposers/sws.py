@@ -26,9 +26,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.group_rewards import correct
+from redqueen.credit.rewards import score
 from redqueen.curricula.epochs import Epochs
 from redqueen.curricula.held_out import apart_from, labelled, training_levels
 from redqueen.curricula.store import TaskStore
@@ -38,13 +39,12 @@ from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import audited
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, read, tasks_among
 from redqueen.questions.catalogue import find_open_domain
 from redqueen.questions.labels import held_to_label, label_accuracy
-from redqueen.questions.synthesis import aimed, aimed_at, elected, tried, within
+from redqueen.questions.synthesis import aimed, aimed_at, elected, within
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, PartOf, Within
@@ -83,7 +83,7 @@ def train(config: Config, run: Run) -> Policy:
     )
     curves, store, health = LearningCurves(), TaskStore(), ProposerHealth()
     weak = partial(is_weak, below=config.slope)
-    estimate, objective = GroupRelative(by_task_and_role), ClippedRatio(0.2, 0.28)
+    estimate, objective = GroupRelative(by_group), ClippedRatio(0.2, 0.28)
     measures = [HeldOut(domain, solver, tests, seed=run.tests)]
 
     for step in run.steps(config.steps, [solver], [data, curves, store, health], measures):
@@ -95,10 +95,11 @@ def train(config: Config, run: Run) -> Policy:
             aims = aimed(counts if config.aim else even, config.proposals * config.synthesis)[made :: config.synthesis]
             lacking = {curve.task_id for curve in found if weak(curve) or not config.aim}
             failed = [task for task in data.tasks if task.id in lacking]
-            written = read(domain, play(alone(PROPOSE, aimed_at(domain, aims, failed, run.rng), proposer), run.rng))
+            invitations = aimed_at(domain, aims, failed, run.rng)
+            written = read(domain, attempts(PROPOSE, invitations, proposer, 1, run.rng))
             posed = tasks_among(written)
             labels = elected(posed, labeller, config.attempts, run.rng)
-            kept = within(labels, tried(labels, solver, config.attempts, run.rng), 0.25, 0.75)
+            kept = within(held_to_label(attempts(SOLVE, labels, solver, config.attempts, run.rng)), 0.25, 0.75)
             kept = apart_from({**tests, "data": data.tasks}, kept)
             store.add(kept, origin=proposer.name, step=step)
             run.note({f"weak/{category}": float(count) for category, count in counts.items()})
@@ -109,15 +110,15 @@ def train(config: Config, run: Run) -> Policy:
         count = 0 if 0 <= made < config.synthesis else config.tasks
         new = round(config.synthetic * count) if len(store) else 0
         tasks = (store.draw(new, run.rng) if new else []) + data.draw(count - new, run.rng)
-        attempts, of_new = play(alone(SOLVE, tasks, solver, config.attempts), run.rng), new * config.attempts
-        attempts = held_to_label(attempts[:of_new]) + graded(domain, attempts[of_new:])
+        tries = attempts(SOLVE, tasks, solver, config.attempts, run.rng)
+        tries = held_to_label(tries[:new]) + graded(domain, tries[new:])
         if made < 0:
-            last = len(attempts) - data.begun * config.attempts  # those after it are of the next epoch
-            curves.observe(attempts[:last] if data.ended > curves.epoch else attempts)
+            last = len(tries) - data.begun  # those after it are of the next epoch
+            curves.observe(episodes_of(tries[:last] if data.ended > curves.epoch else tries))
             if data.ended > curves.epoch:
                 curves.end_epoch()
-                curves.observe(attempts[last:])
-        trajectories = score(attempts, payoff)
+                curves.observe(episodes_of(tries[last:]))
+        trajectories = score(tries, correct)
         advantages = estimate(trajectories)
         metrics = solver.update(pack(trajectories, advantages), objective)
         run.report(solver, trajectories, advantages, metrics)

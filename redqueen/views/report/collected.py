@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from redqueen.credit.outcomes import result
 from redqueen.games.boards import frames
 from redqueen.games.catalogue import GAMES, find_game
 from redqueen.markup import speaker_line
@@ -109,8 +110,14 @@ def _pair(pair: Pair) -> dict[str, Any]:
         "role": pair.role,
         "fork": None if pair.fork is None else pair.fork.turn,
         "said": [[[str(turn.ask.seat), turn.reply.text] for turn in each.turns] for each in pair.episodes],
-        "scores": [[[str(seat), float(each.outcome.scores[seat])] for seat in each.seats] for each in pair.episodes],
+        "scores": [_results(each) for each in pair.episodes],
     }
+
+
+def _results(episode: Episode) -> list[tuple[str, float]]:
+    """What each seat came to; none where nobody knows."""
+    found = [(str(seat), result(episode, seat)) for seat in episode.seats]
+    return [(seat, each) for seat, each in found if not math.isnan(each)]
 
 
 def _kept(folder: Path, name: str, data: dict[str, Any]) -> Path:
@@ -218,7 +225,7 @@ def _episode(
         "task": episode.task.id,
         "answer": episode.task.answer,
         "seed": str(episode.seed),
-        "scores": [[str(seat), float(episode.outcome.scores[seat])] for seat in episode.seats],
+        "scores": _results(episode),
         "facts": flat(facts),
         "turns": turns,
         "frames": frames(episode),

@@ -29,14 +29,13 @@ import numpy as np
 
 from redqueen.credit.advantages.statistics import Unbaselined
 from redqueen.credit.payoff_table import CriticRewards
-from redqueen.credit.rewards import payoff, score, spoken_by
+from redqueen.credit.rewards import score, spoken_by, with_verdict
 from redqueen.measures.references import demonstrated
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.demonstrations import BesideDemonstrations, in_parts
 from redqueen.objectives.policy_gradient import Gspo
 from redqueen.opponents.pools import Snapshots
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, authors
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Policy
 from redqueen.questions.asking import read, tasks_among
@@ -46,9 +45,9 @@ from redqueen.recipes.adversaries.spc.measures import Deception, ErrorSet
 from redqueen.recipes.adversaries.spc.steps import (
     CRITICISE,
     SPOIL,
+    PaidToCritics,
     against,
     figures,
-    paid_to_critics,
     paid_to_generators,
 )
 from redqueen.runs.run import Run
@@ -95,12 +94,12 @@ def train(config: Config, run: Run) -> Policy:
         if step and step % config.round == 0:
             critics.add(critic.freeze())
             generators.add(generator.freeze())
-        spoilt = play(against(SPOIL, domain.invitations(config.planted, run.rng), generators, run.rng), run.rng)
+        spoilt = against(SPOIL, domain.invitations(config.planted, run.rng), generators, run.rng)
         written = read(domain, spoilt)
-        planted = play(against(CRITICISE, tasks_among(written), critics, run.rng), run.rng)
-        natural = play(alone(CRITICISE, domain.natural(config.natural, run.rng), critics.players[-1]), run.rng)
-        paid = paid_to_generators(spoilt, written, planted, pays) + paid_to_critics(planted + natural, pays)
-        trajectories = score(paid, payoff)
+        planted = against(CRITICISE, tasks_among(written), critics, run.rng, authors(spoilt, written))
+        natural = attempts(CRITICISE, domain.natural(config.natural, run.rng), critics.players[-1], 1, run.rng)
+        judged = [*planted, *natural]
+        trajectories = score(spoilt, paid_to_generators(planted, pays)) + score(judged, PaidToCritics(pays))
         for policy, pool, role in ((critic, critics, "critic"), (generator, generators, "generator")):
             if policy not in learners:
                 continue
@@ -108,11 +107,12 @@ def train(config: Config, run: Run) -> Policy:
             told = [each for each in spoken_by(speaker, trajectories) if each.seat.role == role]
             own = [each for each in told if each.episode.task.id not in held]
             advantages = estimate(own)
-            demonstrations = domain.demonstrations(3 * len(own), run.rng) if config.imitation else []
-            shown = [one for one in demonstrations if one.role == role and one.task.id not in held][: len(own)]
+            count = len(with_verdict(own))
+            demonstrations = domain.demonstrations(3 * count, run.rng) if config.imitation else []
+            shown = [one for one in demonstrations if one.role == role and one.task.id not in held][:count]
             recited = demonstrated(shown, speaker)
             batch = pack([*own, *recited], [*advantages, *(np.ones(1) for _ in recited)], row_mean)
             metrics = policy.update(in_parts(batch, config.imitation), objective)
             run.report(policy, own, advantages, metrics)
-        run.note(figures(written, planted + natural))
+        run.note(figures(written, planted, natural))
     return critic

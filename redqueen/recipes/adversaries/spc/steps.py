@@ -3,66 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
+from redqueen.credit.group_rewards import FromBelow, OfGroup, for_its_seat
 from redqueen.credit.payoff_table import CriticRewards
-from redqueen.credit.rewards import marked
 from redqueen.games.single_reply import SingleReply
 from redqueen.opponents.pools import Snapshots
+from redqueen.play.groups import Played, episodes_of, grouped
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Player
-from redqueen.questions.asking import beside_refusals, read, said, tasks_among
+from redqueen.questions.asking import read, said, tasks_among
 from redqueen.questions.small.step_traces import CORRECT, INCORRECT, VERDICT, Criticised, Solved
-from redqueen.types import Episode, Match, Metrics, Refusal, Task
+from redqueen.types import Episode, Group, Match, Metrics, Refusal, Task
 
 SPOIL, CRITICISE = SingleReply("generator"), SingleReply("critic")
 
 
-def against(game: SingleReply, tasks: Sequence[Task], pool: Snapshots, rng: Random) -> list[Match]:
-    """A match for each task, by a player of the pool that is drawn for it."""
-    return [Match(game, task, {game.role: pool.draw(rng)}) for task in tasks]
+def against(
+    game: SingleReply, tasks: Sequence[Task], pool: Snapshots, rng: Random, parents: Sequence[Episode] = ()
+) -> list[Group]:
+    """A group of one attempt at each task, by a player of the pool that is drawn for it."""
+    matches = [Match(game, task, {game.role: pool.draw(rng)}) for task in tasks]
+    return grouped(play(matches, rng), 1, parents)
 
 
-def verdicts(judgements: Sequence[Episode]) -> list[str | None]:
+def verdicts(judgements: Played) -> list[str | None]:
     """What each judgement comes to; None where it cannot be read."""
     return [VERDICT.read(text) for text in said(judgements)]
 
 
-def paid_to_generators(
-    spoilt: Sequence[Episode],
-    written: Sequence[Task | Refusal],
-    judgements: Sequence[Episode],
-    pays: CriticRewards,
-) -> list[Episode]:
-    """The spoilt steps with what they pay, from one judgement of each that is an error. Where the critic cannot be read
-    there is no reward, and the step is left out."""
-    paid = [
-        np.nan if verdict is None else pays.planted(deceived=verdict == CORRECT) for verdict in verdicts(judgements)
-    ]
-    return marked(spoilt, beside_refusals(written, paid, pays.invalid))
+def paid_to_generators(planted: Sequence[Group], pays: CriticRewards) -> FromBelow:
+    """What each spoilt step pays, from one judgement of each that is an error. Where the critic cannot be read there is
+    no verdict."""
+    paid = [np.nan if verdict is None else pays.planted(deceived=verdict == CORRECT) for verdict in verdicts(planted)]
+    return FromBelow(planted, {"deception": paid}, refused=pays.invalid)
 
 
-def paid_to_critics(judgements: Sequence[Episode], pays: CriticRewards) -> list[Episode]:
-    """The judgements with what they pay; one that cannot be read is wrong."""
-    right = [verdict == one.task.answer for verdict, one in zip(verdicts(judgements), judgements, strict=True)]
-    return marked(judgements, [pays.judged(each) for each in right], [{"right": each} for each in right])
+@dataclass(frozen=True)
+class PaidToCritics:
+    """What judgements pay; one that cannot be read is wrong."""
+
+    pays: CriticRewards
+
+    def of_group(self, group: Group) -> OfGroup:
+        right = [verdict == group.task.answer for verdict in verdicts(group.attempts)]
+        return for_its_seat(group, {"judgement": [self.pays.judged(each) for each in right]})
 
 
-def figures(written: Sequence[Task | Refusal], judgements: Sequence[Episode]) -> Metrics:
+def figures(written: Sequence[Task | Refusal], planted: Sequence[Group], natural: Sequence[Group]) -> Metrics:
     """The share of spoilt steps that are errors, and of these the share that deceive; of all judgements the share that
     is right, by what was judged."""
-    tasks = {id(task) for task in tasks_among(written)}
-    said_so = list(zip(verdicts(judgements), judgements, strict=True))
-    planted = [verdict == CORRECT for verdict, one in said_so if id(one.task) in tasks]
+    judged = [*planted, *natural]
+    said_so = list(zip(verdicts(judged), episodes_of(judged), strict=True))
     steps = {
         answer: [v == answer for v, one in said_so if one.task.answer == answer] for answer in (CORRECT, INCORRECT)
     }
     found: dict[str, list[bool]] = {
         "planted/valid_share": [isinstance(each, Task) for each in written],
-        "planted/deceives": planted,
+        "planted/deceives": [verdict == CORRECT for verdict in verdicts(planted)],
         "critic/right_on_right": steps[CORRECT],
         "critic/right_on_wrong": steps[INCORRECT],
         "critic/unread": [verdict is None for verdict, _ in said_so],

@@ -26,9 +26,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from redqueen.checks.votes import LabelTrust, Majority
+from redqueen.checks.votes import LabelTrust
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.rewards import marked, payoff, score
+from redqueen.credit.group_rewards import correct
+from redqueen.credit.outcomes import vote
+from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import apart_from
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
@@ -39,8 +41,7 @@ from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import voted_on
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, authors, episodes_of
 from redqueen.protocols import Objective, Player, Policy
 from redqueen.questions.asking import PROPOSE, read, tasks_among
 from redqueen.questions.catalogue import find_open_domain
@@ -49,12 +50,11 @@ from redqueen.questions.toolbox import find_tools
 from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio, grouped
 from redqueen.recipes.proposers.agent0.steps import (
     MOST_CALLS,
-    by_kind_or_task,
+    by_kind_or_group,
+    frontier,
     kept,
-    poll_metrics,
-    polled,
-    rewards,
     uninspired,
+    vote_metrics,
 )
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -98,24 +98,25 @@ def train(config: Config, run: Run) -> Policy:
     if config.tool == "none":
         refuse_unused(config, ["per_call"], "--tool none")
     measured, tests, health = equipped(config, executor), held_out(domain, 64, seed=run.tests), ProposerHealth()
-    majority, estimate = Majority(count_missing=True), GroupRelative(by_kind_or_task)
+    estimate = GroupRelative(by_kind_or_group)
     clipped: Objective = ClippedRatio()
 
     for step in run.steps(config.steps, learners, [pool, health], [HeldOut(domain, measured, tests, seed=run.tests)]):
         place = step % (config.curriculum_steps + config.executor_steps)
         if place <= config.curriculum_steps:  # the last time for the executor
             count = config.proposals if place < config.curriculum_steps else config.pool
-            proposals = play(alone(PROPOSE, uninspired(domain, count), curriculum), run.rng)
+            proposals = attempts(PROPOSE, uninspired(domain, count), curriculum, 1, run.rng)
             written = read(domain, proposals)
             tasks = tasks_among(written)
-            answers = play(alone(measured.game, tasks, executor, config.votes), run.rng)
-            polls = polled(answers, config.votes, majority)
-            labelled = apart_from(tests, kept(tasks, polls, *BAND))
-            run.note(poll_metrics(domain, tasks, polls, labelled))
-            run.note(health.check(voted_on(domain, written, answers, [poll.vote for poll in polls], labelled)))
+            parents = authors(proposals, written)
+            answers = attempts(measured.game, tasks, executor, config.votes, run.rng, parents)
+            votes = [vote(group) for group in answers]
+            labelled = apart_from(tests, kept(tasks, votes, *BAND))
+            run.note(vote_metrics(domain, answers, labelled))
+            run.note(health.check(voted_on(domain, written, answers, votes, labelled)))
         if place < config.curriculum_steps:
             speaker, updates, objective = curriculum, 1, clipped
-            trajectories = score(marked(proposals, rewards(written, polls, config.per_call, config.repetition)), payoff)
+            trajectories = score(proposals, frontier(written, answers, config.per_call, config.repetition))
             advantages = estimate(trajectories)
             batch = pack(trajectories, advantages, row_mean)
         else:
@@ -124,9 +125,9 @@ def train(config: Config, run: Run) -> Policy:
                 pool.add(labelled, step=step)
             drawn = pool.draw(config.tasks, run.rng) if len(pool) else []
             shares = [float(task.facts["share"]) for task in drawn]
-            attempts = held_to_label(play(alone(measured.game, drawn, executor, config.attempts), run.rng))
-            pool.observe(attempts)
-            trajectories = score(attempts, payoff)
+            solutions = held_to_label(attempts(measured.game, drawn, executor, config.attempts, run.rng))
+            pool.observe(episodes_of(solutions))
+            trajectories = score(solutions, correct)
             groups = [number // config.attempts for number in range(len(trajectories))]
             raw = estimate(trajectories)
             advantages = [each * trust.scale(shares[group]) for each, group in zip(raw, groups, strict=True)]

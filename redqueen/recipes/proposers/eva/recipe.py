@@ -27,10 +27,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import LeaveOneOut
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.outcomes import numbers
 from redqueen.credit.pairs import best_and_worst
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import apart_from, labelled, training_levels
 from redqueen.curricula.sampling import Independent, Uniform, best_minus_worst, by_regret
 from redqueen.curricula.store import TaskStore
@@ -40,13 +42,12 @@ from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import beside, pack, pack_pairs
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.objectives.preference import Dpo
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Objective, Policy
 from redqueen.questions.asking import SOLVE, read, tasks_among
 from redqueen.questions.catalogue import find_domain
 from redqueen.questions.small.growing import evolving, find_reward_model
-from redqueen.recipes.proposers.eva.steps import REWRITE, by_prompt, evolutions, mixed, rewarded
+from redqueen.recipes.proposers.eva.steps import REWRITE, evolutions, mixed, reward_of, rewarded
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Share, Within, refuse_unused, unset
@@ -92,24 +93,25 @@ def train(config: Config, run: Run) -> Policy:
     seeds = labelled(domain, config.levels or training_levels(domain), config.seeds, tests, run.derived("seeds"))
     sampling = Independent(by_regret() if config.by_info else Uniform())
     given = {seed.id for seed in seeds}
-    store = TaskStore(config.prompts, sampling, window=config.attempts, name="prompts")  # those of the last round
-    estimate, most = LeaveOneOut(by_task_and_role), int(config.evolved * config.prompts)
+    # the prompts of the last round
+    store = TaskStore(config.prompts, sampling, result=reward_of, window=config.attempts, name="prompts")
+    estimate, most = LeaveOneOut(by_group), int(config.evolved * config.prompts)
     objective: Objective = Dpo(config.beta or 0.05) if config.inner == "dpo" else ClippedRatio()
     health = ProposerHealth()
 
     for _ in run.steps(config.steps, [learner], [store, health], [HeldOut(domain, learner, tests, seed=run.tests)]):
         parents = store.draw(most, run.rng) if len(store) else []
-        children = read(domain, play(alone(REWRITE, evolutions(domain, parents, run.rng), rewriter), run.rng))
+        children = read(domain, attempts(REWRITE, evolutions(domain, parents, run.rng), rewriter, 1, run.rng))
         prompts = mixed(apart_from(tests, tasks_among(children)), seeds, config.prompts, most, run.rng)
-        attempts = rewarded(model, play(alone(SOLVE, prompts, learner, config.attempts), run.rng))
+        responses = rewarded(model, attempts(SOLVE, prompts, learner, config.attempts, run.rng))
         store.prune(lambda history: True)
         store.add(prompts)
-        store.observe(attempts)
+        store.observe(episodes_of(responses))
 
-        trajectories = score(attempts, payoff)
+        trajectories = score(responses, Stated("reward"))
         advantages = estimate(trajectories)
         if config.inner == "dpo":
-            chosen, rejected = best_and_worst(trajectories, by_task_and_role)
+            chosen, rejected = best_and_worst(trajectories, by_group)
             batch = pack_pairs(chosen, rejected)
             batch = beside(batch, learner.likelihoods(batch))
         else:
@@ -119,5 +121,5 @@ def train(config: Config, run: Run) -> Policy:
         run.report(learner, trajectories, advantages, metrics)
         run.note(health.check(proposed(children)))
         run.note({"evolved": sum(prompt.id not in given for prompt in prompts) / len(prompts)})
-        run.note({"info": float(np.mean([best_minus_worst(rewards) for rewards in by_prompt(attempts)]))})
+        run.note({"info": float(np.mean([best_minus_worst(numbers(group, "reward")) for group in responses]))})
     return learner

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from math import isfinite
 from random import Random
 
-import numpy as np
-
-from redqueen.credit.rewards import marked
 from redqueen.games.single_reply import SingleReply
+from redqueen.play.groups import episodes_of, with_facts
 from redqueen.questions.asking import said
 from redqueen.questions.small.growing import BROADER, DEEPER, Evolving, RewardModel
-from redqueen.types import Episode, RedQueenError, Task
+from redqueen.types import Episode, Group, RedQueenError, Task
 
 REWRITE = SingleReply("rewriter")
 
@@ -32,20 +29,18 @@ def mixed(children: Sequence[Task], seeds: Sequence[Task], count: int, most: int
     return evolved + rng.sample(others, min(count - len(evolved), len(others)))
 
 
-def rewarded(model: RewardModel, attempts: Sequence[Episode]) -> list[Episode]:
-    """The attempts with what a reward model thinks of them as their scores. Raises RedQueenError where it does not
-    give each a finite number."""
-    rewards = model([episode.task for episode in attempts], said(attempts))
-    if len(rewards) != len(attempts) or not all(isfinite(reward) for reward in rewards):
+def rewarded(model: RewardModel, groups: Sequence[Group]) -> list[Group]:
+    """The groups with what a reward model thinks of each attempt, the fact `reward`. Raises RedQueenError where it does
+    not give each a finite number."""
+    episodes = episodes_of(groups)
+    rewards = model([episode.task for episode in episodes], said(episodes))
+    if len(rewards) != len(episodes) or not all(isfinite(reward) for reward in rewards):
         raise RedQueenError(
-            f"the reward model must give {len(attempts)} finite numbers, one for each answer, not {rewards!s:.60}"
+            f"the reward model must give {len(episodes)} finite numbers, one for each answer, not {rewards!s:.60}"
         )
-    return marked(attempts, rewards)
+    return with_facts(groups, [{"reward": float(reward)} for reward in rewards])
 
 
-def by_prompt(attempts: Sequence[Episode]) -> list[np.ndarray]:
-    """[n] the scores of the attempts at each task, in the order in which the tasks were first tried."""
-    scores: dict[str, list[float]] = defaultdict(list)
-    for episode in attempts:
-        scores[episode.task.id].append(next(iter(episode.outcome.scores.values())))
-    return [np.array(each) for each in scores.values()]
+def reward_of(episode: Episode) -> float:
+    """What the reward model thinks of an attempt."""
+    return float(episode.outcome.facts["reward"])

@@ -25,17 +25,20 @@ the domain is asked for figures only, `valid_share` (of all proposals, problem a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import HardAboveFloor
 from redqueen.credit.novelty import WindowNovelty
-from redqueen.credit.rewards import marked, payoff, score, spoken_by
-from redqueen.curricula.held_out import apart_from
+from redqueen.credit.outcomes import rate, scores
+from redqueen.credit.rewards import score, spoken_by
+from redqueen.curricula.held_out import groups_apart
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.measures.accuracy import HeldOut, held_out
@@ -43,25 +46,23 @@ from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import ConstantMean, pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, authors
 from redqueen.protocols import Policy
-from redqueen.questions.asking import PROPOSE, SOLVE, beside_refusals, by_task, read, tasks_among
+from redqueen.questions.asking import PROPOSE, SOLVE, read, tasks_among
 from redqueen.questions.catalogue import find_domain
-from redqueen.questions.labels import held_to_label, rounds
+from redqueen.questions.labels import held_to_label
 from redqueen.questions.small.facts import informed
 from redqueen.recipes.proposers.pasodoble.steps import (
     after_passages,
-    attempts_at,
     between,
     exhausted,
     oracle_figures,
-    rates_of,
 )
 from redqueen.runs.run import Run
 from redqueen.settings.learner import LONGEST_REPLY, Flat, Learner
 from redqueen.settings.limits import Count, Within
 from redqueen.settings.roles import SEPARATE, bind, learning
+from redqueen.types import Trajectory
 
 FLOOR = 0.2
 
@@ -89,7 +90,7 @@ def train(config: Config, run: Run) -> Policy:
     learners = learning([solver, proposer])
     buffer = TaskStore(sampling=Distinct(Uniform()), name="buffer")
     novelty, health = WindowNovelty(config.window), ProposerHealth()
-    estimate, objective = GroupRelative(by_task_and_role, divide_by_deviation=False), ClippedRatio()
+    estimate, objective = GroupRelative(by_group, divide_by_deviation=False), ClippedRatio()
     weigh = ConstantMean(config.learner.max_completion_length or LONGEST_REPLY)
     tests = held_out(domain, config.problems, seed=run.tests)
 
@@ -99,31 +100,32 @@ def train(config: Config, run: Run) -> Policy:
         proposing = not config.phase or step % (2 * config.phase) < config.phase
         if proposing:
             invitations = after_passages(domain, config.passages, run.rng)
-            proposals = play(alone(PROPOSE, invitations, proposer, config.proposals), run.rng)
+            proposals = attempts(PROPOSE, invitations, proposer, config.proposals, run.rng)
             written = read(domain, proposals)
-            tasks = tasks_among(written)
+            tasks, parents = tasks_among(written), authors(proposals, written)
         else:
-            proposals, tasks = [], buffer.draw(config.passages * config.proposals, run.rng) if len(buffer) else []
-        attempts = held_to_label(play(alone(SOLVE, tasks, solver, config.attempts), run.rng))
-        scores = by_task(attempts, config.attempts)
-        rates = rates_of(scores)
+            tasks, parents = buffer.draw(config.passages * config.proposals, run.rng) if len(buffer) else [], []
+        tries = held_to_label(attempts(SOLVE, tasks, solver, config.attempts, run.rng, parents))
 
+        trajectories: list[Trajectory] = []
         if proposing:
             texts = [task.prompt for task in tasks]
-            paid = limits_reward(rates, novelty(texts), config.gate)
-            proposals = marked(proposals, beside_refusals(written, paid, 0.0))
-            kept = apart_from(tests, between(tasks, rates, FLOOR if config.gate else 0.0))
+            paid = limits_reward([rate(group).mean for group in tries], novelty(texts), config.gate)
+            trajectories += score(proposals, FromBelow(tries, {"limits": paid}))
+            learned = groups_apart(tests, between(tries, FLOOR if config.gate else 0.0))
+            kept = [group.task for group in learned]
             true = [domain.true_answer(task) == task.answer for task in tasks]
             run.note(oracle_figures(domain, written, kept) | ({"diversity": np.mean(novelty(texts))} if texts else {}))
-            run.note(health.check(proposed(written, scores, labels_right=true, hidden=True)))
+            solved = [scores(group) for group in tries]
+            run.note(health.check(proposed(written, solved, labels_right=true, hidden=True)))
             novelty.observe(texts)
-            attempts = [] if config.phase else attempts_at(kept, attempts)
+            tries = [] if config.phase else learned
             buffer.add(kept if config.phase else [], origin=proposer.name, step=step)
         else:
-            buffer.observe(rounds(attempts, rates))
+            buffer.observe_groups(tries, lambda group: rate(group).mean)
             buffer.prune(exhausted)
 
-        trajectories = score(proposals + attempts, payoff)
+        trajectories += score(tries, correct)
         for policy in learners:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
@@ -133,10 +135,10 @@ def train(config: Config, run: Run) -> Policy:
     return solver
 
 
-def limits_reward(rates: np.ndarray, diversity: np.ndarray, gate: bool = True) -> list[float]:
+def limits_reward(rates: Sequence[float], diversity: np.ndarray, gate: bool = True) -> list[float]:
     """What each problem pays its proposer, from pass rates and diversity, [tasks] each; NaN where a rate is."""
     shape = HardAboveFloor(floor=FLOOR)
     return [
         shape.top - rate + 0.2 * unlike if not gate or (rate > FLOOR and unlike > 0.3) else 0.0 * rate
-        for rate, unlike in zip(rates.tolist(), diversity.tolist(), strict=True)
+        for rate, unlike in zip(rates, diversity.tolist(), strict=True)
     ]

@@ -7,10 +7,10 @@ from random import Random
 
 import numpy as np
 
-from redqueen.credit.learnability import solve_rate
+from redqueen.credit.outcomes import rate
 from redqueen.curricula.history import TaskHistory
 from redqueen.questions.small.facts import Informed
-from redqueen.types import Episode, Metrics, Refusal, Task
+from redqueen.types import Group, Metrics, Refusal, Task
 
 
 def after_passages(domain: Informed, count: int, rng: Random) -> list[Task]:
@@ -20,20 +20,9 @@ def after_passages(domain: Informed, count: int, rng: Random) -> list[Task]:
     return [domain.invite_after(passage, number) for number, passage in enumerate(drawn)]
 
 
-def rates_of(scores: np.ndarray) -> np.ndarray:
-    """[tasks] the pass rates from [tasks, K] scores; NaN where fewer than two attempts were finished."""
-    return np.array([solve_rate(each).mean for each in scores], dtype=np.float64)
-
-
-def between(tasks: Sequence[Task], rates: np.ndarray, above: float, below: float = 1.0) -> list[Task]:
-    """The tasks whose pass rate lies strictly between the two; an unknown one does not."""
-    return [task for task, rate in zip(tasks, rates.tolist(), strict=True) if above < rate < below]
-
-
-def attempts_at(tasks: Sequence[Task], attempts: Sequence[Episode]) -> list[Episode]:
-    """Those of the attempts that were made at one of the tasks."""
-    ids = {task.id for task in tasks}
-    return [episode for episode in attempts if episode.task.id in ids]
+def between(groups: Sequence[Group], above: float, below: float = 1.0) -> list[Group]:
+    """The groups whose pass rate lies strictly between the two; an unknown one does not."""
+    return [group for group in groups if above < rate(group).mean < below]
 
 
 def oracle_figures(domain: Informed, written: Sequence[Task | Refusal], kept: Sequence[Task]) -> Metrics:
@@ -48,7 +37,8 @@ def oracle_figures(domain: Informed, written: Sequence[Task | Refusal], kept: Se
 
 def exhausted(history: TaskHistory, patience: int = 3) -> bool:
     """Whether the last round was solved by every attempt, or none of the last `patience` rounds was better than the
-    best before them (PasoDoble's question buffer, arXiv:2511.11881). The results are those of `labels.rounds`."""
+    best before them (PasoDoble's question buffer, arXiv:2511.11881). The results are pass
+    rates, one of each round."""
     results = history.results
     if not results:
         return False

@@ -27,9 +27,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import FailureShare
-from redqueen.credit.rewards import marked, payoff, score, spoken_by
-from redqueen.curricula.held_out import apart_from
+from redqueen.credit.outcomes import scores
+from redqueen.credit.rewards import score, spoken_by
+from redqueen.curricula.held_out import apart_from, groups_apart
 from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.tools import Limits, ToolReply
@@ -37,14 +39,12 @@ from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.measures.health import ProposerHealth
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, authors, episodes_of
 from redqueen.players.language.writing import refreshed
 from redqueen.protocols import Player, Policy
-from redqueen.questions.asking import beside_refusals, by_task, graded, tasks_among
+from redqueen.questions.asking import graded, tasks_among
 from redqueen.questions.small.knowledge import Knowledge
-from redqueen.recipes.proposers.agent0.steps import by_kind_or_task
-from redqueen.recipes.proposers.pasodoble.steps import attempts_at
+from redqueen.recipes.proposers.agent0.steps import by_kind_or_group
 from redqueen.recipes.proposers.search_self_play.steps import GateName, Grounds
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -99,7 +99,7 @@ def train(config: Config, run: Run) -> Policy:
     measured = equipped(config, solver)
     solve, propose = measured.game, replace(measured.game, role="proposer")
     learners, pool, health = learning([solver, proposer]), TaskStore(name="pool"), ProposerHealth()
-    pays, estimate = FailureShare(pay_unsolved=True), GroupRelative(by_kind_or_task)
+    pays, estimate = FailureShare(pay_unsolved=True), GroupRelative(by_kind_or_group)
     objective = ClippedRatio(0.2, 0.285)
     tests = held_out(domain, config.problems, seed=run.tests)
     measures = [HeldOut(domain, measured, tests, seed=run.tests)] if tests else []
@@ -109,23 +109,26 @@ def train(config: Config, run: Run) -> Policy:
             pool.prune(lambda history: True)
         count = 0 if config.fixed and step else config.proposals
         wanted = run.rng.choices(range(len(domain.wanted)), k=count)
-        proposals = play(alone(propose, [domain.invite("question", (), n) for n in wanted], proposer), run.rng)
-        written = grounds.checked(proposals, run.rng)
-        figures = grounds.audited(proposals, written)
+        invitations = [domain.invite("question", (), number) for number in wanted]
+        proposals = attempts(propose, invitations, proposer, 1, run.rng)
+        asked = episodes_of(proposals)
+        written = grounds.checked(asked, run.rng)
+        figures = grounds.audited(asked, written)
         tasks = tasks_among(written)
         reused = pool.draw(config.proposals - len(tasks), run.rng) if len(pool) else []
-        attempts = graded(domain, play(alone(solve, tasks + reused, solver, config.attempts), run.rng))
+        parents = [*authors(asked, written), *(None for _ in reused)]
+        tries = graded(domain, attempts(solve, tasks + reused, solver, config.attempts, run.rng, parents))
         pool.add(apart_from(tests, tasks), origin=proposer.name, step=step)
 
-        tries = by_task(attempts, config.attempts)[: len(tasks)]
-        proposals = marked(proposals, beside_refusals(written, [pays(scores) for scores in tries], config.invalid))
-        attempts = attempts_at(apart_from(tests, tasks) + reused, attempts)
-        for role, trajectories in (("proposer", score(proposals, payoff)), ("solver", score(attempts, payoff))):
+        solved = [scores(group) for group in tries[: len(tasks)]]
+        earned = FromBelow(tries[: len(tasks)], {"difficulty": [pays(each) for each in solved]}, config.invalid)
+        learned = score(groups_apart(tests, tries), correct)
+        for role, trajectories in (("proposer", score(proposals, earned)), ("solver", learned)):
             for learner in learners:
                 own = spoken_by(learner, trajectories)
                 if own:
                     advantages = estimate(own)
                     metrics = learner.update(refreshed(learner, pack(own, advantages)), objective)
                     run.report(learner, own, advantages, metrics, role)
-        run.note(pool.metrics() | figures | health.check(grounds.looked_at(written, tries)))
+        run.note(pool.metrics() | figures | health.check(grounds.looked_at(written, solved)))
     return solver

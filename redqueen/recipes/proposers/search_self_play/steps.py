@@ -104,8 +104,8 @@ class Grounds:
         ]
         return said(play(alone(READ, asked, self.reader), rng))
 
-    def looked_at(self, written: Sequence[Task | Refusal], scores: np.ndarray) -> list[Proposed]:
-        """The questions with their tries' scores, [tasks, tries], as `ProposerHealth` looks at them."""
+    def looked_at(self, written: Sequence[Task | Refusal], scores: Sequence[np.ndarray]) -> list[Proposed]:
+        """The questions with their tries' scores, [G] each, as `ProposerHealth` looks at them."""
         right = [self.domain.oracle(task) for task in tasks_among(written)]
         return proposed(written, scores, labels_right=right, hidden=True)
 

@@ -33,30 +33,31 @@ from typing import Annotated
 
 from redqueen.checks.judge import Agreement
 from redqueen.checks.numeric import Covers
-from redqueen.credit.advantages.keys import by_kind_and_role, by_task_and_role
+from redqueen.credit.advantages.keys import by_group, by_kind_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.filters import drop_even_groups, some_groups
-from redqueen.credit.rewards import marked, payoff, score, spoken_by
+from redqueen.credit.group_rewards import Stated, correct
+from redqueen.credit.rewards import score, spoken_by
 from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.measures.health import ProposerHealth
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, authors
 from redqueen.protocols import Policy
-from redqueen.questions.asking import JUDGE, PROPOSE, SOLVE, by_task, read, tasks_among
+from redqueen.questions.asking import JUDGE, PROPOSE, SOLVE, read, tasks_among
 from redqueen.questions.catalogue import find_domain
 from redqueen.questions.small.documents import documented
 from redqueen.recipes.proposers.spell.steps import (
     ClusterMemory,
+    Questioning,
     agreed,
     asked_about,
     comparisons,
     grounded,
-    questions_worth,
     seen,
     unread,
-    worth,
+    verified,
+    with_refusals,
 )
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -95,32 +96,31 @@ def train(config: Config, run: Run) -> Policy:
         raise RedQueenError(f"--stages {first} {last}: the last stage of {domain.name} is {len(domain.levels) - 1}")
     memory, health = ClusterMemory(config.clusters, 3, first, last), ProposerHealth()
     agreement = Agreement(threshold=0.51)  # a tie is no majority
-    estimate, objective = GroupRelative(by_kind_or_task), ClippedRatio()
+    estimate, objective = GroupRelative(by_kind_or_group), ClippedRatio()
     measures = [HeldOut(domain, responder, held_out(domain, config.problems, seed=run.tests), seed=run.tests)]
 
     for _ in run.steps(config.steps, learners, [memory, agreement, health], measures):
         questions, answered, judged, heard, looked = [], [], [], [], []
         for _ in range(config.rounds):
             invitations = asked_about(domain, memory, config.proposals, run.rng)
-            proposals = play(alone(PROPOSE, invitations, questioner), run.rng)
+            proposals = attempts(PROPOSE, invitations, questioner, 1, run.rng)
             written = read(domain, proposals)
             written = grounded(domain, written, responder, rule, run.rng) if config.grounding else written
-            attempts = play(alone(SOLVE, tasks_among(written), responder, config.attempts), run.rng)
-            judgements = play(alone(JUDGE, comparisons(domain, attempts), verifier, config.votes), run.rng)
-            agreement.observe(*agreed(domain, attempts, judgements))
+            tasks, parents = tasks_among(written), authors(proposals, written)
+            responses = attempts(SOLVE, tasks, responder, config.attempts, run.rng, parents)
+            judgements = attempts(JUDGE, comparisons(domain, responses), verifier, config.votes, run.rng)
+            agreement.observe(*agreed(domain, responses, judgements))
             heard += judgements
-            values, worths = worth(domain, attempts, judgements, rule)
-            attempts, judgements = marked(attempts, values), marked(judgements, worths)
+            responses, judgements = verified(domain, responses, judgements, rule)
 
-            scores = by_task(attempts, config.attempts)
-            memory.observe(tasks_among(written), scores)
-            questions += score(marked(proposals, questions_worth(written, scores)), payoff)
-            answered += drop_even_groups(score(attempts, payoff), by_task_and_role)
-            judged += drop_even_groups(score(judgements, payoff), by_task_and_role)
-            looked += seen(domain, written, scores)
+            memory.observe(responses)
+            questions += score(with_refusals(proposals, written), Questioning(responses))
+            answered += drop_even_groups(score(responses, correct), by_group)
+            judged += drop_even_groups(score(judgements, Stated("vote")), by_group)
+            looked += seen(domain, written, responses)
             if len(answered) >= config.questions * config.attempts:
                 break
-        judged = some_groups(judged, by_task_and_role, len(answered) // 8, run.rng)
+        judged = some_groups(judged, by_group, len(answered) // 8, run.rng)
         trajectories = questions + answered + judged
         for policy in learners:
             own = spoken_by(policy, trajectories)
@@ -131,6 +131,6 @@ def train(config: Config, run: Run) -> Policy:
     return responder
 
 
-def by_kind_or_task(trajectory: Trajectory, turn: int) -> Hashable:
-    """A question is compared with all of its kind, an answer or a verdict with those to the same task."""
-    return (by_kind_and_role if trajectory.seat.role == "proposer" else by_task_and_role)(trajectory, turn)
+def by_kind_or_group(trajectory: Trajectory, turn: int) -> Hashable:
+    """A question is compared with all of its kind, an answer or a verdict with those of its group."""
+    return (by_kind_and_role if trajectory.seat.role == "proposer" else by_group)(trajectory, turn)

@@ -1,31 +1,33 @@
 """Questions that need their text, and answers that a verifier compares with the questioner's (SPELL, arXiv:2509.23863).
 
 written     = grounded(domain, read(domain, proposals), responder, rule, rng)     # "closed book" where it needs no text
-attempts    = play(alone(SOLVE, tasks_among(written), responder, 8), rng)
-judgements  = play(alone(JUDGE, comparisons(domain, attempts), verifier, 8), rng)   # each different answer once
-values, worths = worth(domain, attempts, judgements, rule)
+responses   = attempts(SOLVE, tasks_among(written), responder, 8, rng)
+judgements  = attempts(JUDGE, comparisons(domain, responses), verifier, 8, rng)   # each different answer once
+responses, judgements = verified(domain, responses, judgements, rule)
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
 from redqueen.checks.judge import Label, rule_or_majority, vote_rewards
+from redqueen.credit.group_rewards import FromBelow, OfGroup, for_its_seat
 from redqueen.credit.learnability import Bell
+from redqueen.credit.outcomes import scores
 from redqueen.curricula.history import storable
 from redqueen.measures.health import Proposed
 from redqueen.measures.proposals import proposed
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, episodes_of, with_facts
 from redqueen.protocols import Player, State, Verifier
-from redqueen.questions.asking import SOLVE, answered, said, tasks_among
+from redqueen.questions.asking import SOLVE, answered, mean_known, said, tasks_among
 from redqueen.questions.small.documents import Documented
 from redqueen.records import plain, task_from_json, task_to_json
-from redqueen.types import Episode, Metrics, RedQueenError, Refusal, Task
+from redqueen.types import Group, Metrics, RedQueenError, Refusal, Task
 
 CLOSED_BOOK = "closed book"
 
@@ -45,63 +47,63 @@ def grounded(
 ) -> list[Task | Refusal]:
     """The proposals, refused as "closed book" where one attempt that is not shown the text is right by the rule."""
     tasks = tasks_among(written)
-    answers = answered(play(alone(SOLVE, [domain.closed_book(task) for task in tasks], responder), rng))
+    answers = answered(attempts(SOLVE, [domain.closed_book(task) for task in tasks], responder, 1, rng))
     known = iter([rule(task, answer) for task, answer in zip(tasks, answers, strict=True)])
     return [Refusal(CLOSED_BOOK) if isinstance(each, Task) and next(known) else each for each in written]
 
 
-def comparisons(domain: Documented, attempts: Sequence[Episode]) -> list[Task]:
+def comparisons(domain: Documented, responses: Sequence[Group]) -> list[Task]:
     """What a verifier is asked: each different answer to each task once. Where nothing was said nothing is compared."""
-    answers = zip(attempts, answered(attempts), strict=True)
+    answers = zip(episodes_of(responses), answered(responses), strict=True)
     asked = [domain.compared(episode.task, answer.strip()) for episode, answer in answers if answer.strip()]
     return list({task.id: task for task in asked}.values())
 
 
-def verdicts(judgements: Sequence[Episode]) -> dict[str, list[bool | None]]:
-    """For each thing compared what its judgements say: YES, NO, or None where that cannot be read."""
-    found: dict[str, list[bool | None]] = {}
-    for episode, text in zip(judgements, said(judgements), strict=True):
-        label = Label().read(text)
-        found.setdefault(episode.task.id, []).append(None if label is None else label == "YES")
-    return found
+def verdicts(judgements: Group) -> list[bool | None]:
+    """What the judgements of one answer say: YES, NO, or None where that cannot be read."""
+    labels = [Label().read(text) for text in said(judgements.attempts)]
+    return [None if label is None else label == "YES" for label in labels]
 
 
-def unread(judgements: Sequence[Episode]) -> Metrics:
+def unread(judgements: Sequence[Group]) -> Metrics:
     """`verdicts/unread`, the share that cannot be read, where there are any."""
-    found = [verdict for given in verdicts(judgements).values() for verdict in given]
+    found = [verdict for group in judgements for verdict in verdicts(group)]
     return {"verdicts/unread": sum(verdict is None for verdict in found) / len(found)} if found else {}
 
 
-def seen(domain: Documented, written: Sequence[Task | Refusal], scores: np.ndarray) -> list[Proposed]:
+def seen(domain: Documented, written: Sequence[Task | Refusal], responses: Sequence[Group]) -> list[Proposed]:
     """The questions without their texts as `ProposerHealth` looks at them: a text is another each time, and holds the
     answer."""
     asked = [domain.closed_book(each) if isinstance(each, Task) else each for each in written]
-    return proposed(asked, scores, hidden=True)
+    return proposed(asked, [scores(group) for group in responses], hidden=True)
 
 
-def worth(
-    domain: Documented, attempts: Sequence[Episode], judgements: Sequence[Episode], rule: Verifier
-) -> tuple[list[float], list[float]]:
-    """For each attempt 1 where the rule or the majority of the verdicts finds it right, else 0; one that was cut off
-    gave no answer, and is wrong by the rule. And for each judgement 1 with the majority, 0 against it, -1 where it
-    cannot be read; NaN where the verdicts on one answer teach nothing: all agree, too few agree, or the majority is not
-    what the rule says."""
-    votes, names = verdicts(judgements), _names(domain, attempts)
-    ruled = [rule(episode.task, text) for episode, text in zip(attempts, answered(attempts), strict=True)]
-    right = dict(zip(names, ruled, strict=True))
-    paid = {name: iter(vote_rewards(given, right[name]) or [np.nan] * len(given)) for name, given in votes.items()}
-    answers = [rule_or_majority(votes.get(name, ()), each) for name, each in zip(names, ruled, strict=True)]
-    return answers, [next(paid[episode.task.id]) for episode in judgements]
+def verified(
+    domain: Documented, responses: Sequence[Group], judgements: Sequence[Group], rule: Verifier
+) -> tuple[list[Group], list[Group]]:
+    """The responses with the fact `right`, whether the rule or the majority of the verdicts finds them so; one that was
+    cut off gave no answer, and is wrong by the rule. And the judgements with the fact `vote`: 1 with the majority, 0
+    against it, -1 where it cannot be read; None where the verdicts on one answer teach nothing: all agree, too few
+    agree, or the majority is not what the rule says."""
+    names, votes = _names(domain, responses), {group.task.id: verdicts(group) for group in judgements}
+    ruled = [rule(each.task, text) for each, text in zip(episodes_of(responses), answered(responses), strict=True)]
+    right = [rule_or_majority(votes.get(name, ()), each) for name, each in zip(names, ruled, strict=True)]
+    by_rule = dict(zip(names, ruled, strict=True))
+    paid = [(vote_rewards(given, by_rule[name]), len(given)) for name, given in votes.items()]
+    return (
+        with_facts(responses, [{"right": bool(each)} for each in right]),
+        with_facts(judgements, [{"vote": given and given[place]} for given, count in paid for place in range(count)]),
+    )
 
 
 def agreed(
-    domain: Documented, attempts: Sequence[Episode], judgements: Sequence[Episode]
+    domain: Documented, responses: Sequence[Group], judgements: Sequence[Group]
 ) -> tuple[list[float | None], list[bool]]:
-    """For each different answer the share of its verdicts that say YES, of all as in `worth`, None where none can be
+    """For each different answer the share of its verdicts that say YES, of all as in `verified`, None where none can be
     read, and whether the domain finds that the answer means the same: what `Agreement.observe` takes."""
-    same = domain.right([episode.task for episode in attempts], answered(attempts))
-    truths = dict(zip(_names(domain, attempts), same, strict=True))
-    votes = verdicts(judgements)
+    same = domain.right([episode.task for episode in episodes_of(responses)], answered(responses))
+    truths = dict(zip(_names(domain, responses), same, strict=True))
+    votes = {group.task.id: verdicts(group) for group in judgements}
     shares = [
         None if all(each is None for each in given) else sum(each is True for each in given) / len(given)
         for given in votes.values()
@@ -109,19 +111,29 @@ def agreed(
     return shares, [truths[name] for name in votes]
 
 
-def _names(domain: Documented, attempts: Sequence[Episode]) -> list[str]:
-    """The id of the comparison of each attempt's answer."""
-    return [
-        domain.compared(each.task, text.strip()).id for each, text in zip(attempts, answered(attempts), strict=True)
-    ]
+def _names(domain: Documented, responses: Sequence[Group]) -> list[str]:
+    """The id of the comparison of each response's answer."""
+    pairs = zip(episodes_of(responses), answered(responses), strict=True)
+    return [domain.compared(each.task, text.strip()).id for each, text in pairs]
 
 
-def questions_worth(written: Sequence[Task | Refusal], scores: np.ndarray) -> list[float]:
-    """What each proposal earns, from the scores of the attempts at those that became tasks, [tasks, G]: a bell around
-    one half, -0.5 where no text is needed, -1 for any other refusal; NaN where too few attempts were finished."""
-    shape, rows = Bell(), iter(scores)
-    refused = {CLOSED_BOOK: -0.5}
-    return [shape(next(rows)) if isinstance(each, Task) else refused.get(each.reason, -1.0) for each in written]
+def with_refusals(proposals: Sequence[Group], written: Sequence[Task | Refusal]) -> list[Group]:
+    """The proposals with the fact `refused`: why it became no task, "" where it became one."""
+    return with_facts(proposals, [{"refused": each.reason if isinstance(each, Refusal) else ""} for each in written])
+
+
+@dataclass(frozen=True, eq=False)
+class Questioning:
+    """What a question earns: a bell around one half of the solve rate of the group below it, -0.5 where no text is
+    needed, -1 for any other refusal; NaN where too few responses were finished."""
+
+    responses: Sequence[Group]
+
+    def of_group(self, group: Group) -> OfGroup:
+        bell, reasons = Bell(), [str(episode.outcome.facts["refused"]) for episode in group.attempts]
+        paid = FromBelow(self.responses, {"difficulty": [bell(scores(each)) for each in self.responses]})
+        costs = [0.0 if not reason else -0.5 if reason == CLOSED_BOOK else -1.0 for reason in reasons]
+        return {**paid.of_group(group), **for_its_seat(group, {"refused": costs})}
 
 
 class ClusterMemory:
@@ -155,13 +167,11 @@ class ClusterMemory:
     def stage(self, cluster: int) -> int:
         return min(self.first + len(self._asked[cluster]), self.last)
 
-    def observe(self, tasks: Sequence[Task], scores: np.ndarray) -> None:
-        """Questions that name their cluster among their facts, and the scores of the attempts at each, [tasks, G], NaN
-        where unknown."""
-        for task, row in zip(tasks, scores, strict=True):
-            known = row[~np.isnan(row)]
-            if len(known) and known.mean() >= self.solvable:
-                self._asked[task.facts["cluster"]].append(storable(task))
+    def observe(self, responses: Sequence[Group]) -> None:
+        """The groups at questions that name their cluster among their facts."""
+        for group in responses:
+            if mean_known(scores(group)) >= self.solvable:
+                self._asked[group.task.facts["cluster"]].append(storable(group.task))
 
     def metrics(self) -> Metrics:
         """`stage`, the mean over the clusters, and `longest`, the share of them that is at the last stage."""

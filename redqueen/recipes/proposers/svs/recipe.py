@@ -29,21 +29,22 @@ from typing import Annotated
 
 import numpy as np
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.filters import drop_even_groups
+from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import Band
-from redqueen.credit.rewards import marked, payoff, score, spoken_by
+from redqueen.credit.outcomes import scores
+from redqueen.credit.rewards import score, spoken_by
 from redqueen.curricula.held_out import labelled, training_levels
 from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, authors, episodes_of
 from redqueen.protocols import Measure, Policy
-from redqueen.questions.asking import PROPOSE, SOLVE, beside_refusals, by_task, graded, read, tasks_among
+from redqueen.questions.asking import PROPOSE, SOLVE, graded, read, tasks_among
 from redqueen.questions.catalogue import find_domain
 from redqueen.questions.small.variants import varying
 from redqueen.recipes.proposers.svs.measures import AnswerEntropy
@@ -89,7 +90,7 @@ def train(config: Config, run: Run) -> Policy:
         domain, config.levels or training_levels(domain), config.labelled, tests, run.derived("labelled")
     )
     pays, health = Band(*config.paid, at_the_ends=config.ends), ProposerHealth()
-    estimate, objective = GroupRelative(by_task_and_role), ClippedRatio()
+    estimate, objective = GroupRelative(by_group), ClippedRatio()
     asked = [task for group in tests.values() for task in group]
     measures: list[Measure] = [
         HeldOut(domain, solver, tests, seed=run.tests),
@@ -98,27 +99,27 @@ def train(config: Config, run: Run) -> Policy:
 
     for _ in run.steps(config.steps, learners, [health], measures):
         originals = run.rng.sample(problems, min(config.originals, len(problems)))
-        attempts = graded(domain, play(alone(SOLVE, originals, solver, config.attempts), run.rng))
-        accuracies = by_task(attempts, config.attempts)
-        invitations = candidates(domain, attempts, accuracies, config.middling, config.responses, run.rng)
+        responses = graded(domain, attempts(SOLVE, originals, solver, config.attempts, run.rng))
+        invitations = candidates(domain, responses, config.middling, config.responses, run.rng)
 
-        synthesis = play(alone(PROPOSE, invitations, synthesiser, config.variants), run.rng)
+        synthesis = attempts(PROPOSE, invitations, synthesiser, config.variants, run.rng)
         written = posed(read(domain, synthesis), tests, config.refuse_leaks)
-        tries = graded(domain, play(alone(SOLVE, tasks_among(written), solver, config.attempts), run.rng))
-        scores = by_task(tries, config.attempts)
-        rewards = [pays(each) for each in scores]
-        synthesis = marked(synthesis, beside_refusals(written, rewards, 0.0))
+        variants, parents = tasks_among(written), authors(synthesis, written)
+        tries = graded(domain, attempts(SOLVE, variants, solver, config.attempts, run.rng, parents))
+        solved = [scores(group) for group in tries]
+        rewards = [pays(each) for each in solved]
 
-        solved = drop_even_groups(score(attempts + tries, payoff), by_task_and_role)
-        trajectories = solved + rewarded_groups(score(synthesis, payoff), by_task_and_role)
+        trajectories = drop_even_groups(score(responses + tries, correct), by_group)
+        trajectories += rewarded_groups(score(synthesis, FromBelow(tries, {"synthesis": rewards})), by_group)
         for policy in learners:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
             run.report(policy, own, advantages, metrics)
-        run.note({"accuracy/originals": float(np.nan_to_num(accuracies).mean()), "varied": float(len(invitations))})
-        run.note({"rollouts": float(len(attempts) + len(synthesis) + len(tries))})
-        right = [domain.true_answer(task) == task.answer for task in tasks_among(written)]
-        run.note(health.check(proposed(written, scores, labels_right=right, hidden=True)))
-        run.note(audited(domain, tasks_among(written), rewards))
+        accuracy = np.nan_to_num([scores(group) for group in responses]).mean()
+        run.note({"accuracy/originals": float(accuracy), "varied": float(len(invitations))})
+        run.note({"rollouts": float(len(episodes_of([*responses, *synthesis, *tries])))})
+        right = [domain.true_answer(task) == task.answer for task in variants]
+        run.note(health.check(proposed(written, solved, labels_right=right, hidden=True)))
+        run.note(audited(domain, variants, rewards))
     return solver

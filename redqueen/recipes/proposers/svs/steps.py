@@ -9,30 +9,29 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.leaks import leaks
-from redqueen.credit.learnability import solve_rate
+from redqueen.credit.outcomes import rate, scores
 from redqueen.curricula.held_out import Apart, apart_from
 from redqueen.protocols import Key
 from redqueen.questions.small.variants import Varying
-from redqueen.types import Episode, Metrics, Refusal, Task, Trajectory
+from redqueen.types import Group, Metrics, Refusal, Task, Trajectory
 
 
 def candidates(
     domain: Varying,
-    attempts: Sequence[Episode],
-    accuracies: np.ndarray,
+    responses: Sequence[Group],
     middling: tuple[float, float],
     most: int,
     rng: Random,
 ) -> list[Task]:
     """Invitations to vary: one for each correct response to an original whose accuracy lies in the range, both ends
-    included, `most` of them at random where there are more. `attempts` lie task by task, with scores [tasks, G]."""
+    included, `most` of them at random where there are more."""
     low, high = middling
-    times = accuracies.shape[1]
-    rates = [solve_rate(scores).mean for scores in accuracies]
     correct = [
         episode
-        for number, episode in enumerate(attempts)
-        if low <= rates[number // times] <= high and accuracies[number // times, number % times] == 1.0
+        for group in responses
+        if low <= rate(group).mean <= high
+        for episode, right in zip(group.attempts, scores(group), strict=True)
+        if right == 1.0
     ]
     chosen = sorted(rng.sample(range(len(correct)), min(most, len(correct))))
     return [

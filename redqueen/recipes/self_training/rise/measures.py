@@ -8,12 +8,12 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.votes import Majority
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.credit.outcomes import numbers
+from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Domain, Player, State
 from redqueen.questions.asking import SOLVE, graded, said
 from redqueen.recipes.self_training.rise.steps import VERIFY, about, judged, skill, trust
-from redqueen.types import Metrics, Task
+from redqueen.types import Group, Metrics, Task
 
 
 class SelfVerification:
@@ -39,23 +39,23 @@ class SelfVerification:
 
     def __call__(self) -> Metrics:
         rng = Random(self._seed)
-        solutions = graded(self._domain, play(alone(SOLVE, self._tasks, self._player, self._attempts), rng))
-        questions = [about(solution) for solution in solutions]
-        verdicts = judged(play(alone(VERIFY, questions, self._player, self._times), rng))
+        solutions = graded(self._domain, attempts(SOLVE, self._tasks, self._player, self._attempts, rng))
+        questions = [about(solution) for solution in episodes_of(solutions)]
+        verdicts = judged(attempts(VERIFY, questions, self._player, self._times, rng))
         metrics = {f"verification/{name}": value for name, value in skill(verdicts).items()}
-        answers, weights = said(solutions), trust(verdicts, self._times)
-        metrics["accuracy"] = float(np.mean([each.outcome.facts["right"] for each in solutions]))
-        metrics["majority"] = self._voted(answers, np.ones(len(answers)))
-        metrics["weighted_vote"] = self._voted(answers, weights)
+        metrics["accuracy"] = float(np.mean([numbers(group, "right") for group in solutions]))
+        trusted = iter([trust(group) for group in verdicts])
+        weights = [np.array([next(trusted) for _ in group.attempts]) for group in solutions]
+        metrics["majority"] = self._voted(solutions, [np.ones(self._attempts) for _ in solutions])
+        metrics["weighted_vote"] = self._voted(solutions, weights)
         return metrics
 
-    def _voted(self, answers: Sequence[str], weights: np.ndarray) -> float:
+    def _voted(self, solutions: Sequence[Group], weights: Sequence[np.ndarray]) -> float:
         """The share of tasks whose vote is right. Where nothing was trusted, all votes count."""
         winners = []
-        for start in range(0, len(answers), self._attempts):
-            group = slice(start, start + self._attempts)
-            votes = weights[group] if weights[group].any() else np.ones(self._attempts)
-            winners.append(Majority(count_missing=False).label(answers[group], votes.tolist()).answer)
+        for group, trusted in zip(solutions, weights, strict=True):
+            votes = trusted if trusted.any() else np.ones(len(trusted))
+            winners.append(Majority(count_missing=False).label(said(group.attempts), votes.tolist()).answer)
         return float(np.mean(self._domain.right(self._tasks, winners)))
 
     def state(self) -> State:

@@ -27,21 +27,20 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from redqueen.credit.advantages.statistics import GeneralizedAdvantage, Whitened
-from redqueen.credit.rewards import Correctness, payoff, score
+from redqueen.credit.rewards import Correctness, score
 from redqueen.measures.accuracy import held_out
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import beside, pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.objectives.regularizers import KLPenalty, k3
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.players.language.writing import on_this_machine
 from redqueen.players.transformer.critic import ValueHead
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_domain
 from redqueen.recipes.self_training.rise.measures import SelfVerification
-from redqueen.recipes.self_training.rise.steps import VERIFY, asked_about, judged, skill
+from redqueen.recipes.self_training.rise.steps import VERIFY, asked_about, earned, judged, skill
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Positive, Within
@@ -76,11 +75,11 @@ def train(config: Config, run: Run) -> Policy:
 
     for _ in run.steps(config.steps, [learner], [critic], measures):
         tasks = evenly(domain, config.tasks, run.rng, tests)
-        solutions = graded(domain, play(alone(SOLVE, tasks, learner, config.attempts), run.rng))
+        solutions = graded(domain, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
         questions = asked_about(solutions, config.verifications, run.rng)
-        verdicts = judged(play(alone(VERIFY, questions, learner), run.rng))
+        verdicts = judged(attempts(VERIFY, questions, learner, 1, run.rng))
 
-        trajectories = score(solutions, Correctness()) + score(verdicts, payoff)
+        trajectories = score(solutions, Correctness()) + score(verdicts, earned)
         expected, targets = credit.with_targets(trajectories)
         estimate = Whitened(lambda _, expected=expected: expected)
         advantages = estimate(trajectories)

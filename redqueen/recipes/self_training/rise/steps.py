@@ -1,7 +1,7 @@
 """A solver that verifies its own solutions: what it is asked about them, and what its verdicts are worth.
 
-solutions = graded(domain, play(alone(SOLVE, tasks, solver, 8), rng))
-verdicts  = judged(play(alone(VERIFY, asked_about(solutions, 16, rng), solver), rng))
+solutions = graded(domain, attempts(SOLVE, tasks, solver, 8, rng))
+verdicts  = judged(attempts(VERIFY, asked_about(solutions, 16, rng), solver, 1, rng))
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from random import Random
 
 import numpy as np
 
-from redqueen.credit.rewards import marked
 from redqueen.games.single_reply import SingleReply
+from redqueen.play.groups import episodes_of, with_facts
 from redqueen.questions.asking import said
 from redqueen.questions.verifying import about_solution, verdict
-from redqueen.types import Episode, Metrics, Task
+from redqueen.types import Episode, Group, Metrics, Seat, Task
 
 VERIFY = SingleReply("verifier")
-EARNED = (1.0, -0.5, -1.0)  # a verdict that is right, wrong, unreadable
+RIGHT, WRONG, UNREADABLE = 1.0, -0.5, -1.0  # what a verdict earns
 
 
 def about(solution: Episode) -> Task:
@@ -27,33 +27,33 @@ def about(solution: Episode) -> Task:
     return about_solution(solution.task, reply, bool(solution.outcome.facts["right"]))
 
 
-def asked_about(solutions: Sequence[Episode], count: int, rng: Random) -> list[Task]:
+def asked_about(solutions: Sequence[Group], count: int, rng: Random) -> list[Task]:
     """Up to `count` of the graded solutions to be verified, as many right as wrong ones, so one less where it is odd:
     else a verifier that always says what is commoner would be paid for it. Solutions without an answer are left out."""
-    readable = [each for each in solutions if said([each])[0].strip()]
+    readable = [each for each in episodes_of(solutions) if said([each])[0].strip()]
     sides = [[each for each in readable if bool(each.outcome.facts["right"]) == side] for side in (True, False)]
     half = min(count // 2, *map(len, sides))
     return [about(each) for side in sides for each in rng.sample(side, half)]
 
 
-def judged(verifications: Sequence[Episode], earned: tuple[float, float, float] = EARNED) -> list[Episode]:
-    """The verifications with what each verdict earns, and the fact `verdict`: "right", "wrong", or None where it
-    cannot be read."""
-    verdicts = [verdict(text) for text in said(verifications)]
-    right, wrong, unreadable = earned
-    marks = [
-        unreadable if given is None else right if given == each.task.answer else wrong
-        for given, each in zip(verdicts, verifications, strict=True)
-    ]
-    return marked(verifications, marks, [{"verdict": given} for given in verdicts])
+def judged(verifications: Sequence[Group]) -> list[Group]:
+    """The verifications with the fact `verdict`: "right", "wrong", or None where it cannot be read."""
+    return with_facts(verifications, [{"verdict": verdict(text)} for text in said(verifications)])
 
 
-def skill(verifications: Sequence[Episode]) -> Metrics:
+def earned(episode: Episode) -> dict[Seat, np.ndarray]:
+    """What a judged verification earns, by the verdict that is due."""
+    given, due = episode.outcome.facts["verdict"], episode.task.answer
+    mark = UNREADABLE if given is None else RIGHT if given == due else WRONG
+    return {seat: np.array([mark]) for seat in episode.seats}
+
+
+def skill(verifications: Sequence[Group]) -> Metrics:
     """What judged verifications come to: `balanced_accuracy`, the mean of `accepted_right` and `refused_wrong`, the
     shares of right and wrong solutions that were called so (an unreadable verdict calls nothing), and `unreadable`.
     Figures that nothing bears on are left out."""
     found: Metrics = {}
-    called = [(each.task.answer, each.outcome.facts["verdict"]) for each in verifications]
+    called = [(each.task.answer, each.outcome.facts["verdict"]) for each in episodes_of(verifications)]
     if called:
         found["unreadable"] = float(np.mean([given is None for _, given in called]))
     for name, side in (("accepted_right", "right"), ("refused_wrong", "wrong")):
@@ -65,7 +65,6 @@ def skill(verifications: Sequence[Episode]) -> Metrics:
     return found
 
 
-def trust(verifications: Sequence[Episode], times: int) -> np.ndarray:
-    """[n] the share of `times` verdicts in a row that call one solution right: the weight of its vote."""
-    called = [float(each.outcome.facts["verdict"] == "right") for each in verifications]
-    return np.asarray(np.array(called, dtype=np.float64).reshape(-1, times).mean(axis=1))
+def trust(verifications: Group) -> float:
+    """The share of the verdicts on a solution that call it right: the weight of its vote."""
+    return float(np.mean([each.outcome.facts["verdict"] == "right" for each in verifications.attempts]))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from random import Random
 
 from redqueen.games.second_try import SecondTry
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.protocols import Domain, Player, State
 from redqueen.recipes.self_training.score.steps import changes, twice_graded
 from redqueen.types import Metrics, Task
@@ -29,14 +29,11 @@ class SelfCorrection:
 
     def __call__(self) -> Metrics:
         tasks = [task for group in self._tasks.values() for task in group]
-        episodes = twice_graded(
-            self._domain, play(alone(SecondTry(), tasks, self._solver, self._times), Random(self._seed))
-        )
-        metrics, start = changes(episodes), 0
-        for level, group in self._tasks.items():
-            found = changes(episodes[start : start + len(group) * self._times])
+        pairs = twice_graded(self._domain, attempts(SecondTry(), tasks, self._solver, self._times, Random(self._seed)))
+        metrics, left = changes(pairs), iter(pairs)
+        for level, of_level in self._tasks.items():
+            found = changes(list(islice(left, len(of_level))))
             metrics |= {f"{name}/{level}": found[name] for name in ("accuracy_1", "accuracy_2")}
-            start += len(group) * self._times
         return metrics
 
     def state(self) -> State:

@@ -34,8 +34,7 @@ from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import beside, pack
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import KLPenalty, k2
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly
 from redqueen.questions.catalogue import find_domain
@@ -75,13 +74,13 @@ def train(config: Config, run: Run) -> Policy:
     for step in run.steps(config.steps, [learner], measures=measures):
         reward, objective = first_stage if step < config.first_stage else second_stage
         tasks = evenly(domain, config.tasks, run.rng, tests)
-        episodes = twice_graded(domain, play(alone(game, tasks, learner, config.attempts), run.rng))
-        trajectories = score(episodes, reward)
+        pairs = twice_graded(domain, attempts(game, tasks, learner, config.attempts, run.rng))
+        trajectories = score(pairs, reward)
         advantages = estimate(trajectories)
         batch = pack(trajectories, advantages)
         batch = beside(batch, initial.likelihoods(batch))
         metrics = learner.update(batch, objective)
         run.report(learner, trajectories, advantages, metrics)
-        run.note({f"train/{name}": value for name, value in changes(episodes).items()})
+        run.note({f"train/{name}": value for name, value in changes(pairs).items()})
         run.note({"first_answer_kl": opening_divergence(batch)})
     return learner

@@ -1,36 +1,30 @@
 """Two attempts at a task: whether each is right, what the second is worth after the first, what changed between them.
 
-episodes     = twice_graded(domain, play(alone(SecondTry(), tasks, solver, 8), rng))
-trajectories = score(episodes, Correction(bonus=10.0))
+pairs        = twice_graded(domain, attempts(SecondTry(), tasks, solver, 8, rng))
+trajectories = score(pairs, Correction(bonus=10.0))
 advantages   = LeaveOneOut(by_first_attempt, RewardToGo(0.0))(trajectories)
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from redqueen.credit.advantages.keys import by_group
+from redqueen.play.groups import Played, episodes_of, with_facts
 from redqueen.protocols import Domain
-from redqueen.types import Episode, Metrics, Outcome, Seat, Trajectory
+from redqueen.types import Episode, Group, Metrics, Seat, Trajectory
 
 
-def twice_graded(domain: Domain, episodes: Sequence[Episode]) -> list[Episode]:
-    """The episodes of `SecondTry` with the fact `right`, whether each of the two answers is; the score is that of the
-    last one. All answers are checked together."""
+def twice_graded(domain: Domain, groups: Sequence[Group]) -> list[Group]:
+    """The groups of `SecondTry` with the fact `right` of each attempt, whether each of its two answers is. All answers
+    are checked together."""
+    episodes = episodes_of(groups)
     answers = [answer for episode in episodes for answer in episode.outcome.facts["replies"]]
     right = domain.right([episode.task for episode in episodes for _ in range(2)], answers)
-    return [
-        _graded(episode, pair)
-        for episode, pair in zip(episodes, zip(right[::2], right[1::2], strict=True), strict=True)
-    ]
-
-
-def _graded(episode: Episode, right: tuple[bool, bool]) -> Episode:
-    (seat,) = episode.seats
-    facts = {**episode.outcome.facts, "right": right, "marked": True}
-    return replace(episode, outcome=Outcome({seat: float(right[1])}, facts))
+    return with_facts(groups, [{"right": pair} for pair in zip(right[::2], right[1::2], strict=True)])
 
 
 @dataclass(frozen=True)
@@ -54,16 +48,17 @@ class Correction:
 
 
 def by_first_attempt(trajectory: Trajectory, turn: int) -> Hashable:
-    """First attempts at a task are compared with each other, second ones with those that follow an equally right
+    """First attempts of a group are compared with each other, second ones with those that follow an equally right
     first one: what a first attempt was is no merit of the second."""
     facts = trajectory.episode.outcome.facts
-    return (trajectory.episode.game, trajectory.episode.task.id, turn, turn > 0 and facts["right"][0])
+    return (*by_group(trajectory, turn), turn, turn > 0 and facts["right"][0])
 
 
-def changes(episodes: Sequence[Episode]) -> Metrics:
+def changes(played: Played) -> Metrics:
     """Of two attempts each: how often the first and the second are right (`accuracy_1`, `accuracy_2`), what the
     second gains, how often it mends a wrong one and spoils a right one (shares of all), and how often it repeats the
     first word for word. Nothing where there are no episodes."""
+    episodes = episodes_of(played)
     if not episodes:
         return {}
     first, second = np.array([episode.outcome.facts["right"] for episode in episodes], dtype=float).T

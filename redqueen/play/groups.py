@@ -1,0 +1,65 @@
+"""Groups: the attempts at one task that was drawn once, played together and kept together.
+
+proposals = attempts(PROPOSE, invitations, proposer, 1, rng)
+written   = read(questions, proposals)                                     # a Task or a Refusal for each
+tries     = attempts(SOLVE, tasks_among(written), solver, 8, rng, authors(proposals, written))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from redqueen.play.lockstep import play
+from redqueen.play.seating import alone
+from redqueen.protocols import Game, Player
+from redqueen.types import Episode, Group, Outcome, RedQueenError, Refusal, Task
+
+Played = Sequence[Episode] | Sequence[Group]
+
+
+def attempts(
+    game: Game, tasks: Sequence[Task], player: Player, count: int, rng: Random, parents: Sequence[Episode | None] = ()
+) -> list[Group]:
+    """A group of `count` attempts at each task, of a game for one seat; all are played at once. `parents` names for
+    each task the episode that proposed it, or None."""
+    return grouped(play(alone(game, tasks, player, count), rng), count, parents)
+
+
+def grouped(episodes: Sequence[Episode], count: int, parents: Sequence[Episode | None] = ()) -> list[Group]:
+    """The groups of episodes that were just played: `count` at each task, one after the other. A group is called by the
+    seed of its first attempt, which no other match of a run has."""
+    if count < 1 or len(episodes) % count:
+        raise RedQueenError(f"{len(episodes)} episodes do not make groups of {count}")
+    found = [tuple(episodes[start : start + count]) for start in range(0, len(episodes), count)]
+    if parents and len(parents) != len(found):
+        raise RedQueenError(f"a parent is named for each of {len(found)} tasks, not for {len(parents)}")
+    return [
+        Group(own[0].seed, own[0].task, own, parents[place] if parents else None) for place, own in enumerate(found)
+    ]
+
+
+def episodes_of(played: Played) -> list[Episode]:
+    """The attempts of all groups, in order; episodes as they are."""
+    return [episode for each in played for episode in (each.attempts if isinstance(each, Group) else (each,))]
+
+
+def authors(proposals: Played, written: Sequence[Task | Refusal]) -> list[Episode]:
+    """The proposals that became tasks, in the order of these tasks. `written` says what became of each."""
+    return [one for one, each in zip(episodes_of(proposals), written, strict=True) if isinstance(each, Task)]
+
+
+def with_facts(groups: Sequence[Group], facts: Sequence[Mapping[str, Any]]) -> list[Group]:
+    """The groups with these facts of each attempt, in the order of all attempts, added to those that it has."""
+    told = iter(noted(episodes_of(groups), facts))
+    return [replace(group, attempts=tuple(next(told) for _ in group.attempts)) for group in groups]
+
+
+def noted(episodes: Sequence[Episode], facts: Sequence[Mapping[str, Any]]) -> list[Episode]:
+    """The episodes, each with further facts: what was found out about it after it was played."""
+    return [
+        replace(episode, outcome=Outcome(episode.outcome.scores, {**episode.outcome.facts, **known}))
+        for episode, known in zip(episodes, facts, strict=True)
+    ]

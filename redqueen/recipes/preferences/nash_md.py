@@ -11,7 +11,7 @@ reaches it in its last iterate, without an average, if it plays not itself but a
 
 mu is the initial policy. b = 0 is self-play, b = 1 is play against the reference. The learner's words are learned from
 alone. Where replies are listed the mixture and the KL are exact; in free text the mixture chooses among a few replies
-of the policy (`players/mixture.py`), and the KL is estimated from the words said (k2, whose gradient is that of the KL
+of the policy (`composed/mixture.py`), and the KL is estimated from the words said (k2, whose gradient is that of the KL
 of each word after those before it; what a word does to the KL of later words is left out).
 
 Differences: the win rate of a reply is over `rivals` draws of the mixture (the paper: one). The paper's mixture is made

@@ -89,6 +89,8 @@ def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys)
     assert main(["replay", str(tmp_path), name]) == 0
     shown = capsys.readouterr().out
     assert "a document about whom" in shown
+    assert 'solver (call_1: search {"text": "whom"}): <search>whom</search>' in shown
+    assert "tool (result of call_1): <information>a document about whom</information>" in shown
     assert "replayed, with what its tools said then: every ask and the outcome are the same" in shown
 
 

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from redqueen.players.human import Human, HumanLeft, new_messages
-from redqueen.types import Ask, Message, RedQueenError, Reply, Seat, Turn
+from redqueen.types import Ask, Message, RedQueenError, Reply, Seat, ToolResult, Turn
 
 SEAT = Seat("first")
 RULES = Message("game", "The rules.")
@@ -33,6 +33,12 @@ def test_a_choice_is_taken_by_number_or_by_words_in_any_case(entry, said):
     keyboard = Keyboard(entry)
     assert keyboard.human().reply([MOVE]) == [Reply(said, "you")]
     assert keyboard.screen[1:] == ["The rules.", "  1. pass", "  2. Bet", "first> "]
+
+
+def test_the_result_of_a_tool_is_shown_as_such():
+    keyboard = Keyboard("1")
+    keyboard.human().reply([Ask(SEAT, (RULES, Message("tool", [ToolResult("call_1", "19")])), ("pass",))])
+    assert keyboard.screen[1:3] == ["The rules.", "tool (result of call_1): 19"]
 
 
 @pytest.mark.parametrize("wrong", ["0", "3", "-1", "be", "²"])

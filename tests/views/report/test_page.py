@@ -15,7 +15,20 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.players.scripted import Uniform
 from redqueen.records import episode_to_json
-from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
+from redqueen.types import (
+    Ask,
+    Episode,
+    Message,
+    Outcome,
+    RedQueenError,
+    Reply,
+    Seat,
+    Task,
+    Text,
+    ToolCall,
+    ToolResult,
+    Turn,
+)
 from redqueen.views.report.collected import collected, write_comparison
 from redqueen.views.report.page import write_report
 
@@ -235,6 +248,20 @@ def test_only_what_is_new_in_a_conversation_is_shown(tmp_path):
     assert [[speaker for speaker, _ in turn["shown"]] for turn in data["episodes"][0]["turns"]] == [
         ["game"],
         ["first", "game"],
+    ]
+
+
+def test_calls_and_results_of_tools_are_shown_as_such(tmp_path):
+    called = Message("first", [Text("<add>1</add>"), ToolCall("call_1", "add", {"text": "1"})])
+    first = (Message("game", "Begin."),)
+    later = (*first, called, Message("tool", [Text("<"), ToolResult("call_1", "2"), Text(">")]))
+    turns = tuple(Turn(Ask(FIRST, messages), Reply("pass", "learner")) for messages in (first, later))
+    one = Episode("toy", Task("t"), 0, turns, Outcome({FIRST: 0.0}), (FIRST,))
+    data = collected([run(tmp_path, [{"step": 0, "loss": 1.0}], [(one, {})])])
+    shown = data["episodes"][0]["turns"][1]["shown"]
+    assert [(who, [data["texts"][place] for place, _ in blocks]) for who, blocks in shown] == [
+        ('first (call_1: add {"text": "1"})', ["<add>1</add>"]),
+        ("tool (result of call_1)", ["<2>"]),
     ]
 
 

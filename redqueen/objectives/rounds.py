@@ -4,9 +4,7 @@
         reference.refresh()
         ...
         round.renew(beside(batch, reference.likelihoods(batch)))
-    if round.open:                                  # train
-        minibatch = round.draw(config.pairs_per_update, run.rng)
-        round.observe(learner.update(minibatch, objective))
+    metrics = round.update(learner, config.pairs_per_update, objective, run.rng)   # train
 
 The data are part of the checkpoint, with what the reference thought of them, so that a run goes on in the middle of an
 iteration without making them again.
@@ -22,7 +20,7 @@ from typing import Any
 import torch
 
 from redqueen.objectives.batch import portion
-from redqueen.protocols import State
+from redqueen.protocols import Objective, Policy, State
 from redqueen.types import Batch, Constraint, Likelihoods, Metrics, RedQueenError
 
 
@@ -84,6 +82,15 @@ class Round:
     def observe(self, metrics: Metrics) -> None:
         """Closes the round where a figure is above its ceiling."""
         self._stopped |= any(metrics.get(each.figure, 0.0) > each.most for each in self._ceilings)
+
+    def update(self, learner: Policy, count: int, objective: Objective, rng: Random) -> Metrics:
+        """Metrics of one update on a minibatch of `count` pairs. Where nothing is left of this iteration, `learner`
+        stays as it is and the loss and the gradient are 0."""
+        if not self.open:
+            return {"loss": 0.0, "gradient_norm": 0.0}
+        metrics = learner.update(self.draw(count, rng), objective)
+        self.observe(metrics)
+        return metrics
 
     def metrics(self) -> Metrics:
         """`round/pairs`, `round/passes` begun, and `round/stopped` by a ceiling."""

@@ -60,6 +60,32 @@ class PartOf:
             )
 
 
+@dataclass(frozen=True)
+class OnlyWith:
+    """Refuses anything but the default of the field that it stands beside, unless the setting `other` has this `value`:
+    `at_the_ends: Annotated[float, OnlyWith("question_reward", "full")] = 0.0`."""
+
+    other: str
+    value: Any
+
+    def has_effect(self, value: Any) -> bool:
+        """Whether the field counts for anything where `other` has this value."""
+        return bool(value == self.value)
+
+
+@dataclass(frozen=True)
+class NotWith:
+    """Refuses anything but the default of the field that it stands beside where the setting `other` has this `value`:
+    `noise: Annotated[int, NotWith("gate", "none")] = 4`."""
+
+    other: str
+    value: Any
+
+    def has_effect(self, value: Any) -> bool:
+        """Whether the field counts for anything where `other` has this value."""
+        return bool(value != self.value)
+
+
 Count = Annotated[int, Within(1)]
 Amount = Annotated[float, Within(0.0)]
 Positive = Annotated[float, Within(0.0, above=True)]
@@ -73,8 +99,8 @@ def unset(metavar: str) -> Any:
 
 
 def check_settings(settings: Any) -> None:
-    """Raises RedQueenError for a number that is not finite, or outside what its field allows, also in the
-    dataclasses within."""
+    """Raises RedQueenError for a number that is not finite, for a value that the rule beside its field refuses, and for
+    a rule that names a setting that is not there; also in the dataclasses within."""
     hints = get_type_hints(type(settings), include_extras=True)
     for name, value in vars(settings).items():
         if is_dataclass(value):
@@ -86,6 +112,14 @@ def check_settings(settings: Any) -> None:
         for limit in getattr(hints[name], "__metadata__", ()):
             if isinstance(limit, Within | Rising | PartOf) and value is not None and value not in limit:
                 raise RedQueenError(f"{flag} must be {limit}, not {value}")
+            if isinstance(limit, PartOf | OnlyWith | NotWith) and limit.other not in hints:
+                raise RedQueenError(
+                    f"the rule of {name} in {type(settings).__qualname__} names {limit.other!r}, which is not there: "
+                    f"name one of {', '.join(each for each in hints if each != name)}"
+                )
+            if isinstance(limit, OnlyWith | NotWith) and not limit.has_effect(getattr(settings, limit.other)):
+                other = getattr(settings, limit.other)
+                refuse_unused(settings, [name], f"{_flag(limit.other)} {_shown(other)}")
             if isinstance(limit, PartOf):
                 limit.check(flag, value, getattr(settings, limit.other))
 
@@ -94,9 +128,14 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def refuse_unused(settings: Any, names: Sequence[str], beside: str) -> None:
-    """Raises RedQueenError where one of these settings, which have no effect beside another, is not at its default."""
+def _shown(value: Any) -> str:
+    """The value as it stands after a flag."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def refuse_unused(settings: Any, names: Sequence[str], other: str) -> None:
+    """Raises RedQueenError where one of these settings, which have no effect with another, is not at its default."""
     usual = type(settings)()
     for name in names:
         if getattr(settings, name) != getattr(usual, name):
-            raise RedQueenError(f"{_flag(name)} has no effect beside {beside}: leave it out")
+            raise RedQueenError(f"{_flag(name)} has no effect with {other}: leave it out")

@@ -61,6 +61,27 @@ def test_a_ceiling_ends_the_iteration_and_not_the_next():
     assert round_.open
 
 
+def test_an_update_takes_a_minibatch_and_closes_the_round_at_its_ceiling():
+    class Told:
+        """A learner whose margin is the number of its updates."""
+
+        def __init__(self):
+            self.sizes = []
+
+        def update(self, batch, objective):
+            assert objective == "the objective"
+            self.sizes.append(len(drawn(batch)))
+            return {"loss": 0.5, "preference_margin": float(len(self.sizes))}
+
+    learner, round_ = Told(), Round(9, [Ceiling("preference_margin", 1.5)])
+    round_.renew(five())
+    found = [round_.update(learner, 2, "the objective", Random(0)) for _ in range(3)]
+    assert [each["loss"] for each in found] == [0.5, 0.5, 0.0]
+    assert found[2] == {"loss": 0.0, "gradient_norm": 0.0}
+    assert learner.sizes == [2, 2]
+    assert Round().update(learner, 2, "the objective", Random(0)) == found[2]
+
+
 def test_no_pairs_are_nothing_to_learn_from():
     round_ = Round()
     round_.renew(portion(five(), []))

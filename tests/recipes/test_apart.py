@@ -72,9 +72,9 @@ def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkey
     scripted(monkeypatch, [task for pair in zip(tests[level], others, strict=False) for task in pair])
     report = Run.report
 
-    def spied(run, trajectories, *rest, **named):
+    def spied(run, policy, trajectories, *rest, **named):
         learned.extend(each.episode.task for each in trajectories if each.seat.role == "solver")
-        report(run, trajectories, *rest, **named)
+        report(run, policy, trajectories, *rest, **named)
 
     monkeypatch.setattr(Run, "report", spied)
     config = recipe.Config(learner=TINY, steps=4, **settings)

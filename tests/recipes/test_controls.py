@@ -14,6 +14,7 @@ from redqueen.recipes.proposers.spell import recipe as spell
 from redqueen.recipes.proposers.svs import recipe as svs
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
+from redqueen.settings.limits import check_settings
 from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
@@ -64,17 +65,17 @@ def test_dealt_problems_are_the_domains(recipe, settings, dealt, own, tmp_path, 
 
 
 FROZEN = [
-    (absolute_zero, {"domain": "sums", "proposer": "frozen", "novelty": 0.5}, "--novelty has no effect beside"),
+    (absolute_zero, {"domain": "sums", "proposer": "frozen", "novelty": 0.5}, "--novelty has no effect with"),
     (absolute_zero, {"domain": "sums", "proposer": "frozen", "at_the_ends": -0.5}, "--at-the-ends has no effect"),
     (absolute_zero, {"domain": "sums", "proposer": "frozen", "question_reward": "random"}, "--question-reward has no"),
-    (svs, {"synthesiser": "frozen", "ends": -1.0}, "--ends has no effect beside --synthesiser frozen"),
-    (search_self_play, {"proposer": "frozen", "invalid": -0.1}, "--invalid has no effect beside --proposer frozen"),
+    (svs, {"synthesiser": "frozen", "ends": -1.0}, "--ends has no effect with --synthesiser frozen"),
+    (search_self_play, {"proposer": "frozen", "invalid": -0.1}, "--invalid has no effect with --proposer frozen"),
     (multi_agent_evolve, {"proposer": "frozen", "question_reward": "random"}, "--question-reward has no effect"),
-    (r_zero, {"challenger": "frozen", "proposals": 3}, "--proposals has no effect beside --challenger frozen"),
+    (r_zero, {"challenger": "frozen", "proposals": 3}, "--proposals has no effect with --challenger frozen"),
     (r_zero, {"challenger": "frozen", "as_coded": True}, "--as-coded has no effect"),
-    (agent0, {"curriculum": "frozen", "per_call": 3.0}, "--per-call has no effect beside --curriculum frozen"),
+    (agent0, {"curriculum": "frozen", "per_call": 3.0}, "--per-call has no effect with --curriculum frozen"),
     (agent0, {"curriculum": "frozen", "repetition": 0.0}, "--repetition has no effect"),
-    (svs, {"responses": 0, "synthesiser": "separate"}, "--synthesiser has no effect beside --responses 0"),
+    (svs, {"responses": 0, "synthesiser": "separate"}, "--synthesiser has no effect with --responses 0"),
     (svs, {"responses": 0, "ends": -1.0}, "--ends has no effect"),
     (spell, {"stages": (2, 5)}, "--stages 2 5: the last stage of documents is 3"),
     (spell, {"stages": (0, 9)}, "the last stage"),
@@ -85,4 +86,5 @@ FROZEN = [
 @pytest.mark.parametrize(("recipe", "settings", "line"), FROZEN)
 def test_settings_that_would_do_nothing_are_refused(recipe, settings, line, tmp_path):
     with pytest.raises(RedQueenError, match=re.escape(line)):
-        recipe.train(recipe.Config(learner=TINY, **settings), Run(tmp_path, 0, Schedule(100, 100)))
+        check_settings(config := recipe.Config(learner=TINY, **settings))
+        recipe.train(config, Run(tmp_path, 0, Schedule(100, 100)))

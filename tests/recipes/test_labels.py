@@ -43,11 +43,11 @@ def test_the_label_is_paid_and_the_truth_is_not(recipe, settings, paid, tmp_path
     speaking(monkeypatch, mostly_wrong)
     earned, report = {}, Run.report
 
-    def spied(run, trajectories, *rest, **named):
+    def spied(run, policy, trajectories, *rest, **named):
         for each in trajectories:
             if each.seat.role == "solver" and each.episode.task.answer == WRONG:
                 earned.setdefault(each.turns[-1].reply.text == WRONG, set()).add(float(each.rewards.sum()))
-        report(run, trajectories, *rest, **named)
+        report(run, policy, trajectories, *rest, **named)
 
     monkeypatch.setattr(Run, "report", spied)
     config = recipe.Config(learner=TINY, domain="expressions", steps=2, votes=10, **settings)

@@ -1,6 +1,6 @@
 """What a learner is made of by default, what is refused, and how recipes are found."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import Annotated
 
 import pytest
@@ -10,7 +10,7 @@ from redqueen.players.language.answers import Boxed
 from redqueen.players.tabular import TabularPolicy
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Learner
-from redqueen.settings.limits import Amount, Count, Positive, Share, Within, check_settings
+from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, PartOf, Positive, Share, Within, check_settings
 from redqueen.settings.roles import bind, learning
 from redqueen.types import Ask, Message, RedQueenError, Seat
 
@@ -174,6 +174,44 @@ def test_settings_within_their_ranges_pass(change):
 def test_settings_outside_their_ranges_are_refused(change, expected):
     with pytest.raises(RedQueenError, match=f"^{expected}"):
         check_settings(Settings(**change))
+
+
+@dataclass(frozen=True)
+class Ruled:
+    mode: str = "full"
+    rate: float = 0.5
+    ends: Annotated[float, Within(-1.0, 1.0), OnlyWith("mode", "full")] = 0.0
+    noise: Annotated[int, NotWith("mode", "none")] = 4
+    depth: Annotated[int | None, NotWith("rate", 0.0)] = None
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"ends": 0.5}, {"mode": "none"}, {"mode": "half", "noise": 2}, {"rate": 0.0}, {"depth": 3}]
+)
+def test_settings_that_count_for_something_pass(change):
+    check_settings(Ruled(**change))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"mode": "half", "ends": 0.5}, "--ends has no effect with --mode half: leave it out"),
+        ({"mode": "none", "noise": 2}, "--noise has no effect with --mode none: leave it out"),
+        ({"rate": 0.0, "depth": 3}, "--depth has no effect with --rate 0: leave it out"),
+        ({"mode": "half", "ends": 2.0}, "--ends must be at least -1 and at most 1, not 2.0"),
+    ],
+)
+def test_settings_that_another_makes_idle_are_refused(change, expected):
+    with pytest.raises(RedQueenError, match=f"^{expected}$"):
+        check_settings(Ruled(**change))
+
+
+@pytest.mark.parametrize("rule", [OnlyWith("mod", "full"), NotWith("mod", "full"), PartOf("mod")])
+def test_a_rule_that_names_a_setting_that_is_not_there_is_refused(rule):
+    made = make_dataclass("Wrong", [("mode", str, "full"), ("share", Annotated[float, rule], 0.0), ("last", int, 1)])
+    line = "the rule of share in Wrong names 'mod', which is not there: name one of mode, last"
+    with pytest.raises(RedQueenError, match=f"^{line}$"):
+        check_settings(made())
 
 
 # --- annealing -------------------------------------------------------------------------------

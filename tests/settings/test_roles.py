@@ -48,7 +48,7 @@ def test_a_model_of_its_own_learns_under_the_name_of_its_role():
 
 def test_what_a_role_is_paid_is_refused_where_it_does_not_learn():
     assert cast(proposer=Role("separate"), novelty=0.5).learning
-    with pytest.raises(RedQueenError, match="--novelty has no effect beside --proposer frozen"):
+    with pytest.raises(RedQueenError, match="--novelty has no effect with --proposer frozen"):
         cast(proposer=Role(FROZEN), novelty=0.5)
 
 

@@ -44,9 +44,9 @@ from redqueen.questions.catalogue import find_domain
 from redqueen.questions.dataset import pairs_apart, preferring, recitations
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Positive, Within, refuse_unused
+from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Positive, Within
 from redqueen.settings.roles import refuse_format
-from redqueen.types import Metrics, Trajectory
+from redqueen.types import Trajectory
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Config:
     passes: Count = 3  # over the pairs, at most
     beta: Positive = 0.1
     loss: Literal["logistic", "squared", "hinge"] = "logistic"
-    label_smoothing: Annotated[float, Within(0.0, 0.499)] = 0.0
-    by_word: bool = False
+    label_smoothing: Annotated[float, Within(0.0, 0.499), OnlyWith("loss", "logistic")] = 0.0
+    by_word: Annotated[bool, NotWith("loss", "hinge")] = False
     chosen_weight: Amount = 0.0
     most_margin: Positive = 20.0  # nats; beyond it nothing more is learned
     problems: Count = 64  # held out
@@ -85,22 +85,14 @@ def train(config: Config, run: Run) -> Policy:
             check_start(learner, batch)
             round_.renew(batch)
             shown = [*chosen, *rejected]
-        metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
-        if round_.open:
-            metrics = learner.update(round_.draw(config.pairs_per_update, run.rng), objective)
-            round_.observe(metrics)
+        metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.report(learner, shown, [np.zeros(1) for _ in shown], metrics)
         run.note(round_.metrics() | watch.observe(metrics))
     return learner
 
 
 def losses(config: Config) -> Objective:
-    """That of the config, and beside it the likelihood of the chosen replies where that has a weight. Raises
-    RedQueenError for settings that would have no effect."""
-    if config.loss != "logistic":
-        refuse_unused(config, ["label_smoothing"], f"--loss {config.loss}")
-    if config.loss == "hinge":
-        refuse_unused(config, ["by_word"], "--loss hinge")
+    """The loss that `config` names, plus the likelihood of the chosen replies where that has a weight."""
     made: dict[str, Objective] = {
         "logistic": Dpo(config.beta, config.label_smoothing, config.by_word),
         "squared": Ipo(config.beta, config.by_word),

@@ -47,7 +47,7 @@ from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Positive, Within
 from redqueen.settings.oracles import find_oracle
 from redqueen.settings.roles import bind
-from redqueen.types import Metrics, Trajectory
+from redqueen.types import Trajectory
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,7 @@ def train(config: Config, run: Run) -> Policy:
             round_.renew(batch)
             if config.start == "initial":
                 learner.restore({**initial, "version": learner.version})
-        metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
-        if round_.open:
-            metrics = learner.update(round_.draw(config.pairs_per_update, run.rng), objective)
-            round_.observe(metrics)
+        metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.report(learner, replies, estimate(replies), metrics)
         run.note(round_.metrics() | watch.observe(metrics))
     return learner

@@ -61,7 +61,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, PartOf, Positive, Within
 from redqueen.settings.roles import SHARED, bind, learning
-from redqueen.types import Metrics, RedQueenError, Trajectory
+from redqueen.types import RedQueenError, Trajectory
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,7 @@ def train(config: Config, run: Run) -> Policy:
             for group in graded(domain, [group for group in answers if group.task.answer]):  # for audits alone
                 agreement.observe(numbers(group, "opinion").tolist(), [bool(each) for each in verdicts(group)])
             run.note({"invented": len(invented) / max(1, len(invented) + len(others))})
-        metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
-        if round_.open:
-            metrics = learner.update(round_.draw(config.pairs_per_update, run.rng), objective)
-            round_.observe(metrics)
+        metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.report(learner, replies, estimate(replies), metrics)
         run.note(round_.metrics() | agreement.metrics() | watch.observe(metrics))
     return learner

@@ -62,7 +62,7 @@ from redqueen.questions.asking import (
 from redqueen.questions.catalogue import find_open_domain
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, PartOf, Within, refuse_unused
+from redqueen.settings.limits import Amount, Count, OnlyWith, PartOf, Within
 from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
 
 
@@ -78,7 +78,7 @@ class Config:
     attempts: Count = 16  # a step, of each kind, to train on (64 in the paper)
     references: Count = 2  # K, shown to the proposer (6 in the paper)
     capacity: Count = 16384
-    at_the_ends: float = 0.0  # what a task pays that no try, or every try, solves
+    at_the_ends: Annotated[float, OnlyWith("question_reward", "full")] = 0.0  # if no try, or every try, solves it
     question_reward: Literal["full", "pay-unsolved", "random"] = "full"
     novelty: Amount = 0.0
     dealt: Annotated[float, PartOf("attempts")] = 0.0  # of the attempts, on the domain's own problems
@@ -86,8 +86,6 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    if config.question_reward != "full":
-        refuse_unused(config, ["at_the_ends"], f"--question-reward {config.question_reward}")
     domain = find_open_domain(config.domain)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))

@@ -50,7 +50,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Positive
 from redqueen.settings.roles import refuse_format
-from redqueen.types import Metrics, Trajectory
+from redqueen.types import Trajectory
 
 
 @dataclass(frozen=True)
@@ -100,10 +100,7 @@ def train(config: Config, run: Run) -> Policy:
                 check_start(learner, batch)
             round_.renew(batch)
             own = score(kept.own[-len(data) :], payoff)
-        metrics: Metrics = {"loss": 0.0, "gradient_norm": 0.0}
-        if round_.open:
-            metrics = learner.update(round_.draw(config.pairs_per_update, run.rng), objective)
-            round_.observe(metrics)
+        metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.report(learner, own, [np.zeros(1) for _ in own], metrics)
         run.note(round_.metrics() | watch.observe(metrics))
     return learner

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from redqueen.recipes.preferences.dpo import Config, losses, train
+from redqueen.recipes.preferences.dpo import Config, train
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.limits import check_settings
 from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny", max_completion_length=4, learning_rate=3e-3)
@@ -54,7 +55,7 @@ def test_it_learns_no_more_than_so_many_passes_over_the_pairs(pairs, tmp_path):
 @pytest.mark.parametrize("settings", [{"loss": "squared", "label_smoothing": 0.1}, {"loss": "hinge", "by_word": True}])
 def test_settings_without_effect_are_refused(settings):
     with pytest.raises(RedQueenError, match="leave"):
-        losses(Config(**settings))
+        check_settings(Config(**settings))
 
 
 def test_a_domain_without_preferences_is_refused_in_one_line(tmp_path):

@@ -58,7 +58,7 @@ from redqueen.recipes.proposers.agent0.steps import (
 )
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Within, refuse_unused
+from redqueen.settings.limits import Amount, Count, NotWith, Within
 from redqueen.settings.roles import SEPARATE, bind, learning, refuse_unpaid
 from redqueen.types import Metrics
 
@@ -80,7 +80,7 @@ class Config:
     votes: Annotated[int, Within(2)] = 10  # k
     tasks: Count = 12  # a step of the executor (128 in the paper)
     attempts: Annotated[int, Within(2)] = 16  # G
-    per_call: Amount = 0.05  # gamma
+    per_call: Annotated[Amount, NotWith("tool", "none")] = 0.05  # gamma
     repetition: Amount = 1.0  # lambda of the clusters
     updates: Count = 2  # on each batch of the executor's
 
@@ -95,8 +95,6 @@ def train(config: Config, run: Run) -> Policy:
     curriculum = bind("proposer", config.curriculum, config.learner, executor, run.derived("proposer"))
     learners, pool, trust = learning([executor, curriculum]), TaskStore(sampling=Distinct(Uniform())), LabelTrust()
     refuse_unpaid(config, ["per_call", "repetition"], "curriculum", curriculum)
-    if config.tool == "none":
-        refuse_unused(config, ["per_call"], "--tool none")
     measured, tests, health = equipped(config, executor), held_out(domain, 64, seed=run.tests), ProposerHealth()
     estimate = GroupRelative(by_kind_or_group)
     clipped: Objective = ClippedRatio()

@@ -50,14 +50,14 @@ from redqueen.questions.small.growing import evolving, find_reward_model
 from redqueen.recipes.proposers.eva.steps import REWRITE, evolutions, mixed, reward_of, rewarded
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, Positive, Share, Within, refuse_unused, unset
+from redqueen.settings.limits import Count, NotWith, OnlyWith, Positive, Share, Within, unset
 from redqueen.settings.roles import FROZEN, bind
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    rewriter: str = FROZEN
+    rewriter: Annotated[str, NotWith("evolved", 0.0)] = FROZEN
     """rule (the domain's), shared, frozen, a model folder, or http://HOST/v1#MODEL; it does not learn"""
     domain: str = "growing"
     reward: str = ""
@@ -70,18 +70,14 @@ class Config:
     prompts: Count = 32  # a round
     attempts: Annotated[int, Within(2)] = 6  # n
     evolved: Share = 0.75  # of the prompts of a round, at most
-    by_info: bool = True  # False draws parents uniformly
+    by_info: Annotated[bool, NotWith("evolved", 0.0)] = True  # False draws parents uniformly
     updates: Count = 2  # of one round's batch
-    beta: Annotated[Positive | None, unset("FLOAT")] = None
+    beta: Annotated[Positive | None, unset("FLOAT"), OnlyWith("inner", "dpo")] = None
     """of DPO; 0.05 unless given"""
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    if config.inner == "rloo":
-        refuse_unused(config, ["beta"], "--inner rloo")
-    if not config.evolved:
-        refuse_unused(config, ("rewriter", "by_info"), "--evolved 0")
     domain = evolving(find_domain(config.domain))
     model = find_reward_model(config.reward, domain)
     learner = config.learner.build_model(run.derived("learner"))

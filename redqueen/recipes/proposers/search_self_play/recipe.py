@@ -48,7 +48,7 @@ from redqueen.recipes.proposers.agent0.steps import by_kind_or_group
 from redqueen.recipes.proposers.search_self_play.steps import GateName, Grounds
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, Within, refuse_unused
+from redqueen.settings.limits import Count, NotWith, Within
 from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
 
 POOL_STEPS = 10
@@ -59,7 +59,7 @@ class Config:
     learner: Flat = Learner(model="smollm2-135m", max_completion_length=96)
     proposer: str = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
-    reader: str = ""
+    reader: Annotated[str, NotWith("gate", "none")] = ""
     """whose answer from the evidence counts: the toy world's own, or frozen, shared, a model folder, an endpoint"""
     corpus: str = ""
     """documents of your own, {"id": ..., "text": ...} in each line; without them a world of 500 facts"""
@@ -71,7 +71,7 @@ class Config:
     proposals: Count = 32  # a step (256 in the paper)
     attempts: Annotated[int, Within(2)] = 5  # G
     searches: Count = 4  # of one seat in an episode (10 turns in the paper)
-    noise: Annotated[int, Within(0)] = 4  # documents of others among the evidence
+    noise: Annotated[int, Within(0), NotWith("gate", "none")] = 4  # documents of others among the evidence
     gate: GateName = "noise"
     invalid: Annotated[float, Within(-1.0, 0.0)] = 0.0  # what an invalid question pays
     fixed: bool = False
@@ -88,8 +88,6 @@ def equipped(config: Config, solver: Player) -> Equipped:
 
 
 def train(config: Config, run: Run) -> Policy:
-    if config.gate == "none":
-        refuse_unused(config, ("reader", "noise"), "--gate none")
     domain = domain_of(config)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))

@@ -51,14 +51,14 @@ from redqueen.recipes.proposers.svs.measures import AnswerEntropy
 from redqueen.recipes.proposers.svs.steps import audited, candidates, posed, rewarded_groups
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Between, Count, Within, refuse_unused
+from redqueen.settings.limits import Between, Count, NotWith, Within
 from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    synthesiser: str = SHARED
+    synthesiser: Annotated[str, NotWith("responses", 0)] = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
     domain: str = "variants"
     levels: tuple[str, ...] = ()
@@ -68,18 +68,15 @@ class Config:
     originals: Count = 32  # a step (256 in the paper)
     attempts: Annotated[int, Within(2)] = 8  # G, at each original and at each variant
     responses: Annotated[int, Within(0)] = 16  # candidates varied in a step, at most; 0 is plain RLVR
-    variants: Annotated[int, Within(2)] = 8  # G_v, of each candidate
-    middling: Between = (0.125, 0.5)  # accuracy of originals that are varied
-    paid: Between = (0.125, 0.625)  # accuracy of variants that are paid
-    ends: Annotated[float, Within(-1.0, 0.0)] = 0.0
-    refuse_leaks: bool = True  # variants in whose text the answer stands
+    variants: Annotated[int, Within(2), NotWith("responses", 0)] = 8  # G_v, of each candidate
+    middling: Annotated[Between, NotWith("responses", 0)] = (0.125, 0.5)  # accuracy of originals that are varied
+    paid: Annotated[Between, NotWith("responses", 0)] = (0.125, 0.625)  # accuracy of variants that are paid
+    ends: Annotated[float, Within(-1.0, 0.0), NotWith("responses", 0)] = 0.0
+    refuse_leaks: Annotated[bool, NotWith("responses", 0)] = True  # variants in whose text the answer stands
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    if not config.responses:
-        unused = ["synthesiser", "variants", "middling", "paid", "ends", "refuse_leaks"]
-        refuse_unused(config, unused, "--responses 0")
     domain = varying(find_domain(config.domain))
     solver = config.learner.build_model(run.derived("learner"))
     synthesiser = bind("synthesiser", config.synthesiser, config.learner, solver, run.derived("synthesiser"))

@@ -11,6 +11,7 @@ from redqueen.recipes.proposers.eva.recipe import Config, train
 from redqueen.recipes.proposers.eva.steps import evolutions
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.limits import check_settings
 from redqueen.types import RedQueenError
 
 SMALL = Config(
@@ -95,13 +96,13 @@ def test_without_evolution_all_prompts_are_seeds(tmp_path):
     ("changes", "words"),
     [
         ({"inner": "rloo", "beta": 0.1}, "--beta has no effect"),
-        ({"evolved": 0.0}, "--rewriter has no effect beside --evolved 0"),
-        ({"evolved": 0.0, "rewriter": "frozen", "by_info": False}, "--by-info has no effect beside --evolved 0"),
+        ({"evolved": 0.0}, "--rewriter has no effect with --evolved 0"),
+        ({"evolved": 0.0, "rewriter": "frozen", "by_info": False}, "--by-info has no effect with --evolved 0"),
     ],
 )
-def test_settings_without_effect_are_refused(changes, words, tmp_path):
+def test_settings_without_effect_are_refused(changes, words):
     with pytest.raises(RedQueenError, match=words):
-        lines_of(replace(SMALL, **changes), tmp_path)
+        check_settings(replace(SMALL, **changes))
 
 
 def test_parents_are_the_prompts_of_the_last_round(tmp_path, monkeypatch):

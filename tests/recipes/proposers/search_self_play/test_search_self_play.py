@@ -95,9 +95,9 @@ def test_proposer_and_solver_are_updated_one_after_the_other(tmp_path, monkeypat
 def test_a_question_that_is_held_out_is_tried_and_not_learned_from(tmp_path, monkeypatch):
     learned, report = [], Run.report
 
-    def spied(run, trajectories, *rest, **named):
+    def spied(run, policy, trajectories, *rest, **named):
         learned.extend(each.episode.task.prompt for each in trajectories if each.seat.role == "solver")
-        report(run, trajectories, *rest, **named)
+        report(run, policy, trajectories, *rest, **named)
 
     monkeypatch.setattr(Run, "report", spied)
     Spoken(monkeypatch, good_proposer, by_seed)

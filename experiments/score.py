@@ -19,7 +19,7 @@ from redqueen.play.groups import attempts, episodes_of, grouped
 from redqueen.play.lockstep import play
 from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.sums import Sums, without_carry
 from redqueen.recipes.self_training.score import recipe as recipe
 from redqueen.recipes.self_training.score.measures import SelfCorrection
@@ -91,7 +91,7 @@ def _rehearse(start: Start, run: Run) -> None:
 def imitated(config: recipe.Config, run: Run) -> Policy:
     """Supervised fine-tuning on correction traces (STaR with two attempts): of the initial policy's own conversations,
     as many as the recipe plays, those whose second answer is right are imitated, both answers."""
-    domain, game = find_domain(config.domain), SecondTry()
+    domain, game = find_questions(config.domain), SecondTry()
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
     tests = held_out(domain, config.problems)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_type_hints
@@ -32,12 +32,13 @@ READERS: Mapping[type, Callable[[str], Any]] = MappingProxyType(
 @dataclass(frozen=True)
 class Catalogue:
     """The names of one kind of thing ("game"), each with its place, "module:Name". `adapters` are found but not
-    listed among the names; `group` is that of the entry points."""
+    listed among the names; `group` is that of the entry points, `older` what that was called before."""
 
     noun: str
     shipped: Mapping[str, str]
     group: str
     adapters: Mapping[str, str] = field(default_factory=dict)
+    older: str = ""
 
     def find(self, spec: str) -> Any:
         """What a specification names: "name", "name:4,drop=true", "path/to/file.py:MyThing", "some.module:MyThing",
@@ -61,13 +62,17 @@ class Catalogue:
 
     def unknown(self, name: str) -> str:
         """What is said of a name that nothing answers to, with the names nearest to it."""
-        names = [*self.shipped, *(point.name for point in entry_points(group=self.group))]
+        names = [*self.shipped, *(point.name for point in self._points())]
         close = get_close_matches(name, names, n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"the {self.noun}s are {', '.join(names)}"
         return f"there is no {self.noun} {name!r}; {hint}"
 
+    def _points(self) -> list[EntryPoint]:
+        groups = [self.group, self.older] if self.older else [self.group]
+        return [point for group in groups for point in entry_points(group=group)]
+
     def _entry_point(self, name: str, spec: str) -> Any:
-        for point in entry_points(group=self.group):
+        for point in self._points():
             if point.name == name:
                 try:
                     return point.load()

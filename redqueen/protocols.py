@@ -5,10 +5,11 @@ Anything with these methods fits. A class of the user's own inherits nothing and
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -31,9 +32,28 @@ from redqueen.types import (
 if TYPE_CHECKING:
     from torch import Tensor
 
+P = TypeVar("P")
 Play = Generator[list[Ask], list[Reply], Outcome]
 State = Mapping[str, Any]  # nested dicts and lists of numbers, strings, arrays and tensors
 Key = Callable[[Trajectory, int], Hashable]  # whose results a turn's are compared with
+
+
+def has(thing: object, wanted: type[P]) -> TypeGuard[P]:
+    """Whether `thing` has every attribute and method that the protocol `wanted` asks for: the one place where the
+    package looks for what only some games, players, question sets or objectives can do."""
+    return not lacking(thing, wanted)
+
+
+def lacking(thing: object, wanted: type) -> list[str]:
+    """The names that the protocol `wanted` asks for and `thing` does not have, in the order of the protocol."""
+    return [name for name in members(wanted) if getattr(thing, name, None) is None]
+
+
+def members(wanted: type) -> list[str]:
+    """The names of all attributes and methods that a protocol asks for, those of the protocols it extends first."""
+    parts = [each for each in reversed(wanted.__mro__) if each.__module__ not in ("typing", "builtins")]
+    names = [name for each in parts for name in (*inspect.get_annotations(each), *vars(each))]
+    return list(dict.fromkeys(name for name in names if not name.startswith("_")))
 
 
 class Game(Protocol):
@@ -54,16 +74,37 @@ class Game(Protocol):
     def play(self, task: Task, rng: Random) -> Play: ...
 
 
+class StatesInformation(Game, Protocol):
+    """A game that says whether every seat sees the whole position. One that does not say it hides something."""
+
+    @property
+    def perfect_information(self) -> bool: ...
+
+
+class StatesZeroSum(Game, Protocol):
+    """A game that says whether the scores of a match always sum to zero. One that does not say it promises nothing."""
+
+    @property
+    def zero_sum(self) -> bool: ...
+
+
 class Player(Protocol):
     """Whoever can take a seat. All chance comes from `Ask.seed`: a reply does not depend on the
     company in which it was asked for.
 
-    One whose replies are worth not waiting for says so with an attribute `asked_in_threads = True`: several calls of
-    its `reply` may then run at once (`play/flow.py`)."""
+    One whose replies are worth not waiting for is `AskedInThreads`: several calls of its
+    `reply` may then run at once (`play/flow.py`)."""
 
     @property
     def name(self) -> str: ...
     def reply(self, asks: Sequence[Ask]) -> list[Reply]: ...
+
+
+class AskedInThreads(Player, Protocol):
+    """A player that says whether several calls of its `reply` may run at once, as those of an endpoint may."""
+
+    @property
+    def asked_in_threads(self) -> bool: ...
 
 
 class Stream(Protocol):
@@ -92,6 +133,13 @@ class OpenPlayer(Player, Protocol):
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
         """The probability of each of `Ask.choices`, [K] for each ask, summing to one."""
         ...
+
+
+class MayBeClosed(Player, Protocol):
+    """A player that says whether its probabilities can be read. One that does not say it can be read if it has any."""
+
+    @property
+    def open(self) -> bool: ...
 
 
 class Resumable(Protocol):
@@ -168,8 +216,8 @@ class PreferenceOracle(Protocol):
         ...
 
 
-class Domain(Protocol):
-    """A field of questions that a model may ask and answer: how a question is asked for, read, posed and checked.
+class Questions(Protocol):
+    """A set of questions: problems by level, and whether an answer to one is right.
 
     Everything goes by lists, so that checks which run elsewhere (a sandbox, a prover) run together.
     """
@@ -177,13 +225,26 @@ class Domain(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """What a proposer may be asked for; the kind of every task that it writes."""
-        ...
-
-    @property
     def levels(self) -> tuple[str, ...]:
         """The groups in which problems are dealt, from easy to hard where there is an order."""
+        ...
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        """`count` tasks that no proposer wrote, with answers where these are known: for held-out tests, and for
+        training with labels."""
+        ...
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> Sequence[bool | None]:
+        """For each answer whether it is right: False too for one that cannot be read, None where nobody knows."""
+        ...
+
+
+class Proposable(Questions, Protocol):
+    """A question set to which tasks may be proposed: how a task is asked for, and how what was written is read."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What a proposer may be asked for; the kind of every task that it writes."""
         ...
 
     def seeds(self) -> list[Task]:
@@ -195,25 +256,17 @@ class Domain(Protocol):
         ...
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """What a proposer of such a task is shown. The references are tasks from which its own is to differ, or on
-        which it is to build; the number makes the id of the invitation its own."""
+        """What a proposer of such a task is shown. `references` are tasks from which its own is to differ, or on
+        which it is to build; `number` makes the id of the invitation its own."""
         ...
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """The tasks that a proposer wrote, checked and with their answers as far as the domain knows them."""
-        ...
-
-    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        """Which answers are right; an answer that cannot be read is not."""
-        ...
-
-    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        """Tasks with answers that no proposer wrote: for tests that are held out, and for training with labels."""
+        """For each reply the task that a proposer wrote, with its answer as far as the set knows it, or a refusal."""
         ...
 
 
 class Demonstrator(Protocol):
-    """Shows how the roles of a domain are played, well or badly: what a model is warmed up on before self-play."""
+    """A question set that shows how its roles are played, well or badly: what a model is warmed up on."""
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]: ...
 
@@ -256,6 +309,22 @@ class Critic(Resumable, Protocol):
 class Objective(Protocol):
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
         """The loss, additive over rows, and what to log (weighted sums, additive as well)."""
+        ...
+
+
+class StatesSilence(Objective, Protocol):
+    """An objective that says whether rows without an advantage add nothing to its loss and gradient. One that does
+    not say it is computed everywhere."""
+
+    @property
+    def silent_without_advantage(self) -> bool: ...
+
+
+class CountsSome(Objective, Protocol):
+    """An objective whose figures are sums over some of the tokens alone."""
+
+    def counted(self, batch: Batch) -> Batch:
+        """The batch with the loss weights of these tokens."""
         ...
 
 

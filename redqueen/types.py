@@ -290,9 +290,6 @@ class Refusal:
     reason: str
 
 
-CLOSED = Refusal("closed")  # what a domain says to every proposal that nobody may add to
-
-
 @dataclass(frozen=True)
 class Trajectory:
     """One seat's view of an episode: the unit to which credit is assigned."""

@@ -390,7 +390,7 @@ def test_report_writes_one_file_and_says_where(run, said):
     ("kind", "names"),
     [
         ("games", ["kuhn_poker", "leduc_poker", "liars_dice", "tic_tac_toe", "connect", "negotiation"]),
-        ("domains", ["sums", "known", "chain", "dataset", "instructions", "preferences", "programs"]),
+        ("questions", ["sums", "known", "chain", "dataset", "instructions", "preferences", "programs"]),
         ("models", ["tabular", "tiny", "smollm2-135m"]),
         ("players", ["uniform", "minimax", "server:MODEL@URL"]),
     ],
@@ -431,7 +431,7 @@ def test_help_explains_a_command(said):
 
 @pytest.mark.parametrize(
     "words",
-    ["list recipes", "list games", "list domains", "list models", "list players", "help", "help list", "--version"],
+    ["list recipes", "list games", "list questions", "list models", "list players", "help", "help list", "--version"],
 )
 def test_what_needs_no_torch_loads_none(words):
     script = (
@@ -532,7 +532,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("report nowhere", "nowhere is not a run"),
         ("replay nowhere", "nowhere is not a run"),
         ("report", "name at least one run: redqueen report outputs/spiral-0"),
-        ("list", "usage: redqueen list {recipes,games,domains,models,players}"),
+        ("list", "usage: redqueen list {recipes,games,questions,models,players}"),
         ("list gams", "did you mean games?"),
         ("help evalute", "there is no command 'evalute': did you mean evaluate?"),
         ("help train spiral", "usage: redqueen help [COMMAND]"),
@@ -782,7 +782,8 @@ def test_a_domain_without_problems_is_one_clear_line(here, complaint, domain, ex
 @pytest.mark.parametrize("recipe", ["absolute_zero", "multi_agent_evolve", "r_zero", "agent0", "sws"])
 def test_nobody_proposes_to_a_data_set(here, complaint, recipe):
     line = complaint("train", recipe, "--model", "tiny", "--steps", "1", "--domain", "instructions", "--output", "x")
-    assert "the domain instructions is closed, so nobody can propose tasks to it: try --domain sums" in line
+    assert "instructions is not a question set to which tasks may be proposed (Proposable): it has no kinds" in line
+    assert "of those shipped, there is sums or" in line
     assert not Path("x").exists()
 
 

@@ -15,7 +15,7 @@ from redqueen.games.tools import Searching, ToolReply
 from redqueen.measures.accuracy import held_out
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.runs.folder import stored_tests
 from redqueen.runs.run import Run
 from redqueen.types import Match, Task
@@ -31,8 +31,8 @@ def run(tmp_path_factory):
     return str(folder)
 
 
-def test_the_domains_are_listed_with_a_line_each(capsys):
-    assert main(["list", "domains"]) == 0
+def test_the_question_sets_are_listed_with_a_line_each(capsys):
+    assert main(["list", "questions"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("sums ") and "Sums of two numbers" in line for line in lines)
 
@@ -51,7 +51,7 @@ def test_a_run_of_questions_is_evaluated_on_held_out_problems(run, capsys):
 
 
 def test_no_more_problems_are_measured_than_the_run_kept_from_its_training(run):
-    domain = find_domain("sums")
+    domain = find_questions("sums")
     kept = held_out(domain, 2)
     assert stored_tests(Path(run), domain, 200) == kept
     assert stored_tests(Path(run), domain, 1) == {level: tasks[:1] for level, tasks in kept.items()}
@@ -64,7 +64,7 @@ def test_a_run_of_questions_has_a_report(run, capsys):
 
 def test_a_domain_that_is_not_there_gets_one_clear_line(capsys):
     assert main(["train", "absolute_zero", *TINY, "--domain", "summs"]) == 2
-    assert "there is no domain 'summs'; did you mean sums" in capsys.readouterr().err
+    assert "there is no question set 'summs'; did you mean sums" in capsys.readouterr().err
 
 
 def test_what_may_use_a_tool_is_compared_with_it(tmp_path, capsys):
@@ -102,4 +102,6 @@ def test_rows_that_are_skipped_are_one_line_and_so_is_what_stops_the_run(tmp_pat
     assert done.returncode == 2
     skipped, stopped = done.stderr.splitlines()
     assert skipped.startswith(f"redqueen: {path}: skipped 1 of 4 rows, the first: {path}, line 3: prompt is empty")
-    assert stopped.startswith("redqueen: a bandit chooses among two arms or more, and here is train: take a domain")
+    assert stopped.startswith(
+        "redqueen: a bandit chooses among two arms or more, and here is train: take a question set"
+    )

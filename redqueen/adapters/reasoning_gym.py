@@ -1,11 +1,11 @@
-"""Data sets of reasoning-gym as a domain: problems without end, made by programs and scored by the library's own rules.
+"""Data sets of reasoning-gym as a question set: problems without end, made by programs, scored by the library's rules.
 
     --domain reasoning_gym:dataset=chain_sum+countdown
     --domain "reasoning_gym:dataset=chain_sum(max_terms=2)+chain_sum(min_terms=5,max_terms=6)"
 
 Each data set is a level, under the name it is given here; settings in brackets are the fields of its config. Problems
 are made from seeds that are drawn, those for tests as those for training, which is why recipes keep the prompts of the
-tests from training. It is closed: nobody proposes tasks to it. Needs the extra `gym`.
+tests from training. Nobody proposes tasks to it. Needs the extra `gym`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from random import Random
 from typing import Any
 
 from redqueen.adapters.reasoning_gym_checks import ReasoningGym
-from redqueen.questions.closed import Closed
 from redqueen.types import RedQueenError, Task
 
 Source = tuple[str, Mapping[str, Any]]  # the name of a data set, and its settings
 
 
 @dataclass(frozen=True)
-class Reasoning(Closed):
+class Reasoning:
     """See the module. Raises RedQueenError for a data set or a setting that the library does not have."""
 
     dataset: str = "basic_arithmetic"  # several as in chain_sum+countdown
@@ -34,7 +33,8 @@ class Reasoning(Closed):
     name: str = field(default="reasoning_gym", repr=False)
 
     def __post_init__(self) -> None:
-        self.seeds()  # what is wrong is said before a model is loaded
+        for level in self.levels:
+            self._made(level, 1, 0)  # what is wrong is said before a model is loaded
 
     @cached_property
     def _sources(self) -> dict[str, Source]:
@@ -51,15 +51,8 @@ class Reasoning(Closed):
         return ReasoningGym(self.threshold, self.seconds)
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for name, _ in self._sources.values()))
-
-    @property
     def levels(self) -> tuple[str, ...]:
         return tuple(self._sources)
-
-    def seeds(self) -> list[Task]:
-        return [self._made(level, 1, 0)[0] for level in self.levels]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the library gives the answer `threshold` or more; one on which it comes to no verdict in its time is

@@ -168,13 +168,16 @@ class Agreement:
         self._early: list[float] = []  # the first parsed scores, as many as the window holds
         self._total = 0  # parsed scores ever
 
-    def observe(self, scores: Sequence[float | None], truths: Sequence[bool]) -> None:
-        """One score from 0 to 1 for each answer, None or NaN where unparsed, and whether the answer is right."""
+    def observe(self, scores: Sequence[float | None], truths: Sequence[float | None]) -> None:
+        """One score from 0 to 1 for each answer, None or NaN where unparsed, and whether the answer is right, None
+        or NaN where nobody knows: such an answer is not counted."""
         for given, truth in zip(scores, truths, strict=True):
+            if truth is None or math.isnan(truth):
+                continue
             score = None if given is None or math.isnan(given) else float(given)
             if score is not None and not 0.0 <= score <= 1.0:
                 raise RedQueenError(f"a judge's score lies from 0 to 1, not at {score}")
-            self._seen.append((score, truth))
+            self._seen.append((score, bool(truth)))
             if score is not None:
                 self._total += 1
                 if len(self._early) < (self._seen.maxlen or 0):

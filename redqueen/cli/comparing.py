@@ -25,7 +25,7 @@ from redqueen.markup import speaker_line, visible
 from redqueen.measures.side_by_side import Crossing, SideBySide, side_by_side
 from redqueen.protocols import Game
 from redqueen.questions.asking import SOLVE, graded
-from redqueen.runs.folder import measured_player, settings, stored_domain, stored_game, stored_tests
+from redqueen.runs.folder import measured_player, settings, stored_game, stored_questions, stored_tests
 from redqueen.runs.named_players import find_player, mind_of
 from redqueen.settings.limits import Count, check_settings, unset
 from redqueen.types import RedQueenError
@@ -70,16 +70,16 @@ def _compared(options: CompareOptions) -> SideBySide:
     known = [run for run in runs if run.is_dir()]
     if options.game is None and not known:
         raise RedQueenError("name the game: --game kuhn_poker")
-    domain = stored_domain(known[0]) if options.game is None else None
+    questions = stored_questions(known[0]) if options.game is None else None
     game: Game
-    if domain is not None:
-        game, problems = SOLVE, stored_tests(known[0], domain, options.matches)
+    if questions is not None:
+        game, problems = SOLVE, stored_tests(known[0], questions, options.matches)
         tasks = [task for level in problems.values() for task in level]
     else:
         game = find_game(options.game) if options.game else stored_game(known[0])
         tasks = Enumerated(game.tasks()).draw(options.matches, Random(derive(options.seed, "tasks")))
     players = (find_player(options.first, game), find_player(options.second, game))
-    if domain is not None and isinstance(equipped := measured_player(known[0], players[0]), Equipped):
+    if questions is not None and isinstance(equipped := measured_player(known[0], players[0]), Equipped):
         game = equipped.game  # both answer with the tools of the first run, which are part of what is shown
     return side_by_side(
         game,
@@ -88,7 +88,7 @@ def _compared(options: CompareOptions) -> SideBySide:
         (mind_of(players[0]), mind_of(players[1])),
         options.seed,
         find_player(options.against, game) if options.against else None,
-        list if domain is None else partial(graded, domain),
+        list if questions is None else partial(graded, questions),
     )
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 import redqueen
 from redqueen.cli.words import closest, only_word
 from redqueen.games.catalogue import GAMES
-from redqueen.questions.catalogue import DOMAINS
+from redqueen.questions.catalogue import QUESTIONS
 from redqueen.runs.player_names import PLAYERS
 from redqueen.settings.finding import about, described_family, families, places, unfinished, without_recipe
 from redqueen.types import RedQueenError
@@ -40,15 +40,15 @@ def versions() -> str:
 
 
 def list_things(words: Sequence[str]) -> None:
-    """{recipes,games,domains,models,players}: what can be named"""
+    """{recipes,games,questions,models,players}: what can be named"""
     things: dict[str, Callable[[], list[str]]] = {
         "recipes": _recipes,
         "games": lambda: _lines(_first_lines(GAMES)),
-        "domains": lambda: _lines(_first_lines(DOMAINS)),
+        "questions": lambda: _lines(_first_lines(QUESTIONS)),
         "models": lambda: _lines(MODELS),
         "players": lambda: _lines(PLAYERS),
     }
-    kind = only_word(words, "redqueen list {recipes,games,domains,models,players}")
+    kind = only_word(words, "redqueen list {recipes,games,questions,models,players}")
     if kind not in things:
         raise RedQueenError(f"cannot list {kind!r}: {closest(kind, things)}")
     print("\n".join(things[kind]()))

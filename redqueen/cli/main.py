@@ -39,7 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "RUN [--write FILE.jsonl]: counts the tasks that a run keeps, and writes them, also as a data set",
     ),
     "report": ("reporting:report", "RUN...: writes report.html, one file that needs no network, and prints where"),
-    "list": ("listing:list_things", "{recipes,games,domains,models,players}: what can be named"),
+    "list": ("listing:list_things", "{recipes,games,questions,models,players}: what can be named"),
     "doctor": (
         "doctor:doctor",
         "[--backend tinker --url URL]: what is installed, what is missing; or what a server can do",

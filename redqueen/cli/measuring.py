@@ -19,8 +19,8 @@ from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.ladder import Ladder, ladder
 from redqueen.measures.of_games import usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
-from redqueen.protocols import Domain, Game, Player
-from redqueen.runs.folder import measured_player, settings, stored_domain, stored_game, stored_policy, stored_tests
+from redqueen.protocols import Game, Player, Questions
+from redqueen.runs.folder import measured_player, settings, stored_game, stored_policy, stored_questions, stored_tests
 from redqueen.runs.named_players import Named, find_player
 from redqueen.runs.player_names import PLAYERS
 from redqueen.settings.limits import Count, check_settings, unset
@@ -47,8 +47,8 @@ def evaluate(words: Sequence[str]) -> None:
     """RUN [flags]: measures a policy, exactly where the game allows, and plays it against others"""
     options = parse(EvaluateOptions, words, "redqueen evaluate")
     check_settings(options)
-    if options.game is None and (domain := stored_domain(options.run)) is not None:
-        _evaluate_answers(domain, options)
+    if options.game is None and (questions := stored_questions(options.run)) is not None:
+        _evaluate_answers(questions, options)
         return
     if not options.against:
         raise RedQueenError(f"name at least one player to meet, as --against: {', '.join(PLAYERS)}")
@@ -78,16 +78,16 @@ def _measured() -> Table:
     return table
 
 
-def _evaluate_answers(domain: Domain, options: EvaluateOptions) -> None:
+def _evaluate_answers(questions: Questions, options: EvaluateOptions) -> None:
     """How well the learner of a run answers questions that it was not trained on."""
     policy = stored_policy(options.run, options.step)
     console = Console()
-    console.print(f"{options.run} on {domain.name}, after {policy.version} updates", markup=False, highlight=False)
+    console.print(f"{options.run} on {questions.name}, after {policy.version} updates", markup=False, highlight=False)
     table = _measured()
-    tests = stored_tests(options.run, domain, options.matches)
+    tests = stored_tests(options.run, questions, options.matches)
     if not tests:
         raise RedQueenError(f"{options.run} names no questions to measure it by: train with some, as --questions")
-    for key, value in HeldOut(domain, measured_player(options.run, policy), tests, seed=options.seed)().items():
+    for key, value in HeldOut(questions, measured_player(options.run, policy), tests, seed=options.seed)().items():
         table.add_row(escape(key), f"{value:.4f}")
     console.print(table)
 

@@ -27,7 +27,7 @@ from typing import Any, cast
 from redqueen.chance import derive, uniform
 from redqueen.play.lockstep import play, replay
 from redqueen.play.table import Table
-from redqueen.protocols import Game
+from redqueen.protocols import Game, StatesInformation, StatesZeroSum, has
 from redqueen.types import Ask, Episode, Match, Message, Reply, Seat, Task
 
 MATCHES = 20  # random matches looked at for each property
@@ -59,8 +59,11 @@ def check_shape(game: Game) -> None:
     assert isinstance(game.roles, tuple), f"the roles of {game.name} must be a tuple, not {type(game.roles).__name__}"
     assert game.roles, f"{game.name} has no roles"
     assert len(set(game.roles)) == len(game.roles), f"{game.name} names a role twice: {game.roles}"
-    for fact in ("zero_sum", "perfect_information"):
-        value = getattr(game, fact, False)
+    stated = {
+        "zero_sum": game.zero_sum if has(game, StatesZeroSum) else False,
+        "perfect_information": game.perfect_information if has(game, StatesInformation) else False,
+    }
+    for fact, value in stated.items():
         assert isinstance(value, bool), f"{fact} of {game.name} must be True or False, not {value!r}"
 
 
@@ -136,7 +139,7 @@ def _check_outcome(game: Game, episode: Episode) -> None:
         f"{game.name} scores {[str(seat) for seat in scores]}, but its roles are {game.roles}"
     )
     assert all(math.isfinite(score) for score in scores.values()), f"{game.name} scores {scores}"
-    if getattr(game, "zero_sum", False):
+    if has(game, StatesZeroSum) and game.zero_sum:
         assert abs(sum(scores.values())) < 1e-9, f"{game.name} promises a zero sum and scores {scores} ({facts})"
     if "gains" in facts:
         for seat, score in scores.items():
@@ -201,7 +204,7 @@ def _until_asked(
 
 def check_recall(game: Game, phrases: Sequence[str] = PHRASES) -> None:
     """Equal asks of a seat come after equal turns of it. Free text is not looked at."""
-    if getattr(game, "perfect_information", False):
+    if has(game, StatesInformation) and game.perfect_information:
         return
     pasts: dict[Ask, tuple[Any, ...]] = {}
     for episode in _episodes(game, _Uniform(phrases), count=5 * MATCHES):

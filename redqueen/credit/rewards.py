@@ -232,9 +232,12 @@ class Correctness:
         return _at_the_end(episode, earned)
 
     def _earned(self, episode: Episode, seat: Seat, turns: Sequence[Turn]) -> float:
-        if episode.outcome.facts.get("right") is None:
+        if "right" not in episode.outcome.facts:
             raise RedQueenError(f"nobody said whether the answer to task {episode.task.id!r} is right: grade it first")
-        if episode.outcome.facts["right"]:
+        right = episode.outcome.facts["right"]
+        if right is None:
+            return nan  # nobody knows: no verdict, and no loss
+        if right:
             return self.right
         return self.malformed if turns and turns[-1].reply.malformed else self.wrong
 

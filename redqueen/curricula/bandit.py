@@ -40,8 +40,9 @@ class SelfEvolving:
     ) -> None:
         if len(arms) < 2:
             raise RedQueenError(
-                f"a bandit chooses among two arms or more, and here is {', '.join(arms) or 'none'}: take a domain with "
-                "several levels to train on, such as sums (a data set on disk has one; name several of reasoning_gym)"
+                f"a bandit chooses among two arms or more, and here is {', '.join(arms) or 'none'}: take a question "
+                "set with several levels to train on, such as sums (a data set on disk has one; name several of "
+                "reasoning_gym)"
             )
         if not 0.0 < step_size <= 1.0:
             raise RedQueenError(f"step_size must be above 0 and up to 1, not {step_size}")

@@ -1,5 +1,5 @@
-"""What of a domain is for training and what for tests: a data set has a part for each; of other domains, the problems
-that are held out are kept from training one by one."""
+"""What of a question set is for training and what for tests: a data set has a part for each; of other sets, the
+problems that are held out are kept from training one by one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
-from redqueen.protocols import Domain
+from redqueen.protocols import Questions
 from redqueen.texts import Wording, tokens
 from redqueen.types import Group, RedQueenError, Task
 
@@ -17,14 +17,14 @@ TRAIN, HELD_OUT = "train", "held_out"
 _WORDING = Wording()
 
 
-def training_levels(domain: Domain) -> tuple[str, ...]:
+def training_levels(questions: Questions) -> tuple[str, ...]:
     """All levels, but for those that are held out for good."""
-    return tuple(level for level in domain.levels if level != HELD_OUT)
+    return tuple(level for level in questions.levels if level != HELD_OUT)
 
 
-def held_out_levels(domain: Domain) -> tuple[str, ...]:
+def held_out_levels(questions: Questions) -> tuple[str, ...]:
     """The part that is held out where there is one, and else all levels: there tests and training are drawn apart."""
-    return (HELD_OUT,) if HELD_OUT in domain.levels else tuple(domain.levels)
+    return (HELD_OUT,) if HELD_OUT in questions.levels else tuple(questions.levels)
 
 
 def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
@@ -49,30 +49,34 @@ def as_compared(prompt: str) -> str:
     return " ".join(tokens(_WORDING(prompt).replace(",", " , ")))  # else 1,2 is one number
 
 
-def problems_apart(apart: Apart, domain: Domain, level: str, count: int, rng: Random) -> list[Task]:
+def problems_apart(apart: Apart, questions: Questions, level: str, count: int, rng: Random) -> list[Task]:
     """So many problems of a level, others in place of those that are held out. Raises RedQueenError where there are
     hardly any others."""
-    found = apart_from(apart, domain.problems(level, count, rng))
+    found = apart_from(apart, questions.problems(level, count, rng))
     for _ in range(100):
         if len(found) == count:
             return found
-        found += apart_from(apart, domain.problems(level, count - len(found), rng))
+        found += apart_from(apart, questions.problems(level, count - len(found), rng))
     raise RedQueenError(
-        f"nearly all problems of the level {level!r} of {domain.name} are held out: hold out fewer (--problems)"
+        f"nearly all problems of the level {level!r} of {questions.name} are held out: hold out fewer (--problems)"
     )
 
 
 def labelled(
-    domain: Domain, levels: Sequence[str], count: int, apart: Mapping[str, Sequence[Task]], seed: int
+    questions: Questions, levels: Sequence[str], count: int, apart: Mapping[str, Sequence[Task]], seed: int
 ) -> list[Task]:
     """Up to so many different problems of each level, none of them among those that are held out. A level that is
     named twice is drawn from twice, and so dealt up to twice as often."""
-    unknown = [level for level in levels if level not in domain.levels]
+    unknown = [level for level in levels if level not in questions.levels]
     if unknown:
-        raise RedQueenError(f"{domain.name} has no level {unknown[0]!r}: its levels are {', '.join(domain.levels)}")
+        raise RedQueenError(
+            f"{questions.name} has no level {unknown[0]!r}: its levels are {', '.join(questions.levels)}"
+        )
     rng = Random(seed)
-    drawn = [task for level in levels for task in domain.problems(level, count, rng)]
+    drawn = [task for level in levels for task in questions.problems(level, count, rng)]
     kept = {task.id: task for task in apart_from(apart, drawn)}
     if not kept:
-        raise RedQueenError(f"all problems of {domain.name} that were drawn are held out: ask for more labelled ones")
+        raise RedQueenError(
+            f"all problems of {questions.name} that were drawn are held out: ask for more labelled ones"
+        )
     return list(kept.values())

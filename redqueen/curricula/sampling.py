@@ -13,7 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
+from redqueen.credit.learnability import RateShape
 from redqueen.curricula.history import TaskHistory
+from redqueen.protocols import has
 from redqueen.types import RedQueenError
 
 Shape = Callable[[np.ndarray], float]
@@ -149,9 +151,8 @@ class ByLearnability:
         return np.array([max(0.0, rated[scores]) if scores else self.untried for scores in evidence])
 
     def _rated(self, scores: tuple[float, ...]) -> float:
-        at = getattr(self.shape, "at", None)  # of a shape that looks at the solve rate alone
-        if at is not None and self.prior is not None:
-            return float(at(*scores))
+        if self.prior is not None and has(self.shape, RateShape):
+            return self.shape.at(*scores)
         try:
             return self.shape(np.array(scores))
         except RedQueenError:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from redqueen.curricula.held_out import Apart, apart_from, as_compared
-from redqueen.protocols import Domain
+from redqueen.protocols import Proposable, Questions, has
 from redqueen.types import Demonstration, RedQueenError, Task
 
 Shown = TypeVar("Shown")
 
 
-def shows(domain: Domain, apart: Apart) -> Callable[[Demonstration], bool]:
+def shows(questions: Questions, apart: Apart) -> Callable[[Demonstration], bool]:
     """Whether a demonstration shows a held-out problem: as its task, within its task or its text (where a judge reads
     it), or as what a proposer writes."""
     prompts = {f" {as_compared(task.prompt)} " for group in apart.values() for task in group}
@@ -21,8 +21,9 @@ def shows(domain: Domain, apart: Apart) -> Callable[[Demonstration], bool]:
     def held(shown: Demonstration) -> bool:
         if not apart:
             return False
-        written = domain.read([shown.task], [shown.text]) if shown.role == "proposer" else []
-        tasks = [shown.task, *(each for each in written if isinstance(each, Task))]
+        tasks = [shown.task]
+        if shown.role == "proposer" and has(questions, Proposable):
+            tasks += [each for each in questions.read([shown.task], [shown.text]) if isinstance(each, Task)]
         if len(apart_from(apart, tasks)) < len(tasks):
             return True
         words = f" {as_compared(shown.task.prompt)}  {as_compared(shown.text)} "

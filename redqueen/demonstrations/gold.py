@@ -1,4 +1,4 @@
-"""Answers that people wrote, or a domain in their place: as tasks, as the learner's words, kept over iterations."""
+"""Answers that people or a question set wrote: as tasks, as the learner's words, kept over iterations."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ from typing import Literal
 
 from redqueen.curricula.held_out import apart_from
 from redqueen.players.language.reciter import Reader, Reciter
-from redqueen.protocols import Domain, State
+from redqueen.protocols import Demonstrator, Questions, State
 from redqueen.questions.asking import SOLVE, evenly
-from redqueen.questions.catalogue import demonstrator
+from redqueen.questions.catalogue import having
 from redqueen.records import episode_from_json, episode_to_json
 from redqueen.types import Episode, Match, RedQueenError, Task
 
 Source = Literal["problems", "demonstrations"]
 
 
-def with_gold(domain: Domain, source: Source, count: int, apart: Mapping[str, Sequence[Task]], seed: int) -> list[Task]:
-    """Up to so many tasks, each with a gold answer: the domain's own problems, of each level as many, or what its
+def with_gold(
+    questions: Questions, source: Source, count: int, apart: Mapping[str, Sequence[Task]], seed: int
+) -> list[Task]:
+    """Up to so many tasks, each with a gold answer: the set's own problems, of each level as many, or what its
     solver is shown to say. None is held out, and none has the same answer twice. Raises RedQueenError where nothing is
     left."""
-    drawn = (_demonstrated if source == "demonstrations" else evenly)(domain, count, Random(seed))
+    drawn = (_demonstrated if source == "demonstrations" else evenly)(questions, count, Random(seed))
     different = {(task.id, gold_reply(task)): task for task in apart_from(apart, drawn) if gold_reply(task)}
     if not different:
         raise RedQueenError(
-            f"the {source} of {domain.name} have no answers to learn from: choose --gold "
-            f"{'problems' if source == 'demonstrations' else 'demonstrations'}, or a domain with answers"
+            f"the {source} of {questions.name} have no answers to learn from: choose --gold "
+            f"{'problems' if source == 'demonstrations' else 'demonstrations'}, or a question set with answers"
         )
     return list(different.values())
 
 
-def _demonstrated(domain: Domain, count: int, rng: Random) -> list[Task]:
+def _demonstrated(questions: Questions, count: int, rng: Random) -> list[Task]:
     """What a solver says, the proposers' and judges' demonstrations left out."""
-    teacher, found = demonstrator(domain), list[Task]()
+    teacher, found = having(questions, Demonstrator), list[Task]()
     for _ in range(8):  # at least one demonstration in eight is a solver's
         shown = teacher.demonstrations(count, rng)
         found += [

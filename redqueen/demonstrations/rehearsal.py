@@ -14,7 +14,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import Tool, ToolReply, closings, tools_for
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Reader
-from redqueen.protocols import Domain, Game, Player
+from redqueen.protocols import Game, Player, Questions
 from redqueen.types import Ask, Demonstration, Match, Reply, Task
 
 
@@ -46,16 +46,16 @@ class Rehearsed:
         return [self.learner.recite(ask, self.turns[min(len(ask.past), last)]) for ask in asks]
 
 
-def rehearsal(domain: Domain, shown: Demonstration, learner: Reader) -> Match:
+def rehearsal(questions: Questions, shown: Demonstration, learner: Reader) -> Match:
     """A match in which the learner says what is shown, with the tools that its role has."""
-    tools = tools_for(domain, shown.role)
+    tools = tools_for(questions, shown.role)
     game: Game = ToolReply(shown.role, tools) if tools else SingleReply(shown.role)
     return Match(game, shown.task, {shown.role: Rehearsed(learner, turns_of(shown.text, tools))})
 
 
-def with_tools(domain: Domain, solver: Player) -> Player:
-    """The solver, with its tools where the domain has any for it."""
-    tools = tools_for(domain, "solver")
+def with_tools(questions: Questions, solver: Player) -> Player:
+    """The solver, with its tools where the question set has any for it."""
+    tools = tools_for(questions, "solver")
     return Equipped(solver, ToolReply("solver", tools)) if tools else solver
 
 

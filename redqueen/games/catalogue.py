@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from redqueen.catalogue import Catalogue
-from redqueen.protocols import Game
+from redqueen.protocols import Game, lacking
 from redqueen.types import RedQueenError
 
 GAMES: Mapping[str, str] = MappingProxyType(
@@ -48,7 +48,7 @@ def find_game(spec: str) -> Game:
 
 def _checked(game: Any, spec: str) -> Game:
     """The object, if it has the shape of a game."""
-    missing = [part for part in ("name", "roles", "tasks", "play") if getattr(game, part, None) is None]
+    missing = lacking(game, Game)
     if missing:
         raise RedQueenError(f"{spec!r} is not a game: {type(game).__name__} has no {' and no '.join(missing)}")
     if not isinstance(game.name, str):
@@ -56,7 +56,7 @@ def _checked(game: Any, spec: str) -> Game:
     roles = game.roles
     if not isinstance(roles, tuple) or not roles or not all(isinstance(role, str) for role in roles):
         raise RedQueenError(f"the roles of the game {spec!r} must be a tuple of strings, not {roles!r:.80}")
-    for part in ("tasks", "play"):
-        if not callable(getattr(game, part)):
+    for part, method in (("tasks", game.tasks), ("play", game.play)):
+        if not callable(method):
             raise RedQueenError(f"{part} of the game {spec!r} must be a method")
     return cast(Game, game)

@@ -21,7 +21,7 @@ from random import Random
 from typing import Protocol
 
 from redqueen.games.talk import told
-from redqueen.protocols import Domain, Play
+from redqueen.protocols import Play, Questions, has
 from redqueen.types import (
     Ask,
     Episode,
@@ -201,10 +201,15 @@ class ToolReply:
         )
 
 
-def tools_for(domain: Domain, role: str) -> tuple[Tool, ...]:
-    """What a domain gives a role to call; most give nothing."""
-    found = getattr(domain, "tools_for", None)
-    return () if found is None else tuple(found(role))
+class Equipping(Protocol):
+    """A question set that gives its roles tools to call."""
+
+    def tools_for(self, role: str) -> tuple[Tool, ...]: ...
+
+
+def tools_for(questions: Questions, role: str) -> tuple[Tool, ...]:
+    """What a question set gives a role to call; most give nothing."""
+    return questions.tools_for(role) if has(questions, Equipping) else ()
 
 
 def as_recorded(episode: Episode) -> ToolReply:

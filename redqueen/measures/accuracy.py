@@ -12,7 +12,7 @@ from redqueen.chance import derive
 from redqueen.credit.outcomes import verdicts
 from redqueen.curricula.held_out import apart_from, held_out_levels
 from redqueen.play.groups import attempts
-from redqueen.protocols import Domain, Player, State
+from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.types import Metrics, Task
 
@@ -26,13 +26,19 @@ def pass_at(k: int, right: int, tried: int) -> float:
 
 class HeldOut:
     """A player's answers to held-out tasks at its own temperature, on the same seeds at every measurement:
-    `accuracy/LEVEL` (pass@1) and `pass@k/LEVEL`, and both over all levels."""
+    `accuracy/LEVEL` (pass@1) and `pass@k/LEVEL`, and both over all levels. Answers of which nobody knows whether they
+    are right are left out; where there are any, `accuracy_unknown` is their share."""
 
     def __init__(
-        self, domain: Domain, solver: Player, tasks: Mapping[str, Sequence[Task]], attempts: int = 8, seed: int = 0
+        self,
+        questions: Questions,
+        solver: Player,
+        tasks: Mapping[str, Sequence[Task]],
+        attempts: int = 8,
+        seed: int = 0,
     ) -> None:
         assert all(tasks.values()), "every level needs a task"
-        self._domain = domain
+        self._questions = questions
         self._solver = solver
         self._tasks = [(level, task) for level, group in tasks.items() for task in group]
         self._attempts = attempts
@@ -40,7 +46,7 @@ class HeldOut:
 
     def __call__(self) -> Metrics:
         tasks = [task for _, task in self._tasks]
-        groups = graded(self._domain, attempts(SOLVE, tasks, self._solver, self._attempts, Random(self._seed)))
+        groups = graded(self._questions, attempts(SOLVE, tasks, self._solver, self._attempts, Random(self._seed)))
         right = np.array([verdicts(group) for group in groups])  # [tasks, attempts]
         metrics: Metrics = {}
         levels = np.array([level for level, _ in self._tasks])
@@ -50,9 +56,13 @@ class HeldOut:
 
     def _figures(self, right: np.ndarray, suffix: str) -> Metrics:
         """Of [tasks, attempts]."""
-        found = {f"accuracy{suffix}": float(right.mean())}
-        if self._attempts > 1:
-            passed = [pass_at(self._attempts, int(row.sum()), self._attempts) for row in right]
+        unknown = np.isnan(right)
+        found = {f"accuracy_unknown{suffix}": float(unknown.mean())} if unknown.any() else {}
+        if not unknown.all():
+            found[f"accuracy{suffix}"] = float(np.nanmean(right))
+        told = [row for row in right if np.nansum(row) > 0 or not np.isnan(row).any()]  # one right answer is enough
+        if self._attempts > 1 and told:
+            passed = [pass_at(self._attempts, int(np.nansum(row)), self._attempts) for row in told]
             found[f"pass@{self._attempts}{suffix}"] = float(np.mean(passed))
         return found
 
@@ -63,14 +73,14 @@ class HeldOut:
         return None
 
 
-def held_out(domain: Domain, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:
-    """So many problems of each level, always the same ones; of a domain with a part for tests, of that part alone. What
+def held_out(questions: Questions, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:
+    """So many problems of each level, always the same ones; of a set with a part for tests, of that part alone. What
     is learned from `besides`, such as the seeds, is not among them where a level has others."""
     found = {}
-    for level in held_out_levels(domain):
+    for level in held_out_levels(questions):
         rng = Random(derive(seed, level))
-        drawn = domain.problems(level, count, rng)
+        drawn = questions.problems(level, count, rng)
         kept = apart_from({"": besides}, drawn)
-        others = domain.problems(level, len(drawn) - len(kept), rng) if len(kept) < len(drawn) else []
+        others = questions.problems(level, len(drawn) - len(kept), rng) if len(kept) < len(drawn) else []
         found[level] = [*kept, *apart_from({"": [*besides, *kept]}, others)] or drawn
     return found

@@ -20,9 +20,10 @@ from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.language.reciter import reader
-from redqueen.protocols import Domain, Measure, Player, Policy, State
+from redqueen.protocols import Measure, Player, Policy, Questions, State
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.known import KnownData
+from redqueen.questions.verdicts import share_right
 from redqueen.types import Ask, Group, Metrics, Task, Trajectory
 
 # --- held-out answers and replies ------------------------------------------------------------
@@ -52,12 +53,12 @@ class Coverage:
 
 
 class Replies:
-    """One reply of the learner to each held-out task, on the same seeds every time: `accuracy` by the domain's check,
-    of the tasks that have an answer, `reply_length` in words (tokens), and `repeated_4grams`, `distinct_2grams` (see
+    """One reply of the learner to each held-out task, on the same seeds every time: `accuracy` by the set's check, of
+    the tasks that have an answer, `reply_length` in words (tokens), and `repeated_4grams`, `distinct_2grams` (see
     the functions)."""
 
-    def __init__(self, domain: Domain, learner: Player, tests: Sequence[Task], seed: int = 0) -> None:
-        self._domain = domain
+    def __init__(self, questions: Questions, learner: Player, tests: Sequence[Task], seed: int = 0) -> None:
+        self._questions = questions
         self._learner = learner
         self._tests = tests
         self._seed = seed
@@ -73,8 +74,8 @@ class Replies:
 
     def _accuracy(self, groups: Sequence[Group]) -> Metrics:
         """Nothing where no task has an answer."""
-        known = graded(self._domain, [group for group in groups if group.task.answer])
-        return {"accuracy": float(np.mean([verdicts(group) for group in known]))} if known else {}
+        known = graded(self._questions, [group for group in groups if group.task.answer])
+        return share_right("accuracy", [right for group in known for right in verdicts(group).tolist()])
 
     def state(self) -> State:
         return {}
@@ -111,8 +112,8 @@ class DataDivergence:
     there can be, who knows both distributions, picks the data's answer from a pair of it and a fresh reply: 0.5 where
     nobody can tell them apart; equal answers count a half."""
 
-    def __init__(self, domain: KnownData, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
-        self._domain = domain
+    def __init__(self, questions: KnownData, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
+        self._questions = questions
         self._learner = learner
         self._gold = score(play(recited(tests, reader(learner)), Random(seed)), payoff)
         self._tests = tests
@@ -126,7 +127,7 @@ class DataDivergence:
 
     def _evidence(self, trajectories: Sequence[Trajectory]) -> np.ndarray:
         """[n] log data - log learner of each whole reply."""
-        known = [self._domain.log_likelihood(trajectory.turns[0].reply.text) for trajectory in trajectories]
+        known = [self._questions.log_likelihood(trajectory.turns[0].reply.text) for trajectory in trajectories]
         return np.asarray(np.array(known) - whole_replies(self._learner, trajectories))
 
     def _divergence(self, of_gold: np.ndarray) -> float:
@@ -134,7 +135,7 @@ class DataDivergence:
         if not (ask.choices and self._learner.open):
             return float(of_gold.mean())
         (policy,) = self._learner.probabilities([ask])
-        data = np.array([self._domain.log_likelihood(choice) for choice in ask.choices])
+        data = np.array([self._questions.log_likelihood(choice) for choice in ask.choices])
         return float(np.sum(np.exp(data) * (data - np.log(policy))))
 
     def state(self) -> State:

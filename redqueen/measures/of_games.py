@@ -14,7 +14,7 @@ from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
 from redqueen.measures.exact.sampled import sampled_exploitability
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Uniform
-from redqueen.protocols import Game, Measure, Player, Policy, State
+from redqueen.protocols import Game, Measure, Player, Policy, State, StatesInformation, has
 from redqueen.types import Match, Metrics, RedQueenError
 
 TREE_NODES = 60_000  # a game with more histories is not measured exactly between updates
@@ -163,7 +163,7 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
     listed, else nothing beyond what every step reports. A learner that answers in free text is asked instead
     of read: in a game with few information states its exploitability is estimated from what it says."""
     against = Payoff(game, learner, Uniform(), matches, seed)
-    if getattr(game, "perfect_information", False):
+    if has(game, StatesInformation) and game.perfect_information:
         try:
             return [MinimaxRegret(game, learner, FEW_POSITIONS), against] if learner.open else [against]
         except RedQueenError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
@@ -22,11 +22,11 @@ from redqueen.opponents.pools import Snapshots
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.language.reciter import reader
-from redqueen.protocols import Domain, Measure, Player, Policy, PreferenceOracle, State
+from redqueen.protocols import Measure, Player, Policy, PreferenceOracle, Questions, State, has
 from redqueen.questions.asking import SOLVE, said
 from redqueen.questions.comparisons import verdicts
 from redqueen.questions.dataset import Preferring, recitations
-from redqueen.questions.small.known import known_data
+from redqueen.questions.small.known import KnownData
 from redqueen.questions.small.matchups import exploitability
 from redqueen.types import Ask, Batch, Match, Metrics, Reply, Task
 
@@ -131,8 +131,8 @@ class HeldOutPreferences:
     `HeldOutPairs`. The pairs are the same at every measurement, and so is the reference, which rates them at the first;
     nothing where none are held out."""
 
-    def __init__(self, domain: Preferring, learner: Policy, reference: Reference, count: int, seed: int = 0) -> None:
-        pairs = domain.preferences(HELD_OUT, count, Random(seed)) if HELD_OUT in domain.levels else []
+    def __init__(self, questions: Preferring, learner: Policy, reference: Reference, count: int, seed: int = 0) -> None:
+        pairs = questions.preferences(HELD_OUT, count, Random(seed)) if HELD_OUT in questions.levels else []
         chosen, rejected = (score(play(side, Random(seed)), payoff) for side in recitations(pairs, reader(learner)))
         self._learner = learner
         self._reference = reference
@@ -224,17 +224,16 @@ def preferred(
     return float(known.mean()) if len(known) else float("nan")
 
 
-# --- what suits a domain ---------------------------------------------------------------------
+# --- what suits a question set ---------------------------------------------------------------------
 
 
-def watched(domain: Domain, learner: Policy, tests: Mapping[str, Sequence[Task]], *others: Measure) -> Alarms:
-    """The measures that every training by preferences has, those of known preferences and known data where the domain
+def watched(questions: Questions, learner: Policy, tests: Mapping[str, Sequence[Task]], *others: Measure) -> Alarms:
+    """The measures that every training by preferences has, those of known preferences and known data where the set
     has these and the learner can be read, and others, all under `Alarms`."""
     tasks = [task for group in tests.values() for task in group]
-    measures: list[Measure] = [Coverage(learner, tasks), Replies(domain, learner, tasks)]
-    data = known_data(domain)
-    if data is not None:
-        measures.append(DataDivergence(data, learner, tasks))
-    if getattr(domain, "wins", None) is not None and learner.open:
-        measures.append(PreferenceGame(cast(KnownPreferences, domain), learner))
+    measures: list[Measure] = [Coverage(learner, tasks), Replies(questions, learner, tasks)]
+    if has(questions, KnownData):
+        measures.append(DataDivergence(questions, learner, tasks))
+    if has(questions, KnownPreferences) and learner.open:
+        measures.append(PreferenceGame(questions, learner))
     return Alarms([*measures, *others])

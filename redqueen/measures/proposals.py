@@ -9,7 +9,7 @@ import numpy as np
 from redqueen.checks.votes import Vote
 from redqueen.credit import outcomes
 from redqueen.measures.health import Proposed
-from redqueen.protocols import Domain
+from redqueen.protocols import Questions
 from redqueen.questions.asking import graded, mean_known, tasks_among
 from redqueen.questions.labels import labels_right
 from redqueen.types import Group, Refusal, Task
@@ -47,24 +47,24 @@ def proposed(
 
 
 def voted_on(
-    domain: Domain,
+    questions: Questions,
     written: Sequence[Task | Refusal],
     groups: Sequence[Group],
     votes: Sequence[Vote],
     kept: Sequence[Task],
 ) -> list[Proposed]:
-    """The proposals as `ProposerHealth` looks at them, their attempts as the domain's oracle finds them, and the labels
+    """The proposals as `ProposerHealth` looks at them, their attempts as the question set finds them, and the labels
     of those that are kept to learn from: for audits, no reward may rest on it. Each task has a group and a vote."""
     tasks, learned = tasks_among(written), {task.id for task in kept}
-    rates = [outcomes.scores(group) for group in graded(domain, groups)]
-    rights = labels_right(domain, tasks, votes)
+    rates = [outcomes.scores(group) for group in graded(questions, groups)]
+    rights = labels_right(questions, tasks, votes)
     kept_right = [right if task.id in learned else None for task, right in zip(tasks, rights, strict=True)]
     return proposed(written, rates, labels_right=kept_right)
 
 
-def audited(domain: Domain, written: Sequence[Task | Refusal], labels: Sequence[Task]) -> list[Proposed]:
+def audited(questions: Questions, written: Sequence[Task | Refusal], labels: Sequence[Task]) -> list[Proposed]:
     """The same of proposals that were labelled, with the label as the answer: whether it is right, and no attempts."""
     known = {task.id: task for task in tasks_among(written)}
-    right = domain.right([known[label.id] for label in labels], [label.answer for label in labels])
+    right = questions.right([known[label.id] for label in labels], [label.answer for label in labels])
     found = dict(zip((label.id for label in labels), right, strict=True))
     return proposed(written, labels_right=[found.get(task.id) for task in tasks_among(written)])

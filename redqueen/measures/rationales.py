@@ -25,6 +25,7 @@ from redqueen.players.language.writing import Writer
 from redqueen.protocols import Player, State
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, read, said, tasks_among
 from redqueen.questions.small.templates import Explained
+from redqueen.questions.verdicts import share_right
 from redqueen.types import Demonstration, Match, Metrics, Refusal, Task, Trajectory
 
 EXPLAIN = SingleReply("explainer")
@@ -46,30 +47,30 @@ def log_likelihoods(policy: Writer, shown: Sequence[Demonstration]) -> np.ndarra
     return np.asarray(sums)
 
 
-def proposals_of(domain: Explained, tasks: Sequence[Task], rationales: Sequence[str]) -> list[Demonstration]:
+def proposals_of(questions: Explained, tasks: Sequence[Task], rationales: Sequence[str]) -> list[Demonstration]:
     """Each problem with this rationale, as a reply to an invitation that shows its concepts."""
     return [
-        Demonstration("proposer", domain.invite(task.kind, [task], number), domain.written(task, rationale))
+        Demonstration("proposer", questions.invite(task.kind, [task], number), questions.written(task, rationale))
         for number, (task, rationale) in enumerate(zip(tasks, rationales, strict=True))
     ]
 
 
-def explanations_of(domain: Explained, tasks: Sequence[Task], rationales: Sequence[str]) -> list[Demonstration]:
+def explanations_of(questions: Explained, tasks: Sequence[Task], rationales: Sequence[str]) -> list[Demonstration]:
     """Each rationale as a reply to the question how its problem was made."""
     return [
-        Demonstration("explainer", domain.explain(task), rationale)
+        Demonstration("explainer", questions.explain(task), rationale)
         for task, rationale in zip(tasks, rationales, strict=True)
     ]
 
 
 def best_rationales(
-    domain: Explained, tasks: Sequence[Task], explainer: Player, prompter: Writer, count: int, rng: Random
+    questions: Explained, tasks: Sequence[Task], explainer: Player, prompter: Writer, count: int, rng: Random
 ) -> list[str]:
     """For each problem that one of `count` rationales of the explainer for which log p(x | z, c) + log p(z | c) under
     the prompter is greatest; of equals the first."""
-    texts = said(play(alone(EXPLAIN, [domain.explain(task) for task in tasks], explainer, count), rng))
+    texts = said(play(alone(EXPLAIN, [questions.explain(task) for task in tasks], explainer, count), rng))
     repeated = [task for task in tasks for _ in range(count)]
-    joint = log_likelihoods(prompter, proposals_of(domain, repeated, texts)).reshape(-1, count)
+    joint = log_likelihoods(prompter, proposals_of(questions, repeated, texts)).reshape(-1, count)
     return [texts[number * count + int(best)] for number, best in enumerate(joint.argmax(axis=1))]
 
 
@@ -84,46 +85,46 @@ def behind(task: Task) -> str:
     return str(task.facts.get("rationale", ""))
 
 
-def problems_from(domain: Explained, tasks: Sequence[Task], prompter: Player, rng: Random) -> list[Task | Refusal]:
+def problems_from(questions: Explained, tasks: Sequence[Task], prompter: Player, rng: Random) -> list[Task | Refusal]:
     """What a prompter writes from the concepts of each task."""
-    invitations = [domain.invite(task.kind, [task], number) for number, task in enumerate(tasks)]
-    return read(domain, play(alone(PROPOSE, invitations, prompter), rng))
+    invitations = [questions.invite(task.kind, [task], number) for number, task in enumerate(tasks)]
+    return read(questions, play(alone(PROPOSE, invitations, prompter), rng))
 
 
 class Bound:
     """How well two policies explain held-out problems, in nats a problem: `bound`, the right-hand side above from
-    `samples` rationales of each; `problem_logprob`, log of the sum of p(z, x | c) over the rationales that the domain
+    `samples` rationales of each; `problem_logprob`, log of the sum of p(z, x | c) over the rationales that the set
     lists, where it lists them; `explained`, the share of the samples that are the rationale behind the problem, where
     that is known."""
 
     def __init__(
         self,
-        domain: Explained,
+        questions: Explained,
         explainer: Player,
         prompter: Writer,
         tasks: Sequence[Task],
         samples: int = 4,
         seed: int = 0,
     ) -> None:
-        self._domain, self._explainer, self._prompter = domain, explainer, prompter
+        self._questions, self._explainer, self._prompter = questions, explainer, prompter
         self._tasks, self._samples, self._seed = tuple(tasks), samples, seed
 
     def __call__(self) -> Metrics:
-        asked = [self._domain.explain(task) for task in self._tasks]
+        asked = [self._questions.explain(task) for task in self._tasks]
         episodes = play(alone(EXPLAIN, asked, self._explainer, self._samples), Random(self._seed))
         repeated = [task for task in self._tasks for _ in range(self._samples)]
         sampled = np.array([float(episode.turns[-1].reply.logprobs.sum()) for episode in episodes])
         texts = said(episodes)
-        joint = log_likelihoods(self._prompter, proposals_of(self._domain, repeated, texts))
+        joint = log_likelihoods(self._prompter, proposals_of(self._questions, repeated, texts))
         found = {"bound": float((joint - sampled).mean())}
         return found | agreement(repeated, texts, "explained") | self._problem_logprob()
 
     def _problem_logprob(self) -> Metrics:
-        listed = list(self._domain.rationales())
+        listed = list(self._questions.rationales())
         if not listed:
             return {}
         repeated = [task for task in self._tasks for _ in listed]
-        joint = log_likelihoods(self._prompter, proposals_of(self._domain, repeated, listed * len(self._tasks)))
+        joint = log_likelihoods(self._prompter, proposals_of(self._questions, repeated, listed * len(self._tasks)))
         return {"problem_logprob": float(np.logaddexp.reduce(joint.reshape(-1, len(listed)), axis=1).mean())}
 
     def state(self) -> State:
@@ -136,10 +137,10 @@ class Bound:
 @dataclass(frozen=True)
 class Generated:
     """What a prompter writes from the concepts of some tasks, the same ones at every measurement, all in [0, 1]:
-    `generated/valid_share`; `generated/solve_rate` of a player that stays as it is, by the domain's own answers;
+    `generated/valid_share`; `generated/solve_rate` of a player that stays as it is, by the question set's own answers;
     `generated/distinct_share`; `generated/spread`, the mean of 1 - BLEU between the characters of two problems."""
 
-    domain: Explained
+    questions: Explained
     prompter: Player
     base: Player
     tasks: Sequence[Task]
@@ -148,18 +149,18 @@ class Generated:
 
     def __call__(self) -> Metrics:
         rng = Random(self.seed)
-        written = problems_from(self.domain, self.tasks, self.prompter, rng)
+        written = problems_from(self.questions, self.tasks, self.prompter, rng)
         posed = tasks_among(written)
         found = {"generated/valid_share": len(posed) / len(written)}
         if len(posed) < 2:
             return found
-        tries = graded(self.domain, attempts(SOLVE, posed, self.base, self.attempts, rng))
-        rates = [verdicts(group) for group in tries]
+        tries = graded(self.questions, attempts(SOLVE, posed, self.base, self.attempts, rng))
+        rates = [right for group in tries for right in verdicts(group).tolist()]
         texts = [task.prompt for task in posed]
         alike = bleu([list(text) for text in texts])
         apart = 1.0 - alike[~np.eye(len(texts), dtype=bool)]
         return found | {
-            "generated/solve_rate": float(np.mean(rates)),
+            **share_right("generated/solve_rate", rates),
             "generated/distinct_share": distinct_share(texts),
             "generated/spread": float(apart.mean()),
         }

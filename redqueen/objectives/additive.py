@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from redqueen.protocols import Objective
+from redqueen.protocols import CountsSome, Objective, StatesSilence, has
 from redqueen.types import Batch, Likelihoods, Metrics
 
 
@@ -38,16 +38,14 @@ def log_ratios(likelihoods: Likelihoods, batch: Batch) -> Tensor:
 
 def silent_without_advantage(objective: Objective) -> bool:
     """Whether rows without an advantage add nothing to this loss and its gradient, so that they need not be
-    computed. An objective says so by an attribute of this name; one that does not is taken to speak everywhere."""
-    return bool(getattr(objective, "silent_without_advantage", False))
+    computed (`StatesSilence`)."""
+    return has(objective, StatesSilence) and objective.silent_without_advantage
 
 
 def counted(objective: Objective, batch: Batch) -> float:
     """The sum of the loss weights of the words that the figures of an objective are sums over, so that these become
-    means. An objective of some of the words alone says which by a method `counted`, which gives the batch with the
-    weights of these; one that has none counts all."""
-    of_some = getattr(objective, "counted", None)
-    return float((of_some(batch) if of_some else batch).loss_weights.sum())
+    means: all of them, or those that a `CountsSome` counts."""
+    return float((objective.counted(batch) if has(objective, CountsSome) else batch).loss_weights.sum())
 
 
 @dataclass(frozen=True, init=False)

@@ -13,7 +13,7 @@ from random import Random
 from redqueen.chance import derive
 from redqueen.play.lockstep import answers
 from redqueen.play.table import Table
-from redqueen.protocols import Player, Stream
+from redqueen.protocols import Player, Stream, StreamingPlayer, has
 from redqueen.types import Ask, Episode, Match, RedQueenError, Reply
 
 
@@ -56,8 +56,7 @@ class _Desk:
     """What one player is asked, and by which tables."""
 
     def __init__(self, player: Player, rows: int) -> None:
-        opened = getattr(player, "stream", None)  # not every player can
-        self._stream: Stream = opened(rows) if opened else _AtOnce(player)
+        self._stream: Stream = player.stream(rows) if has(player, StreamingPlayer) else _AtOnce(player)
         self._asked: dict[int, tuple[_Waiting, int]] = {}
 
     def put(self, ask: Ask, waiting: _Waiting, place: int) -> None:

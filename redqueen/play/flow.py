@@ -38,7 +38,7 @@ from redqueen.opponents.pools import rebuilt, saved
 from redqueen.play.lockstep import answers
 from redqueen.play.table import Table
 from redqueen.play.threads import Question, Threads, tell
-from redqueen.protocols import Game, Player, Policy, State
+from redqueen.protocols import AskedInThreads, Game, Player, Policy, State, has
 from redqueen.records import reply_from_json, reply_to_json, task_from_json, task_to_json
 from redqueen.types import Episode, Match, Metrics, RedQueenError, Reply
 
@@ -225,7 +225,7 @@ class _Flying:
 
 
 def _is_slow(player: Player) -> bool:
-    return bool(getattr(player, "asked_in_threads", False))  # said by few players
+    return has(player, AskedInThreads) and player.asked_in_threads
 
 
 def _restored(record: State, games: Mapping[str, Game], players: Sequence[Player]) -> _Flying:

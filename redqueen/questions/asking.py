@@ -1,9 +1,9 @@
 """Proposing, solving and judging: games of one seat, and what their episodes say.
 
 proposals = attempts(PROPOSE, invitations, proposer, 1, rng)
-written   = read(domain, proposals)                            # a Task or a Refusal for each
+written   = read(questions, proposals)                            # a Task or a Refusal for each
 tasks     = tasks_among(written)
-tries     = graded(domain, attempts(SOLVE, tasks, solver, 8, rng, authors(proposals, written)))
+tries     = graded(questions, attempts(SOLVE, tasks, solver, 8, rng, authors(proposals, written)))
 difficult = [1.0 - rate(group).mean for group in tries]
 """
 
@@ -21,7 +21,7 @@ from redqueen.curricula.held_out import Apart, problems_apart, training_levels
 from redqueen.curricula.store import TaskStore
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import Played, episodes_of, with_facts
-from redqueen.protocols import Domain
+from redqueen.protocols import Proposable, Questions, has
 from redqueen.questions.judging import about_answer
 from redqueen.types import Episode, Group, RedQueenError, Refusal, Seat, Task
 
@@ -29,42 +29,47 @@ PROPOSE, SOLVE, JUDGE = SingleReply("proposer"), SingleReply("solver"), SingleRe
 
 
 def invited(
-    domain: Domain, store: TaskStore, count: int, references: int, rng: Random, share: float = 1.0
+    questions: Proposable, store: TaskStore, count: int, references: int, rng: Random, share: float = 1.0
 ) -> list[Task]:
     """`count` invitations of each kind, each of the first `share` of them with up to so many references from the
     store."""
     referring = round(share * count) if references else 0
     return [
-        domain.invite(
-            kind, store.draw_references(references, rng, domain.sources(kind)) if number < referring else (), number
+        questions.invite(
+            kind, store.draw_references(references, rng, questions.sources(kind)) if number < referring else (), number
         )
-        for kind in domain.kinds
+        for kind in questions.kinds
         for number in range(count)
     ]
 
 
-def seeded(store: TaskStore, domain: Domain) -> TaskStore:
+def seeds_of(questions: Questions) -> list[Task]:
+    """The tasks from which proposing starts; none where nobody may propose."""
+    return questions.seeds() if has(questions, Proposable) else []
+
+
+def seeded(store: TaskStore, questions: Proposable) -> TaskStore:
     """The store with the tasks from which proposing starts. Raises RedQueenError where it cannot hold one of each
     kind."""
-    if store.capacity is not None and store.capacity < len(domain.kinds):
+    if store.capacity is not None and store.capacity < len(questions.kinds):
         raise RedQueenError(
-            f"a store of {store.capacity} tasks does not hold one of each kind of {domain.name}: "
-            f"--capacity {len(domain.kinds)} or more"
+            f"a store of {store.capacity} tasks does not hold one of each kind of {questions.name}: "
+            f"--capacity {len(questions.kinds)} or more"
         )
-    store.add(domain.seeds(), origin="seed")
+    store.add(questions.seeds(), origin="seed")
     return store
 
 
-def evenly(domain: Domain, count: int, rng: Random, apart: Apart = MappingProxyType({})) -> list[Task]:
-    """So many of the domain's own problems but for those held out, of each level as many; what is left over goes to
+def evenly(questions: Questions, count: int, rng: Random, apart: Apart = MappingProxyType({})) -> list[Task]:
+    """`count` of the set's own problems but for those held out, of each level as many; what is left over goes to
     levels drawn by chance."""
-    levels = training_levels(domain)
+    levels = training_levels(questions)
     whole, rest = divmod(count, len(levels))
     extra = rng.sample(range(len(levels)), rest)
     return [
         task
         for number, level in enumerate(levels)
-        for task in problems_apart(apart, domain, level, whole + (number in extra), rng)
+        for task in problems_apart(apart, questions, level, whole + (number in extra), rng)
     ]
 
 
@@ -73,11 +78,11 @@ def said(played: Played) -> list[str]:
     return [str(episode.outcome.facts["reply"]) for episode in episodes_of(played)]
 
 
-def read(domain: Domain, proposals: Played) -> list[Task | Refusal]:
-    """What the proposers wrote, as tasks that passed the domain's gates or as refusals. A task that was cut off is half
-    a task, and refused."""
+def read(questions: Proposable, proposals: Played) -> list[Task | Refusal]:
+    """What the proposers wrote, as tasks that passed the set's gates or as refusals. A task that was cut off is
+    refused."""
     episodes = episodes_of(proposals)
-    written = domain.read([episode.task for episode in episodes], said(episodes))
+    written = questions.read([episode.task for episode in episodes], said(episodes))
     return [
         Refusal("cut off") if isinstance(each, Task) and episode.turns[-1].reply.truncated else each
         for episode, each in zip(episodes, written, strict=True)
@@ -89,14 +94,15 @@ def tasks_among(written: Sequence[Task | Refusal]) -> list[Task]:
     return [task for task in written if isinstance(task, Task)]
 
 
-def graded(domain: Domain, groups: Sequence[Group]) -> list[Group]:
-    """The groups with the domain's verdict on each attempt, the fact `right`; of one that was cut off the domain sees
-    what there is. Raises RedQueenError for a domain that does not say one thing of each."""
+def graded(questions: Questions, groups: Sequence[Group]) -> list[Group]:
+    """The groups with the set's verdict on each attempt, the fact `right`: True, False, or None where nobody knows; of
+    one that was cut off it sees what there is. Raises RedQueenError for a set that does not give one on each."""
     episodes = episodes_of(groups)
-    right = domain.right([episode.task for episode in episodes], said(episodes))
+    right = questions.right([episode.task for episode in episodes], said(episodes))
     if len(right) != len(episodes):
         raise RedQueenError(
-            f"the domain {domain.name} gave {len(right)} verdicts on {len(episodes)} answers: right() gives one on each"
+            f"the question set {questions.name} gave {len(right)} verdicts on {len(episodes)} answers: right() gives "
+            "one on each"
         )
     return with_facts(groups, [{"right": each} for each in right])
 

@@ -1,16 +1,21 @@
-"""Finding a domain by its name: those shipped, and the user's own."""
+"""Finding a question set by its name: those shipped, and the user's own."""
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
-from typing import cast
+from typing import TypeVar, cast, get_args, get_type_hints
 
 from redqueen.catalogue import Catalogue
-from redqueen.protocols import Demonstrator, Domain
-from redqueen.types import CLOSED, RedQueenError
+from redqueen.protocols import Questions, has, lacking, members
+from redqueen.types import RedQueenError
 
-DOMAINS: Mapping[str, str] = MappingProxyType(
+P = TypeVar("P")
+
+QUESTIONS: Mapping[str, str] = MappingProxyType(
     {
         "sums": "redqueen.questions.small.sums:Sums",
         "verified": "redqueen.questions.verifying:verified",
@@ -36,41 +41,57 @@ DOMAINS: Mapping[str, str] = MappingProxyType(
         "expressions": "redqueen.questions.expressions:expressions",
     }
 )
-_CATALOGUE = Catalogue("domain", DOMAINS, "redqueen.questions")
+_CATALOGUE = Catalogue("question set", QUESTIONS, "redqueen.questions", older="redqueen.question sets")
 MOST_LEVELS = 1000  # problems of each are made and measured
-_PARTS = ("name", "kinds", "levels", "seeds", "sources", "invite", "read", "right", "problems")
 
 
-def find_domain(spec: str) -> Domain:
-    """The domain that a specification names: "sums", "sums:digits=3", "path/to/file.py:MyDomain",
-    "some.module:MyDomain", or an entry point of the group `redqueen.questions`. Raises RedQueenError with one line
+def find_questions(spec: str) -> Questions:
+    """The question set that a specification names: "sums", "sums:digits=3", "path/to/file.py:MyQuestions",
+    "some.module:MyQuestions", or an entry point of the group `redqueen.questions`. Raises RedQueenError with one line
     that says what is wrong."""
-    domain = _CATALOGUE.find(spec)
-    missing = [part for part in _PARTS if getattr(domain, part, None) is None]
+    found = _CATALOGUE.find(spec)
+    missing = lacking(found, Questions)
     if missing:
-        raise RedQueenError(f"{spec!r} is not a domain: {type(domain).__name__} has no {' and no '.join(missing)}")
-    if not domain.levels:
-        raise RedQueenError(f"the domain {spec!r} has no levels, and so no problems: see its settings")
-    if len(domain.levels) > MOST_LEVELS:
-        raise RedQueenError(f"the domain {spec!r} has {len(domain.levels)} levels, more than {MOST_LEVELS}")
-    return cast(Domain, domain)
+        raise RedQueenError(f"{spec!r} is not a question set: {type(found).__name__} has no {' and no '.join(missing)}")
+    if not found.levels:
+        raise RedQueenError(f"the question set {spec!r} has no levels, and so no problems: see its settings")
+    if len(found.levels) > MOST_LEVELS:
+        raise RedQueenError(f"the question set {spec!r} has {len(found.levels)} levels, more than {MOST_LEVELS}")
+    return cast(Questions, found)
 
 
-def find_open_domain(spec: str) -> Domain:
-    """The domain that a specification names, one to which tasks may be proposed. Raises RedQueenError where it refuses
-    them all."""
-    domain = find_domain(spec)
-    invitation = domain.invite(domain.kinds[0], domain.seeds()[:1], 0)
-    if domain.read([invitation], [""]) == [CLOSED]:
-        raise RedQueenError(
-            f"the domain {domain.name} is closed, so nobody can propose tasks to it: try --domain sums, or a domain of "
-            "your own"
-        )
-    return domain
+def having(questions: Questions, wanted: type[P]) -> P:
+    """The question set as one that has all that the protocol `wanted` asks for: `having(questions, Proposable)`.
+    Raises RedQueenError with one line that names what it lacks, and the shipped sets that have it."""
+    if has(questions, wanted):
+        return questions
+    raise RedQueenError(
+        f"{questions.name} is not {_described(wanted)}: it has no {' and no '.join(lacking(questions, wanted))}; "
+        f"of those shipped, there is {' or '.join(shipped_with(wanted)) or 'none'}"
+    )
 
 
-def demonstrator(domain: Domain) -> Demonstrator:
-    """The domain as one that shows how its roles are played. Raises RedQueenError where it does not."""
-    if getattr(domain, "demonstrations", None) is None:
-        raise RedQueenError(f"the domain {domain.name} has no demonstrations(count, rng) to imitate")
-    return cast(Demonstrator, domain)
+def _described(wanted: type) -> str:
+    """A protocol in words, by its first sentence: "a question set to which tasks may be proposed (Proposable)"."""
+    words = re.split(r"[.:]", inspect.getdoc(wanted) or "a question set")[0]
+    return f"{words[0].lower()}{words[1:]} ({wanted.__name__})"
+
+
+def shipped_with(wanted: type) -> list[str]:
+    """The names of the shipped question sets that have all that a protocol asks for, as far as their classes tell."""
+    return [name for name, place in QUESTIONS.items() if any(_offers(each, wanted) for each in _classes(place))]
+
+
+def _classes(place: str) -> tuple[type, ...]:
+    """The class that "module:Name" names, or those that the function of that name returns."""
+    module, _, name = place.partition(":")
+    found = vars(import_module(module))[name]
+    if inspect.isclass(found):
+        return (found,)
+    made = get_type_hints(found)["return"]
+    return get_args(made) or (made,)
+
+
+def _offers(made: type, wanted: type) -> bool:
+    known = {*dir(made), *(field for each in made.__mro__ for field in inspect.get_annotations(each))}
+    return known >= set(members(wanted))

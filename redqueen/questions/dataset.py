@@ -1,10 +1,10 @@
-"""A data set on disk as a domain: prompts to answer, gold replies to imitate, preferences to learn from.
+"""A data set on disk as a question set: prompts to answer, gold replies to imitate, preferences to learn from.
 
     --domain dataset:path=train.jsonl,held_out=0.1
     --domain dataset:path=train.parquet,test=test.parquet,ignore=id+source,skip=true
 
 The formats are those of `questions.examples`. Problems of the level "train" and of the level "held_out" never have a
-prompt in common, whatever its case and spacing. A data set is closed: nobody proposes tasks to it.
+prompt in common, whatever its case and spacing. Nobody proposes tasks to a data set.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from random import Random
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
 from redqueen.chance import derive
 from redqueen.checks.numeric import normalised, number
 from redqueen.curricula.held_out import HELD_OUT, TRAIN, Apart, apart_from, as_compared
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.language.reciter import Reader, Reciter
-from redqueen.protocols import Domain
-from redqueen.questions.closed import Closed
+from redqueen.protocols import Questions
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.questions.rows import read_rows
 from redqueen.types import Demonstration, Match, Message, RedQueenError, Task
@@ -52,26 +51,16 @@ def preferences(held_out: float = 0.1, seed: int = 0) -> Dataset:
     return Dataset(str(Path(__file__).parent / "preferences.jsonl"), held_out, seed=seed, name="preferences")
 
 
-class Preferring(Domain, Protocol):
-    """A domain whose replies somebody compared."""
+class Preferring(Questions, Protocol):
+    """A question set whose replies somebody compared."""
 
     def preferences(self, level: str, count: int, rng: Random) -> list[Preference]:
         """So many pairs of a level, or all where there are fewer: none twice."""
         ...
 
 
-def preferring(domain: Domain) -> Preferring:
-    """The domain as one of preferences. Raises RedQueenError where it has none."""
-    if getattr(domain, "preferences", None) is None:
-        raise RedQueenError(
-            f"the domain {domain.name} has no preferences: try --domain preferences, or dataset:path=FILE with the "
-            "columns prompt, chosen and rejected"
-        )
-    return cast(Preferring, domain)
-
-
 @dataclass(frozen=True)
-class Dataset(Closed):
+class Dataset:
     """See the module. Raises RedQueenError where a row is not as it should be; `skip` leaves such rows out and warns
     of how many they are."""
 
@@ -152,10 +141,6 @@ class Dataset(Closed):
     # Questions
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        return (KIND,)
-
-    @property
     def levels(self) -> tuple[str, ...]:
         return tuple(level for level in (TRAIN, HELD_OUT) if self._parts[level])
 
@@ -163,16 +148,9 @@ class Dataset(Closed):
     def _tasks(self) -> dict[str, list[Task]]:
         return {level: [_task(each) for each in part] for level, part in self._parts.items()}
 
-    def seeds(self) -> list[Task]:
-        return self._tasks[TRAIN][:1]
-
-    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        return Task(f"invitation {number}", kind, "Write an instruction.")
-
-    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        """Whether the reply is the exact answer, as text or as a number; where the data set gives none, the gold reply.
-
-        Raises RedQueenError for a prompt with neither, of which nobody knows what is right."""
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
+        """Whether each reply is the exact answer, as text or as a number; where the data set gives none, the gold
+        reply. None for a prompt with neither, of which nobody knows what is right."""
         return [_is_right(task, answer) for task, answer in zip(tasks, answers, strict=True)]
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
@@ -256,9 +234,9 @@ def _task(found: Example) -> Task:
     return Task(found.place, KIND, as_text(found.messages), found.answer or found.completion, facts, messages=told)
 
 
-def _is_right(task: Task, answer: str) -> bool:
+def _is_right(task: Task, answer: str) -> bool | None:
     if not task.answer:
-        raise RedQueenError(f"{task.id} has no answer to compare with: give it a column answer, or another judge")
+        return None
     value = number(task.answer)
     same = normalised(answer) == normalised(task.answer) != ""
     return same or (value is not None and number(answer) == value)

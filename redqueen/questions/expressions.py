@@ -26,7 +26,7 @@ _HEAD = "def f(x):\n    return "
 
 
 def expressions(skill: float = 0.06, valid: float = 0.6, largest: int = 5) -> Triplets:
-    """The domain. The settings are for problems and demonstrations only: how often a beginner solves a task as it
+    """The question set. The settings are for problems and demonstrations only: how often a beginner solves a task as it
     should be, how often one of its proposals can be run, and the largest number in an expression. Nearly all of it runs
     without the jail."""
     return Triplets(OneLine(skill, valid, largest))

@@ -1,4 +1,4 @@
-"""How a judge is asked, and any domain with demonstrations of judging beside its own."""
+"""How a judge is asked, and any question set with demonstrations of judging beside its own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.questions.catalogue import find_domain
-from redqueen.questions.taught import Taught
+from redqueen.questions.catalogue import find_questions
+from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.types import Demonstration, Task
 
 
@@ -23,10 +23,10 @@ def about_answer(task: Task, answer: str, number: int = 0) -> Task:
     return Task(f"answer {number} to {task.id}", "answer", prompt)
 
 
-def judged(inner: str = "sums", skill: float = 0.9) -> Taught:
-    """The domain `inner`, and demonstrations of judging it: one for every two of its own. `skill` is how often it
+def judged(inner: str = "sums", skill: float = 0.9) -> Taught | TaughtProposable:
+    """The question set `inner`, and demonstrations of judging it: one for every two of its own. `skill` is how often it
     is right about an answer; every readable question is called a good one."""
-    return Taught(find_domain(inner), Judging(skill), "judged")
+    return taught(find_questions(inner), Judging(skill), "judged")
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from redqueen.checks.numeric import Exact
 from redqueen.checks.votes import Vote
 from redqueen.play.groups import episodes_of, with_facts
-from redqueen.protocols import Domain, Verifier
+from redqueen.protocols import Questions, Verifier
 from redqueen.questions.asking import answered
+from redqueen.questions.verdicts import share_right
 from redqueen.types import Group, Metrics, Task
 
 
@@ -27,19 +26,20 @@ def labelled(tasks: Sequence[Task], votes: Sequence[Vote], band: tuple[float, fl
 
 def held_to_label(groups: Sequence[Group], same: Verifier = Exact()) -> list[Group]:
     """The groups with a verdict on each attempt, the fact `right`, by the label of their task, which may be wrong: what
-    `graded` is where a domain knows the answer, and nobody does here. An attempt that was cut off agrees with none."""
+    `graded` is where a set knows the answer, and nobody does here. An attempt that was cut off agrees with none."""
     pairs = zip(episodes_of(groups), answered(groups), strict=True)
     return with_facts(groups, [{"right": same(episode.task, answer)} for episode, answer in pairs])
 
 
-def labels_right(domain: Domain, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[bool | None]:
-    """Whether the domain's oracle finds what most said right; None where nobody said anything."""
-    found = domain.right(tasks, [vote.answer for vote in votes])
+def labels_right(questions: Questions, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[bool | None]:
+    """For each vote whether the question set finds what most said right; None where nobody said anything, or knows."""
+    found = questions.right(tasks, [vote.answer for vote in votes])
     return [right if vote.answer else None for right, vote in zip(found, votes, strict=True)]
 
 
-def label_accuracy(domain: Domain, tasks: Sequence[Task], kept: Sequence[Task]) -> Metrics:
-    """How many of the labels the domain's oracle finds right; nothing where there are none."""
+def label_accuracy(questions: Questions, tasks: Sequence[Task], kept: Sequence[Task]) -> Metrics:
+    """`labels`, how many there are, and `label_accuracy`, how many of them the question set finds right, of those that
+    it knows (see `share_right`)."""
     known = {task.id: task for task in tasks}
-    right = domain.right([known[task.id] for task in kept], [task.answer for task in kept])
-    return {"label_accuracy": float(np.mean(right)), "labels": float(len(kept))} if kept else {"labels": 0.0}
+    right = questions.right([known[task.id] for task in kept], [task.answer for task in kept])
+    return share_right("label_accuracy", right) | {"labels": float(len(kept))}

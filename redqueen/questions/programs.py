@@ -32,10 +32,10 @@ as a number, a string, a list or a dictionary."""
 
 
 def programs() -> Triplets:
-    """The domain; its problems are twenty small functions that ship with the library. Raises RedQueenError where this
-    machine has no jail: much of what models write runs nowhere else."""
+    """The question set; its problems are twenty small functions that ship with the library. Raises RedQueenError where
+    this machine has no jail: much of what models write runs nowhere else."""
     if missing := jail.why_not():
-        raise RedQueenError(f"the domain programs needs the jail, as expressions does not: {missing}")
+        raise RedQueenError(f"the question set programs needs the jail, as expressions does not: {missing}")
     return Triplets(Fenced())
 
 

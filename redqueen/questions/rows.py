@@ -120,7 +120,7 @@ def _saved(folder: Path, split: str) -> Iterator[Any]:
     except (OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())[:160]
         raise RedQueenError(f"the folder {folder} is not a data set that save_to_disk wrote: {reason}") from None
-    splits: dict[str, Any] = {"": found} if getattr(found, "keys", None) is None else dict(found)
+    splits: dict[str, Any] = {"": found} if not isinstance(found, Mapping) else dict(found)
     if len(splits) == 1 and not split:
         (split,) = splits
     if split not in splits:

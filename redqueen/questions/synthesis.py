@@ -1,7 +1,7 @@
 """New problems from what failed: who is asked for what, and the labels and the difficulty that come from attempts.
 
 aims     = aimed(weak_counts(curves), 640)                            # a category for each new problem
-written  = read(domain, play(alone(PROPOSE, aimed_at(domain, aims, failed, rng), proposer), rng))
+written  = read(questions, play(alone(PROPOSE, aimed_at(questions, aims, failed, rng), proposer), rng))
 tasks    = elected(tasks_among(written), labeller, 8, rng)            # with labels on which more than half agree
 kept     = within(held_to_label(attempts(SOLVE, tasks, solver, 8, rng)), 0.25, 0.75)
 """
@@ -15,7 +15,7 @@ from random import Random
 from redqueen.credit.outcomes import rate, vote
 from redqueen.curricula.weaknesses import budgets
 from redqueen.play.groups import attempts
-from redqueen.protocols import Domain, Player
+from redqueen.protocols import Player, Proposable
 from redqueen.questions.asking import SOLVE
 from redqueen.types import Group, Task, Trajectory
 
@@ -27,10 +27,10 @@ def aimed(failures: Mapping[str, float], total: int) -> list[str]:
     return [category for category, count in budgets(failures, total).items() for _ in range(count)]
 
 
-def aimed_at(domain: Domain, categories: Sequence[str], failed: Sequence[Task], rng: Random) -> list[Task]:
+def aimed_at(questions: Proposable, categories: Sequence[str], failed: Sequence[Task], rng: Random) -> list[Task]:
     """An invitation for each category, its reference one of the failed problems at random: a concept that fails often
     stands often beside another."""
-    return [domain.invite(category, [rng.choice(failed)], number) for number, category in enumerate(categories)]
+    return [questions.invite(category, [rng.choice(failed)], number) for number, category in enumerate(categories)]
 
 
 def elected(tasks: Sequence[Task], labeller: Player, votes: int, rng: Random, above: float = 0.5) -> list[Task]:

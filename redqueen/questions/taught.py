@@ -1,4 +1,4 @@
-"""Another domain with a role more: demonstrations of whoever looks at its solutions, beside its own."""
+"""Another question set with a role more: demonstrations of whoever looks at its solutions, beside its own."""
 
 from __future__ import annotations
 
@@ -7,29 +7,74 @@ from dataclasses import dataclass, field
 from random import Random
 
 from redqueen.games.tools import Tool, tools_for
-from redqueen.protocols import Domain
-from redqueen.questions.catalogue import demonstrator
+from redqueen.protocols import Demonstrator, Proposable, Questions, has
+from redqueen.questions.catalogue import having
 from redqueen.types import Demonstration, Refusal, Task
 
 More = Callable[[Sequence[Demonstration], Sequence[bool], int, Random], list[Demonstration]]
-"""Up to so many demonstrations about solutions, of which it is known whether they are right."""
+"""Makes up to `count` demonstrations about solutions, given for each whether it is right."""
 
 
 @dataclass(frozen=True)
 class Taught:
-    """`inner` in everything but its demonstrations, of which up to a third come from `more`."""
+    """`inner` in its problems and checks, with demonstrations of which up to a third come from `more`."""
 
-    inner: Domain
+    inner: Questions
     more: More = field(repr=False)
     name: str = field(repr=False)
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        return self.inner.kinds
+    def levels(self) -> tuple[str, ...]:
+        return self.inner.levels
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        return self.inner.problems(level, count, rng)
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> Sequence[bool | None]:
+        return self.inner.right(tasks, answers)
+
+    def tools_for(self, role: str) -> tuple[Tool, ...]:
+        return tools_for(self.inner, role)
+
+    def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
+        shown = having(self.inner, Demonstrator).demonstrations(count, rng)
+        solved = [one for one in shown if one.role == "solver"]
+        right = self.inner.right([one.task for one in solved], [one.text for one in solved])
+        known = [(one, each) for one, each in zip(solved, right, strict=True) if each is not None]
+        more = self.more([one for one, _ in known], [each for _, each in known], count // 3, rng)
+        return shown[: count - len(more)] + more
+
+
+@dataclass(frozen=True)
+class TaughtProposable:
+    """`taught`, to which tasks may be proposed as to `inner`."""
+
+    taught: Taught
+    inner: Proposable
+
+    @property
+    def name(self) -> str:
+        return self.taught.name
 
     @property
     def levels(self) -> tuple[str, ...]:
-        return self.inner.levels
+        return self.taught.levels
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        return self.taught.problems(level, count, rng)
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> Sequence[bool | None]:
+        return self.taught.right(tasks, answers)
+
+    def tools_for(self, role: str) -> tuple[Tool, ...]:
+        return self.taught.tools_for(role)
+
+    def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
+        return self.taught.demonstrations(count, rng)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return self.inner.kinds
 
     def seeds(self) -> list[Task]:
         return self.inner.seeds()
@@ -43,18 +88,8 @@ class Taught:
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
         return self.inner.read(invitations, replies)
 
-    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        return self.inner.right(tasks, answers)
 
-    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        return self.inner.problems(level, count, rng)
-
-    def tools_for(self, role: str) -> tuple[Tool, ...]:
-        return tools_for(self.inner, role)
-
-    def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        shown = demonstrator(self.inner).demonstrations(count, rng)
-        solved = [one for one in shown if one.role == "solver"]
-        right = self.inner.right([one.task for one in solved], [one.text for one in solved])
-        more = self.more(solved, right, count // 3, rng)
-        return shown[: count - len(more)] + more
+def taught(inner: Questions, more: More, name: str) -> Taught | TaughtProposable:
+    """The question set `inner` with demonstrations from `more`; Proposable where `inner` is."""
+    made = Taught(inner, more, name)
+    return TaughtProposable(made, inner) if has(inner, Proposable) else made

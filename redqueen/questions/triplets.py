@@ -75,7 +75,7 @@ class Wording(Protocol):
 
 @dataclass(frozen=True)
 class Triplets:
-    """The domain of a wording. See the module."""
+    """The question set of a wording. See the module."""
 
     wording: Wording
     runner: PythonRunner = field(default_factory=PythonRunner, repr=False, compare=False)

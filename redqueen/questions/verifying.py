@@ -1,4 +1,4 @@
-"""How a model is asked whether an answer is right, and any domain with demonstrations of that beside its own."""
+"""How a model is asked whether an answer is right, and any question set with demonstrations of that beside its own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from redqueen.questions.catalogue import find_domain
-from redqueen.questions.taught import Taught
+from redqueen.questions.catalogue import find_questions
+from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.types import Demonstration, Task
 
 RIGHT, WRONG = "right", "wrong"
@@ -27,10 +27,10 @@ def verdict(text: str) -> str | None:
     return last if last in (RIGHT, WRONG) else None
 
 
-def verified(inner: str = "sums", skill: float = 0.6) -> Taught:
-    """The domain `inner`, and demonstrations of verifying its solutions: one for every two of its own. `skill` is how
-    often a verdict is right. As many solutions that are right are shown as wrong ones."""
-    return Taught(find_domain(inner), Verifying(skill), "verified")
+def verified(inner: str = "sums", skill: float = 0.6) -> Taught | TaughtProposable:
+    """The question set `inner`, and demonstrations of verifying its solutions: one for every two of its own. `skill` is
+    how often a verdict is right. As many solutions that are right are shown as wrong ones."""
+    return taught(find_questions(inner), Verifying(skill), "verified")
 
 
 @dataclass(frozen=True)

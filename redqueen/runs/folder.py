@@ -16,8 +16,9 @@ from redqueen.curricula.held_out import apart_from
 from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import held_out
 from redqueen.players.tabular import TabularPolicy
-from redqueen.protocols import Domain, Game, Player, Policy
-from redqueen.questions.catalogue import find_domain
+from redqueen.protocols import Game, Player, Policy, Questions
+from redqueen.questions.asking import seeds_of
+from redqueen.questions.catalogue import find_questions
 from redqueen.records import episode_from_json, episode_to_json
 from redqueen.runs.checkpoints import best_checkpoints, check, checkpoints, fitting
 from redqueen.runs.run import recorded_steps
@@ -127,21 +128,21 @@ def _as_spec(name: str) -> str:
     return re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", re.sub(r",drop\)$", ",drop=true)", name))
 
 
-def stored_domain(folder: Path) -> Domain | None:
-    """The domain whose questions a run was about, by its settings or as its recipe makes it (`domain_of`); None for a
-    run of games."""
+def stored_questions(folder: Path) -> Questions | None:
+    """The question set that a run was about, by its settings or as its recipe makes it (`domain_of`); None for a run of
+    games."""
     found = settings(folder)
     if "domain" in found["config"]:
-        return find_domain(found["config"]["domain"])
+        return find_questions(found["config"]["domain"])
     offered = _offered(found, "domain_of")
-    made: Domain | None = offered() if offered else None
+    made: Questions | None = offered() if offered else None
     return made
 
 
-def stored_tests(folder: Path, domain: Domain, most: int) -> dict[str, list[Task]]:
+def stored_tests(folder: Path, questions: Questions, most: int) -> dict[str, list[Task]]:
     """Up to so many problems of each level that the run kept from its training, the first of them but for seeds."""
-    tests = held_out(domain, settings(folder)["config"].get("problems", 64))
-    seeds = {"": domain.seeds()}  # which some recipes learn from
+    tests = held_out(questions, settings(folder)["config"].get("problems", 64))
+    seeds = {"": seeds_of(questions)}  # which some recipes learn from
     return {level: (apart_from(seeds, tasks) or tasks)[:most] for level, tasks in tests.items()}
 
 
@@ -158,7 +159,7 @@ def _offered(found: dict[str, Any], part: str) -> Callable[..., Any] | None:
         recipe = find_recipe(found["recipe"])
     except RedQueenError:
         return None
-    function = getattr(recipe, part, None)
+    function = vars(recipe).get(part)
     return partial(function, rebuild(recipe.Config, found["config"])) if callable(function) else None
 
 

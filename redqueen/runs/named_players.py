@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import cast
 
 from redqueen.chance import derive
 from redqueen.measures.exact.known_equilibria import honest_kuhn, kuhn_equilibrium
 from redqueen.measures.exact.minimax import solve
 from redqueen.players.endpoint import Server
 from redqueen.players.scripted import Uniform
-from redqueen.protocols import Game, OpenPlayer, Player
+from redqueen.protocols import Game, MayBeClosed, OpenPlayer, Player, has
 from redqueen.runs.folder import stored_policy
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, RedQueenError, Reply, Task
@@ -38,8 +37,9 @@ def unnamed(player: Player) -> Player:
 def mind_of(player: Player) -> OpenPlayer | None:
     """Where to read what a player would do, if that can be read; None for one that can only be asked."""
     found = unnamed(player)
-    readable = getattr(found, "probabilities", None) is not None and getattr(found, "open", True)
-    return cast(OpenPlayer, found) if readable else None
+    if has(found, MayBeClosed) and not found.open:
+        return None
+    return found if has(found, OpenPlayer) else None
 
 
 def dealt(game: Game, seed: int) -> Task:

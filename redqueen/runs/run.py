@@ -34,7 +34,7 @@ import torch
 from redqueen.chance import derive
 from redqueen.credit.rewards import has_verdict, with_verdict
 from redqueen.markup import run_as_html
-from redqueen.protocols import Measure, Player, Policy, Resumable
+from redqueen.protocols import Measure, Player, Policy, Resumable, has
 from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
     best_checkpoints,
@@ -132,7 +132,7 @@ class Run:
             raise RedQueenError(f"a run needs at least one step, not {count}")
         resumable = [*parts, *measures]
         for each in resumable:
-            if not (callable(getattr(each, "state", None)) and callable(getattr(each, "restore", None))):
+            if not has(each, Resumable):
                 raise RedQueenError(
                     f"{type(each).__name__} has no state() and restore(state): a part that keeps nothing between steps "
                     "is not named in run.steps"

@@ -1,4 +1,4 @@
-"""Who says which of two answers is better: a domain, a judge who reads both, or a file of the user's own.
+"""Who says which of two answers is better: a question set, a judge who reads both, or a file of the user's own.
 
 Scores that a judge gives single answers are in `questions.asking` (`judged_answers`, `opinions`).
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 from random import Random
 from types import MappingProxyType
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from redqueen.catalogue import Catalogue
 from redqueen.checks.judge import Label
 from redqueen.checks.preferences import BothOrders, ByReward
 from redqueen.play.groups import attempts
-from redqueen.protocols import Domain, Player, PreferenceOracle
+from redqueen.protocols import Player, PreferenceOracle, Questions, has
 from redqueen.questions.asking import JUDGE, said
+from redqueen.questions.verdicts import as_scores
 from redqueen.types import RedQueenError, Task
 
 _FIRST, _SECOND = "A", "B"
@@ -55,17 +56,30 @@ def _share(verdicts: Sequence[str | None]) -> float:
     return sum(read) / len(read) if read else float("nan")
 
 
-def find_oracle(spec: str, domain: Domain, seat: Callable[[str], Player]) -> PreferenceOracle:
+class Comparing(Protocol):
+    """A question set that says itself which of two answers is better."""
+
+    @property
+    def oracle(self) -> PreferenceOracle: ...
+
+
+class Rewarding(Protocol):
+    """A question set with a reward model of its own."""
+
+    def rewards(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]: ...
+
+
+def find_oracle(spec: str, questions: Questions, seat: Callable[[str], Player]) -> PreferenceOracle:
     """The oracle that one word names.
 
-    `domain`: the domain's own (`oracle`); else its reward model (`rewards`), by Bradley and Terry; else its check, by
+    `questions`: the set's own (`oracle`); else its reward model (`rewards`), by Bradley and Terry; else its check, by
     which a right answer beats a wrong one and equals are one half. `judge:WHO`: a judge who is shown both answers, in
     both orders; `seat` says who plays WHO (shared, frozen, a model folder, http://HOST/v1#MODEL). Anything else:
     `path/to/file.py:MyOracle`, `some.module:MyOracle` or an entry point of the group `redqueen.oracles`. Raises
     RedQueenError with one line that says what is wrong.
     """
     if spec == "domain":
-        return _of_domain(domain)
+        return _of_questions(questions)
     word, _, who = spec.partition(":")
     if word == "judge":
         if who in ("", *_LEARNING):
@@ -82,11 +96,9 @@ def find_oracle(spec: str, domain: Domain, seat: Callable[[str], Player]) -> Pre
     return cast(PreferenceOracle, oracle)
 
 
-def _of_domain(domain: Domain) -> PreferenceOracle:
-    own = getattr(domain, "oracle", None)
-    if own is not None:
-        return cast(PreferenceOracle, own)
-    rewards = getattr(domain, "rewards", None)
-    if rewards is not None:
-        return ByReward(rewards)
-    return ByReward(lambda tasks, answers: [float(right) for right in domain.right(tasks, answers)], sharpness=inf)
+def _of_questions(questions: Questions) -> PreferenceOracle:
+    if has(questions, Comparing):
+        return questions.oracle
+    if has(questions, Rewarding):
+        return ByReward(questions.rewards)
+    return ByReward(lambda tasks, answers: as_scores(questions.right(tasks, answers)), sharpness=inf)

@@ -30,8 +30,8 @@ from rich.console import Console
 from redqueen import questions as domains
 from redqueen.measures.intervals import bootstrap_interval, paired_difference
 from redqueen.players.transformer.loading import cache_folder
-from redqueen.protocols import Domain, Policy
-from redqueen.questions.catalogue import find_domain
+from redqueen.protocols import Policy, Questions
+from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.self_training import cold_start
 from redqueen.runs.checkpoints import checkpoints
 from redqueen.runs.run import Line, Run, Schedule, read_final, read_metrics
@@ -65,7 +65,7 @@ def warm(config: cold_start.Config, seed: int = 0) -> str:
     """The folder of a model warmed up on a domain's demonstrations; made once and kept in the cache, until the text of
     the domain changes, or that of one it is made from."""
     schedule = Schedule(250, checkpoint_every=250, record_episodes=0)
-    facts = [asdict(config), seed, texts_of(find_domain(config.domain))]
+    facts = [asdict(config), seed, texts_of(find_questions(config.domain))]
     return made_once(facts, lambda place: cold_start.train(config, Run(place, seed, schedule)))
 
 
@@ -85,7 +85,7 @@ def warm_further(base: str, domain: str, steps: int, rest: int, demonstrations: 
     return warm(cold_start.Config(learner, domain, steps, demonstrations, rest))
 
 
-def texts_of(domain: Domain) -> list[str]:
+def texts_of(domain: Questions) -> list[str]:
     """Of the module of a domain, of those of its parts, and of the shipped ones that these import."""
     parts: list[Any] = [domain]
     for part in parts:

@@ -15,7 +15,7 @@ from redqueen.games.tools import ToolReply
 from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.lockstep import play
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
 from redqueen.trials.paired import made_once, texts_of
@@ -40,7 +40,7 @@ def warm_with_tools(start: ToolStart, rehearsal: Rehearsal, seed: int = 0) -> st
     """The folder of a model that was warmed up so; made once and kept in the cache, until the text of the rehearsal
     changes, or that of its domain."""
     schedule = Schedule(250, checkpoint_every=100, record_episodes=0)
-    facts = [asdict(start), seed, inspect.getsource(rehearsal), texts_of(find_domain(start.domain))]
+    facts = [asdict(start), seed, inspect.getsource(rehearsal), texts_of(find_questions(start.domain))]
     return made_once(facts, lambda place: _train(start, rehearsal, Run(place, seed, schedule)))
 
 

@@ -8,7 +8,7 @@ from redqueen.checks.worker import Undecided
 from redqueen.cli.main import main
 from redqueen.curricula.held_out import apart_from, problems_apart
 from redqueen.measures.accuracy import held_out
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.types import RedQueenError
 
 TWO = "reasoning_gym:dataset=chain_sum(max_terms=2,max_digits=1)+gcd"
@@ -18,12 +18,11 @@ TINY = ["--model", "tiny:hidden=16,heads=2", "--max-completion-length", "4"]
 @pytest.fixture(scope="module")
 def domain():
     pytest.importorskip("reasoning_gym")
-    return find_domain(TWO)
+    return find_questions(TWO)
 
 
 def test_each_data_set_is_a_level_with_its_settings(domain):
     assert domain.levels == ("chain_sum(max_terms=2, max_digits=1)", "gcd")
-    assert domain.kinds == ("chain_sum", "gcd")
     sums = domain.problems(domain.levels[0], 20, Random(0))
     assert all(len(task.facts["metadata"]["expression"].split()) == 3 for task in sums)
     assert all(abs(int(task.answer)) <= 18 and task.kind == "chain_sum" for task in sums)
@@ -37,11 +36,11 @@ def test_the_librarys_own_scoring_says_what_is_right(domain):
     (task,) = domain.problems("gcd", 1, Random(3))
     wrong = str(int(task.answer) + 1)
     assert domain.right([task] * 4, [task.answer, wrong, "", f"it is {task.answer}"]) == [True, False, False, False]
-    assert find_domain(f"{TWO},threshold=0.01").right([task], [f"it is {task.answer}"]) == [True]
+    assert find_questions(f"{TWO},threshold=0.01").right([task], [f"it is {task.answer}"]) == [True]
 
 
 def test_an_answer_without_a_verdict_is_not_right(domain):
-    puzzles = find_domain("reasoning_gym:dataset=puzzle24,seconds=2")
+    puzzles = find_questions("reasoning_gym:dataset=puzzle24,seconds=2")
     (task,) = puzzles.problems("puzzle24", 1, Random(0))
     with pytest.raises(Undecided):
         puzzles._gym(task, "9**9**9")
@@ -71,7 +70,7 @@ def test_tests_and_training_are_kept_apart(domain):
 )
 def test_what_cannot_be_meant_is_refused_in_one_line(domain, dataset, says):
     with pytest.raises(RedQueenError, match=says) as refused:
-        find_domain(f"reasoning_gym:dataset={dataset}")
+        find_questions(f"reasoning_gym:dataset={dataset}")
     assert "\n" not in str(refused.value)
 
 
@@ -79,7 +78,7 @@ def test_without_the_library_it_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "reasoning_gym.py").write_text("raise ImportError")
     monkeypatch.syspath_prepend(tmp_path)  # the process in which it runs looks there too
     with pytest.raises(RedQueenError, match=r"need the extra \[gym\]: pip install 'redqueen\[gym\]'"):
-        find_domain("reasoning_gym")
+        find_questions("reasoning_gym")
 
 
 def test_a_bandit_trains_on_it_and_is_evaluated(domain, tmp_path, capsys):

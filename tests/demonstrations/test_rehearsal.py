@@ -9,7 +9,7 @@ from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.types import Demonstration, Match, Task
 
 TOOLS = (Calculator(),)
@@ -66,7 +66,7 @@ def test_an_equipped_player_uses_its_tools_before_it_answers():
 def test_demonstrations_are_given_with_the_tools_of_their_domain(domain, role, text, said):
     """What a tool says is shown to the learner, as it will be in self-play, and is none of its words."""
     shown = Demonstration(role, Task("t", prompt="12+7=?"), text)
-    (episode,) = play([rehearsal(find_domain(domain), shown, TransformerPolicy(tiny_model(0)))], Random(0))
+    (episode,) = play([rehearsal(find_questions(domain), shown, TransformerPolicy(tiny_model(0)))], Random(0))
     assert len(episode.turns) == 1 + len(said)
     for turn, words in zip(episode.turns[1:], said, strict=True):
         assert words in turn.ask.messages[-1].text
@@ -77,5 +77,5 @@ def test_demonstrations_are_given_with_the_tools_of_their_domain(domain, role, t
 
 def test_a_solver_is_measured_with_the_tools_of_its_domain():
     player = Scripted(("<calculate>12+7</calculate>", "19"))
-    assert with_tools(find_domain("sums"), player) is player
-    assert isinstance(with_tools(find_domain("tool_sums"), player), Equipped)
+    assert with_tools(find_questions("sums"), player) is player
+    assert isinstance(with_tools(find_questions("tool_sums"), player), Equipped)

@@ -5,7 +5,7 @@ import pytest
 from experiments.absolute_zero import ABLE, ASKED, HABITS, asked, easy_asks, learned
 from experiments.sec import ladder
 from redqueen.players.scripted import Constant
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.triplets import KINDS
 from redqueen.trials.paired import Trial
 
@@ -26,7 +26,7 @@ def test_a_row_tells_start_and_end_of_the_solver_and_first_and_late_of_the_propo
 
 
 def test_a_warm_start_first_shows_right_answers_and_then_nearly_none():
-    able, spoilt = (find_domain(config.domain).wording for config in (ABLE, HABITS))
+    able, spoilt = (find_questions(config.domain).wording for config in (ABLE, HABITS))
     assert (able.skill, spoilt.skill) == (1.0, 0.01)
     assert able.largest == spoilt.largest
 

@@ -4,16 +4,17 @@ from collections import Counter, defaultdict
 from random import Random
 
 from experiments.r_zero import DOMAIN, unsteady
-from redqueen.questions.catalogue import demonstrator, find_domain
+from redqueen.protocols import Demonstrator
+from redqueen.questions.catalogue import find_questions, having
 
 
 def test_the_warm_start_names_this_domain():
-    assert find_domain(DOMAIN) == unsteady()
+    assert find_questions(DOMAIN) == unsteady()
 
 
 def test_majorities_of_what_is_shown_are_right_where_single_answers_are_not():
     domain, shown, right = unsteady(), defaultdict(list), {}
-    for one in demonstrator(domain).demonstrations(60_000, Random(0)):
+    for one in having(domain, Demonstrator).demonstrations(60_000, Random(0)):
         if one.role == "solver":
             shown[one.task.prompt].append(one.text)
             right[one.task.prompt] = one.task

@@ -26,7 +26,7 @@ from redqueen.questions.asking import (
     seeded,
     tasks_among,
 )
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.sums import Sums
 from redqueen.types import RedQueenError, Refusal, Reply, Task
 
@@ -105,7 +105,7 @@ def test_an_answer_in_its_question_is_a_leak_only_where_answers_are_hidden():
 def test_honest_tasks_of_three_kinds_are_no_leaks(name):
     if name == "programs" and jail.why_not():
         pytest.skip(jail.why_not())
-    domain = find_domain(name)
+    domain = find_questions(name)
     tasks = [task for level in domain.levels for task in domain.problems(level, 30, Random(0))]
     figures = ProposerHealth().check(proposed(tasks, np.full((len(tasks), 1), 0.5)))
     assert figures["proposals/leak_share"] == 0.0
@@ -125,7 +125,7 @@ def test_a_task_that_was_cut_off_is_refused():
 
 
 def test_a_store_that_cannot_hold_a_seed_of_each_kind_is_refused():
-    domain = find_domain("expressions")
+    domain = find_questions("expressions")
     assert {each.task.kind for each in seeded(TaskStore(3), domain).histories()} == set(domain.kinds)
     with pytest.raises(RedQueenError, match="--capacity 3 or more"):
         seeded(TaskStore(2), domain)

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from redqueen.questions.small.sums import Sums
-from redqueen.questions.taught import Taught
+from redqueen.questions.taught import taught
 from redqueen.questions.verifying import RIGHT, WRONG, Verifying, about_solution, verdict, verified
 
 DOMAIN = Sums(digits=2)
@@ -37,7 +37,7 @@ def test_a_verdict_is_the_last_line_and_one_word_of_two(text, given):
 
 
 def test_verdicts_are_shown_on_as_many_right_as_wrong_solutions_and_are_right_as_often_as_said():
-    shown = Taught(DOMAIN, Verifying(0.8), "verified").demonstrations(3000, Random(0))
+    shown = taught(DOMAIN, Verifying(0.8), "verified").demonstrations(3000, Random(0))
     verdicts = [one for one in shown if one.role == "verifier"]
     assert len(shown) == 3000
     assert len(verdicts) == 1000
@@ -46,7 +46,7 @@ def test_verdicts_are_shown_on_as_many_right_as_wrong_solutions_and_are_right_as
 
 
 def test_the_verdict_that_is_due_is_what_the_domain_says_of_the_answer():
-    shown = Taught(DOMAIN, Verifying(1.0), "verified").demonstrations(300, Random(1))
+    shown = taught(DOMAIN, Verifying(1.0), "verified").demonstrations(300, Random(1))
     for one in (one for one in shown if one.role == "verifier"):
         question, answer = one.task.prompt.splitlines()[0].rsplit(" ", 1)
         first, second = map(int, question.removeprefix("What is ").rstrip("?").split("+"))

@@ -10,7 +10,7 @@ from redqueen.curricula.held_out import apart_from
 from redqueen.measures.accuracy import held_out
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.curricula import sec
 from redqueen.recipes.preferences import iterative_dpo, nash_md, self_rewarding, spo, sppo
 from redqueen.recipes.proposers import absolute_zero, multi_agent_evolve, r_zero, sws
@@ -63,7 +63,7 @@ def scripted(monkeypatch, known):
 
 @pytest.mark.parametrize(("recipe", "settings"), TRAININGS, ids=lambda each: getattr(each, "__name__", None))
 def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkeypatch):
-    domain, learned = find_domain(settings["domain"]), []
+    domain, learned = find_questions(settings["domain"]), []
     seeds = domain.seeds() if recipe in (absolute_zero, multi_agent_evolve) else ()  # which they learn from
     tests = held_out(domain, 64, seeds)
     level = domain.levels[0]  # so small that many of its problems are held out
@@ -86,7 +86,7 @@ def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkey
 @pytest.mark.parametrize("recipe", [spo, sppo, nash_md, iterative_dpo, self_rewarding])
 def test_others_are_dealt_in_place_of_what_is_held_out(recipe, tmp_path, monkeypatch):
     """Half of all sums of one digit are held out."""
-    domain, tests, asked = find_domain("sums:digits=1"), held_out(find_domain("sums:digits=1"), 64), []
+    domain, tests, asked = find_questions("sums:digits=1"), held_out(find_questions("sums:digits=1"), 64), []
     alone = recipe.alone
 
     def spied(game, tasks, *rest):

@@ -29,7 +29,7 @@ TRAININGS = [
     (nash_md, {**MINE, "candidates": 2}),
     (iterative_dpo, MINE | FEW),
     (iterative_dpo, {"oracle": "judge:frozen"} | FEW),
-    (self_rewarding, FEW | {"repeats": 1}),
+    (self_rewarding, FEW | {"repeats": 1, "invented": 0.0}),
 ]
 
 

@@ -6,7 +6,7 @@ import os
 import pytest
 from rich.console import Console
 
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.games.advantage_alignment import recipe as advantage_alignment
 from redqueen.trials.paired import Trial, _train, difference, figure, moved, surplus, table, texts_of, trained
 
@@ -104,6 +104,6 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped_and_comes_to_the_sam
     ],
 )
 def test_a_warm_start_depends_on_its_domain_and_what_that_is_made_from_alone(spec, modules):
-    texts = texts_of(find_domain(spec))
+    texts = texts_of(find_questions(spec))
     assert len(texts) == len(modules)
     assert all(any(text.startswith(f'"""{module}') for text in texts) for module in modules)

@@ -16,7 +16,7 @@ import numpy as np
 from redqueen.measures.exact.exploitability import NoChance
 from redqueen.play.table import Table
 from redqueen.players.scripted import FirstChoice, Strategic
-from redqueen.protocols import Game, OpenPlayer
+from redqueen.protocols import Game, OpenPlayer, StatesInformation, has
 from redqueen.types import Ask, Match, Metrics, Outcome, RedQueenError, Reply, Seat, Task
 
 MAX_POSITIONS = 50_000  # some 700 are explored in a second: a minute or so
@@ -53,7 +53,7 @@ def solve(game: Game, max_positions: int = MAX_POSITIONS) -> Solution:
     Raises RedQueenError where the game does not promise that by `perfect_information = True`, does
     not keep the promise, draws chance while it plays, asks for free text, or has more positions than `max_positions`.
     """
-    if not getattr(game, "perfect_information", False):
+    if not (has(game, StatesInformation) and game.perfect_information):
         raise RedQueenError(f"{game.name} cannot be solved by minimax: it does not state perfect_information = True")
     tasks = game.tasks()
     total = sum(task.weight for task in tasks)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol
 
-from redqueen.protocols import Player
+from redqueen.protocols import Player, has
 from redqueen.types import Ask, RedQueenError, Reply
 
 
@@ -20,9 +20,9 @@ class Reader(Protocol):
 
 def reader(player: Player) -> Reader:
     """The player as one that can be made to have said something. Raises RedQueenError where it cannot."""
-    if getattr(player, "recite", None) is None:
+    if not has(player, Reader):
         raise RedQueenError(f"{player.name} cannot be made to say what others wrote: it has no recite(ask, text)")
-    return cast(Reader, player)
+    return player
 
 
 @dataclass(frozen=True)

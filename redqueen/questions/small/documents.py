@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
-from typing import Protocol, cast
+from typing import Protocol
 
 from redqueen.chance import derive
 from redqueen.checks.numeric import normalised
-from redqueen.protocols import Domain
+from redqueen.protocols import Proposable
 from redqueen.types import Demonstration, RedQueenError, Refusal, Task
 
 LOOKUP, TWO_STEPS, JUDGEMENT = "lookup", "two_steps", "judgement"
@@ -37,9 +37,9 @@ _PROPOSAL = re.compile(r"([A-Za-z0-9+?]+(?: [A-Za-z0-9+?]+){0,15}) ([A-Za-z0-9]{
 _SUM = re.compile(r"([0-9])\+([0-9])")
 
 
-class Documented(Domain, Protocol):
-    """A domain of questions about documents. Clusters of documents are numbered from 0; a stage, from 0, is the number
-    of the level whose length of text is shown."""
+class Documented(Proposable, Protocol):
+    """A question set about documents. Clusters of documents are numbered from 0; a stage, from 0, is the number of
+    the level whose length of text is shown."""
 
     def invite_about(self, cluster: int, stage: int, kind: str, before: Sequence[Task], number: int) -> Task:
         """What a questioner is shown: a part of the text, and what was asked about the cluster before. The number makes
@@ -57,15 +57,6 @@ class Documented(Domain, Protocol):
     def true_answer(self, task: Task) -> str:
         """What the text says, "" where it says nothing: for audits, which training must not see."""
         ...
-
-
-def documented(domain: Domain) -> Documented:
-    """The domain as one of documents. Raises RedQueenError where it has none."""
-    wanted = ("invite_about", "closed_book", "compared", "true_answer")
-    missing = [part for part in wanted if getattr(domain, part, None) is None]
-    if missing:
-        raise RedQueenError(f"the domain {domain.name} has no {' and no '.join(missing)}: try --domain documents")
-    return cast(Documented, domain)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from random import Random
 from types import MappingProxyType
-from typing import Protocol, cast
+from typing import Protocol
 
 from redqueen.checks.leaks import leaks
-from redqueen.protocols import Domain
+from redqueen.protocols import Proposable
 from redqueen.questions.small.sums import without_carry
 from redqueen.types import Demonstration, RedQueenError, Refusal, Task
 
@@ -28,9 +28,9 @@ _TERM = "([a-z]+|0|[1-9][0-9]?)"
 _PROPOSAL = re.compile(rf"What is {_TERM}\+{_TERM}\?\n([0-9]{{1,3}})")
 
 
-class Informed(Domain, Protocol):
-    """A domain with a corpus. What a proposer writes holds the answer too, right or wrong, and that is the task's:
-    `right` grades by it."""
+class Informed(Proposable, Protocol):
+    """A question set with a corpus. What a proposer writes holds the answer too, right or wrong, and that is the
+    task's: `right` grades by it."""
 
     def passages(self) -> Sequence[str]:
         """The corpus, in parts that a proposer can read."""
@@ -44,14 +44,6 @@ class Informed(Domain, Protocol):
     def true_answer(self, task: Task) -> str:
         """What the answer to the task's prompt really is: for audits, which training must not see."""
         ...
-
-
-def informed(domain: Domain) -> Informed:
-    """The domain as one with a corpus. Raises RedQueenError where it has none."""
-    missing = [part for part in ("passages", "invite_after", "true_answer") if getattr(domain, part, None) is None]
-    if missing:
-        raise RedQueenError(f"the domain {domain.name} has no {' and no '.join(missing)}: try --domain facts")
-    return cast(Informed, domain)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Protocol, cast
 
 from redqueen.catalogue import Catalogue
-from redqueen.protocols import Domain, Player
+from redqueen.protocols import Player, Proposable
 from redqueen.types import Ask, Demonstration, RedQueenError, Refusal, Reply, Task
 
 DEEPER, BROADER = "deeper", "broader"
@@ -28,8 +28,8 @@ RewardModel = Callable[[Sequence[Task], Sequence[str]], list[float]]
 """What the answers to tasks are worth, one finite number each, on any one scale."""
 
 
-class Evolving(Domain, Protocol):
-    """A domain whose prompts can be rewritten, in depth or in breadth."""
+class Evolving(Proposable, Protocol):
+    """A question set whose prompts can be rewritten, in depth or in breadth."""
 
     def evolve(self, task: Task, depth: str, number: int) -> Task:
         """What a rewriter is shown to make the task deeper or broader. `read` takes what it wrote. The number makes
@@ -41,23 +41,15 @@ class Evolving(Domain, Protocol):
         ...
 
     def rewards(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]:
-        """The domain's own reward model: see `RewardModel`."""
+        """The question set's own reward model: see `RewardModel`."""
         ...
 
 
-def evolving(domain: Domain) -> Evolving:
-    """The domain as one whose prompts evolve. Raises RedQueenError where they do not."""
-    missing = [part for part in ("evolve", "rewriter", "rewards") if getattr(domain, part, None) is None]
-    if missing:
-        raise RedQueenError(f"the domain {domain.name} has no {' and no '.join(missing)}: try --domain growing")
-    return cast(Evolving, domain)
-
-
-def find_reward_model(spec: str, domain: Evolving) -> RewardModel:
-    """The domain's own where the specification is empty; else "path/to/file.py:MyModel", "some.module:MyModel" or an
+def find_reward_model(spec: str, questions: Evolving) -> RewardModel:
+    """The set's own where the specification is empty; else "path/to/file.py:MyModel", "some.module:MyModel" or an
     entry point of the group `redqueen.reward_models`, made without arguments and called with tasks and answers."""
     if not spec:
-        return domain.rewards
+        return questions.rewards
     model = Catalogue("reward model", MappingProxyType({}), "redqueen.reward_models").find(spec)
     if not callable(model):
         raise RedQueenError(f"{spec!r} is not a reward model: it cannot be called with tasks and answers")
@@ -156,7 +148,7 @@ class SumRule:
 def _obeyed(ask: Ask, largest: int) -> str:
     asked = _ASKED.fullmatch(ask.messages[-1].text)
     if asked is None:
-        raise RedQueenError(f"the rule rewrites sums of this domain only, not {ask.messages[-1].text!r:.60}")
+        raise RedQueenError(f"the rule rewrites sums of this question set only, not {ask.messages[-1].text!r:.60}")
     depth = DEEPER if asked[1] == _WORDS[DEEPER] else BROADER
     return _written(rewritten(tuple(map(int, asked[2].split("+"))), depth, largest, Random(ask.seed)))
 

@@ -13,30 +13,24 @@ from itertools import pairwise
 from math import log
 from random import Random
 from string import ascii_lowercase
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
-from redqueen.protocols import Domain
-from redqueen.questions.closed import Closed
+from redqueen.protocols import Questions
 from redqueen.types import Demonstration, RedQueenError, Task
 
 
-class KnownData(Domain, Protocol):
-    """A domain of which it is known how its answers are distributed."""
+class KnownData(Questions, Protocol):
+    """A question set of which it is known how its answers are distributed."""
 
     def log_likelihood(self, text: str) -> float:
         """The log-probability of an answer in nats, -inf for one that the data never give."""
         ...
 
 
-def known_data(domain: Domain) -> KnownData | None:
-    """The domain as one whose data are known; None where they are not."""
-    return cast(KnownData, domain) if getattr(domain, "log_likelihood", None) is not None else None
-
-
 @dataclass(frozen=True)
-class Known(Closed):
+class Known:
     """One question with listed answers, the letters from a on: answer k has a chance in proportion to exp(spread z),
     with z standard normal, drawn with `seed`."""
 
@@ -48,10 +42,6 @@ class Known(Closed):
     def __post_init__(self) -> None:
         if not 2 <= self.outcomes <= len(ascii_lowercase):
             raise RedQueenError(f"known data have 2 to {len(ascii_lowercase)} outcomes, not {self.outcomes}")
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return ("outcome",)
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -76,9 +66,6 @@ class Known(Closed):
     def task(self, answer: str = "", number: int = 0) -> Task:
         return Task(f"known {number}", "outcome", "Say a letter.", answer, choices=self.answers)
 
-    def seeds(self) -> list[Task]:
-        return [self.task(self.answers[int(self.distribution.argmax())])]
-
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the data ever give this answer."""
         return [answer in self.answers for answer in answers]
@@ -90,7 +77,7 @@ class Known(Closed):
 
 
 @dataclass(frozen=True)
-class Chain(Closed):
+class Chain:
     """Texts of a Markov chain of letters: the first one any, each next one by the row of the last. `spread` says how
     far a row is from uniform, as in `Known`."""
 
@@ -103,10 +90,6 @@ class Chain(Closed):
     def __post_init__(self) -> None:
         if not (2 <= self.letters <= len(ascii_lowercase) and self.length >= 1):
             raise RedQueenError(f"a chain has 2 to {len(ascii_lowercase)} letters and a length of at least 1")
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return ("text",)
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -129,9 +112,6 @@ class Chain(Closed):
 
     def task(self, answer: str = "", number: int = 0) -> Task:
         return Task(f"chain {number}", "text", "Write.", answer)
-
-    def seeds(self) -> list[Task]:
-        return [self.task(self._text(Random(self.seed)))]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether it is a text of the chain's letters and length."""

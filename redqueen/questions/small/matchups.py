@@ -15,7 +15,6 @@ import numpy as np
 
 from redqueen.checks.preferences import Labels, Table
 from redqueen.protocols import PreferenceOracle
-from redqueen.questions.closed import Closed
 from redqueen.types import RedQueenError, Task
 
 Known = tuple[tuple[str, ...], tuple[tuple[float, ...], ...], tuple[float, ...]]  # answers, wins, equilibrium
@@ -42,7 +41,7 @@ TABLES: Mapping[str, Known] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Matchups(Closed):
+class Matchups:
     """See the module. `noise` is the share of labels that a coin decides; `labels` draws every verdict."""
 
     table: str = "biased"
@@ -55,10 +54,6 @@ class Matchups(Closed):
             raise RedQueenError(f"there is no table {self.table!r}: the tables are {', '.join(TABLES)}")
         if self.noise and not self.labels:
             raise RedQueenError("noise is of labels: write labels=true beside it")
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return ("matchup",)
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -83,12 +78,6 @@ class Matchups(Closed):
         answers, best = TABLES[self.table][0], int(self.equilibrium.argmax())
         asked = f"Choose one of {', '.join(answers)}."
         return Task(f"{self.table} {number}", "matchup", asked, answers[best], choices=answers)
-
-    def seeds(self) -> list[Task]:
-        return [self.task()]
-
-    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        return Task(f"invitation {number}", kind, "Write an answer.")
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
         """Whether the answer has a place in the equilibrium."""

@@ -19,6 +19,7 @@ from redqueen.catalogue import Catalogue
 from redqueen.chance import derive
 from redqueen.checks.safety import Exchange, Labels
 from redqueen.games.red_team import BENIGN, HARMFUL, OPENING, Crossing, Question, World, hidden, read_hidden
+from redqueen.protocols import lacking
 from redqueen.types import Demonstration, RedQueenError, Refusal, Task
 
 LETTERS = "abcdefghijkl"
@@ -159,7 +160,7 @@ class RedTeamWords:
         tasks = [self.defended(self.disguised(self.request(BENIGN, rng), way, rng)) for way in ways]
         return [Demonstration("defender", task, self._spoken("fine", COMPLY)) for task in tasks]
 
-    # --- as a domain, in which attackers propose and defenders solve
+    # --- as a question set, in which attackers propose and defenders solve
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -226,14 +227,13 @@ WORLDS: Mapping[str, str] = MappingProxyType(
     }
 )
 _CATALOGUE = Catalogue("red team world", WORLDS, "redqueen.worlds")
-_PARTS = ("name", "thoughts", "attack", "crossing", "vanilla", "defence", "seed", "classify", "held_out", "schooling")
 
 
 def find_world(spec: str) -> RedTeamWorld:
     """The world that a specification names: "red_team", "red_team:thoughts=false", "path/to/file.py:MyWorld", or an
     entry point of the group `redqueen.worlds`. Raises RedQueenError with one line that says what is wrong."""
     world = _CATALOGUE.find(spec)
-    missing = [part for part in _PARTS if getattr(world, part, None) is None]
+    missing = lacking(world, RedTeamWorld)
     if missing:
         raise RedQueenError(
             f"{spec!r} is not a red team world: {type(world).__name__} has no {' and no '.join(missing)}"

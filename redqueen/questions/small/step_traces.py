@@ -15,11 +15,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from redqueen.chance import derive
 from redqueen.checks.judge import Label
-from redqueen.protocols import Domain
+from redqueen.protocols import Proposable
 from redqueen.types import Demonstration, RedQueenError, Refusal, Task
 
 CORRECT, INCORRECT = "Correct", "Incorrect"
@@ -126,8 +126,8 @@ class Solved:
     attempts: tuple[Attempt, ...]
 
 
-class Criticised(Domain, Protocol):
-    """A domain of steps that one role spoils and another judges."""
+class Criticised(Proposable, Protocol):
+    """A question set of steps that one role spoils and another judges."""
 
     def invitations(self, count: int, rng: Random) -> list[Task]:
         """Right steps for a generator to spoil."""
@@ -296,12 +296,3 @@ class StepTraces:
             value = int(step.rpartition("=")[2])
         shown = tuple(self.judged(trace, n, step, before=steps[:n]) for n, step in enumerate(steps))
         return Attempt(str(value), shown)
-
-
-def criticised(domain: Domain) -> Criticised:
-    """The domain as one of steps. Raises RedQueenError where it is none."""
-    parts = ("invitations", "natural", "demonstrations", "solutions")
-    missing = [part for part in parts if getattr(domain, part, None) is None]
-    if missing:
-        raise RedQueenError(f"the domain {domain.name} has no {' and no '.join(missing)}: try --domain step_traces")
-    return cast(Criticised, domain)

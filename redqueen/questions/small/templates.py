@@ -15,13 +15,13 @@ from random import Random
 from types import MappingProxyType
 from typing import Protocol
 
-from redqueen.protocols import Domain
+from redqueen.protocols import Proposable
 from redqueen.types import Demonstration, RedQueenError, Refusal, Task
 
 
-class Explained(Domain, Protocol):
-    """A domain whose problems come from concepts by way of a rationale. `invite` shows the concepts of its first
-    reference; what a proposer replies is read by the domain, which keeps the rationale among the task's facts."""
+class Explained(Proposable, Protocol):
+    """A question set whose problems come from concepts by way of a rationale. `invite` shows the concepts of its first
+    reference; what a proposer replies is read by the question set, which keeps the rationale among the task's facts."""
 
     def explain(self, task: Task) -> Task:
         """What is shown to whoever is to find the rationale of a problem: its concepts and the problem."""
@@ -34,15 +34,6 @@ class Explained(Domain, Protocol):
     def rationales(self) -> Sequence[str]:
         """Every rationale there is, where they can be listed; otherwise none."""
         ...
-
-
-def explained(domain: Domain) -> Explained:
-    """The domain as one with rationales. Raises RedQueenError where it has none."""
-    made: Explained = domain  # type: ignore[assignment]
-    missing = [part for part in ("explain", "written", "rationales") if getattr(domain, part, None) is None]
-    if missing:
-        raise RedQueenError(f"the domain {domain.name} has no rationales: it lacks {', '.join(missing)}")
-    return made
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, permutations
 from random import Random
-from typing import Protocol, cast
+from typing import Protocol
 
-from redqueen.protocols import Domain
+from redqueen.protocols import Proposable
 from redqueen.types import Demonstration, RedQueenError, Refusal, Task
 
 VARIANT = "variant"
@@ -34,9 +34,9 @@ _WORK = re.compile(rf"(?:{ON}|{BACK}) [0-9]+(?:[+-][0-9]+=([0-9]+))+")
 _CHANGE = re.compile(rf" ({GAINS}|{LOSES}) ([0-9]+)")
 
 
-class Varying(Domain, Protocol):
-    """A domain whose problems can be told anew: `read` gives a variant the answer that was asked for, whatever the
-    text says, and `right` grades by the answer of the task alone."""
+class Varying(Proposable, Protocol):
+    """A question set whose problems can be told anew: `read` gives a variant the answer that was asked for, whatever
+    the text says, and `right` grades by the answer of the task alone."""
 
     def vary(self, response: str, answer: str, number: int) -> Task:
         """What a synthesiser is shown: the response to a problem, never the problem. The number makes the id of the
@@ -46,14 +46,6 @@ class Varying(Domain, Protocol):
     def true_answer(self, task: Task) -> str:
         """The answer by the text of the task, "" where it has none: for audits, which training must not see."""
         ...
-
-
-def varying(domain: Domain) -> Varying:
-    """The domain as one with variants. Raises RedQueenError where it has none."""
-    missing = [part for part in ("vary", "true_answer") if getattr(domain, part, None) is None]
-    if missing:
-        raise RedQueenError(f"the domain {domain.name} has no {' and no '.join(missing)}: try --domain variants")
-    return cast(Varying, domain)
 
 
 @dataclass(frozen=True)

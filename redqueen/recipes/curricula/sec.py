@@ -34,7 +34,7 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, graded
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Within
@@ -55,7 +55,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_domain(config.domain)
+    domain = find_questions(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
     tests = held_out(domain, config.problems, seed=run.tests)
     curriculum = SelfEvolving(levels_of(domain, tests), level_of, config.step_size, config.tau, config.start)

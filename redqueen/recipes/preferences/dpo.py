@@ -40,8 +40,8 @@ from redqueen.objectives.rounds import Ceiling, Round
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import reader
 from redqueen.protocols import Objective, Policy
-from redqueen.questions.catalogue import find_domain
-from redqueen.questions.dataset import pairs_apart, preferring, recitations
+from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.dataset import Preferring, pairs_apart, recitations
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Positive, Within
@@ -67,7 +67,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = preferring(find_domain(config.domain))
+    domain = having(find_questions(config.domain), Preferring)
     refuse_format(config.learner)
     learner = config.learner.build_model(run.derived("learner"))
     tests = held_out(domain, config.problems, seed=run.tests)

@@ -35,7 +35,7 @@ from redqueen.play.groups import attempts
 from redqueen.players.language.writing import language_model
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.comparisons import against_rivals
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -60,7 +60,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_domain(config.domain)
+    domain = find_questions(config.domain)
     learner = config.learner.build(run.derived("learner"), table_learning_rate=1.0)
     seed, initial = run.derived("judge"), learner.freeze()
     oracle = find_oracle(

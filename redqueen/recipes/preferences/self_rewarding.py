@@ -42,7 +42,7 @@ from redqueen.objectives.references import Reference, check_start
 from redqueen.objectives.rounds import Ceiling, Round
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts
-from redqueen.protocols import Policy
+from redqueen.protocols import Policy, Proposable
 from redqueen.questions.asking import (
     JUDGE,
     PROPOSE,
@@ -53,15 +53,16 @@ from redqueen.questions.asking import (
     judged_answers,
     read,
     seeded,
+    seeds_of,
     tasks_among,
     with_opinions,
 )
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, PartOf, Positive, Within
 from redqueen.settings.roles import SHARED, bind, learning
-from redqueen.types import RedQueenError, Trajectory
+from redqueen.types import RedQueenError, Task, Trajectory
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,18 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_domain(config.domain)
+    domain = find_questions(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
     judge = bind("judge", config.judge, config.learner, learner, run.derived("judge"))
     if learning([learner, judge]) != [learner]:
         raise RedQueenError("the judge does not learn by itself: shared, frozen, a model folder or an endpoint")
-    tests = held_out(domain, config.problems, domain.seeds(), run.tests)
+    proposable = having(domain, Proposable) if config.invented else None
+    tests = held_out(domain, config.problems, seeds_of(domain), run.tests)
     reference, iterates = Reference(learner, config.reference), Snapshots(learner)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
-    store, agreement = seeded(TaskStore(sampling=Independent(Uniform())), domain), Agreement()
+    store, agreement = TaskStore(sampling=Independent(Uniform())), Agreement()
+    if proposable:
+        seeded(store, proposable)
     estimate, objective = GroupRelative(by_group, divide_by_deviation=False), Dpo(config.beta)
     watch = watched(domain, learner, tests)
 
@@ -102,9 +106,12 @@ def train(config: Config, run: Run) -> Policy:
             if step:
                 iterates.add(learner.freeze())
             reference.refresh()
-            count = round(config.invented * config.prompts) // len(domain.kinds)
-            written = read(domain, attempts(PROPOSE, invited(domain, store, count, 1, run.rng), learner, 1, run.rng))
-            invented = apart_from(tests, tasks_among(written))
+            invented: list[Task] = []
+            if proposable:
+                count = round(config.invented * config.prompts) // len(proposable.kinds)
+                asked = invited(proposable, store, count, 1, run.rng)
+                written = read(proposable, attempts(PROPOSE, asked, learner, 1, run.rng))
+                invented = apart_from(tests, tasks_among(written))
             store.add(invented, origin=learner.name, step=step)
             others = evenly(domain, config.prompts - len(invented), run.rng, tests)
             answers = attempts(SOLVE, [*invented, *others], learner, config.attempts, run.rng)
@@ -116,8 +123,8 @@ def train(config: Config, run: Run) -> Policy:
             if step == 0:
                 check_start(learner, batch)
             round_.renew(batch)
-            for group in graded(domain, [group for group in answers if group.task.answer]):  # for audits alone
-                agreement.observe(numbers(group, "opinion").tolist(), [bool(each) for each in verdicts(group)])
+            for group in graded(domain, answers):  # for audits alone
+                agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
             run.note({"invented": len(invented) / max(1, len(invented) + len(others))})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.report(learner, replies, estimate(replies), metrics)

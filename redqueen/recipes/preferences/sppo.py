@@ -40,7 +40,7 @@ from redqueen.play.groups import attempts
 from redqueen.players.language.writing import language_model
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.comparisons import compared
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -70,7 +70,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_domain(config.domain)
+    domain = find_questions(config.domain)
     learner = config.learner.build(run.derived("learner"))
     seed, initial = run.derived("judge"), learner.state() if config.start == "initial" else {}
     oracle = find_oracle(

@@ -48,7 +48,7 @@ from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, authors, episodes_of
-from redqueen.protocols import Policy
+from redqueen.protocols import Policy, Proposable
 from redqueen.questions.asking import (
     PROPOSE,
     SOLVE,
@@ -59,7 +59,7 @@ from redqueen.questions.asking import (
     seeded,
     tasks_among,
 )
-from redqueen.questions.catalogue import find_open_domain
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, OnlyWith, PartOf, Within
@@ -86,7 +86,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_open_domain(config.domain)
+    domain = having(find_questions(config.domain), Proposable)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     learners = learning([solver, proposer])

@@ -39,7 +39,7 @@ from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, authors, episodes_of
-from redqueen.protocols import Policy
+from redqueen.protocols import Policy, Proposable
 from redqueen.questions.asking import (
     JUDGE,
     PROPOSE,
@@ -56,7 +56,7 @@ from redqueen.questions.asking import (
     tasks_among,
     with_opinions,
 )
-from redqueen.questions.catalogue import find_open_domain
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.judging import about_question
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -84,7 +84,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_open_domain(config.domain)
+    domain = having(find_questions(config.domain), Proposable)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     judge = bind("judge", config.judge, config.learner, solver, run.derived("judge"))

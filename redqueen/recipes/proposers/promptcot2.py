@@ -52,9 +52,9 @@ from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Measure, Objective, Player, Policy
 from redqueen.questions.asking import SOLVE, tasks_among
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.labels import held_to_label, label_accuracy
-from redqueen.questions.small.templates import explained
+from redqueen.questions.small.templates import Explained
 from redqueen.questions.synthesis import elected, verified_pairs
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -91,7 +91,7 @@ def learner_for(role: str, binding: str, config: Config, solver: Writer, run: Ru
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = explained(find_domain(config.domain))
+    domain = having(find_questions(config.domain), Explained)
     solver = config.learner.build_model(run.derived("learner"))
     base = solver.freeze()
     prompter = learner_for("prompter", config.prompter, config, solver, run)

@@ -45,9 +45,9 @@ from redqueen.measures.proposals import voted_on
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, authors
-from redqueen.protocols import Policy
+from redqueen.protocols import Policy, Proposable
 from redqueen.questions.asking import PROPOSE, SOLVE, read, tasks_among
-from redqueen.questions.catalogue import find_open_domain
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.labels import held_to_label, label_accuracy, labelled
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -75,7 +75,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_open_domain(config.domain)
+    domain = having(find_questions(config.domain), Proposable)
     solver = config.learner.build_model(run.derived("learner"))
     challenger = bind("challenger", config.challenger, config.learner, solver, run.derived("challenger"))
     learners = learning([solver, challenger])

@@ -17,7 +17,7 @@ judges: the domain's gates refuse what is no problem. The paper's proposer and l
 the proposer is the learner as it began, the labeller the learner as it is, unless another one is bound. `slope` says
 below which slope a curve is not learned: the paper's 0 passes over problems that lie at zero. The third stage's
 filter on group accuracy, .125 to .875, is with 8 attempts what an advantage of zero does anyway. Labels go where
-`Domain.right` looks for the answer, so the domain must check by answers (sums, concepts).
+`Questions.right` looks for the answer, so the domain must check by answers (sums, concepts).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from redqueen.measures.proposals import audited
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, episodes_of
-from redqueen.protocols import Policy
+from redqueen.protocols import Policy, Proposable
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, read, tasks_among
-from redqueen.questions.catalogue import find_open_domain
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.labels import held_to_label, label_accuracy
 from redqueen.questions.synthesis import aimed, aimed_at, elected, within
 from redqueen.runs.run import Run
@@ -73,7 +73,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_open_domain(config.domain)
+    domain = having(find_questions(config.domain), Proposable)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, 0, learns=False)
     labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)

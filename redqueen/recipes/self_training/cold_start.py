@@ -28,8 +28,8 @@ from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.lockstep import play
-from redqueen.protocols import Player, Policy
-from redqueen.questions.catalogue import demonstrator, find_domain
+from redqueen.protocols import Demonstrator, Player, Policy
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count
@@ -46,13 +46,13 @@ class Config:
 
 
 def equipped(config: Config, solver: Player) -> Player:
-    return with_tools(find_domain(config.domain), solver)
+    return with_tools(find_questions(config.domain), solver)
 
 
 def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Policy:
     """Returns the taught model; no demonstration shows a problem that stands `apart`."""
-    domain = find_domain(config.domain)
-    teacher, held = demonstrator(domain), shows(domain, apart)
+    domain = find_questions(config.domain)
+    teacher, held = having(domain, Demonstrator), shows(domain, apart)
     learner = config.learner.build_model(run.derived("learner"))
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
     measures = [

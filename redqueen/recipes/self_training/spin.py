@@ -45,7 +45,7 @@ from redqueen.play.seating import alone
 from redqueen.players.language.reciter import reader
 from redqueen.protocols import Objective, Policy
 from redqueen.questions.asking import SOLVE
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Positive
@@ -74,7 +74,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_domain(config.domain)
+    domain = find_questions(config.domain)
     refuse_format(config.learner)
     learner = config.learner.build(run.derived("learner"))
     tests = held_out(domain, config.problems, seed=run.tests)

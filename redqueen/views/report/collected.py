@@ -18,6 +18,7 @@ from redqueen.markup import speaker_line
 from redqueen.measures.ladder import Ladder
 from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
 from redqueen.measures.tournament import Standings
+from redqueen.protocols import StatesInformation, has
 from redqueen.records import flat
 from redqueen.runs.checkpoints import write_whole
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
@@ -239,8 +240,10 @@ def _is_open(name: str, folder: Path) -> bool:
     try:
         game = recorded_game(name, folder)
     except RedQueenError:
-        return name in GAMES and bool(getattr(find_game(name), "perfect_information", False))
-    return bool(getattr(game, "perfect_information", False))
+        if name not in GAMES:
+            return False
+        game = find_game(name)
+    return has(game, StatesInformation) and game.perfect_information
 
 
 def _others(episode: Episode, seat: str) -> set[str]:

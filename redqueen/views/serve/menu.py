@@ -19,9 +19,9 @@ from redqueen.games.catalogue import find_game
 from redqueen.measures.exact.minimax import solve
 from redqueen.play.table import Table
 from redqueen.players.scripted import FirstChoice
-from redqueen.protocols import Game, Player
+from redqueen.protocols import Game, Player, StatesInformation, has
 from redqueen.runs.checkpoints import best_checkpoints, checkpoints
-from redqueen.runs.folder import game_specs, stored_domain
+from redqueen.runs.folder import game_specs, stored_questions
 from redqueen.runs.named_players import find_player, mind_of, unnamed
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task
@@ -131,11 +131,11 @@ class Menu:
 
 
 def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
-    domain = None if named else stored_domain(folder)
-    if domain is not None:
+    questions = None if named else stored_questions(folder)
+    if questions is not None:
         raise RedQueenError(
-            f"{folder} answers questions of {domain.name!r} and plays no game: redqueen evaluate {folder} asks them, "
-            "--game GAME sits down to another game"
+            f"{folder} answers questions of {questions.name!r} and plays no game: redqueen evaluate {folder} asks "
+            "them, --game GAME sits down to another game"
         )
     found = {}
     for spec in [named] if named else game_specs(folder):
@@ -151,7 +151,7 @@ def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
 
 def _bots(game: Game) -> tuple[str, ...]:
     """Those that can play the game without keeping people waiting."""
-    solved = ["minimax"] if getattr(game, "perfect_information", False) and _is_small(game) else []
+    solved = ["minimax"] if has(game, StatesInformation) and game.perfect_information and _is_small(game) else []
     return ("uniform", *solved, *(["equilibrium", "honest"] if game.name == "kuhn_poker" else []))
 
 

@@ -14,7 +14,7 @@ from threading import Lock
 
 from redqueen.play.table import Table
 from redqueen.players.human import complaint, meant
-from redqueen.protocols import Game, Player
+from redqueen.protocols import Game, Player, StatesInformation, has
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task, Turn
 from redqueen.views.serve.menu import Opponent
 from redqueen.views.serve.refusals import Declined
@@ -65,7 +65,7 @@ class Sitting:
 
     def turns(self) -> list[Turn]:
         """Those that the person may see: their own, all of a game without secrets, and in the end all."""
-        public = self.over or getattr(self.game, "perfect_information", False)
+        public = self.over or (has(self.game, StatesInformation) and self.game.perfect_information)
         return [turn for turn in self.table.turns if public or turn.ask.seat.role == self.role]
 
     def say(self, entry: str, entries: int) -> None:

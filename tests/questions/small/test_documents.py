@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from redqueen.questions.small.documents import LOOKUP, TWO_STEPS, Documents, documented, same, spelled
+from redqueen.questions.catalogue import having
+from redqueen.questions.small.documents import LOOKUP, TWO_STEPS, Documented, Documents, same, spelled
 from redqueen.questions.small.sums import Sums
 from redqueen.types import RedQueenError, Refusal, Task
 
@@ -138,5 +139,5 @@ def test_settings_that_do_not_fit_are_named():
         DOMAIN.invite_about(0, 4, LOOKUP, (), 0)
     with pytest.raises(RedQueenError, match="6_lines"):
         DOMAIN.problems("7_lines", 1, Random(0))
-    with pytest.raises(RedQueenError, match="sums has no invite_about"):
-        documented(Sums())
+    with pytest.raises(RedQueenError, match=r"sums is not a question set about documents .*: it has no invite_about"):
+        having(Sums(), Documented)

@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from redqueen.questions.small.facts import FACTS, Facts, informed
+from redqueen.questions.catalogue import having
+from redqueen.questions.small.facts import FACTS, Facts, Informed
 from redqueen.questions.small.sums import Sums
 from redqueen.types import RedQueenError, Refusal, Task
 
@@ -69,8 +70,10 @@ def test_demonstrations_are_as_faithful_as_they_are_told():
 
 
 def test_a_domain_without_a_corpus_is_named():
-    with pytest.raises(RedQueenError, match="sums has no passages and no invite_after and no true_answer"):
-        informed(Sums())
+    with pytest.raises(
+        RedQueenError, match=r"sums is not .*: it has no passages and no invite_after and no true_answer"
+    ):
+        having(Sums(), Informed)
     with pytest.raises(RedQueenError, match="one_digit"):
         DOMAIN.problems("9_digits", 1, Random(0))
-    assert informed(DOMAIN) is DOMAIN
+    assert having(DOMAIN, Informed) is DOMAIN

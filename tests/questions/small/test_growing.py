@@ -7,12 +7,13 @@ import pytest
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
+from redqueen.questions.catalogue import having
 from redqueen.questions.small.growing import (
     BROADER,
     DEEPER,
+    Evolving,
     Growing,
     SumRule,
-    evolving,
     find_reward_model,
     nearness,
     rewritten,
@@ -93,9 +94,11 @@ def test_demonstrations_have_the_stated_skill():
 
 
 def test_a_domain_that_does_not_evolve_is_refused_by_name():
-    assert evolving(Growing()) == Growing()
-    with pytest.raises(RedQueenError, match="variants has no evolve and no rewriter and no rewards"):
-        evolving(Variants())
+    assert having(Growing(), Evolving) == Growing()
+    with pytest.raises(
+        RedQueenError, match=r"variants is not .*: it has no evolve and no rewriter and no rewards; .* growing$"
+    ):
+        having(Variants(), Evolving)
 
 
 def test_a_reward_model_is_the_domains_own_or_the_users(tmp_path):

@@ -5,7 +5,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.questions.small.known import Chain, Known, known_data
+from redqueen.protocols import has
+from redqueen.questions.small.known import Chain, Known, KnownData
 from redqueen.questions.small.sums import Sums
 from redqueen.types import RedQueenError
 
@@ -50,8 +51,8 @@ def test_texts_follow_the_chain():
 
 
 def test_only_domains_with_a_likelihood_are_known():
-    assert known_data(Sums()) is None
-    assert known_data(Known()) is not None
+    assert not has(Sums(), KnownData)
+    assert has(Known(), KnownData) and has(Chain(), KnownData)
 
 
 def test_what_cannot_be_is_refused():

@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from redqueen.questions.small.step_traces import ERRORS, StepTraces, Trace, criticised, flips, spoilt
+from redqueen.questions.catalogue import having
+from redqueen.questions.small.step_traces import ERRORS, Criticised, StepTraces, Trace, flips, spoilt
 from redqueen.questions.small.sums import Sums
 from redqueen.types import RedQueenError, Refusal, Task
 
@@ -136,5 +137,7 @@ def test_solvers_err_alike_where_there_is_a_trap():
 
 
 def test_a_domain_without_steps_is_refused():
-    with pytest.raises(RedQueenError, match="try --domain step_traces"):
-        criticised(Sums())
+    with pytest.raises(
+        RedQueenError, match=r"sums is not .*: it has no invitations and no natural and no solutions; .* step_traces$"
+    ):
+        having(Sums(), Criticised)

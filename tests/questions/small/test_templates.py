@@ -4,8 +4,9 @@ from random import Random
 
 import pytest
 
+from redqueen.questions.catalogue import having
 from redqueen.questions.small.sums import Sums
-from redqueen.questions.small.templates import TEMPLATES, Templates, explained
+from redqueen.questions.small.templates import TEMPLATES, Explained, Templates
 from redqueen.types import RedQueenError, Refusal, Task
 
 DOMAIN = Templates()
@@ -84,6 +85,8 @@ def test_proposals_that_are_shown_can_be_read():
 
 
 def test_a_domain_without_rationales_is_refused():
-    assert explained(DOMAIN) is DOMAIN
-    with pytest.raises(RedQueenError, match="has no rationales: it lacks explain, written, rationales"):
-        explained(Sums())
+    assert having(DOMAIN, Explained) is DOMAIN
+    with pytest.raises(
+        RedQueenError, match=r"sums is not .*: it has no explain and no written and no rationales; .* templates$"
+    ):
+        having(Sums(), Explained)

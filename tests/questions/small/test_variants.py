@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.small.sums import Sums
-from redqueen.questions.small.variants import BACK, ON, PLAIN, TURNED, Variants, level_of, story, stuck, varying, worked
+from redqueen.questions.small.variants import BACK, ON, PLAIN, TURNED, Variants, Varying, level_of, story, stuck, worked
 from redqueen.types import RedQueenError, Refusal, Task
 
 
@@ -126,10 +126,12 @@ def test_stuck_is_about_running_totals_alone():
 
 
 def test_a_domain_without_variants_is_refused_by_name():
-    assert varying(Variants()) == Variants()
-    with pytest.raises(RedQueenError, match="sums has no vary and no true_answer"):
-        varying(Sums())
+    assert having(Variants(), Varying) == Variants()
+    with pytest.raises(
+        RedQueenError, match=r"sums is not .* told anew .*: it has no vary and no true_answer; .* there is variants$"
+    ):
+        having(Sums(), Varying)
 
 
 def test_it_is_found_by_its_place():
-    assert find_domain("redqueen.questions.small.variants:Variants:changes=2") == Variants(changes=2)
+    assert find_questions("redqueen.questions.small.variants:Variants:changes=2") == Variants(changes=2)

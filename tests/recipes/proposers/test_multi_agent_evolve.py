@@ -10,7 +10,7 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import JUDGE, in_form, judged_answers, opinions, readable
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.judging import about_answer, about_question
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.proposers import multi_agent_evolve
@@ -52,7 +52,7 @@ def test_the_judge_is_shown_the_question_and_the_answer_and_not_the_truth():
 
 
 def test_a_judge_is_shown_to_be_right_as_often_as_meant():
-    domain = find_domain("judged:sums,skill=0.8")
+    domain = find_questions("judged:sums,skill=0.8")
     shown = [one for one in domain.demonstrations(3000, Random(0)) if one.role == "judge"]
     assert len(shown) == 1000
     on_answers = [one for one in shown if one.task.kind == "answer"]

@@ -39,8 +39,8 @@ from redqueen.play.groups import attempts, authors
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Policy
 from redqueen.questions.asking import read, tasks_among
-from redqueen.questions.catalogue import find_domain
-from redqueen.questions.small.step_traces import criticised
+from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.small.step_traces import Criticised
 from redqueen.recipes.adversaries.spc.measures import Deception, ErrorSet
 from redqueen.recipes.adversaries.spc.steps import (
     CRITICISE,
@@ -74,7 +74,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain, pays = criticised(find_domain(config.domain)), CriticRewards()
+    domain, pays = having(find_questions(config.domain), Criticised), CriticRewards()
     critic = config.learner.build_model(run.derived("learner"))
     if config.generator == SHARED:
         raise RedQueenError(f"generator and critic are two models: bind the generator to {SEPARATE} or {FROZEN}")

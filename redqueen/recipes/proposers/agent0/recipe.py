@@ -42,9 +42,9 @@ from redqueen.measures.proposals import voted_on
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, authors, episodes_of
-from redqueen.protocols import Objective, Player, Policy
+from redqueen.protocols import Objective, Player, Policy, Proposable
 from redqueen.questions.asking import PROPOSE, read, tasks_among
-from redqueen.questions.catalogue import find_open_domain
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.labels import held_to_label
 from redqueen.questions.toolbox import find_tools
 from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio, grouped
@@ -90,7 +90,7 @@ def equipped(config: Config, executor: Player) -> Equipped:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_open_domain(config.domain)
+    domain = having(find_questions(config.domain), Proposable)
     executor = config.learner.build_model(run.derived("learner"))
     curriculum = bind("proposer", config.curriculum, config.learner, executor, run.derived("proposer"))
     learners, pool, trust = learning([executor, curriculum]), TaskStore(sampling=Distinct(Uniform())), LabelTrust()

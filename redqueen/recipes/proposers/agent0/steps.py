@@ -15,7 +15,8 @@ from redqueen.credit.group_rewards import FromBelow
 from redqueen.credit.learnability import Tent
 from redqueen.credit.novelty import Repetition, Text
 from redqueen.credit.outcomes import vote
-from redqueen.protocols import Domain
+from redqueen.protocols import Proposable, Questions
+from redqueen.questions.verdicts import share_right
 from redqueen.types import Group, Metrics, Refusal, Task, Trajectory
 
 MOST_CALLS = 4  # C: that are paid for
@@ -36,7 +37,7 @@ def kept(tasks: Sequence[Task], votes: Sequence[Vote], lowest: float, highest: f
     ]
 
 
-def vote_metrics(domain: Domain, answers: Sequence[Group], labelled: Sequence[Task]) -> Metrics:
+def vote_metrics(domain: Questions, answers: Sequence[Group], labelled: Sequence[Task]) -> Metrics:
     """What the votes of a step say, and how often the domain finds the labels that were kept right."""
     if not answers:
         return {"polls": 0.0}
@@ -49,7 +50,7 @@ def vote_metrics(domain: Domain, answers: Sequence[Group], labelled: Sequence[Ta
     known = [task for task in labelled if task.facts["known"]]
     if known:
         truths = [replace(task, answer=str(task.facts["known"])) for task in known]
-        found["polls/label_accuracy"] = fmean(domain.right(truths, [task.answer for task in known]))
+        found |= share_right("polls/label_accuracy", domain.right(truths, [task.answer for task in known]))
     return found
 
 
@@ -69,7 +70,7 @@ def frontier(
     )
 
 
-def uninspired(domain: Domain, count: int) -> list[Task]:
+def uninspired(domain: Proposable, count: int) -> list[Task]:
     """`count` invitations of each kind that show nothing but a domain's first seed."""
     seeds = domain.seeds()
     shown = {kind: [seed for seed in seeds if seed.kind in domain.sources(kind)][:1] for kind in domain.kinds}

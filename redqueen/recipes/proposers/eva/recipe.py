@@ -45,8 +45,8 @@ from redqueen.objectives.preference import Dpo
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Objective, Policy
 from redqueen.questions.asking import SOLVE, read, tasks_among
-from redqueen.questions.catalogue import find_domain
-from redqueen.questions.small.growing import evolving, find_reward_model
+from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.small.growing import Evolving, find_reward_model
 from redqueen.recipes.proposers.eva.steps import REWRITE, evolutions, mixed, reward_of, rewarded
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -78,7 +78,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = evolving(find_domain(config.domain))
+    domain = having(find_questions(config.domain), Evolving)
     model = find_reward_model(config.reward, domain)
     learner = config.learner.build_model(run.derived("learner"))
     bound = (config.rewriter, config.learner, learner, 0)

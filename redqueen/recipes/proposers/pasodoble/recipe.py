@@ -49,9 +49,9 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, authors
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, read, tasks_among
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.labels import held_to_label
-from redqueen.questions.small.facts import informed
+from redqueen.questions.small.facts import Informed
 from redqueen.recipes.proposers.pasodoble.steps import (
     after_passages,
     between,
@@ -84,7 +84,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = informed(find_domain(config.domain))
+    domain = having(find_questions(config.domain), Informed)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     learners = learning([solver, proposer])

@@ -45,8 +45,8 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, authors
 from redqueen.protocols import Policy
 from redqueen.questions.asking import JUDGE, PROPOSE, SOLVE, read, tasks_among
-from redqueen.questions.catalogue import find_domain
-from redqueen.questions.small.documents import documented
+from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.small.documents import Documented
 from redqueen.recipes.proposers.spell.steps import (
     ClusterMemory,
     Questioning,
@@ -86,7 +86,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain, rule = documented(find_domain(config.domain)), Covers()
+    domain, rule = having(find_questions(config.domain), Documented), Covers()
     responder = config.learner.build_model(run.derived("learner"))
     questioner = bind("questioner", config.questioner, config.learner, responder, run.derived("questioner"))
     verifier = bind("verifier", config.verifier, config.learner, responder, run.derived("verifier"))

@@ -98,7 +98,7 @@ def verified(
 
 def agreed(
     domain: Documented, responses: Sequence[Group], judgements: Sequence[Group]
-) -> tuple[list[float | None], list[bool]]:
+) -> tuple[list[float | None], list[bool | None]]:
     """For each different answer the share of its verdicts that say YES, of all as in `verified`, None where none can be
     read, and whether the domain finds that the answer means the same: what `Agreement.observe` takes."""
     same = domain.right([episode.task for episode in episodes_of(responses)], answered(responses))

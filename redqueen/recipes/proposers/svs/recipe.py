@@ -45,8 +45,8 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, authors, episodes_of
 from redqueen.protocols import Measure, Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, read, tasks_among
-from redqueen.questions.catalogue import find_domain
-from redqueen.questions.small.variants import varying
+from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.small.variants import Varying
 from redqueen.recipes.proposers.svs.measures import AnswerEntropy
 from redqueen.recipes.proposers.svs.steps import audited, candidates, posed, rewarded_groups
 from redqueen.runs.run import Run
@@ -77,7 +77,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = varying(find_domain(config.domain))
+    domain = having(find_questions(config.domain), Varying)
     solver = config.learner.build_model(run.derived("learner"))
     synthesiser = bind("synthesiser", config.synthesiser, config.learner, solver, run.derived("synthesiser"))
     refuse_unpaid(config, ["ends"], "synthesiser", synthesiser)

@@ -8,10 +8,10 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.votes import Majority
-from redqueen.credit.outcomes import numbers
 from redqueen.play.groups import attempts, episodes_of
-from redqueen.protocols import Domain, Player, State
+from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, said
+from redqueen.questions.verdicts import share_right
 from redqueen.recipes.self_training.rise.steps import VERIFY, about, judged, skill, trust
 from redqueen.types import Group, Metrics, Task
 
@@ -23,7 +23,7 @@ class SelfVerification:
 
     def __init__(
         self,
-        domain: Domain,
+        domain: Questions,
         player: Player,
         tasks: Mapping[str, Sequence[Task]],
         attempts: int = 8,
@@ -42,21 +42,22 @@ class SelfVerification:
         solutions = graded(self._domain, attempts(SOLVE, self._tasks, self._player, self._attempts, rng))
         questions = [about(solution) for solution in episodes_of(solutions)]
         verdicts = judged(attempts(VERIFY, questions, self._player, self._times, rng))
-        metrics = {f"verification/{name}": value for name, value in skill(verdicts).items()}
-        metrics["accuracy"] = float(np.mean([numbers(group, "right") for group in solutions]))
+        right = [each.outcome.facts["right"] for each in episodes_of(solutions)]
+        known = [group for group, each in zip(verdicts, right, strict=True) if each is not None]
+        metrics = {f"verification/{name}": value for name, value in skill(known).items()}
+        metrics |= share_right("accuracy", right)
         trusted = iter([trust(group) for group in verdicts])
         weights = [np.array([next(trusted) for _ in group.attempts]) for group in solutions]
-        metrics["majority"] = self._voted(solutions, [np.ones(self._attempts) for _ in solutions])
-        metrics["weighted_vote"] = self._voted(solutions, weights)
-        return metrics
+        metrics |= share_right("majority", self._voted(solutions, [np.ones(self._attempts) for _ in solutions]))
+        return metrics | share_right("weighted_vote", self._voted(solutions, weights))
 
-    def _voted(self, solutions: Sequence[Group], weights: Sequence[np.ndarray]) -> float:
-        """The share of tasks whose vote is right. Where nothing was trusted, all votes count."""
+    def _voted(self, solutions: Sequence[Group], weights: Sequence[np.ndarray]) -> Sequence[bool | None]:
+        """For each task whether its vote is right. Where nothing was trusted, all votes count."""
         winners = []
         for group, trusted in zip(solutions, weights, strict=True):
             votes = trusted if trusted.any() else np.ones(len(trusted))
             winners.append(Majority(count_missing=False).label(said(group.attempts), votes.tolist()).answer)
-        return float(np.mean(self._domain.right(self._tasks, winners)))
+        return self._domain.right(self._tasks, winners)
 
     def state(self) -> State:
         return {}

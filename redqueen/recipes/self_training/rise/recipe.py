@@ -38,7 +38,7 @@ from redqueen.players.language.writing import on_this_machine
 from redqueen.players.transformer.critic import ValueHead
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.self_training.rise.measures import SelfVerification
 from redqueen.recipes.self_training.rise.steps import VERIFY, asked_about, earned, judged, skill
 from redqueen.runs.run import Run
@@ -63,7 +63,7 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     if config.verifications == 1:
         raise RedQueenError("--verifications come in twos, a right and a wrong solution: say 0, or 2 or more")
-    domain = find_domain(config.domain)
+    domain = find_questions(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
     head = on_this_machine(learner, "the critic reads its hidden states")

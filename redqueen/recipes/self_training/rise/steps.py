@@ -29,8 +29,10 @@ def about(solution: Episode) -> Task:
 
 def asked_about(solutions: Sequence[Group], count: int, rng: Random) -> list[Task]:
     """Up to `count` of the graded solutions to be verified, as many right as wrong ones, so one less where it is odd:
-    else a verifier that always says what is commoner would be paid for it. Solutions without an answer are left out."""
-    readable = [each for each in episodes_of(solutions) if said([each])[0].strip()]
+    else a verifier that always says what is commoner would be paid for it. Solutions without an answer
+    or of which nobody knows are left out."""
+    known = [each for each in episodes_of(solutions) if each.outcome.facts["right"] is not None]
+    readable = [each for each in known if said([each])[0].strip()]
     sides = [[each for each in readable if bool(each.outcome.facts["right"]) == side] for side in (True, False)]
     half = min(count // 2, *map(len, sides))
     return [about(each) for side in sides for each in rng.sample(side, half)]

@@ -8,7 +8,7 @@ from random import Random
 
 from redqueen.games.second_try import SecondTry
 from redqueen.play.groups import attempts
-from redqueen.protocols import Domain, Player, State
+from redqueen.protocols import Player, Questions, State
 from redqueen.recipes.self_training.score.steps import changes, twice_graded
 from redqueen.types import Metrics, Task
 
@@ -18,7 +18,7 @@ class SelfCorrection:
     `steps.changes` counts, and of each level the accuracies (`accuracy_1/LEVEL`, `accuracy_2/LEVEL`)."""
 
     def __init__(
-        self, domain: Domain, solver: Player, tasks: Mapping[str, Sequence[Task]], times: int = 4, seed: int = 0
+        self, domain: Questions, solver: Player, tasks: Mapping[str, Sequence[Task]], times: int = 4, seed: int = 0
     ) -> None:
         assert all(tasks.values()), "every level needs a task"
         self._domain = domain

@@ -37,7 +37,7 @@ from redqueen.objectives.regularizers import KLPenalty, k2
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly
-from redqueen.questions.catalogue import find_domain
+from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.self_training.score.measures import SelfCorrection
 from redqueen.recipes.self_training.score.objective import OnOpening, opening_divergence
 from redqueen.recipes.self_training.score.steps import Correction, by_first_attempt, changes, twice_graded
@@ -61,7 +61,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain, game = find_domain(config.domain), SecondTry()
+    domain, game = find_questions(config.domain), SecondTry()
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
     estimate = LeaveOneOut(by_first_attempt, RewardToGo(discount=0.0))

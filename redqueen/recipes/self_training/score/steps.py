@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from redqueen.credit.advantages.keys import by_group
+from redqueen.credit.outcomes import number
 from redqueen.play.groups import Played, episodes_of, with_facts
-from redqueen.protocols import Domain
+from redqueen.protocols import Questions
 from redqueen.types import Episode, Group, Metrics, Seat, Trajectory
 
 
-def twice_graded(domain: Domain, groups: Sequence[Group]) -> list[Group]:
+def twice_graded(domain: Questions, groups: Sequence[Group]) -> list[Group]:
     """The groups of `SecondTry` with the fact `right` of each attempt, whether each of its two answers is. All answers
     are checked together."""
     episodes = episodes_of(groups)
@@ -43,7 +44,7 @@ class Correction:
 
     def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
         (seat,) = episode.seats
-        before, after = (float(right) for right in episode.outcome.facts["right"])
+        before, after = (number(right) for right in episode.outcome.facts["right"])  # NaN where nobody knows
         return {seat: np.array([self.first * before, after + self.bonus * (after - before)])}
 
 
@@ -57,8 +58,8 @@ def by_first_attempt(trajectory: Trajectory, turn: int) -> Hashable:
 def changes(played: Played) -> Metrics:
     """Of two attempts each: how often the first and the second are right (`accuracy_1`, `accuracy_2`), what the
     second gains, how often it mends a wrong one and spoils a right one (shares of all), and how often it repeats the
-    first word for word. Nothing where there are no episodes."""
-    episodes = episodes_of(played)
+    first word for word. Nothing where there are no episodes of which both verdicts are known."""
+    episodes = [each for each in episodes_of(played) if None not in each.outcome.facts["right"]]
     if not episodes:
         return {}
     first, second = np.array([episode.outcome.facts["right"] for episode in episodes], dtype=float).T

@@ -142,7 +142,7 @@ def test_a_run_goes_on_after_a_kill_with_its_pools(tmp_path, fluent):
     ("change", "message"),
     [
         ({"generator": "shared"}, "generator and critic are two models"),
-        ({"domain": "sums"}, "try --domain step_traces"),
+        ({"domain": "sums"}, "there is step_traces"),
         ({"generator": "http://host/v1#name"}, "an endpoint cannot be kept"),
     ],
 )

@@ -54,7 +54,7 @@ class Chancy:
 @pytest.fixture
 def chancy(monkeypatch):
     """A model that was never warmed up neither ends what it says nor says anything that can be read."""
-    monkeypatch.setattr(pasodoble, "find_domain", lambda spec: Chancy())
+    monkeypatch.setattr(pasodoble, "find_questions", lambda spec: Chancy())
     monkeypatch.setattr(pasodoble, "by_task", uncut)
     monkeypatch.setattr(pasodoble, "read", lambda domain, cut: domain.read([each.task for each in cut], said(cut)))
     monkeypatch.setattr(pasodoble, "held_to_label", lambda attempts: graded(Chancy(), attempts))
@@ -144,7 +144,7 @@ def test_a_run_goes_on_after_a_kill_with_its_buffer(tmp_path, chancy):
 
 
 def test_a_domain_without_passages_is_refused(tmp_path):
-    with pytest.raises(RedQueenError, match="try --domain facts"):
+    with pytest.raises(RedQueenError, match=r"there is facts$"):
         run_of(tmp_path, replace(SMALL, domain="sums"))
 
 
@@ -155,7 +155,7 @@ def test_refusals_pay_nothing_beside_problems_that_do(tmp_path, monkeypatch, cha
             found = super().read(invitations, replies)
             return [each if number % 2 else Refusal("leak") for number, each in enumerate(found)]
 
-    monkeypatch.setattr(pasodoble, "find_domain", lambda spec: HalfRefused())
+    monkeypatch.setattr(pasodoble, "find_questions", lambda spec: HalfRefused())
     (line,) = lines_of(run_of(tmp_path, replace(SMALL, steps=1)))
     assert line["proposals/refused/leak"] == 0.5
     assert 0.0 < line["proposer/reward/proposer"] <= 0.5 * 1.1

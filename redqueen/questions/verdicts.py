@@ -1,0 +1,23 @@
+"""Verdicts on answers, some of which may be unknown: as scores, and as figures that leave the unknown out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isnan, nan
+from statistics import fmean
+
+from redqueen.types import Metrics
+
+
+def as_scores(verdicts: Iterable[float | None]) -> list[float]:
+    """1 for each right answer, 0 for each wrong one, NaN for each of which nobody knows."""
+    return [nan if each is None else float(each) for each in verdicts]
+
+
+def share_right(name: str, verdicts: Iterable[float | None]) -> Metrics:
+    """`name`, the share of right answers among those with a verdict, and `NAME_unknown`, the share without one; each
+    only where there are any."""
+    scores = as_scores(verdicts)
+    known = [score for score in scores if not isnan(score)]
+    found: Metrics = {name: fmean(known)} if known else {}
+    return found | ({f"{name}_unknown": 1.0 - len(known) / len(scores)} if len(known) < len(scores) else {})

@@ -236,7 +236,7 @@ class Correctness:
             raise RedQueenError(f"nobody said whether the answer to task {episode.task.id!r} is right: grade it first")
         right = episode.outcome.facts["right"]
         if right is None:
-            return nan  # nobody knows: no verdict, and no loss
+            return np.nan  # nobody knows: no verdict, and no loss
         if right:
             return self.right
         return self.malformed if turns and turns[-1].reply.malformed else self.wrong

@@ -93,6 +93,7 @@ def reply_to_json(reply: Reply) -> Json:
         "legal_tokens": [list(tokens) for tokens in reply.legal_tokens],
         "truncated": reply.truncated,
         "malformed": reply.malformed,
+        "recited": reply.recited,
     }
 
 
@@ -103,6 +104,8 @@ def reply_from_json(data: Json) -> Reply:
         "logprobs": np.array(data["logprobs"], dtype=np.float64),
         "legal_tokens": tuple(tuple(tokens) for tokens in data["legal_tokens"]),
     }
+    if data["version"] == -1:  # how records said it before replies had the mark
+        data = {**data, "version": 0, "recited": True}
     return Reply(**{**data, **arrays})
 
 

@@ -162,6 +162,7 @@ class Reply:
     thought: str = ""
     truncated: bool = False
     malformed: bool = False  # no action in the stated format was found
+    recited: bool = False  # the player was made to say it: nobody sampled the tokens, and `logprobs` are zeros
 
 
 @dataclass(frozen=True)
@@ -335,6 +336,8 @@ class Batch:
     sampled_logprobs: Tensor  # [B, T] float, under the policy that wrote the token
     advantages: Tensor  # [B, T] float
     versions: Tensor  # [B, T] int, how many updates the writer of the token had made; 0 where nobody wrote
+    recited: Tensor  # [B, T] bool, whether the token is of a reply that nobody sampled (`Reply.recited`)
+    trajectory: Tensor  # [B] int, which of the packed trajectories the row comes from
     lengths: Tensor  # [B] int, tokens of the row without padding
     constraints: tuple[tuple[Constraint, ...], ...]  # [B] where the row was held to listed replies
     pairs: Tensor | None = None  # [B] int, rows with one number are compared

@@ -53,6 +53,7 @@ REPLIES = st.builds(
     thought=TEXT,
     truncated=st.booleans(),
     malformed=st.booleans(),
+    recited=st.booleans(),
 )
 FACTS = st.dictionaries(
     TEXT,
@@ -81,8 +82,17 @@ def test_a_reply_reads_back_with_every_bit_of_its_numbers(reply):
         before, after = getattr(reply, name), getattr(back, name)
         assert before.dtype == after.dtype
         assert before.tobytes() == after.tobytes()
-    rest = ("text", "player", "version", "legal_tokens", "thought", "truncated", "malformed")
+    rest = ("text", "player", "version", "legal_tokens", "thought", "truncated", "malformed", "recited")
     assert [getattr(back, name) for name in rest] == [getattr(reply, name) for name in rest]
+
+
+def test_a_reply_of_before_the_mark_is_read_as_recited_where_its_version_said_so():
+    written = reply_to_json(Reply("yes", "learner", 3, recited=True))
+    assert written["recited"] is True
+    del written["recited"]
+    sampled, recited = (reply_from_json({**written, "version": version}) for version in (3, -1))
+    assert (sampled.version, sampled.recited) == (3, False)
+    assert (recited.version, recited.recited) == (0, True)
 
 
 @given(st.builds(Task, TEXT, TEXT, TEXT, TEXT, FACTS, st.floats(0, 1e9), CHOICES, MESSAGES))

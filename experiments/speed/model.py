@@ -194,6 +194,8 @@ def _written(policy: TransformerPolicy, asks: list[Ask]) -> Batch:
         sampled_logprobs=sampled,
         advantages=signs[:, None].expand(shape).clone(),
         versions=torch.full(shape, policy.version),
+        recited=torch.zeros(shape, dtype=torch.bool),
+        trajectory=torch.arange(len(replies)),
         lengths=torch.tensor(lengths),
         constraints=tuple(() for _ in replies),
     )

@@ -68,7 +68,7 @@ def _loop(trajectory: Trajectory, start: int, end: int, length: int) -> Trajecto
     while len(before) < length:
         said = copy[: length - len(before)]
         silent = np.zeros(len(said))
-        words = replace(reply, text="", prompt_tokens=before, tokens=said, logprobs=silent, version=-1)
+        words = replace(reply, text="", prompt_tokens=before, tokens=said, logprobs=silent, recited=True)
         turns.append(Turn(turn.ask, words))
         before = np.concatenate([before, said])
     return replace(trajectory, turns=tuple(turns), rewards=np.zeros(len(turns)))

@@ -54,7 +54,7 @@ def pack(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], w
     """
     assert len(trajectories) == len(advantages), "one array of advantages for each trajectory"
     laid = _laid(trajectories, advantages)
-    return _stack([row for rows in laid for row in rows], weigh)
+    return _stack(laid, weigh)
 
 
 def pack_pairs(
@@ -116,8 +116,8 @@ def _whole_replies(laid: Sequence[Sequence[_Row]], shares: np.ndarray, size: int
         words = np.bincount(replies, own.sum(axis=1), minlength=len(laid))
         return np.asarray(own * (shares[replies] / words[replies])[:, None])
 
-    batch = _stack([row for rows in laid for row in rows], weigh)
-    return replace(batch, pairs=torch.from_numpy(replies // size))
+    batch = _stack(laid, weigh)
+    return replace(batch, pairs=batch.trajectory // size)
 
 
 def _laid(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[list[_Row]]:
@@ -172,12 +172,15 @@ def free_positions(legal: tuple[tuple[int, ...], ...], tokens: tuple[int, ...]) 
     )
 
 
-def _stack(rows: Sequence[_Row], weigh: Weigh) -> Batch:
+def _stack(laid: Sequence[Sequence[_Row]], weigh: Weigh) -> Batch:
+    """The rows of each trajectory, one below the other."""
+    rows = [row for each in laid for row in each]
+    owners = [number for number, each in enumerate(laid) for _ in each]
     count, width = len(rows), max((row.length for row in rows), default=0)
     tokens = np.zeros((count, width), dtype=np.int64)
     own = np.zeros((count, width), dtype=bool)
     sampled, advantages = np.zeros((count, width)), np.zeros((count, width))
-    versions = np.zeros((count, width), dtype=np.int64)
+    versions, recited = np.zeros((count, width), dtype=np.int64), np.zeros((count, width), dtype=bool)
     constraints = []
     for number, row in enumerate(rows):
         np.concatenate(row.pieces, out=tokens[number, : row.length])
@@ -188,6 +191,7 @@ def _stack(rows: Sequence[_Row], weigh: Weigh) -> Batch:
             own[number, start:end] = free
             sampled[number, start:end] = reply.logprobs
             versions[number, start:end] = reply.version
+            recited[number, start:end] = reply.recited
             advantages[number, start:end] = advantage
             if reply.legal_tokens:
                 held.append(Constraint(start, reply.legal_tokens))
@@ -198,6 +202,8 @@ def _stack(rows: Sequence[_Row], weigh: Weigh) -> Batch:
         sampled_logprobs=torch.from_numpy(sampled),
         advantages=torch.from_numpy(advantages),
         versions=torch.from_numpy(versions),
+        recited=torch.from_numpy(recited),
+        trajectory=torch.tensor(owners, dtype=torch.int64),
         lengths=torch.tensor([row.length for row in rows], dtype=torch.int64),
         constraints=tuple(constraints),
     )
@@ -213,6 +219,8 @@ def take(batch: Batch, rows: torch.Tensor) -> Batch:
         sampled_logprobs=batch.sampled_logprobs[rows],
         advantages=batch.advantages[rows],
         versions=batch.versions[rows],
+        recited=batch.recited[rows],
+        trajectory=batch.trajectory[rows],
         lengths=batch.lengths[rows],
         constraints=tuple(batch.constraints[row] for row in rows.tolist()),
         pairs=None if batch.pairs is None else batch.pairs[rows],
@@ -244,6 +252,7 @@ def without_opening(batch: Batch, columns: int) -> Batch:
         sampled_logprobs=batch.sampled_logprobs[:, columns:],
         advantages=batch.advantages[:, columns:],
         versions=batch.versions[:, columns:],
+        recited=batch.recited[:, columns:],
         lengths=batch.lengths - columns,
         constraints=tuple(
             tuple(Constraint(constraint.start - columns, constraint.replies) for constraint in row)

@@ -18,8 +18,8 @@ from redqueen.types import Batch, Likelihoods, Metrics
 
 @dataclass(frozen=True)
 class BesideDemonstrations:
-    """Another objective on the rows that somebody sampled, and -log policy on recited ones (their age is -1:
-    `Reciter`). How much a demonstration counts is in its loss weights (`in_parts`).
+    """Another objective on the rows that somebody sampled, and -log policy on recited ones
+    (`Batch.recited`). How much a demonstration counts is in its loss weights (`in_parts`).
 
     Metrics: those of the inner objective over the sampled rows, and `imitation_loss`.
     """
@@ -27,12 +27,11 @@ class BesideDemonstrations:
     inner: Objective
 
     def counted(self, batch: Batch) -> Batch:
-        return _only(batch, batch.versions >= 0)
+        return _only(batch, ~batch.recited)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        recited = batch.versions < 0
         loss, metrics = self.inner(likelihoods, self.counted(batch))
-        imitation = weighted_sum(_only(batch, recited), -likelihoods.logprobs)
+        imitation = weighted_sum(_only(batch, batch.recited), -likelihoods.logprobs)
         return loss + imitation, {**metrics, "imitation_loss": float(imitation.detach())}
 
 
@@ -43,8 +42,7 @@ def _only(batch: Batch, words: Tensor) -> Batch:
 def in_parts(batch: Batch, coefficient: float) -> Batch:
     """The batch with the loss weights of the words that somebody sampled summing to one, and those of recited ones to
     the coefficient, whatever there is of each. Within a part weights keep their proportions."""
-    recited = batch.versions < 0
-    sampled, shown = (_only(batch, words).loss_weights for words in (~recited, recited))
+    sampled, shown = (_only(batch, words).loss_weights for words in (~batch.recited, batch.recited))
     return replace(batch, loss_weights=_summing(sampled, 1.0) + _summing(shown, coefficient))
 
 

@@ -81,13 +81,15 @@ class TabularPolicy:
         return replies
 
     def recite(self, ask: Ask, text: str) -> Reply:
-        """The reply as if this policy had chosen the text, of an age of -1, for objectives that imitate. Raises
+        """The reply as if this policy had chosen the text, marked as `recited`, for objectives that imitate. Raises
         RedQueenError for a text that is no choice."""
         if text not in ask.choices:
             raise RedQueenError(f"{text!r} is not among the choices {', '.join(ask.choices)}")
         row, choice = self._states.row(ask), ask.choices.index(text)
         legal = tuple((k,) for k in range(len(ask.choices)))
-        return Reply(text, self.name, -1, np.array([row]), np.array([choice]), np.zeros(1), legal)
+        return Reply(
+            text, self.name, self.version, np.array([row]), np.array([choice]), np.zeros(1), legal, recited=True
+        )
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
         rows = [self._states.row(ask) for ask in asks]

@@ -371,7 +371,7 @@ def guarded(train: Callable[[], Policy], run: Run) -> Policy:
 
 def batch_tensors(batch: Any) -> dict[str, Any]:
     """The arrays of a batch, to look at."""
-    names = ("tokens", "loss_weights", "sampled_logprobs", "advantages", "versions", "lengths")
+    names = ("tokens", "loss_weights", "sampled_logprobs", "advantages", "versions", "recited", "trajectory", "lengths")
     return {name: getattr(batch, name) for name in names}
 
 

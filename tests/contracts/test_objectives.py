@@ -66,7 +66,9 @@ def rows(seed=0):
         sampled_logprobs=likelihoods(before, said, absent, own).logprobs,
         advantages=noise(ROWS, WIDTH) * own,
         versions=torch.zeros(ROWS, WIDTH, dtype=torch.int64),
+        recited=torch.zeros_like(torch.zeros(ROWS, WIDTH, dtype=torch.int64), dtype=torch.bool),
         lengths=torch.full((ROWS,), WIDTH),
+        trajectory=torch.arange(len(((),) * ROWS)),
         constraints=((),) * ROWS,
         reference=likelihoods(noise(ROWS, WIDTH, LEGAL), said, absent, own),
     )

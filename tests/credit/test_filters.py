@@ -71,7 +71,9 @@ def four_rows():
         # the second row pushes nothing, the third only where it has no weight
         advantages=torch.tensor([[1, 1, 0], [0, 0, 0], [0, 5, 5], [0, -2, 0]], dtype=torch.float64),
         versions=torch.zeros(4, 3, dtype=torch.int64),
+        recited=torch.zeros_like(torch.zeros(4, 3, dtype=torch.int64), dtype=torch.bool),
         lengths=torch.full((4,), 3),
+        trajectory=torch.arange(len(((),) * 4)),
         constraints=((),) * 4,
     )
     now = (sampled + 0.3 * torch.randn(4, 3, generator=generator, dtype=torch.float64)).requires_grad_()

@@ -26,7 +26,7 @@ def test_a_sentence_is_repeated_until_the_row_is_full():
     assert batch.tokens.tolist() == [[8, 9, 1, 2, STOP, *copy, *copy, *copy[:2]]]
     assert batch.advantages.tolist() == [[0.0] * 9 + [-4.0] * 6]
     assert (batch.loss_weights[0] != 0).tolist() == [False] * 5 + [True] * 10
-    assert batch.versions.tolist() == [[0] * 5 + [-1] * 10]
+    assert batch.recited.tolist() == [[False] * 5 + [True] * 10]
     assert {turn.reply.player for turn in loop.turns} == {"learner"}
 
 

@@ -23,7 +23,7 @@ def test_what_is_shown_are_the_teachers_moves_in_the_learners_tokens():
     learner, teacher = TabularPolicy(), whimsical(0)
     said = Shown(learner, teacher).reply(states)
     assert [each.text for each in said] == [each.text for each in teacher.reply(states)]
-    assert {(each.player, each.version) for each in said} == {("learner", -1)}
+    assert {(each.player, each.recited) for each in said} == {("learner", True)}
 
 
 def test_the_warm_start_is_made_once(tmp_path, monkeypatch):

@@ -40,9 +40,9 @@ def test_a_language_models_reference_equals_itself_at_the_start():
         assert references[0] == pytest.approx(trajectory.turns[0].reply.logprobs, abs=1e-4)
 
 
-def test_what_is_recited_carries_no_age_and_a_table_cannot():
+def test_what_is_recited_is_marked_and_a_table_cannot():
     learner = Learner(model="tiny:hidden=16,heads=2").build_model(0)
     shown = WORLD.schooling(3, Random(0))
-    assert [each.turns[0].reply.version for each in demonstrated(shown, learner)] == [-1, -1, -1]
+    assert [each.turns[0].reply.recited for each in demonstrated(shown, learner)] == [True, True, True]
     with pytest.raises(RedQueenError, match="only a language model"):
         demonstrated(shown, TabularPolicy())

@@ -27,7 +27,9 @@ def batch():
         sampled_logprobs=torch.full((2, 2), -1.0, dtype=torch.float64),
         advantages=torch.zeros(2, 2, dtype=torch.float64),
         versions=torch.zeros(2, 2, dtype=torch.int64),
+        recited=torch.zeros_like(torch.zeros(2, 2, dtype=torch.int64), dtype=torch.bool),
         lengths=torch.tensor([1, 2]),
+        trajectory=torch.arange(len(((), ()))),
         constraints=((), ()),
     )
 

@@ -26,7 +26,7 @@ SEAT = Seat("first")
 BET, PASS = (5, 9), (6, 9)  # two replies of one word, each closed by 9
 
 
-def turn(prompt, said, logprobs=None, legal=(), version=0, player="learner"):
+def turn(prompt, said, logprobs=None, legal=(), version=0, player="learner", recited=False):
     reply = Reply(
         text="",
         player=player,
@@ -35,6 +35,7 @@ def turn(prompt, said, logprobs=None, legal=(), version=0, player="learner"):
         tokens=np.array(said, dtype=np.int64),
         logprobs=np.array(logprobs if logprobs is not None else [-0.5] * len(said)),
         legal_tokens=legal,
+        recited=recited,
     )
     return Turn(Ask(SEAT, ()), reply)
 
@@ -196,7 +197,9 @@ def three_rows():
         sampled_logprobs=torch.zeros(3, 4),
         advantages=torch.ones(3, 4),
         versions=torch.arange(12).reshape(3, 4),
+        recited=torch.zeros_like(torch.arange(12).reshape(3, 4), dtype=torch.bool),
         lengths=torch.tensor([4, 4, 3]),
+        trajectory=torch.arange(len(((Constraint(2, held),), (Constraint(3, held),), ()))),
         constraints=((Constraint(2, held),), (Constraint(3, held),), ()),
         reference=Likelihoods(torch.arange(12.0).reshape(3, 4), torch.zeros(3, 4)),
     )
@@ -323,3 +326,19 @@ def test_a_portion_of_nothing_is_empty_and_of_no_pairs_is_refused():
     assert len(portion(two_pairs(), [])) == len(portion(two_pairs(), [7])) == 0
     with pytest.raises(AssertionError, match="pack_pairs or pack_samples"):
         portion(pack([trajectory(turn([1], [2]))], [np.ones(1)]), [0])
+
+
+def test_a_row_knows_its_trajectory_and_its_recited_words():
+    """Of three trajectories the first has two turns with fresh prompts, the second nothing that was free."""
+    written = [
+        trajectory(turn([1, 2], [3]), turn([7], [4, 5])),
+        trajectory(turn([1], [2], legal=((2,),))),
+        trajectory(turn([1], [6], recited=True)),
+    ]
+    batch = pack(written, [np.ones(len(each.turns)) for each in written])
+    assert batch.trajectory.tolist() == [0, 0, 2]
+    assert batch.recited.tolist() == [[False] * 3, [False] * 3, [False, True, False]]
+    part = take(batch, torch.tensor([2, 0]))
+    assert part.trajectory.tolist() == [2, 0]
+    assert part.recited.any(dim=1).tolist() == [True, False]
+    assert without_opening(part, 1).recited.tolist() == [[True, False], [False, False]]

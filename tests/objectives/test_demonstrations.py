@@ -9,15 +9,17 @@ from redqueen.objectives.policy_gradient import ClippedRatio, Gspo
 from redqueen.types import Batch, Likelihoods
 
 
-def batch(versions, sampled, advantages, weights):
-    rows = len(versions)
+def batch(recited, sampled, advantages, weights):
+    rows = len(recited)
     return Batch(
         tokens=torch.zeros(rows, 2, dtype=torch.int64),
         loss_weights=torch.tensor(weights, dtype=torch.float64),
         sampled_logprobs=torch.tensor(sampled, dtype=torch.float64),
         advantages=torch.tensor(advantages, dtype=torch.float64),
-        versions=torch.tensor(versions)[:, None].expand(rows, 2),
+        versions=torch.zeros(rows, 2, dtype=torch.int64),
+        recited=torch.tensor(recited)[:, None].expand(rows, 2),
         lengths=torch.full((rows,), 2),
+        trajectory=torch.arange(len(((),) * rows)),
         constraints=((),) * rows,
     )
 
@@ -27,7 +29,7 @@ def likelihoods(logprobs):
     return Likelihoods(values, torch.zeros_like(values))
 
 
-TWO = batch([3, -1], [[-1.0, -1.0], [0.0, 0.0]], [[2.0, 2.0], [1.0, 1.0]], [[0.25, 0.25], [0.25, 0.25]])
+TWO = batch([False, True], [[-1.0, -1.0], [0.0, 0.0]], [[2.0, 2.0], [1.0, 1.0]], [[0.25, 0.25], [0.25, 0.25]])
 
 
 def test_parts_weigh_one_and_the_coefficient():
@@ -36,9 +38,9 @@ def test_parts_weigh_one_and_the_coefficient():
 
 
 def test_a_part_that_is_not_there_weighs_nothing():
-    alone = batch([3], [[-1.0, -1.0]], [[2.0, 2.0]], [[0.5, 0.5]])
+    alone = batch([False], [[-1.0, -1.0]], [[2.0, 2.0]], [[0.5, 0.5]])
     assert in_parts(alone, 1.0).loss_weights.tolist() == [[0.5, 0.5]]
-    shown = batch([-1], [[0.0, 0.0]], [[1.0, 1.0]], [[0.5, 0.5]])
+    shown = batch([True], [[0.0, 0.0]], [[1.0, 1.0]], [[0.5, 0.5]])
     assert in_parts(shown, 2.0).loss_weights.tolist() == [[1.0, 1.0]]
     assert in_parts(shown, 0.0).loss_weights.tolist() == [[0.0, 0.0]]
 
@@ -61,7 +63,7 @@ def test_the_loss_of_the_parts_of_a_batch_adds_up():
     halves = []
     for row in (0, 1):
         part = batch(
-            [whole.versions[row, 0].item()],
+            [whole.recited[row, 0].item()],
             whole.sampled_logprobs[row : row + 1].tolist(),
             whole.advantages[row : row + 1].tolist(),
             whole.loss_weights[row : row + 1].tolist(),
@@ -76,6 +78,6 @@ def test_the_loss_of_the_parts_of_a_batch_adds_up():
 )
 def test_the_ratio_of_a_reply_is_that_of_spc(difference, reward, loss):
     """-min(R rho, R clip(rho, .8, 1.2)) with rho = exp(mean log pi - mean log reference)."""
-    row = batch([0], [[-1.0, -2.0]], [[reward, reward]], [[0.5, 0.5]])
+    row = batch([False], [[-1.0, -2.0]], [[reward, reward]], [[0.5, 0.5]])
     found, _ = BesideDemonstrations(Gspo(0.2, 0.2))(likelihoods([[-1.0 + 2 * difference, -2.0]]), row)
     assert found.item() == pytest.approx(loss)

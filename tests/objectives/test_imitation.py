@@ -17,8 +17,10 @@ def test_the_loss_is_the_mean_surprise_of_the_own_words():
         loss_weights=weights,
         sampled_logprobs=torch.zeros(2, 3),
         advantages=torch.tensor([[0.0, -7.0, 0.0], [0.0, 3.0, 0.0]]),
-        versions=torch.full((2, 3), -1),
+        versions=torch.zeros(2, 3, dtype=torch.int64),
+        recited=torch.ones(2, 3, dtype=torch.bool),
         lengths=torch.tensor([3, 2]),
+        trajectory=torch.arange(len(((), ()))),
         constraints=((), ()),
     )
     loss, metrics = Imitation()(Likelihoods(logprobs, torch.zeros(2, 3)), batch)

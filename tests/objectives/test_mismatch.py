@@ -28,7 +28,9 @@ def batch(weights=TM):
         sampled_logprobs=SAMPLER,
         advantages=tensor([[1.0], [-0.5], [0.25]]).expand(3, 4),
         versions=torch.zeros(3, 4, dtype=torch.int64),
+        recited=torch.zeros_like(torch.zeros(3, 4, dtype=torch.int64), dtype=torch.bool),
         lengths=torch.tensor([2, 4, 3]),
+        trajectory=torch.arange(len(((),) * 3)),
         constraints=((),) * 3,
         reference=rated(START),
     )

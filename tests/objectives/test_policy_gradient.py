@@ -30,7 +30,9 @@ def batch(weights=WEIGHTS[TM], sampled=OLD, advantages=ADVANTAGES):
         sampled_logprobs=sampled,
         advantages=advantages,
         versions=torch.zeros(weights.shape, dtype=torch.int64),
+        recited=torch.zeros_like(torch.zeros(weights.shape, dtype=torch.int64), dtype=torch.bool),
         lengths=torch.full((len(weights),), weights.shape[1]),
+        trajectory=torch.arange(len(((),) * len(weights))),
         constraints=((),) * len(weights),
     )
 

@@ -20,7 +20,9 @@ def batch(weights, sampled, reference=None, advantages=None):
         sampled_logprobs=sampled,
         advantages=torch.zeros_like(weights) if advantages is None else advantages,
         versions=torch.zeros(weights.shape, dtype=torch.int64),
+        recited=torch.zeros_like(torch.zeros(weights.shape, dtype=torch.int64), dtype=torch.bool),
         lengths=torch.full((len(weights),), weights.shape[1]),
+        trajectory=torch.arange(len(((),) * len(weights))),
         constraints=((),) * len(weights),
         reference=reference,
     )

@@ -19,7 +19,9 @@ def batch_of(tokens, own, advantages=None):
         sampled_logprobs=torch.zeros(own.shape),
         advantages=torch.zeros(own.shape).double() if advantages is None else torch.tensor(advantages).double(),
         versions=torch.zeros(own.shape),
+        recited=torch.zeros_like(torch.zeros(own.shape), dtype=torch.bool),
         lengths=torch.full((len(own),), own.shape[1]),
+        trajectory=torch.arange(len(((),) * len(own))),
         constraints=((),) * len(own),
     )
 

@@ -131,17 +131,17 @@ class Voice:
 
     def recite(self, ask: Ask, text: str, listed: bool) -> Reply:
         """The reply as if the speaker had written the text, for objectives that imitate: its tokens carry no
-        log-probabilities (zeros) and an age of -1, since nobody sampled them. Where it would have been held to listed
-        replies it is so too; a text that is none of them raises RedQueenError."""
+        log-probabilities (zeros) and it is marked as `recited`, since nobody sampled them. Where it would have been
+        held to listed replies it is so too; a text that is none of them raises RedQueenError."""
         prompt = self.chat.prompt(ask)
         if not listed:
             tokens = self.chat.reply_tokens(text, ask.stops)
-            return replace(self, version=-1).say(ask, prompt, tokens, [0.0] * len(tokens), truncated=False)
+            return replace(self.say(ask, prompt, tokens, [0.0] * len(tokens), truncated=False), recited=True)
         if text not in ask.choices:
             raise RedQueenError(f"{text!r} is not among the choices {', '.join(ask.choices)}")
         legal = listed_replies(self.chat, ask.choices)
         said = np.array(legal[ask.choices.index(text)], dtype=np.int64)
-        return Reply(text, self.name, -1, prompt, said, np.zeros(len(said)), legal)
+        return Reply(text, self.name, self.version, prompt, said, np.zeros(len(said)), legal, recited=True)
 
 
 class Speaker(ABC):

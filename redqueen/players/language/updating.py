@@ -26,7 +26,7 @@ class Mismatch:
         self._sum, self._count, self._highest = 0.0, 0, 0.0
 
     def observe(self, likelihoods: Likelihoods, batch: Batch, version: int) -> None:
-        fresh = own_words(batch) & (batch.versions == version)
+        fresh = own_words(batch) & (batch.versions == version) & ~batch.recited
         apart = (likelihoods.logprobs.detach() - batch.sampled_logprobs)[fresh].abs()
         if len(apart):
             self._sum += float(apart.sum())

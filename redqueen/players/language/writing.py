@@ -29,6 +29,6 @@ def on_this_machine(policy: Policy, why: str) -> TransformerPolicy:
 
 def refreshed(learner: Writer, batch: Batch) -> Batch:
     """The batch as the learner rates it now, where it was updated since it spoke."""
-    if bool((batch.versions == learner.version)[own_words(batch)].all()):
+    if bool(((batch.versions == learner.version) & ~batch.recited)[own_words(batch)].all()):
         return batch
     return replace(batch, sampled_logprobs=learner.likelihoods(batch).logprobs.to(batch.sampled_logprobs))

@@ -68,6 +68,6 @@ def test_what_is_recited_is_held_to_the_listed_replies_as_what_is_chosen():
     recited = policy.recite(ask, chosen.text)
     assert recited.legal_tokens == chosen.legal_tokens
     assert recited.tokens.tolist() == chosen.tokens.tolist()
-    assert (recited.version, recited.logprobs.tolist()) == (-1, [0.0] * len(chosen.tokens))
+    assert (recited.recited, recited.logprobs.tolist()) == (True, [0.0] * len(chosen.tokens))
     with pytest.raises(RedQueenError, match="'c' is not among the choices a, b"):
         policy.recite(ask, "c")

@@ -22,7 +22,8 @@ def batch_of(rows, own, constraints=None):
     zeros = torch.zeros_like(weights)
     lengths = torch.tensor([len(row) for row in rows])
     held = constraints or [()] * len(rows)
-    return Batch(tokens, weights, zeros, zeros, zeros, lengths, tuple(held))
+    nobody, each = torch.zeros_like(weights, dtype=torch.bool), torch.arange(len(rows))
+    return Batch(tokens, weights, zeros, zeros, zeros, nobody, each, lengths, tuple(held))
 
 
 def test_the_batch_of_the_docstring():

@@ -88,7 +88,7 @@ def test_what_is_recited_becomes_likely_and_counts_as_nobodys_sample(made):
     policy = TransformerPolicy(made(), learning_rate=1e-2, constrain=False, max_completion_length=8)
     trajectory = told(Reciter(policy, "bet on the king"), OPEN)
     (turn,) = trajectory.turns
-    assert (turn.reply.text, turn.reply.player, turn.reply.version) == ("bet on the king", "learner", -1)
+    assert (turn.reply.text, turn.reply.player, turn.reply.recited) == ("bet on the king", "learner", True)
     assert turn.reply.tokens.tolist() == list(policy.format.reply_tokens("bet on the king"))
     losses = [learnt(policy, trajectory, Imitation()) for _ in range(30)]
     assert losses[-1]["imitation_loss"] < 0.1 < 1.0 < losses[0]["imitation_loss"]

@@ -8,7 +8,7 @@ one update on the same words for the bounds to matter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -21,12 +21,11 @@ from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
 @dataclass(frozen=True)
 class GroupClippedRatio:
-    """PPO's loss with the ratio of a row held to [1 - low, 1 + highs[its group]]. The group of a row is its number in
-    `Batch.pairs`; see `grouped`."""
+    """PPO's loss with the ratio of a row held to [1 - low, 1 + highs[its trajectory]]."""
 
     silent_without_advantage: ClassVar[bool] = True
 
-    highs: tuple[float, ...]  # above 0, one for each group
+    highs: tuple[float, ...]  # above 0, one for each trajectory of the batch
     low: float = 0.2
 
     def __post_init__(self) -> None:
@@ -34,10 +33,9 @@ class GroupClippedRatio:
             raise RedQueenError(f"a ratio is clipped with 0 < low <= 1 and highs above 0, not {self.low}, {self.highs}")
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        if batch.pairs is None:
-            raise RedQueenError("GroupClippedRatio needs the group of each row: pack the batch through grouped()")
         ratios = log_ratios(likelihoods, batch).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
-        most = 1.0 + torch.tensor(self.highs, dtype=ratios.dtype, device=ratios.device)[batch.pairs.to(ratios.device)]
+        highs = torch.tensor(self.highs, dtype=ratios.dtype)[batch.trajectory.cpu()]
+        most = 1.0 + highs.to(ratios.device)
         held = torch.minimum(ratios.clamp(min=1.0 - self.low), most[:, None])
         free, bounded = -batch.advantages * ratios, -batch.advantages * held
         loss = weighted_sum(batch, torch.maximum(free, bounded))
@@ -47,10 +45,3 @@ class GroupClippedRatio:
             "approx_kl": measured(batch, -log_ratios(likelihoods, batch)),
             "clip_fraction": measured(batch, (bounded > free).to(ratios.dtype)),
         }
-
-
-def grouped(batch: Batch, numbers: Batch) -> Batch:
-    """The batch with the group of each row, where `numbers` packs the same trajectories with one more than the number
-    of their group in the place of their advantages: what fits trajectories fits rows, however they were cut."""
-    groups = numbers.advantages.amax(dim=1).round().to(torch.int64) - 1 if len(batch) else numbers.lengths
-    return replace(batch, pairs=groups)

@@ -24,8 +24,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import numpy as np
-
 from redqueen.checks.votes import LabelTrust
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import correct
@@ -47,7 +45,7 @@ from redqueen.questions.asking import PROPOSE, read, tasks_among
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.labels import held_to_label
 from redqueen.questions.toolbox import find_tools
-from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio, grouped
+from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio
 from redqueen.recipes.proposers.agent0.steps import (
     MOST_CALLS,
     by_kind_or_group,
@@ -129,10 +127,9 @@ def train(config: Config, run: Run) -> Policy:
             groups = [number // config.attempts for number in range(len(trajectories))]
             raw = estimate(trajectories)
             advantages = [each * trust.scale(shares[group]) for each, group in zip(raw, groups, strict=True)]
-            numbers = [np.full(len(each), group + 1.0) for each, group in zip(raw, groups, strict=True)]
-            batch = grouped(pack(trajectories, advantages, row_mean), pack(trajectories, numbers))
+            batch = pack(trajectories, advantages, row_mean)
             speaker, updates = executor, config.updates
-            objective = GroupClippedRatio(tuple(trust.upper_clip(share) for share in shares))
+            objective = GroupClippedRatio(tuple(trust.upper_clip(shares[group]) for group in groups))
         metrics: Metrics = {}
         for learner in [each for each in learners if each is speaker] * updates:
             metrics = learner.update(batch, objective)

@@ -114,14 +114,16 @@ def test_the_executor_learns_from_labels_of_the_band_with_trusted_advantages(tmp
     name, batch, objective = spoken.updates[-1]
     assert name == "learner"
     assert isinstance(objective, GroupClippedRatio)
-    assert batch.pairs.max() < len(objective.highs) <= 3
+    assert batch.trajectory.max() < len(objective.highs) <= 3 * 6
+    groups = batch.trajectory // 6
+    assert all(len(set(objective.highs[start : start + 6])) == 1 for start in range(0, len(objective.highs), 6))
     assert all(0.2 <= high <= 0.3 for high in objective.highs)
-    for group, high in enumerate(objective.highs):
-        own = batch.advantages[batch.pairs == group][batch.loss_weights[batch.pairs == group] != 0]
+    for group, high in enumerate(objective.highs[::6]):
+        own = batch.advantages[groups == group][batch.loss_weights[groups == group] != 0]
         scale = 0.6 + 0.4 * (0.3 - high) / 0.1  # both ramps are of the same share
         values = own.unique()
         if len(values) > 1:
-            right = (batch.advantages[batch.pairs == group].amax(dim=1) > 0).double().mean().item()
+            right = (batch.advantages[groups == group].amax(dim=1) > 0).double().mean().item()
             deviation = (right * (1 - right) * 6 / 5) ** 0.5
             assert values.max().item() == pytest.approx(scale * (1 - right) / deviation, rel=1e-3)
 

@@ -2,13 +2,13 @@ import pytest
 import torch
 
 from redqueen.checks.votes import LabelTrust
-from redqueen.objectives.batch import pack, take
+from redqueen.objectives.batch import take
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio, grouped
+from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio
 from redqueen.types import Batch, Likelihoods, RedQueenError
 
 
-def batch_of(advantages, groups=None):
+def batch_of(advantages, trajectories=None):
     """One word a row, each of the same weight, written with probability 1."""
     rows = len(advantages)
     column = torch.tensor(advantages, dtype=torch.float64)[:, None]
@@ -18,9 +18,10 @@ def batch_of(advantages, groups=None):
         sampled_logprobs=torch.zeros(rows, 1, dtype=torch.float64),
         advantages=column,
         versions=torch.zeros(rows, 1, dtype=torch.int64),
+        recited=torch.zeros_like(torch.zeros(rows, 1, dtype=torch.int64), dtype=torch.bool),
         lengths=torch.ones(rows, dtype=torch.int64),
+        trajectory=torch.arange(rows) if trajectories is None else torch.tensor(trajectories),
         constraints=((),) * rows,
-        pairs=None if groups is None else torch.tensor(groups),
     )
 
 
@@ -29,7 +30,7 @@ def rated(ratios):
     return Likelihoods(logs, torch.zeros_like(logs))
 
 
-def test_each_row_is_held_to_the_bound_of_its_group():
+def test_each_row_is_held_to_the_bound_of_its_trajectory():
     batch = batch_of([1.0, 1.0, 1.0, -1.0, -1.0], [0, 1, 0, 0, 1])
     likelihoods = rated([1.25, 1.25, 1.5, 1.5, 0.5])
     loss, metrics = GroupClippedRatio((0.2, 0.3))(likelihoods, batch)
@@ -69,15 +70,7 @@ def test_the_bounds_are_those_of_the_published_ramp():
     assert [trust.upper_clip(share) for share in shares] == pytest.approx([0.3, 0.3, 0.28, 0.25, 0.22, 0.2])
 
 
-def test_groups_come_from_a_batch_of_numbers():
-    plain, numbers = batch_of([0.5, -0.5, 1.0]), batch_of([2.0, 1.0, 2.0])
-    assert grouped(plain, numbers).pairs.tolist() == [1, 0, 1]
-    assert len(grouped(pack([], []), pack([], []))) == 0
-
-
-def test_a_batch_without_groups_and_bounds_that_are_none_are_refused():
-    with pytest.raises(RedQueenError, match="group of each row"):
-        GroupClippedRatio((0.2,))(rated([1.0]), batch_of([1.0]))
+def test_bounds_that_are_none_are_refused():
     for wrong in ({"highs": (0.0,)}, {"highs": (0.2,), "low": 0.0}):
         with pytest.raises(RedQueenError, match="0 < low <= 1"):
             GroupClippedRatio(**wrong)

@@ -25,7 +25,9 @@ def conversation():
         weights,
         sampled,
         own.double(),
-        torch.zeros(2, dtype=torch.int64),
+        torch.zeros(2, 6, dtype=torch.int64),
+        torch.zeros(2, 6, dtype=torch.bool),
+        torch.arange(2),
         torch.tensor([6, 4]),
         ((), ()),
     )

@@ -162,26 +162,26 @@ def preference_tables(options: Bench, console: Console) -> Result:
 def table_variants(share: float = 1.0) -> Mapping[str, tuple[str, int, Any]]:
     """Recipe, steps between measurements, config; `share` of the usual number of steps."""
     place, fitted = "redqueen.questions.small.matchups:Matchups", "experiments.preferences:BradleyTerry"
-    spo_ = spo.Config(Learner(), domain=place, steps=round(3000 * share), prompts=4, problems=1)
+    spo_ = spo.Config(Learner(), questions=place, steps=round(3000 * share), tasks=4, problems=1)
     noisy, ranked = f"{place}:biased,labels=true,noise=0.2", f"{place}:transitive"
     sppo_ = sppo.Config(
         Learner(learning_rate=0.875), place, steps=round(2500 * share), updates=5, passes=5, problems=1, eta=0.5
     )
     dpo = iterative_dpo.Config(
-        Learner(learning_rate=40.0), place, steps=round(400 * share), updates=10, prompts=64, attempts=2, problems=1
+        Learner(learning_rate=40.0), place, steps=round(400 * share), updates=10, tasks=64, attempts=2, problems=1
     )
-    dpo = replace(dpo, beta=0.5, passes=10, pairs_per_update=64, most_margin=1e9)
-    nash = nash_md.Config(Learner(learning_rate=1.0), place, steps=round(1000 * share), tau=0.05, problems=1)
+    dpo = replace(dpo, beta=0.5, passes=10, pairs_per_update=64)
+    nash = nash_md.Config(Learner(learning_rate=1.0), place, steps=round(1000 * share), kl=0.05, problems=1)
     return {
         "SPO": ("spo", 5, spo_),
-        "SPO, 20 % random labels": ("spo", 5, replace(spo_, domain=noisy)),
+        "SPO, 20 % random labels": ("spo", 5, replace(spo_, questions=noisy)),
         "Bradley-Terry reward model": ("spo", 5, replace(spo_, oracle=f"{fitted}:biased")),
-        "SPPO": ("sppo", 5, replace(sppo_, prompts=128, replies_per_update=640)),
+        "SPPO": ("sppo", 5, replace(sppo_, tasks=128, replies_per_update=640)),
         "DPO, reference last": ("iterative_dpo", 10, replace(dpo, reference="last")),
         "DPO, reference initial": ("iterative_dpo", 10, dpo),
         "Nash-MD": ("nash_md", 5, nash),
-        "SPO, transitive": ("spo", 5, replace(spo_, domain=ranked)),
-        "Bradley-Terry, transitive": ("spo", 5, replace(spo_, domain=ranked, oracle=f"{fitted}:transitive")),
+        "SPO, transitive": ("spo", 5, replace(spo_, questions=ranked)),
+        "Bradley-Terry, transitive": ("spo", 5, replace(spo_, questions=ranked, oracle=f"{fitted}:transitive")),
     }
 
 

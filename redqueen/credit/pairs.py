@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from difflib import SequenceMatcher
 from itertools import combinations
 
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.rewards import with_verdict
 from redqueen.protocols import Key
 from redqueen.types import Trajectory
@@ -19,7 +20,7 @@ Pairs = tuple[list[Trajectory], list[Trajectory]]
 Pairing = Callable[[Sequence[Trajectory], Key], Pairs]
 
 
-def best_and_worst(trajectories: Sequence[Trajectory], key: Key) -> Pairs:
+def best_and_worst(trajectories: Sequence[Trajectory], key: Key = by_group) -> Pairs:
     """Of each group the best and the worst rewarded, the first of equals (SPPO, iterative DPO)."""
     ends = [(max(group, key=_reward), min(group, key=_reward)) for group in _groups(trajectories, key)]
     return _unequal(ends)

@@ -14,6 +14,7 @@ from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import HELD_OUT
 from redqueen.demonstrations.gold import recited
+from redqueen.measures.accuracy import held_out
 from redqueen.measures.divergence import Alarms, Coverage, DataDivergence, Replies, question
 from redqueen.objectives.batch import beside, pack_pairs
 from redqueen.objectives.preference import Dpo
@@ -237,3 +238,12 @@ def watched(questions: Questions, learner: Policy, tests: Mapping[str, Sequence[
     if has(questions, KnownPreferences) and learner.open:
         measures.append(PreferenceGame(questions, learner))
     return Alarms([*measures, *others])
+
+
+def wins_against_start(
+    questions: Questions, learner: Policy, oracle: PreferenceOracle, iterates: Snapshots, problems: int, seed: int
+) -> tuple[dict[str, list[Task]], Alarms]:
+    """`problems` held-out tasks of each level, and the measures of a training by preferences on them: those of
+    `watched`, and how often the learner and the average of its iterates win against the start (`AgainstStart`)."""
+    tests = held_out(questions, problems, seed=seed)
+    return tests, watched(questions, learner, tests, AgainstStart(oracle, learner, tests, iterates))

@@ -94,15 +94,16 @@ def pack_samples(
 ) -> Batch:
     """One batch for objectives of whole replies: reply n has the number n in `pairs` and a value that all its words
     carry as their advantage. A reply counts by its weight, as much as any other unless given, spread evenly over its
-    words; all weights sum to one.
+    words; all weights sum to one. A reply whose value is NaN has no verdict and is left out.
 
     Refuses (AssertionError) what `pack` refuses, a weight not above 0, and a reply without a word that was free.
     """
     assert len(trajectories) == len(values), "one value for each trajectory"
-    assert not np.isnan(values).any(), "a reply without a verdict is no sample: take with_verdict(trajectories)"
-    laid = _laid(trajectories, [np.full(len(t.turns), v) for t, v in zip(trajectories, values, strict=True)])
+    known = ~np.isnan(np.asarray(values, dtype=np.float64))
+    samples = [(each, value) for each, value in zip(trajectories, values, strict=True) if not np.isnan(value)]
+    laid = _laid([each for each, _ in samples], [np.full(len(each.turns), value) for each, value in samples])
     assert all(laid), "a reply needs a word that was free"
-    counts = np.ones(len(laid)) if weights is None else np.asarray(weights, dtype=np.float64)
+    counts = np.ones(len(laid)) if weights is None else np.asarray(weights, dtype=np.float64)[known]
     assert counts.shape == (len(laid),) and bool((counts > 0).all()), "one weight above 0 for each reply"
     return _whole_replies(laid, counts / max(counts.sum(), 1e-300), 1)
 

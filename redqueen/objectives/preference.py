@@ -33,7 +33,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from redqueen.objectives.additive import measured, own_words
+from redqueen.objectives.additive import Sum, measured, own_words
+from redqueen.protocols import Objective
 from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
 
@@ -163,6 +164,11 @@ class ChosenLikelihood:
         chosen = own_words(batch) & (batch.advantages > 0)  # half of the weight is theirs
         loss = 2.0 * (batch.loss_weights * torch.where(chosen, -likelihoods.logprobs, 0.0)).sum()
         return self.weight * loss, {"chosen_loss": float(loss.detach())}
+
+
+def dpo_with_chosen(beta: float, weight: float) -> Objective:
+    """`Dpo`, with `weight` times the likelihood of the chosen replies; `Dpo` alone where that is 0."""
+    return Sum(Dpo(beta), ChosenLikelihood(weight)) if weight else Dpo(beta)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from redqueen.objectives.batch import beside
 from redqueen.protocols import Policy, State
 from redqueen.types import Batch, Likelihoods, RedQueenError
 
@@ -57,6 +58,14 @@ class Reference:
     def likelihoods(self, batch: Batch) -> Likelihoods:
         """How the reference rates the batch: once for an iteration."""
         return self.policy.likelihoods(batch)
+
+    def rated(self, batch: Batch) -> Batch:
+        """The batch with what the reference thinks of its rows. Before the learner's first update both are one policy:
+        raises RedQueenError where they rate a token differently (`check_start`)."""
+        found = beside(batch, self.likelihoods(batch))
+        if self._learner.version == 0:
+            check_start(self._learner, found)
+        return found
 
     def state(self) -> State:
         return {"policy": self._exact()}

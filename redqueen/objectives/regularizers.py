@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from redqueen.objectives.additive import log_ratios, measured, own_words, weighted_sum
+from redqueen.objectives.additive import Sum, log_ratios, measured, own_words, weighted_sum
+from redqueen.protocols import Objective
 from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
 Estimator = Callable[[Tensor], Tensor]  # log policy - log reference of the word said -> an estimate of the KL
@@ -91,6 +92,15 @@ def divergence(policy: Tensor, reference: Tensor) -> Tensor:
     policy = torch.where(present, policy, 0.0)  # before exp and the product, for 0 * inf has no gradient
     reference = torch.where(present, reference, 0.0)
     return torch.where(present, policy.exp() * (policy - reference), 0.0).sum(dim=-1)
+
+
+def near_reference(loss: Objective, kl: float, batch: Batch) -> Objective:
+    """The loss with `kl` times KL(policy || reference of the batch): exact where all replies of the batch are listed,
+    else by `k2`. The loss alone where `kl` is 0."""
+    if not kl:
+        return loss
+    listed = _reference(batch, "near_reference").legal_logprobs is not None
+    return Sum(loss, ExactKL(kl) if listed else KLPenalty(kl, k2))
 
 
 @dataclass(frozen=True)

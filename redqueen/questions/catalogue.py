@@ -41,7 +41,7 @@ QUESTIONS: Mapping[str, str] = MappingProxyType(
         "expressions": "redqueen.questions.expressions:expressions",
     }
 )
-_CATALOGUE = Catalogue("question set", QUESTIONS, "redqueen.questions", older="redqueen.question sets")
+_CATALOGUE = Catalogue("question set", QUESTIONS, "redqueen.questions", older="redqueen.domains")
 MOST_LEVELS = 1000  # problems of each are made and measured
 
 

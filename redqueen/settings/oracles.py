@@ -78,7 +78,7 @@ def find_oracle(spec: str, questions: Questions, seat: Callable[[str], Player]) 
     `path/to/file.py:MyOracle`, `some.module:MyOracle` or an entry point of the group `redqueen.oracles`. Raises
     RedQueenError with one line that says what is wrong.
     """
-    if spec == "domain":
+    if spec == "questions":
         return _of_questions(questions)
     word, _, who = spec.partition(":")
     if word == "judge":

@@ -24,10 +24,10 @@ import tyro
 
 from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Plain
-from redqueen.players.language.writing import Writer
+from redqueen.players.language.writing import Writer, language_model
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.protocols import Player
+from redqueen.protocols import Player, Policy
 from redqueen.settings.learner import _ANSWERS, LONGEST_REPLY, Learner
 from redqueen.settings.limits import refuse_unused
 from redqueen.types import RedQueenError
@@ -68,15 +68,22 @@ class Seeds(Protocol):
 
 
 class Cast:
-    """The players of a recipe: `learner`, made as `config.learner` says, and one for each field of the config that is
-    a `Role`, by the name of the field.
+    """The players of a recipe: the one that learns, made as `config.learner` says, and one for each field of the config
+    that is a `Role`, by the name of the field. `learner` is it as a language model. With `table_learning_rate`, the
+    recipe's default for a table, it may be a table too, and `policy` is it whatever it is.
 
     Raises RedQueenError for a player that cannot be had, for an adapter or a model of its own in a role that learns
     nothing (`Still`), and for a setting of what a role is paid (`PaidTo`) where that role does not learn.
     """
 
-    def __init__(self, config: Any, run: Seeds) -> None:
-        self.learner: Writer = config.learner.build_model(run.derived("learner"))
+    def __init__(self, config: Any, run: Seeds, table_learning_rate: float | None = None) -> None:
+        self._config: Learner = config.learner
+        self._run = run
+        self.policy: Policy = (
+            self._config.build_model(run.derived("learner"))
+            if table_learning_rate is None
+            else self._config.build(run.derived("learner"), table_learning_rate)
+        )
         self._players: dict[str, Player] = {}
         hints = get_type_hints(type(config), include_extras=True)
         marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
@@ -85,10 +92,7 @@ class Cast:
                 still = [mark for mark in marks[name] if isinstance(mark, Still)]
                 if not any(role.player in mark.words for mark in still):
                     words = still[0].words if still else ()
-                    seed = run.derived(name)
-                    self._players[name] = bind(
-                        name, role.player, config.learner, self.learner, seed, learns=not still, besides=words
-                    )
+                    self._players[name] = self.bound(name, role.player, not still, words)
         for name, found in marks.items():
             for mark in found:
                 if isinstance(mark, PaidTo):
@@ -98,9 +102,22 @@ class Cast:
         return self._players[role]
 
     @property
+    def learner(self) -> Writer:
+        return language_model(self.policy)
+
+    def bound(self, role: str, player: str, learns: bool = True, words: Sequence[str] = ()) -> Player:
+        """Who plays a role that is no field of the config, by the word for a `Role`. Raises RedQueenError where the
+        learner is a table, which plays no role of free text."""
+        return bind(role, player, self._config, self.learner, self._run.derived(role), learns=learns, besides=words)
+
+    def judge(self, player: str) -> Player:
+        """Who judges, by the word for a `Role`: what `find_oracle` asks for."""
+        return self.bound("judge", player)
+
+    @property
     def learning(self) -> list[Writer]:
-        """The players that learn, each once, `learner` first."""
-        return learning([self.learner, *self._players.values()])
+        """The language models that learn, each once, `learner` first."""
+        return learning([self.policy, *self._players.values()])
 
     def _refuse_unpaid(self, config: Any, name: str, role: str) -> None:
         if role not in self._players:

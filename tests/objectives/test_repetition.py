@@ -94,7 +94,7 @@ def test_the_loss_is_least_where_a_repeat_is_decay_times_as_likely(decay, second
 
 def test_a_copy_that_is_not_in_the_row_is_refused():
     batch = batch_of([[9, 1, 1]], [[0, 1, 1]], [[0, 0, -2]])  # two places back stands the prompt
-    with pytest.raises(AssertionError, match=r"make the rows with rollout\.loops"):
+    with pytest.raises(AssertionError, match=r"make the rows with demonstrations\.loops"):
         PseudoRepetition()(rated([[0.5, 0.5, 0.5]])[0], batch)
     with pytest.raises(AssertionError, match="own words of the same row"):
         PseudoRepetition()(rated([[0.5]])[0], batch_of([[1]], [[1]], [[-3]]))

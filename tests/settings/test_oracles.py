@@ -44,17 +44,17 @@ def ask(oracle, first, second, task=TASK):
 
 def test_a_domain_brings_its_own_oracle():
     domain = Matchups("biased")
-    assert ask(find_oracle("domain", domain, nobody), "a", "b") == 0.9
+    assert ask(find_oracle("questions", domain, nobody), "a", "b") == 0.9
 
 
 def test_a_reward_model_is_believed_as_bradley_and_terry_do():
-    oracle = find_oracle("domain", Growing(), nobody)
+    oracle = find_oracle("questions", Growing(), nobody)
     (task,) = Growing().seeds()  # 1+1: 2 is worth 1.0, 7 is worth 0.5
     assert ask(oracle, "2", "7", task) == pytest.approx(1 / (1 + np.exp(-0.5)))
 
 
 def test_a_check_lets_right_answers_win():
-    oracle = find_oracle("domain", Sums(), nobody)
+    oracle = find_oracle("questions", Sums(), nobody)
     task = Sums().task(1, 1)
     assert [ask(oracle, "2", "3", task), ask(oracle, "3", "2", task), ask(oracle, "3", "4", task)] == [1.0, 0.0, 0.5]
 

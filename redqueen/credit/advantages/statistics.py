@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.credit.advantages.keys import by_game_and_role, everything
+from redqueen.credit.advantages.keys import by_game_and_role, by_group, everything
 from redqueen.protocols import AdvantageEstimator, Critic, Key, State
 from redqueen.types import RedQueenError, Trajectory, Turn
 
@@ -145,7 +145,7 @@ class GroupRelative:
     deviation of the batch (Lite PPO).
     """
 
-    key: Key
+    key: Key = by_group
     returns: Returns = total
     divide_by_deviation: bool = True
     epsilon: float = 1e-6  # TRL 1e-4, AReaL 1e-5, OpenRLHF 1e-9

@@ -15,7 +15,8 @@ of the policy (`composed/mixture.py`), and the KL is estimated from the words sa
 of each word after those before it; what a word does to the KL of later words is left out).
 
 Differences: the win rate of a reply is over `rivals` draws of the mixture (the paper: one). The paper's mixture is made
-word by word; this one is of whole replies, as in the theory.
+word by word; this one is of whole replies, as in the theory. Iterates are kept, to measure their average with
+the last one (`wins/average`).
 """
 
 from __future__ import annotations
@@ -25,14 +26,12 @@ from dataclasses import dataclass
 from redqueen.composed.mixture import Mixture
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.rewards import score
-from redqueen.measures.accuracy import held_out
-from redqueen.measures.preferences import AgainstStart, watched
-from redqueen.objectives.additive import Sum
+from redqueen.measures.preferences import wins_against_start
 from redqueen.objectives.batch import beside, pack
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.objectives.regularizers import ExactKL, KLPenalty, k2
+from redqueen.objectives.regularizers import near_reference
+from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts
-from redqueen.players.language.writing import language_model
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
@@ -41,46 +40,46 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Share
 from redqueen.settings.oracles import find_oracle
-from redqueen.settings.roles import bind
+from redqueen.settings.roles import Cast
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner()
-    domain: str = "matchups"
-    oracle: str = "domain"
-    """domain, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
-    steps: Count = 1000
-    prompts: Count = 64  # of a step
+    questions: str = "matchups"
+    oracle: str = "questions"
+    """questions, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
+    steps: Count = 3000
+    tasks: Count = 64  # of a step
     rivals: Count = 1  # replies of the mixture to each
     mixture: Share = 0.125  # b
     candidates: Count = 8  # of the mixture, in free text
-    tau: Positive = 0.1  # 0.008 in the paper
+    kl: Positive = 0.1  # tau, 0.008 in the paper
+    snapshot_every: Count = 100  # steps between the iterates that are kept
+    pool_size: Count = 50
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_questions(config.domain)
-    learner = config.learner.build(run.derived("learner"), table_learning_rate=1.0)
-    seed, initial = run.derived("judge"), learner.freeze()
-    oracle = find_oracle(
-        config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
-    )
-    tests = held_out(domain, config.problems, seed=run.tests)
+    questions = find_questions(config.questions)
+    cast = Cast(config, run, table_learning_rate=1.0)
+    learner, initial = cast.policy, cast.policy.freeze()
+    oracle = find_oracle(config.oracle, questions, cast.judge)
+    iterates = Snapshots(learner, config.pool_size)
+    tests, watch = wins_against_start(questions, learner, oracle, iterates, config.problems, run.tests)
     rival = Mixture(learner, initial, config.mixture, config.candidates)
-    watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests))
 
-    for _ in run.steps(config.steps, [learner], [], [watch]):
-        prompts = evenly(domain, config.prompts, run.rng, tests)
-        answers = attempts(SOLVE, prompts, learner, 1, run.rng)
-        rivals = attempts(SOLVE, prompts, rival, config.rivals, run.rng)
+    for step in run.steps(config.steps, [learner], [iterates], [watch]):
+        tasks = evenly(questions, config.tasks, run.rng, tests)
+        answers = attempts(SOLVE, tasks, learner, 1, run.rng)
+        rivals = attempts(SOLVE, tasks, rival, config.rivals, run.rng)
         replies = score(against_rivals(oracle, answers, rivals, run.rng), Stated("win_rate"))
         advantages = [reply.rewards - 0.5 for reply in replies]
         batch = pack(replies, advantages)
         batch = beside(batch, initial.likelihoods(batch))
-        listed = batch.reference is not None and batch.reference.legal_logprobs is not None
-        pull = ExactKL(config.tau) if listed else KLPenalty(config.tau, k2)
-        metrics = learner.update(batch, Sum(Reinforce(), pull))
+        metrics = learner.update(batch, near_reference(Reinforce(), config.kl, batch))
+        if (step + 1) % config.snapshot_every == 0:
+            iterates.add(learner.freeze())
         run.report(learner, replies, advantages, metrics)
         run.note(watch.observe(metrics))
     return learner

@@ -22,41 +22,36 @@ ones). No critic.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import WinRate
 from redqueen.credit.rewards import score
-from redqueen.measures.accuracy import held_out
-from redqueen.measures.preferences import AgainstStart, watched
-from redqueen.objectives.additive import Sum
+from redqueen.measures.preferences import wins_against_start
 from redqueen.objectives.batch import beside, pack
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.objectives.regularizers import KLPenalty, k2
+from redqueen.objectives.regularizers import near_reference
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts
-from redqueen.players.language.writing import language_model
-from redqueen.protocols import Objective, Policy
+from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.comparisons import compared
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Within
+from redqueen.settings.limits import Amount, Count, Several
 from redqueen.settings.oracles import find_oracle
-from redqueen.settings.roles import bind
+from redqueen.settings.roles import Cast
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner()
-    domain: str = "matchups"
-    oracle: str = "domain"
-    """domain, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
+    questions: str = "matchups"
+    oracle: str = "questions"
+    """questions, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
     steps: Count = 3000
-    prompts: Count = 8  # of a step
-    attempts: Annotated[int, Within(2)] = 8  # K
+    tasks: Count = 8  # of a step
+    attempts: Several = 8  # K
     kl: Amount = 0.0
     snapshot_every: Count = 100  # steps between the iterates that are kept
     pool_size: Count = 50
@@ -64,27 +59,23 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_questions(config.domain)
-    learner = config.learner.build(run.derived("learner"), table_learning_rate=0.3)
-    seed, initial = run.derived("judge"), learner.freeze()
-    oracle = find_oracle(
-        config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
-    )
-    tests = held_out(domain, config.problems, seed=run.tests)
+    questions = find_questions(config.questions)
+    cast = Cast(config, run, table_learning_rate=0.3)
+    learner, initial = cast.policy, cast.policy.freeze()
+    oracle = find_oracle(config.oracle, questions, cast.judge)
     iterates = Snapshots(learner, config.pool_size)
-    estimate = GroupRelative(by_group, divide_by_deviation=False)
-    objective: Objective = Sum(Reinforce(), KLPenalty(config.kl, k2)) if config.kl else Reinforce()
-    watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests, iterates))
+    tests, watch = wins_against_start(questions, learner, oracle, iterates, config.problems, run.tests)
+    estimate = GroupRelative(divide_by_deviation=False)
 
     for step in run.steps(config.steps, [learner], [iterates], [watch]):
-        prompts = evenly(domain, config.prompts, run.rng, tests)
-        answers = attempts(SOLVE, prompts, learner, config.attempts, run.rng)
+        tasks = evenly(questions, config.tasks, run.rng, tests)
+        answers = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
         replies = score(compared(oracle, answers, run.rng), WinRate())
         advantages = estimate(replies)
         batch = pack(replies, advantages)
         if config.kl:
             batch = beside(batch, initial.likelihoods(batch))
-        metrics = learner.update(batch, objective)
+        metrics = learner.update(batch, near_reference(Reinforce(), config.kl, batch))
         if (step + 1) % config.snapshot_every == 0:
             iterates.add(learner.freeze())
         run.report(learner, replies, advantages, metrics)

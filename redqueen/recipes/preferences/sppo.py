@@ -22,44 +22,40 @@ part in 1000 of a nat a word is what such an eta asks for. The log of the normal
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
-from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import WinRate
 from redqueen.credit.pairs import best_and_worst
-from redqueen.credit.rewards import score, with_verdict
-from redqueen.measures.accuracy import held_out
-from redqueen.measures.preferences import AgainstStart, watched
-from redqueen.objectives.batch import beside, pack_samples
+from redqueen.credit.rewards import score
+from redqueen.measures.preferences import wins_against_start
+from redqueen.objectives.batch import pack_samples
 from redqueen.objectives.preference import Sppo
-from redqueen.objectives.references import Reference, check_start
+from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts
-from redqueen.players.language.writing import language_model
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.comparisons import compared
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, Positive, Within
+from redqueen.settings.limits import Count, Positive, Several
 from redqueen.settings.oracles import find_oracle
-from redqueen.settings.roles import bind
-from redqueen.types import Trajectory
+from redqueen.settings.roles import Cast
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner()
-    domain: str = "matchups"
-    oracle: str = "domain"
-    """domain, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
+    questions: str = "matchups"
+    oracle: str = "questions"
+    """questions, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
     steps: Count = 4000
     updates: Count = 10  # of an iteration
-    prompts: Count = 32  # of an iteration (20 000 in the paper)
-    attempts: Annotated[int, Within(2)] = 5  # K
+    tasks: Count = 32  # of an iteration (20 000 in the paper)
+    attempts: Several = 5  # K
     replies: Literal["all", "ends"] = "all"
     replies_per_update: Count = 160
     passes: Count = 10  # over the replies of an iteration, at most (18 in the paper)
@@ -70,38 +66,31 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_questions(config.domain)
-    learner = config.learner.build(run.derived("learner"))
-    seed, initial = run.derived("judge"), learner.state() if config.start == "initial" else {}
-    oracle = find_oracle(
-        config.oracle, domain, lambda who: bind("judge", who, config.learner, language_model(learner), seed)
-    )
-    tests = held_out(domain, config.problems, seed=run.tests)
-    reference, iterates, round_ = Reference(learner, config.reference), Snapshots(learner), Round(config.passes)
-    estimate, objective = GroupRelative(by_group, divide_by_deviation=False), Sppo(config.eta)
-    watch = watched(domain, learner, tests, AgainstStart(oracle, learner, tests, iterates))
+    questions = find_questions(config.questions)
+    cast = Cast(config, run, table_learning_rate=2.0)
+    learner = cast.policy
+    oracle = find_oracle(config.oracle, questions, cast.judge)
+    iterates, reference = Snapshots(learner), Reference(learner, config.reference)
+    tests, watch = wins_against_start(questions, learner, oracle, iterates, config.problems, run.tests)
+    first = learner.state() if config.start == "initial" else {}
+    round_ = Round(config.passes)
+    estimate, objective = GroupRelative(divide_by_deviation=False), Sppo(config.eta)
 
     for step in run.steps(config.steps, [learner], [reference, iterates, round_], [watch]):
-        replies: list[Trajectory] = []
         if step % config.updates == 0:
             if step:
                 iterates.add(learner.freeze())
             reference.refresh()
-            prompts = evenly(domain, config.prompts, run.rng, tests)
-            answers = attempts(SOLVE, prompts, learner, config.attempts, run.rng)
+            tasks = evenly(questions, config.tasks, run.rng, tests)
+            answers = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
             replies = score(compared(oracle, answers, run.rng), WinRate(beside_itself=True))
             if config.replies == "ends":
-                best, worst = best_and_worst(replies, by_group)
-                replies = [*best, *worst]
-            samples = with_verdict(replies)
-            batch = pack_samples(samples, [float(reply.rewards.sum()) - 0.5 for reply in samples])
-            batch = beside(batch, reference.likelihoods(batch))
-            if step == 0:
-                check_start(learner, batch)
-            round_.renew(batch)
-            if config.start == "initial":
-                learner.restore({**initial, "version": learner.version})
+                replies = [reply for side in best_and_worst(replies) for reply in side]
+            batch = pack_samples(replies, [float(reply.rewards.sum()) - 0.5 for reply in replies])
+            round_.renew(reference.rated(batch))
+            if first:
+                learner.restore({**first, "version": learner.version})
+            run.report(learner, replies, estimate(replies), {})
         metrics = round_.update(learner, config.replies_per_update, objective, run.rng)
-        run.report(learner, replies, estimate(replies), metrics)
-        run.note(round_.metrics() | watch.observe(metrics))
+        run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner

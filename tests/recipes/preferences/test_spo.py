@@ -13,7 +13,7 @@ from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
 
 MATCHUPS = "redqueen.questions.small.matchups:Matchups"
-TABLE = Config(Learner(learning_rate=0.6), domain=MATCHUPS, steps=400, prompts=4, problems=1, snapshot_every=200)
+TABLE = Config(Learner(learning_rate=0.6), questions=MATCHUPS, steps=400, tasks=4, problems=1, snapshot_every=200)
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 
 
@@ -47,7 +47,9 @@ def test_scores_of_bradley_and_terry_fit_the_table_as_well_as_scores_can():
 def test_a_pull_holds_it_near_the_start(tmp_path):
     distances = []
     for kl in (0.0, 2.0):
-        config = replace(TABLE, domain=f"{MATCHUPS}:transitive", steps=100, kl=kl, learner=Learner(learning_rate=1.0))
+        config = replace(
+            TABLE, questions=f"{MATCHUPS}:transitive", steps=100, kl=kl, learner=Learner(learning_rate=1.0)
+        )
         distances.append(trained(config, tmp_path / str(kl))[1]["distance"])
     assert distances[0] < distances[1] - 0.2
 

@@ -20,7 +20,7 @@ from redqueen.recipes.preferences.sppo import Config, train
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 
-TABLE = Config(Learner(learning_rate=0.8), domain="redqueen.questions.small.matchups:Matchups", eta=0.5, problems=1)
+TABLE = Config(Learner(learning_rate=0.8), questions="redqueen.questions.small.matchups:Matchups", eta=0.5, problems=1)
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 
 
@@ -50,7 +50,7 @@ def test_the_solution_of_an_iteration_is_a_step_of_multiplicative_weights():
 
 
 def test_the_average_nears_the_equilibrium_while_the_last_iterate_circles(tmp_path):
-    config = replace(TABLE, steps=400, updates=5, prompts=48, passes=5, replies_per_update=240)
+    config = replace(TABLE, steps=400, updates=5, tasks=48, passes=5, replies_per_update=240)
     _, final = trained(config, tmp_path, every=5)
     assert final["average_exploitability"] < 0.05
     assert final["exploitability"] > final["average_exploitability"]
@@ -58,7 +58,7 @@ def test_the_average_nears_the_equilibrium_while_the_last_iterate_circles(tmp_pa
 
 @pytest.mark.parametrize(("replies", "count"), [("all", 40), ("ends", None)])
 def test_it_regresses_on_all_replies_or_on_the_best_and_the_worst(replies, count, tmp_path):
-    lines, _ = trained(replace(TABLE, steps=1, prompts=8, replies=replies), tmp_path)
+    lines, _ = trained(replace(TABLE, steps=1, tasks=8, replies=replies), tmp_path)
     assert lines[0]["round/pairs"] == count if count else lines[0]["round/pairs"] <= 16
     assert 0.0 < lines[0]["value_error"] < 0.3, "win rates less one half, whose mean is zero"
 
@@ -66,19 +66,19 @@ def test_it_regresses_on_all_replies_or_on_the_best_and_the_worst(replies, count
 def test_the_reference_and_the_start_are_two_settings(tmp_path):
     runs = {}
     for reference, start in (("last", "last"), ("initial", "last"), ("last", "initial"), ("initial", "initial")):
-        config = replace(TABLE, steps=40, updates=4, prompts=16, reference=reference, start=start)
+        config = replace(TABLE, steps=40, updates=4, tasks=16, reference=reference, start=start)
         runs[reference, start] = trained(config, tmp_path / f"{reference}{start}")[1]["distance"]
     assert len(set(runs.values())) == 4
     assert abs(runs["initial", "initial"] - 5 / 9) < abs(runs["last", "last"] - 5 / 9), "it can only go one step far"
 
 
-@pytest.mark.parametrize("domain", ["redqueen.questions.small.matchups:Matchups", "growing"])
-def test_a_language_model_learns_too(domain, tmp_path):
-    settings = {"steps": 4, "updates": 2, "prompts": 4, "attempts": 3, "problems": 1}
-    lines, final = trained(replace(TABLE, learner=TINY, domain=domain, **settings), tmp_path)
+@pytest.mark.parametrize("questions", ["redqueen.questions.small.matchups:Matchups", "growing"])
+def test_a_language_model_learns_too(questions, tmp_path):
+    settings = {"steps": 4, "updates": 2, "tasks": 4, "attempts": 3, "problems": 1}
+    lines, final = trained(replace(TABLE, learner=TINY, questions=questions, **settings), tmp_path)
     assert [line["step"] for line in lines] == [0, 1, 2, 3]
     assert 0.0 <= final["wins/last"] <= 1.0
-    assert ("exploitability" in final) == (domain != "growing")
+    assert ("exploitability" in final) == (questions != "growing")
 
 
 def test_replies_count_by_their_weights():

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import tyro
 
+from redqueen.settings.renamed import renamed
 from redqueen.types import RedQueenError
 
 T = TypeVar("T")
@@ -28,7 +29,10 @@ def parse(kind: type[T], words: Sequence[str], program: str) -> T:
         raise RedQueenError(f"{_in_one_line(said.getvalue())} ({program} --help)") from None
     if unknown:
         word = unknown[0]
-        hint = closest(word, flags_of(kind)) if word.startswith("-") else "it is one word too many"
+        known = flags_of(kind)
+        if name := renamed(word.replace("_", "-"), known):
+            raise RedQueenError(f"{word.partition('=')[0]} is {name} now ({program} --help)")
+        hint = closest(word, known) if word.startswith("-") else "it is one word too many"
         raise RedQueenError(f"unknown argument {word!r}: {hint} ({program} --help)")
     return options
 

@@ -24,6 +24,8 @@ from redqueen.runs.checkpoints import best_checkpoints, check, checkpoints, fitt
 from redqueen.runs.run import recorded_steps
 from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner
+from redqueen.settings.limits import _flag
+from redqueen.settings.renamed import renamed
 from redqueen.types import Episode, RedQueenError, Task
 
 T = TypeVar("T")
@@ -49,12 +51,19 @@ def rebuild(kind: type[T], data: dict[str, Any]) -> T:
     hints = get_type_hints(kind)
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     unknown = set(data) - known
+    for name in sorted(unknown):
+        if flag := renamed(_flag(name), list(map(_flag, known))):
+            raise RedQueenError(f"the run is older than this version: its {_flag(name)} is {flag} now; train it anew")
     if unknown:
         raise RedQueenError(f"the settings name {', '.join(sorted(unknown))}, which {kind.__module__} does not have")
     values: dict[str, Any] = {}
     for name, value in data.items():
         hint = hints[name]
         if isinstance(hint, type) and is_dataclass(hint):
+            if not isinstance(value, dict):
+                raise RedQueenError(
+                    f"the run is older than this version: its {name} is a word, {value!r}; train it anew"
+                )
             value = rebuild(hint, value)
         elif isinstance(value, list):
             value = tuple(value)
@@ -132,8 +141,9 @@ def stored_questions(folder: Path) -> Questions | None:
     """The question set that a run was about, by its settings or as its recipe makes it (`domain_of`); None for a run of
     games."""
     found = settings(folder)
-    if "domain" in found["config"]:
-        return find_questions(found["config"]["domain"])
+    for name in ("domain", "questions"):
+        if name in found["config"]:
+            return find_questions(found["config"][name])
     offered = _offered(found, "domain_of")
     made: Questions | None = offered() if offered else None
     return made

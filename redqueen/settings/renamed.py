@@ -1,0 +1,17 @@
+"""Settings that have another name now: an old one is answered with the new one, on the command line and in the
+`config.json` of a run that was made before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+# old flag: the new ones, of which a recipe has one at most (its own fields say which); add yours in alphabetical order
+RENAMED: Mapping[str, tuple[str, ...]] = {
+    "--domain": ("--questions",),
+    "--tries": ("--attempts",),
+}
+
+
+def renamed(flag: str, known: Collection[str]) -> str | None:
+    """The new name of an old flag among the `known` ones; None if the flag was never renamed, or to none of them."""
+    return next((name for name in RENAMED.get(flag.partition("=")[0], ()) if name in known), None)

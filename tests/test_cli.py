@@ -392,7 +392,7 @@ def test_report_writes_one_file_and_says_where(run, said):
         ("games", ["kuhn_poker", "leduc_poker", "liars_dice", "tic_tac_toe", "connect", "negotiation"]),
         ("questions", ["sums", "known", "chain", "dataset", "instructions", "preferences", "programs"]),
         ("models", ["tabular", "tiny", "smollm2-135m"]),
-        ("players", ["uniform", "minimax", "server:MODEL@URL"]),
+        ("players", ["uniform", "minimax", "http://HOST/v1#MODEL"]),
     ],
 )
 def test_list_says_what_can_be_named(kind, names, said):
@@ -543,7 +543,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("play chess", "there is no game 'chess'"),
         ("play kuhn_poker --role third", "kuhn_poker has no role 'third': it has first, second"),
         ("play kuhn_poker --against nobody", "there is no player 'nobody'"),
-        ("play kuhn_poker --against server:model", "server:MODEL@URL"),
+        ("play kuhn_poker --against server:model", "http://HOST/v1#model"),
         ("play kuhn_poker --against minimax", "cannot be solved by minimax"),
         ("play tic_tac_toe --against honest", "known for kuhn_poker only"),
         ("tournament uniform", "at least two players"),
@@ -689,7 +689,7 @@ def test_a_player_that_does_not_answer_in_text_is_named(here, complaint, monkeyp
     [
         ("pyspiel", "train spiral --game openspiel:oware", "games"),  # games that no other test has loaded already
         ("textarena", "train spiral --game textarena:Nim-v0", "games"),
-        ("httpx", "play kuhn_poker --against server:model@http://localhost:1", "server"),
+        ("httpx", "play kuhn_poker --against http://localhost:1#model", "server"),
         ("gguf", "train spiral --model smollm2-135m", "embedded"),
     ],
 )

@@ -59,9 +59,12 @@ def find_player(spec: str, game: Game) -> Player:
             raise RedQueenError(f"the player {spec!r} is known for kuhn_poker only, not for {game.name}")
         return Named(kuhn_equilibrium(0.0) if spec == "equilibrium" else honest_kuhn(), spec)
     if spec.startswith("server:"):
-        model, at, url = spec.removeprefix("server:").partition("@")
-        if not at or not model or not url:
-            raise RedQueenError(f"write a server as server:MODEL@URL, not {spec!r}")
+        model, _, url = spec.removeprefix("server:").partition("@")
+        raise RedQueenError(f"an endpoint is written {url or 'http://HOST/v1'}#{model or 'MODEL'} now, not {spec!r}")
+    if spec.startswith(("http://", "https://")):
+        url, _, model = spec.partition("#")
+        if not model:
+            raise RedQueenError(f"name the model of the endpoint after a #: {spec}#MODEL")
         return Server(model, url)
     folder, _, step = spec.partition("@")
     if not Path(folder).is_dir():

@@ -52,7 +52,7 @@ def test_a_named_player_says_what_the_other_would_under_its_own_name():
 
 
 def test_a_server_is_a_model_at_an_address():
-    player = find_player("server:some/model@http://localhost:8000/v1", KuhnPoker())
+    player = find_player("http://localhost:8000/v1#some/model", KuhnPoker())
     assert "some/model" in player.name
 
 
@@ -61,9 +61,9 @@ def test_a_server_is_a_model_at_an_address():
     [
         ("nobody", "there is no player 'nobody': name uniform, minimax"),
         ("minimax", "kuhn_poker cannot be solved by minimax"),
-        ("server:model", "write a server as server:MODEL@URL, not 'server:model'"),
-        ("server:@http://x", "write a server as server:MODEL@URL"),
-        ("server:m@", "write a server as server:MODEL@URL"),
+        ("server:model", "an endpoint is written http://HOST/v1#model now, not 'server:model'"),
+        ("server:m@http://x/v1", "an endpoint is written http://x/v1#m now, not 'server:m@http://x/v1'"),
+        ("http://localhost:1/v1", "name the model of the endpoint after a #: http://localhost:1/v1#MODEL"),
         ("{run}@last", "write an older checkpoint as RUN@STEP with a number"),
         ("{run}@3", "has no checkpoint at step 3: it has 2, 4"),
         ("{run}/checkpoints", "is not a run"),
@@ -92,7 +92,7 @@ def test_a_mind_is_read_under_any_name_where_it_is_open(run):
     policy = find_player(str(run), KuhnPoker())
     assert mind_of(policy) is unnamed(policy) is not policy
     assert mind_of(policy).probabilities([ASK])[0].sum() == pytest.approx(1.0)
-    assert mind_of(find_player("server:m@http://localhost:8000/v1", KuhnPoker())) is None
+    assert mind_of(find_player("http://localhost:8000/v1#m", KuhnPoker())) is None
 
     class Free(Uniform):
         open = False
@@ -101,4 +101,4 @@ def test_a_mind_is_read_under_any_name_where_it_is_open(run):
 
 
 def test_what_can_be_named_is_listed():
-    assert {"uniform", "minimax", "equilibrium", "honest", "RUN", "server:MODEL@URL"} == set(PLAYERS)
+    assert {"uniform", "minimax", "equilibrium", "honest", "RUN", "http://HOST/v1#MODEL"} == set(PLAYERS)

@@ -17,8 +17,8 @@ def test_the_checkpoints_come_first_and_the_newest_of_them(board_run, card_run):
     (board,) = Menu(board_run).listed()["games"]
     assert board["players"] == [f"{board_run}@4", f"{board_run}@2", "uniform", "minimax"]
     assert (board["name"], board["roles"], board["tasks"]) == ("tic_tac_toe", ["first", "second"], ["empty"])
-    (cards,) = Menu(card_run, also=("server:m@http://localhost:1/v1",)).listed()["games"]
-    assert cards["players"][2:] == ["server:m@http://localhost:1/v1", "uniform", "equilibrium", "honest"]
+    (cards,) = Menu(card_run, also=("http://localhost:1/v1#m",)).listed()["games"]
+    assert cards["players"][2:] == ["http://localhost:1/v1#m", "uniform", "equilibrium", "honest"]
     assert len(cards["tasks"]) == 6
 
 
@@ -53,7 +53,7 @@ def test_an_older_checkpoint_and_bots_can_be_chosen(board_run):
     assert menu.opponent("tic_tac_toe", "minimax").name == "minimax"
 
 
-@pytest.mark.parametrize("spec", ["RUN", "RUN@3", "/", "server:m@http://localhost:1/v1", "equilibrium", ""])
+@pytest.mark.parametrize("spec", ["RUN", "RUN@3", "/", "http://localhost:1/v1#m", "equilibrium", ""])
 def test_nothing_is_loaded_that_is_not_on_the_list(spec, board_run):
     with pytest.raises(Declined, match="there is no player"):
         Menu(board_run).opponent("tic_tac_toe", spec.replace("RUN", str(board_run)))

@@ -41,7 +41,7 @@ def test_a_wish_that_cannot_be_met_is_explained(menu):
     for wish, why in (
         (Wish("chess", "uniform", "first"), "no game 'chess'"),
         (Wish("tic_tac_toe", "uniform", "third"), "no role 'third': it has first, second"),
-        (Wish("tic_tac_toe", "server:m@http://10.0.0.1", "first"), "no player 'server:m@http://10.0.0.1' here"),
+        (Wish("tic_tac_toe", "http://10.0.0.1#m", "first"), "no player 'http://10.0.0.1#m' here"),
         (Wish("tic_tac_toe", "/etc", "first"), "no player '/etc' here"),
         (Wish("tic_tac_toe", "uniform", "first", task=1), "no task number 1"),
         (Wish("tic_tac_toe", "uniform", "first", task=-1), "no task number -1"),

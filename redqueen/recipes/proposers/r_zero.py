@@ -50,6 +50,7 @@ from redqueen.questions.asking import PROPOSE, SOLVE, read, tasks_among
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.labels import held_to_label, label_accuracy, labelled
 from redqueen.runs.run import Run
+from redqueen.schedules import Phases
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Between, Count, Within
 from redqueen.settings.roles import SEPARATE, bind, learning, refuse_unpaid
@@ -82,6 +83,7 @@ def train(config: Config, run: Run) -> Policy:
     if challenger is solver:
         raise RedQueenError("R-Zero needs a challenger of its own: separate, adapter, frozen or a model")
     challenging = config.challenger_steps if len(learners) == 2 else 0
+    phases = Phases({"challenger": challenging, "solver": config.solver_steps})
     refuse_unpaid(config, ["challenger_steps", "proposals", "as_coded"], "challenger", challenger)
     invitations = [domain.invite(kind, (), 0) for kind in domain.kinds]
     store, health = TaskStore(sampling=Distinct(Uniform())), ProposerHealth()
@@ -90,22 +92,23 @@ def train(config: Config, run: Run) -> Policy:
     measures = [HeldOut(domain, solver, tests, seed=run.tests)]
 
     for step in run.steps(config.steps, learners, [store, health], measures):
-        turn = step % (challenging + config.solver_steps)
-        if turn <= challenging:  # the last time for the solver
-            count = config.proposals if turn < challenging else config.questions
+        phase = phases.at(step)
+        challenges = phase.name == "challenger"
+        if challenges or phase.first:  # for the challenger, or all that the solver will learn from in its phase
+            count = config.proposals if challenges else config.questions
             proposals = attempts(PROPOSE, invitations, challenger, count, run.rng)
             written = read(domain, proposals)
             tasks = tasks_among(written)
             answers = attempts(SOLVE, tasks, solver, config.votes, run.rng, authors(proposals, written))
-            votes = [vote(group, turn < challenging) for group in answers]
+            votes = [vote(group, challenges) for group in answers]
             kept = apart_from(tests, labelled(tasks, votes, config.band))
             run.note(health.check(voted_on(domain, written, answers, votes, kept)))
-        if turn < challenging:
+        if challenges:
             learner = learners[1]
             trajectories = score(proposals, challenge(written, answers, config.as_coded))
         else:
             learner = solver
-            if turn == challenging:
+            if phase.first:
                 store.prune(lambda history: True)
                 store.add(kept, origin=challenger.name, step=step)
                 run.note(label_accuracy(domain, tasks, kept))

@@ -55,6 +55,7 @@ from redqueen.recipes.proposers.agent0.steps import (
     vote_metrics,
 )
 from redqueen.runs.run import Run
+from redqueen.schedules import Phases
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, NotWith, Within
 from redqueen.settings.roles import SEPARATE, bind, learning, refuse_unpaid
@@ -96,11 +97,13 @@ def train(config: Config, run: Run) -> Policy:
     measured, tests, health = equipped(config, executor), held_out(domain, 64, seed=run.tests), ProposerHealth()
     estimate = GroupRelative(by_kind_or_group)
     clipped: Objective = ClippedRatio()
+    phases = Phases({"curriculum": config.curriculum_steps, "executor": config.executor_steps})
 
     for step in run.steps(config.steps, learners, [pool, health], [HeldOut(domain, measured, tests, seed=run.tests)]):
-        place = step % (config.curriculum_steps + config.executor_steps)
-        if place <= config.curriculum_steps:  # the last time for the executor
-            count = config.proposals if place < config.curriculum_steps else config.pool
+        phase = phases.at(step)
+        proposes = phase.name == "curriculum"
+        if proposes or phase.first:  # for the curriculum agent, or all that the executor will learn from in its phase
+            count = config.proposals if proposes else config.pool
             proposals = attempts(PROPOSE, uninspired(domain, count), curriculum, 1, run.rng)
             written = read(domain, proposals)
             tasks = tasks_among(written)
@@ -110,13 +113,13 @@ def train(config: Config, run: Run) -> Policy:
             labelled = apart_from(tests, kept(tasks, votes, *BAND))
             run.note(vote_metrics(domain, answers, labelled))
             run.note(health.check(voted_on(domain, written, answers, votes, labelled)))
-        if place < config.curriculum_steps:
+        if proposes:
             speaker, updates, objective = curriculum, 1, clipped
             trajectories = score(proposals, frontier(written, answers, config.per_call, config.repetition))
             advantages = estimate(trajectories)
             batch = pack(trajectories, advantages, row_mean)
         else:
-            if place == config.curriculum_steps:
+            if phase.first:
                 pool.prune(lambda history: True)
                 pool.add(labelled, step=step)
             drawn = pool.draw(config.tasks, run.rng) if len(pool) else []

@@ -59,6 +59,7 @@ from redqueen.recipes.proposers.pasodoble.steps import (
     oracle_figures,
 )
 from redqueen.runs.run import Run
+from redqueen.schedules import Phases
 from redqueen.settings.learner import LONGEST_REPLY, Flat, Learner
 from redqueen.settings.limits import Count, Within
 from redqueen.settings.roles import SEPARATE, bind, learning
@@ -92,12 +93,13 @@ def train(config: Config, run: Run) -> Policy:
     novelty, health = WindowNovelty(config.window), ProposerHealth()
     estimate, objective = GroupRelative(by_group, divide_by_deviation=False), ClippedRatio()
     weigh = ConstantMean(config.learner.max_completion_length or LONGEST_REPLY)
+    phases = Phases({"proposer": config.phase or 1, "solver": config.phase})
     tests = held_out(domain, config.problems, seed=run.tests)
 
     for step in run.steps(
         config.steps, learners, [buffer, novelty, health], [HeldOut(domain, solver, tests, seed=run.tests)]
     ):
-        proposing = not config.phase or step % (2 * config.phase) < config.phase
+        proposing = phases.at(step).name == "proposer"
         if proposing:
             invitations = after_passages(domain, config.passages, run.rng)
             proposals = attempts(PROPOSE, invitations, proposer, config.proposals, run.rng)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from redqueen.credit.outcomes import result
 from redqueen.protocols import Key
 from redqueen.types import Batch, Trajectory
 
@@ -37,8 +38,8 @@ def mute_truncated(trajectories: Sequence[Trajectory], advantages: Sequence[np.n
 
 
 def own_score(trajectory: Trajectory) -> float:
-    """The game's score of the seat, without bonus or penalty."""
-    return float(trajectory.episode.outcome.scores[trajectory.seat])
+    """What the seat came to, its verdict or the game's score, without bonus or penalty; NaN without a verdict."""
+    return result(trajectory.episode, trajectory.seat)
 
 
 def reward(trajectory: Trajectory) -> float:
@@ -47,7 +48,7 @@ def reward(trajectory: Trajectory) -> float:
 
 
 def drop_even_groups(
-    trajectories: Sequence[Trajectory], key: Key, measure: Callable[[Trajectory], float] = reward
+    trajectories: Sequence[Trajectory], key: Key, measure: Callable[[Trajectory], float] = own_score
 ) -> list[Trajectory]:
     """The trajectories of groups whose measures differ, and those that are alone in their group: the rule by
     which DAPO's dynamic sampling keeps what it drew. A group that is all right or all wrong teaches nothing; nor does

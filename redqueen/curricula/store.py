@@ -303,8 +303,8 @@ def result_of(role: str) -> Result:
                 f"nobody sits as {role} in an episode of {episode.game} about task {episode.task.id!r}: "
                 "name the role whose score counts, or give the store a result"
             )
-        mean = fmean(results)
-        return None if isnan(mean) else mean
+        unknown = episode.outcome.facts.get("right", True) is None
+        return None if unknown else fmean(results)
 
     return found
 

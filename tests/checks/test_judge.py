@@ -16,7 +16,6 @@ from redqueen.checks.judge import (
     Score,
     auc,
     mae_proposer,
-    mae_solver,
     opinion,
     rule_or_majority,
     tag_form,
@@ -110,7 +109,6 @@ def test_mae_rewards_are_those_of_the_card():
     assert (good.reward, good.stored) == (pytest.approx(0.833333, abs=1e-6), True)
     assert (poor.reward, poor.stored) == (pytest.approx(0.533333, abs=1e-6), False)
     assert mae_proposer(0.9, 0.0, 0.0) == Proposed(0.0, False)
-    assert mae_solver(0.5, 1.0) == 0.75
 
 
 def test_form_counts_pairs_of_tags_of_the_reply_alone():

@@ -50,6 +50,14 @@ def test_a_group_is_even_by_the_score_of_the_game_and_not_by_its_shaping():
     assert own_score(shaped[0]) == 1.0
 
 
+def test_a_verdict_counts_before_the_score_of_a_game_that_gives_none():
+    right, wrong, unknown = (trajectory(0.0) for _ in range(3))
+    for each, verdict in ((right, True), (wrong, False), (unknown, None)):
+        object.__setattr__(each.episode.outcome, "facts", {"right": verdict})
+    assert drop_even_groups([right, wrong, unknown], by_task_and_role) == [right, wrong, unknown]
+    assert drop_even_groups([unknown, unknown], by_task_and_role) == []
+
+
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([0.0, 1.0])), max_size=12))
 def test_whatever_is_kept_would_have_had_an_advantage(results):
     kept = drop_even_groups([trajectory(score, task) for task, score in results], by_task_and_role)

@@ -1,6 +1,8 @@
 import io
+import math
 import time
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,8 +11,8 @@ import torch
 from redqueen.curricula.duplicates import NearDuplicates, Overlap
 from redqueen.curricula.eviction import LowestPriority, newest, solved_at_least
 from redqueen.curricula.sampling import ByLearnability, Distinct, Independent, NewestFirst, Recency, Uniform
-from redqueen.curricula.store import TaskStore, rate_shares, score_of
-from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
+from redqueen.curricula.store import TaskStore, rate_shares, result_of
+from redqueen.types import Ask, Episode, Group, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
 SOLVER, PROPOSER = Seat("solver"), Seat("proposer")
 
@@ -86,7 +88,28 @@ def test_results_that_cannot_be_told_are_errors():
     store.add([given])
     with pytest.raises(RedQueenError, match="a finite number or None"):
         store.observe([played(given, 1.0)])
-    assert score_of("proposer")(played(given, 1.0)) == 0.25
+    assert result_of("proposer")(played(given, 1.0)) == 0.25
+
+
+def test_a_verdict_is_the_result_and_an_unknown_one_is_none():
+    store = TaskStore()
+    [given] = tasks(1)
+    store.add([given])
+    attempt = played(given, 0.25)
+    for verdict in (True, False, None):
+        outcome = Outcome(attempt.outcome.scores, {"right": verdict})
+        store.observe([replace(attempt, outcome=outcome)])
+    assert store[given.id].results == (1.0, 0.0)
+
+
+def test_a_group_gives_one_result_and_an_unknown_one_none():
+    store = TaskStore()
+    [given] = tasks(1)
+    store.add([given])
+    attempts = tuple(played(given, score) for score in (0.0, 1.0, 1.0))
+    store.observe_groups([Group(1, given, attempts), Group(2, Task("elsewhere"), attempts)], lambda group: 0.75)
+    store.observe_groups([Group(3, given, attempts)], lambda group: math.nan)
+    assert (store[given.id].results, store.step) == ((0.75,), 2)
 
 
 def test_only_the_window_counts_for_the_solve_rate():

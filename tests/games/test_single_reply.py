@@ -4,8 +4,10 @@ from random import Random
 
 import pytest
 
-from redqueen.credit.rewards import marked, payoff, score
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.rewards import score
 from redqueen.games.single_reply import SingleReply
+from redqueen.play.groups import grouped, noted
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant
@@ -35,13 +37,12 @@ def test_alone_repeats_each_task_as_often_as_told_one_after_the_other():
     assert [match.task.id for match in matches] == ["q", "q", "q", "r", "r", "r"]
 
 
-def test_marks_become_the_scores_of_the_seat_and_notes_its_facts():
+def test_what_is_found_out_later_is_a_further_fact_and_the_score_stays():
     episodes = play(alone(SingleReply("judge"), [ASKED, ASKED], Constant("4")), Random(0))
-    scored = marked(episodes, [0.25, -1.0], [{"why": "near"}, {"why": "far"}])
-    assert [float(trajectory.rewards[0]) for trajectory in score(scored, payoff)] == [0.25, -1.0]
-    assert [episode.outcome.facts["why"] for episode in scored] == ["near", "far"]
-    assert [episode.outcome.facts["reply"] for episode in scored] == ["4", "4"]
-    assert [episode.outcome.scores[Seat("judge")] for episode in episodes] == [0.0, 0.0]
+    told = noted(episodes, [{"worth": 0.25}, {"worth": -1.0}])
+    assert [float(each.rewards[0]) for each in score(grouped(told, 2), Stated("worth"))] == [0.25, -1.0]
+    assert [episode.outcome.facts["reply"] for episode in told] == ["4", "4"]
+    assert [episode.outcome.scores[Seat("judge")] for episode in told] == [0.0, 0.0]
 
 
 def test_a_conversation_is_shown_with_its_roles_and_the_assistant_is_the_seat_itself():

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from redqueen.credit.rewards import marked
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.single_reply import SingleReply
 from redqueen.measures.side_by_side import fork_of, side_by_side
+from redqueen.play.groups import episodes_of, with_facts
 from redqueen.players.scripted import Uniform
 from redqueen.types import RedQueenError, Reply, Task
 
@@ -113,10 +113,10 @@ def test_answers_to_questions_are_scored_by_whoever_can():
 
     tasks = [Task(str(number), prompt="2 + 2?", answer="4") for number in range(3)]
 
-    def mark(episodes):
-        return marked(episodes, [float(episode.turns[0].reply.text == "4") for episode in episodes])
+    def grade(groups):
+        return with_facts(groups, [{"right": each.turns[0].reply.text == "4"} for each in episodes_of(groups)])
 
-    found = side_by_side(SingleReply(), tasks, (Says("4"), Says("5")), (None, None), 0, mark=mark)
+    found = side_by_side(SingleReply(), tasks, (Says("4"), Says("5")), (None, None), 0, grade=grade)
     (scores,) = found.scores
     assert (scores.role, scores.first, scores.second, scores.difference.mean) == ("solver", 1.0, 0.0, -1.0)
     (crossing,) = found.crossings

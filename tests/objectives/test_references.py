@@ -4,17 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
+from redqueen.credit.group_rewards import WinRate
 from redqueen.credit.pairs import best_and_worst
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.rewards import score
 from redqueen.objectives.batch import beside, pack_pairs
 from redqueen.objectives.preference import Dpo
 from redqueen.objectives.references import Reference, blended, check_start
+from redqueen.play.groups import attempts
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.asking import SOLVE
-from redqueen.questions.comparisons import contested
+from redqueen.questions.comparisons import compared
 from redqueen.questions.small.matchups import Matchups
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
@@ -25,9 +27,8 @@ ASK = play(alone(SOLVE, [DOMAIN.task()], TabularPolicy()), Random(0))[0].turns[0
 
 def pairs(learner, count=8):
     rng = Random(1)
-    attempts = play(alone(SOLVE, [DOMAIN.task()], learner, count), rng)
-    trajectories = score(contested(DOMAIN.oracle, attempts, count, rng), payoff)
-    return pack_pairs(*best_and_worst(trajectories, by_task_and_role))
+    replies = compared(DOMAIN.oracle, attempts(SOLVE, [DOMAIN.task()], learner, count, rng), rng)
+    return pack_pairs(*best_and_worst(score(replies, WinRate()), by_group))
 
 
 def chances(policy):

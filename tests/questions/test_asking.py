@@ -7,24 +7,27 @@ import numpy as np
 import pytest
 
 from redqueen.checks.sandbox import jail
+from redqueen.credit.outcomes import scores, verdicts
 from redqueen.curricula.store import TaskStore
 from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import proposed
+from redqueen.play.groups import attempts, authors, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import (
+    JUDGE,
     PROPOSE,
     SOLVE,
-    beside_refusals,
-    by_task,
     evenly,
     graded,
     invited,
+    judged_answers,
     read,
     said,
     seeded,
     tasks_among,
+    with_opinions,
 )
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.sums import Sums
@@ -54,7 +57,7 @@ def test_proposals_become_tasks_or_refusals_in_their_order():
     assert said(proposals) == ["12+7", "twelve", "3+4"]
     assert [each.id for each in tasks_among(written)] == ["12+7", "3+4"]
     assert written[1] == Refusal("malformed")
-    assert beside_refusals(written, [0.5, 0.25], -1.0) == [0.5, -1.0, 0.25]
+    assert [each.task.id for each in authors(proposals, written)] == [proposals[n].task.id for n in (0, 2)]
 
 
 def test_what_is_held_out_changes_no_draw_where_it_is_not_drawn():
@@ -63,21 +66,37 @@ def test_what_is_held_out_changes_no_draw_where_it_is_not_drawn():
     assert one.getstate() == other.getstate()
 
 
-def test_attempts_are_graded_and_laid_out_task_by_task():
+def test_attempts_are_graded_group_by_group():
     tasks = [SUMS.task(12, 7), SUMS.task(1, 1)]
-    attempts = graded(SUMS, play(alone(SOLVE, tasks, Constant("91"), times=3), Random(0)))
-    assert by_task(attempts, 3).tolist() == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
-    assert [episode.outcome.facts["right"] for episode in attempts] == [True] * 3 + [False] * 3
+    groups = graded(SUMS, attempts(SOLVE, tasks, Constant("91"), 3, Random(0)))
+    assert [scores(group).tolist() for group in groups] == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    assert [each.outcome.facts["right"] for each in episodes_of(groups)] == [True] * 3 + [False] * 3
+    assert [sum(each.outcome.scores.values()) for each in episodes_of(groups)] == [0.0] * 6
 
 
 def test_an_attempt_that_was_cut_off_says_nothing_of_the_task():
-    attempts = graded(SUMS, play(alone(SOLVE, [SUMS.task(12, 7)], CutOff(), times=2), Random(0)))
-    assert np.isnan(by_task(attempts, 2)).all()
+    (group,) = graded(SUMS, attempts(SOLVE, [SUMS.task(12, 7)], CutOff(), 2, Random(0)))
+    assert verdicts(group).tolist() == [1.0, 1.0]
+    assert np.isnan(scores(group)).all()
 
 
 def test_nothing_proposed_is_nothing_tried():
-    assert by_task([], 8).shape == (0, 8)
+    assert attempts(SOLVE, [], Constant("91"), 8, Random(0)) == []
     assert read(SUMS, []) == [] and graded(SUMS, []) == []
+
+
+def test_an_opinion_is_the_mean_of_its_judgements_and_none_where_nothing_is_read():
+    tries = attempts(SOLVE, [SUMS.task(12, 7)], Constant("91"), 2, Random(0))
+    lines = iter(["<score>1</score>", "<score>10</score>", "?", "no score"])
+
+    class Judge:
+        name = "judge"
+
+        def reply(self, asks):
+            return [Reply(next(lines), self.name) for _ in asks]
+
+    (group,) = with_opinions(tries, attempts(JUDGE, judged_answers(tries), Judge(), 2, Random(0)))
+    assert [each.outcome.facts["opinion"] for each in group.attempts] == [0.5, None]
 
 
 def test_what_became_of_the_proposals_is_told_to_the_alarms():
@@ -90,12 +109,12 @@ def test_what_became_of_the_proposals_is_told_to_the_alarms():
 
 def test_an_answer_in_its_question_is_a_leak_only_where_answers_are_hidden():
     zero, hinted = SUMS.task(1, 0), replace(SUMS.task(2, 5), facts={"hint": "it is 7"})
-    scores = np.full((2, 1), 0.5)
+    halves = np.full((2, 1), 0.5)
     for hidden, kinds in (
         (False, {"leaks/answer_in_hint"}),
         (True, {"leaks/answer_in_hint", "leaks/answer_in_question"}),
     ):
-        figures = ProposerHealth().check(proposed([zero, hinted], scores, hidden=hidden))
+        figures = ProposerHealth().check(proposed([zero, hinted], halves, hidden=hidden))
         assert {name for name in figures if name.startswith("proposals/leaks")} == {
             f"proposals/{each}" for each in kinds
         }
@@ -156,8 +175,8 @@ def test_a_proposer_is_shown_tasks_of_the_kinds_that_the_domain_names():
 
 def test_labels_hints_and_judgements_are_told_to_the_alarms():
     written = [Task("a", prompt="A?", answer="7", facts={"hint": "it is 7"}), Refusal("leak"), Task("b", prompt="B?")]
-    scores, judged = np.array([[1.0, np.nan, 0.0], [0.0, 0.0, 1.0]]), np.array([[0.5, 1.0, np.nan], [np.nan] * 3])
-    first, _, second = proposed(written, scores, judged, [False, None])
+    rates, judged = np.array([[1.0, np.nan, 0.0], [0.0, 0.0, 1.0]]), np.array([[0.5, 1.0, np.nan], [np.nan] * 3])
+    first, _, second = proposed(written, rates, judged, [False, None])
     assert (first.hint, first.answer_right, second.answer_right) == ("it is 7", False, None)
     assert (first.judged, first.actual, first.solve_rate) == (0.5, 1.0, 0.5)  # judge and oracle on the same attempts
     assert np.isnan(second.judged) and np.isnan(second.actual) and second.solve_rate == pytest.approx(1 / 3)

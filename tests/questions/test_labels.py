@@ -6,11 +6,11 @@ from random import Random
 import pytest
 
 from redqueen.checks.votes import Vote
+from redqueen.credit.outcomes import verdicts, vote
 from redqueen.measures.proposals import audited, voted_on
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts
 from redqueen.questions.asking import SOLVE
-from redqueen.questions.labels import agreed, held_to_label, label_accuracy, labelled, labels_right, majorities
+from redqueen.questions.labels import held_to_label, label_accuracy, labelled, labels_right
 from redqueen.questions.small.sums import Sums
 from redqueen.types import Refusal, Reply
 
@@ -32,8 +32,8 @@ class Answering:
 
 def test_the_attempts_of_each_task_vote_for_themselves():
     answers = Answering("2", "2", "3", "", "4", "", "6", "7", "8")
-    votes = majorities(play(alone(SOLVE, TASKS[:3], answers, 3), Random(0)), 3)
-    assert [(vote.answer, vote.share) for vote in votes] == [
+    votes = [vote(group) for group in attempts(SOLVE, TASKS[:3], answers, 3, Random(0))]
+    assert [(found.answer, found.share) for found in votes] == [
         ("2", pytest.approx(2 / 3)),
         ("4", pytest.approx(1 / 3)),
         ("6", pytest.approx(1 / 3)),
@@ -41,8 +41,9 @@ def test_the_attempts_of_each_task_vote_for_themselves():
 
 
 def test_who_gave_no_answer_has_no_vote_where_it_is_said_so():
-    votes = majorities(play(alone(SOLVE, TASKS[:1], Answering("", "4", ""), 3), Random(0)), 3, count_missing=False)
-    assert (votes[0].answer, votes[0].share) == ("4", 1.0)
+    (group,) = attempts(SOLVE, TASKS[:1], Answering("", "4", ""), 3, Random(0))
+    found = vote(group, count_missing=False)
+    assert (found.answer, found.share) == ("4", 1.0)
 
 
 def test_tasks_within_the_band_keep_what_most_said_both_ends_included():
@@ -65,29 +66,29 @@ class CutOff(Answering):
 
 def test_half_an_answer_has_no_vote():
     answers = CutOff("The answer", "The answer", "2", "The answer", "2")
-    (vote,) = majorities(play(alone(SOLVE, TASKS[:1], answers, 5), Random(0)), 5)
-    assert (vote.answer, vote.share, vote.counted) == ("2", 0.4, 2)
+    (group,) = attempts(SOLVE, TASKS[:1], answers, 5, Random(0))
+    assert (vote(group).answer, vote(group).share, vote(group).counted) == ("2", 0.4, 2)
 
 
 def test_half_an_answer_agrees_with_no_label():
     (label,) = labelled(TASKS[:1], [Vote("2 2", 0.5, 10, 10)], (0.3, 0.8))
-    attempts = play(alone(SOLVE, [label], CutOff("2 2", "2"), 2), Random(0))
-    assert agreed(attempts) == [False, False]
+    (group,) = held_to_label(attempts(SOLVE, [label], CutOff("2 2", "2"), 2, Random(0)))
+    assert verdicts(group).tolist() == [0.0, 0.0]
 
 
 def test_a_label_is_all_that_an_attempt_is_held_to():
     """The truth, which nobody knows, earns nothing."""
     (wrong,) = labelled(TASKS[:1], [Vote("7", 0.5, 10, 10)], (0.3, 0.8))
-    attempts = held_to_label(play(alone(SOLVE, [wrong], Answering("2", "7"), 2), Random(0)))
+    (group,) = held_to_label(attempts(SOLVE, [wrong], Answering("2", "7"), 2, Random(0)))
     assert SUMS.right([TASKS[0]] * 2, ["2", "7"]) == [True, False]
-    assert [list(each.outcome.scores.values()) for each in attempts] == [[0.0], [1.0]]
+    assert verdicts(group).tolist() == [0.0, 1.0]
 
 
 def test_the_alarms_look_at_the_labels_that_are_kept():
     votes = [Vote("2", 1.0, 10, 10), Vote("5", 0.5, 10, 10)]
-    attempts = play(alone(SOLVE, TASKS[:2], Answering(*"2" * 10, *"5454545454"), 10), Random(0))
+    groups = attempts(SOLVE, TASKS[:2], Answering(*"2" * 10, *"5454545454"), 10, Random(0))
     kept = labelled(TASKS[:2], votes, (0.3, 0.8))
-    found = voted_on(SUMS, TASKS[:2], attempts, votes, kept)
+    found = voted_on(SUMS, TASKS[:2], groups, votes, kept)
     assert [(each.solve_rate, each.answer_right) for each in found] == [(1.0, None), (0.5, False)]
 
 

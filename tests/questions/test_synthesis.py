@@ -2,14 +2,14 @@
 
 from random import Random
 
-import numpy as np
-
-from redqueen.credit.rewards import payoff, score
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.credit.group_rewards import correct
+from redqueen.credit.outcomes import rate
+from redqueen.credit.rewards import score
+from redqueen.play.groups import attempts, with_facts
 from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.labels import held_to_label
 from redqueen.questions.small.concepts import Concepts
-from redqueen.questions.synthesis import aimed, aimed_at, elected, tried, verified_pairs, within
+from redqueen.questions.synthesis import aimed, aimed_at, elected, verified_pairs, within
 from redqueen.types import Reply
 
 DOMAIN = Concepts()
@@ -51,17 +51,25 @@ def test_attempts_without_an_answer_never_win_but_count():
 
 
 def test_the_band_holds_both_its_ends_and_nothing_unknown():
-    rates = tried(TASKS, Says("2", "0", "0", "0", *["2"] * 3, "0", *["3"] * 4), 4, Random(0))
-    assert rates.tolist() == [0.25, 0.75, 1.0]
-    assert within(TASKS, rates, 0.25, 0.75) == TASKS[:2]
-    assert within(TASKS, np.full(3, np.nan), 0.0, 1.0) == []
+    answers = Says("2", "0", "0", "0", *["2"] * 3, "0", *["3"] * 4)
+    groups = held_to_label(attempts(SOLVE, TASKS, answers, 4, Random(0)))
+    assert [rate(group).mean for group in groups] == [0.25, 0.75, 1.0]
+    assert within(groups, 0.25, 0.75) == TASKS[:2]
+    unknown = with_facts(groups, [{"right": None} for _ in range(12)])
+    assert within(unknown, 0.0, 1.0) == []
 
 
 def test_pairs_are_of_hard_tasks_one_wrong_attempt_for_each_right_one():
     answers = ["2", "0", "0", "1", *["2", "2", "0", "0"], *["0", "0", "0", "0"]]
-    attempts = graded(DOMAIN, play(alone(SOLVE, TASKS, Says(*answers), 4), Random(0)))
-    chosen, rejected = verified_pairs(score(attempts, payoff), 4, below=0.5)
+    trajectories = score(graded(DOMAIN, attempts(SOLVE, TASKS, Says(*answers), 4, Random(0))), correct)
+    chosen, rejected = verified_pairs(trajectories, below=0.5)
     said = [[each.turns[0].reply.text for each in side] for side in (chosen, rejected)]
     assert said == [["2"], ["0"]]
     assert chosen[0].episode.task.id == rejected[0].episode.task.id == "rest 7 5"
-    assert len(verified_pairs(score(attempts, payoff), 4, below=0.75)[0]) == 3
+    assert len(verified_pairs(trajectories, below=0.75)[0]) == 3
+
+
+def test_a_task_that_was_drawn_twice_makes_pairs_in_each_of_its_groups():
+    groups = graded(DOMAIN, attempts(SOLVE, TASKS[:1] * 2, Says("2", "0", "0", "0", "0", "0"), 3, Random(0)))
+    chosen, rejected = verified_pairs(score(groups, correct), below=0.5)
+    assert [each.group for each in chosen + rejected] == [groups[0].number] * 2

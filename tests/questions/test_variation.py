@@ -5,15 +5,17 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.filters import drop_even_groups
+from redqueen.credit.group_rewards import correct
 from redqueen.credit.learnability import Band
-from redqueen.credit.rewards import marked, payoff, score
+from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import labelled
+from redqueen.play.groups import grouped, with_facts
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant
-from redqueen.questions.asking import SOLVE, by_task
+from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.variants import Variants
 from redqueen.recipes.proposers.svs.steps import audited, candidates, posed, rewarded_groups
 from redqueen.types import RedQueenError, Refusal, Task
@@ -23,18 +25,17 @@ DOMAIN = Variants()
 
 def attempts_at(*outcomes):
     """One task for each string: "1" an attempt that was right, "0" one that was wrong, each with a text of its own."""
-    episodes = []
+    groups = []
     for number, marks in enumerate(outcomes):
         task = Task(f"t{number}", answer=str(number))
-        for place, mark in enumerate(marks):
-            (episode,) = play(alone(SOLVE, [task], Constant(f"{number} {place}")), Random(0))
-            episodes += marked([episode], [float(mark)])
-    return episodes
+        matches = [alone(SOLVE, [task], Constant(f"{number} {place}"))[0] for place in range(len(marks))]
+        group = grouped(play(matches, Random(number)), len(marks))
+        groups += with_facts(group, [{"right": mark == "1"} for mark in marks])
+    return groups
 
 
 def varied(outcomes, most=100, middling=(0.125, 0.5), seed=0):
-    attempts = attempts_at(*outcomes)
-    found = candidates(DOMAIN, attempts, by_task(attempts, 8), middling, most, Random(seed))
+    found = candidates(DOMAIN, attempts_at(*outcomes), middling, most, Random(seed))
     return [(task.prompt.removeprefix("Tell a story for: "), task.answer) for task in found]
 
 
@@ -59,8 +60,7 @@ def test_without_candidates_there_is_nothing_to_vary():
 
 
 def test_invitations_have_ids_of_their_own():
-    attempts = attempts_at("11110000")
-    found = candidates(DOMAIN, attempts, by_task(attempts, 8), (0.1, 0.5), 9, Random(0))
+    found = candidates(DOMAIN, attempts_at("11110000"), (0.1, 0.5), 9, Random(0))
     assert len({task.id for task in found}) == 4
 
 
@@ -103,11 +103,11 @@ def test_variants_that_all_or_none_solve_can_cost(solved, paid):
 
 
 def test_groups_that_are_learned_from():
-    solved = score(attempts_at("0000", "0110", "1111"), payoff)
-    assert {each.episode.task.id for each in drop_even_groups(solved, by_task_and_role)} == {"t1"}
-    synthesis = score(attempts_at("0000", "0010", "1111"), payoff)
-    assert [each.episode.task.id for each in rewarded_groups(synthesis, by_task_and_role)] == ["t1"] * 4 + ["t2"] * 4
-    assert rewarded_groups([], by_task_and_role) == []
+    solved = score(attempts_at("0000", "0110", "1111"), correct)
+    assert {each.episode.task.id for each in drop_even_groups(solved, by_group)} == {"t1"}
+    synthesis = score(attempts_at("0000", "0010", "1111"), correct)
+    assert [each.episode.task.id for each in rewarded_groups(synthesis, by_group)] == ["t1"] * 4 + ["t2"] * 4
+    assert rewarded_groups([], by_group) == []
 
 
 def test_the_audit_counts_what_was_accepted_with_a_false_answer():

@@ -26,19 +26,19 @@ PROPOSED = "2+3"
 def trained(recipe, settings, folder, monkeypatch):
     """A step in which every proposal is the same sum: what the proposals were paid, and each list of tasks solved."""
     paid, solved = [], []
-    alone, beside_refusals = recipe.alone, recipe.beside_refusals
+    attempts, below = recipe.attempts, recipe.FromBelow
 
-    def spied(game, tasks, player, *times):
+    def spied(game, tasks, player, *further):
         if game is SOLVE:
             solved.append([task.id for task in tasks])
-        return alone(game, tasks, Constant(PROPOSED) if game is PROPOSE else player, *times)
+        return attempts(game, tasks, Constant(PROPOSED) if game is PROPOSE else player, *further)
 
-    def observed(written, values, refused):
-        paid.extend(values)
-        return beside_refusals(written, values, refused)
+    def observed(groups, parts, *refused, **named):
+        paid.extend(next(iter(parts.values())))
+        return below(groups, parts, *refused, **named)
 
-    monkeypatch.setattr(recipe, "alone", spied)
-    monkeypatch.setattr(recipe, "beside_refusals", observed)
+    monkeypatch.setattr(recipe, "attempts", spied)
+    monkeypatch.setattr(recipe, "FromBelow", observed)
     config = recipe.Config(learner=TINY, steps=1, proposals=4, tries=2, attempts=8, problems=2, **settings)
     recipe.train(config, Run(folder, 0, Schedule(100, 100, record_episodes=0)))
     return paid, solved

@@ -5,13 +5,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.credit.advantages.keys import by_task_and_role
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut
-from redqueen.credit.rewards import marked, payoff, score
+from redqueen.credit.group_rewards import correct
+from redqueen.credit.rewards import score
 from redqueen.curricula.bandit import SelfEvolving
 from redqueen.curricula.levels import level_of, levels_of
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.sums import Sums
@@ -29,8 +29,8 @@ def arms():
 def attempted(curriculum, level, right):
     """Eight attempts at one problem of a level, so many of them right."""
     tasks = curriculum.arms[level].draw(1, Random(0))
-    episodes = play(alone(SOLVE, tasks, Constant("x"), 8), Random(0))
-    return score(marked(episodes, [1.0] * right + [0.0] * (8 - right)), payoff)
+    tries = attempts(SOLVE, tasks, Constant("x"), 8, Random(0))
+    return score(with_facts(tries, [{"right": place < right} for place in range(8)]), correct)
 
 
 @pytest.mark.parametrize(("right", "worth"), [(0, 0.0), (1, 0.618718), (4, 0.935414), (8, 0.0)])
@@ -38,14 +38,14 @@ def test_an_arm_is_worth_the_mean_absolute_advantage_of_its_attempts(right, wort
     """By hand, G = 8: 2 p (1 - p) / sqrt(8/7 p (1 - p)), with p the share of right attempts."""
     curriculum = arms()
     trajectories = attempted(curriculum, "2_digits", right)
-    curriculum.observe_advantages(trajectories, GroupRelative(by_task_and_role)(trajectories))
+    curriculum.observe_advantages(trajectories, GroupRelative(by_group)(trajectories))
     assert curriculum.values == pytest.approx({"1_digits": 0.0, "2_digits": 0.5 * worth}, abs=1e-5)
 
 
 def test_with_leave_one_out_the_worth_has_the_scale_of_the_reward():
     trajectories = attempted(arms(), "1_digits", 4)
     # 8/7 of the distance to the mean, which is 1/2
-    assert np.abs(np.concatenate(LeaveOneOut(by_task_and_role)(trajectories))).mean() == pytest.approx(4 / 7)
+    assert np.abs(np.concatenate(LeaveOneOut(by_group)(trajectories))).mean() == pytest.approx(4 / 7)
 
 
 def test_the_vector_of_the_cards():

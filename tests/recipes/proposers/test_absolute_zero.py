@@ -7,9 +7,9 @@ import pytest
 
 from redqueen.credit.advantages.keys import by_kind_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.rewards import Correctness, marked, payoff, score
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.rewards import Correctness, score
+from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import PROPOSE, SOLVE
 from redqueen.recipes.proposers import absolute_zero
@@ -25,8 +25,9 @@ def test_the_six_groups_of_kind_and_role_are_each_centred_and_scaled():
     tasks = [Task(f"{kind} {n}", kind) for kind in ("deduction", "abduction", "induction") for n in range(8)]
     trajectories = []
     for game in (PROPOSE, SOLVE):
-        episodes = play(alone(game, tasks, Constant("x")), Random(0))
-        trajectories += score(marked(episodes, rng.normal(size=24) * 3 + 5), payoff)
+        tries = attempts(game, tasks, Constant("x"), 1, Random(0))
+        marks = rng.normal(size=24) * 3 + 5
+        trajectories += score(with_facts(tries, [{"mark": mark} for mark in marks]), Stated("mark"))
     credit = np.concatenate(GroupRelative(by_kind_and_role)(trajectories)).reshape(6, 8)
     assert credit.mean(axis=1) == pytest.approx(np.zeros(6), abs=1e-9)
     assert credit.std(axis=1, ddof=1) == pytest.approx(np.ones(6), abs=1e-3)
@@ -41,9 +42,12 @@ class Malformed:
 
 def test_an_answer_is_paid_by_its_truth_and_its_form():
     task = Task("t", "deduction")
-    right, wrong = marked(play(alone(SOLVE, [task, task], Constant("7")), Random(0)), [1.0, 0.0])
-    (formless,) = play(alone(SOLVE, [task], Malformed()), Random(0))
-    earned = [float(each.rewards[0]) for each in score([right, wrong, formless], Correctness())]
+    answers = [
+        *attempts(SOLVE, [task], Constant("7"), 2, Random(0)),
+        *attempts(SOLVE, [task], Malformed(), 1, Random(0)),
+    ]
+    graded = with_facts(answers, [{"right": True}, {"right": False}, {"right": False}])
+    earned = [float(each.rewards[0]) for each in score(graded, Correctness())]
     assert earned == [1.0, -0.5, -1.0]
 
 

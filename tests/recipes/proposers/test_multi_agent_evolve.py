@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from redqueen.checks.judge import Score
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.credit.group_rewards import WithForm
+from redqueen.credit.rewards import score
+from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
-from redqueen.questions.asking import JUDGE, in_form, judged_answers, opinions, readable
+from redqueen.questions.asking import JUDGE, judged_answers, opinions, readable
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.judging import about_answer, about_question
 from redqueen.questions.small.sums import Sums
@@ -34,19 +35,20 @@ class Speaking:
 
 
 def judgements(*lines):
-    return play(alone(JUDGE, [about_question(SUMS.task(1, 1))] * len(lines), Speaking(*lines)), Random(0))
+    """Two of each question."""
+    asked = [about_question(SUMS.task(1, 1))] * (len(lines) // 2)
+    return attempts(JUDGE, asked, Speaking(*lines), 2, Random(0))
 
 
 def test_repeated_scores_are_one_opinion_and_unreadable_ones_are_none():
     said = judgements("<score>10</score>", "<score>1</score>", "ten", "<score>10</score>", "good", "8/10")
-    assert opinions(said, 2).tolist()[:2] == [0.5, 1.0]
-    assert np.isnan(opinions(said, 2)[2])
-    assert readable(said) == [1, 1, 0, 1, 0, 0]
+    assert opinions(said).tolist()[:2] == [0.5, 1.0]
+    assert np.isnan(opinions(said)[2])
+    assert [float(each.rewards[0]) for each in score(said, readable)] == [1, 1, 0, 1, 0, 0]
 
 
 def test_the_judge_is_shown_the_question_and_the_answer_and_not_the_truth():
-    (attempt,) = play(alone(JUDGE, [SUMS.task(57, 68)], Constant("999")), Random(0))
-    (shown,) = judged_answers([attempt])
+    (shown,) = judged_answers(attempts(JUDGE, [SUMS.task(57, 68)], Constant("999"), 1, Random(0)))
     assert shown == about_answer(SUMS.task(57, 68), "999")
     assert "What is 57+68?" in shown.prompt and "999" in shown.prompt and "521" not in shown.prompt
 
@@ -70,7 +72,10 @@ def numbers(one):
 
 def test_form_is_lost_where_no_answer_is_found_or_the_reply_was_cut_off():
     replies = [Reply("7"), Reply("", malformed=True), Reply("7", truncated=True)]
-    assert in_form(play(alone(JUDGE, [SUMS.task(1, 1)] * 3, Replying(*replies)), Random(0))) == [1.0, 0.0, 0.0]
+    tries = attempts(JUDGE, [SUMS.task(1, 1)], Replying(*replies), 3, Random(0))
+    told = with_facts(tries, [{"opinion": each} for each in (0.5, 0.5, None)])
+    earned = [float(each.rewards[0]) for each in score(told, WithForm(0.5, "opinion"))]
+    np.testing.assert_equal(earned, [0.75, 0.25, np.nan])
 
 
 class Replying:

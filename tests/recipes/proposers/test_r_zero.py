@@ -1,16 +1,40 @@
 """R-Zero: the challenger's reward by hand, and rounds in which one learns while the other stands still."""
 
+from random import Random
+
 import pytest
 
-from redqueen.checks.votes import Vote
+from redqueen.credit.rewards import score
+from redqueen.play.groups import attempts, authors
+from redqueen.players.scripted import Constant
+from redqueen.questions.asking import PROPOSE, SOLVE, tasks_among
 from redqueen.recipes.proposers import r_zero
 from redqueen.recipes.proposers.r_zero import challenge
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
-from redqueen.types import RedQueenError, Refusal, Task
+from redqueen.types import RedQueenError, Refusal, Reply, Task
 
 ALIKE = "what is seven plus eight"
 TASKS = [Task(f"q{n}", prompt=ALIKE) for n in range(3)] + [Task("q3", prompt="name the largest of all primes")]
+
+
+class Agreeing:
+    """Gives one answer in this share of ten attempts, and others in the rest."""
+
+    name = "agreeing"
+
+    def __init__(self, share):
+        self.share = share
+
+    def reply(self, asks):
+        texts = ["15" if n % 10 < 10 * self.share else f"no {n}" for n in range(len(asks))]
+        return [Reply(text, self.name) for text in texts]
+
+
+def paid(written, share, as_coded):
+    proposals = attempts(PROPOSE, [Task(f"i{n}") for n in range(len(written))], Constant("?"), 1, Random(0))
+    answers = attempts(SOLVE, tasks_among(written), Agreeing(share), 10, Random(1), authors(proposals, written))
+    return [float(each.rewards[0]) for each in score(proposals, challenge(written, answers, as_coded))]
 
 
 @pytest.mark.parametrize(
@@ -18,15 +42,14 @@ TASKS = [Task(f"q{n}", prompt=ALIKE) for n in range(3)] + [Task("q3", prompt="na
     [(0.5, False, 0.25, 0.75), (0.8, False, 0.0, 0.15), (0.5, True, -0.25, 0.25), (0.8, True, -0.55, -0.05)],
 )
 def test_uncertainty_is_paid_and_repetition_costs(share, as_coded, alike, alone):
-    rewards = challenge(TASKS, [Vote("15", share, 10, 10)] * 4, as_coded)
-    assert rewards == pytest.approx([alike] * 3 + [alone])
+    assert paid(TASKS, share, as_coded) == pytest.approx([alike] * 3 + [alone])
 
 
 def test_no_question_earns_nothing_and_in_the_code_less_than_nothing():
     written = [*TASKS[2:], Refusal("malformed"), Refusal("malformed")]
-    votes = [Vote("15", 0.5, 10, 10)] * 2
-    assert challenge(written, votes, False) == pytest.approx([0.75, 0.75, 0.0, 0.0])
-    assert challenge(written, votes, True) == pytest.approx([0.25, 0.25, -1.5, -1.5])
+    assert paid(written, 0.5, False) == pytest.approx([0.75, 0.75, 0.0, 0.0])
+    assert paid(written, 0.5, True) == pytest.approx([0.25, 0.25, -1.5, -1.5])
+    assert paid([Refusal("malformed")], 0.5, True) == [-2.0]
 
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)

@@ -35,7 +35,7 @@ from redqueen.checks.judge import Agreement
 from redqueen.checks.numeric import Covers
 from redqueen.credit.advantages.keys import by_group, by_kind_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.filters import drop_even_groups, some_groups
+from redqueen.credit.filters import drop_even_groups, reward, some_groups
 from redqueen.credit.group_rewards import Stated, correct
 from redqueen.credit.rewards import score, spoken_by
 from redqueen.measures.accuracy import HeldOut, held_out
@@ -116,7 +116,7 @@ def train(config: Config, run: Run) -> Policy:
             memory.observe(responses)
             questions += score(with_refusals(proposals, written), Questioning(responses))
             answered += drop_even_groups(score(responses, correct), by_group)
-            judged += drop_even_groups(score(judgements, Stated("vote")), by_group)
+            judged += drop_even_groups(score(judgements, Stated("vote")), by_group, reward)
             looked += seen(domain, written, responses)
             if len(answered) >= config.questions * config.attempts:
                 break

@@ -2,21 +2,23 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from redqueen.credit.payoff_table import CriticRewards
-from redqueen.credit.rewards import payoff, score
+from redqueen.credit.rewards import score
+from redqueen.play.groups import authors, episodes_of, grouped
 from redqueen.play.lockstep import play
 from redqueen.questions.asking import read, tasks_among
 from redqueen.questions.small.step_traces import Attempt, Solved, StepTraces, Trace
 from redqueen.recipes.adversaries.spc.steps import (
     CRITICISE,
     SPOIL,
+    PaidToCritics,
     against,
     chosen,
     deception,
     figures,
-    paid_to_critics,
     paid_to_generators,
 )
 from redqueen.types import Match, Reply, Task
@@ -38,46 +40,48 @@ class Teller:
 
 def spoilt(*steps):
     tasks = [Task(f"i{n}", "step", "17 +8 -9 half\nSpoil 17+8=25", facts=TRACE.facts(0)) for n in range(len(steps))]
-    return play(
-        [Match(SPOIL, task, {"generator": Teller(lambda _, s=s: s)}) for task, s in zip(tasks, steps, strict=True)],
-        Random(0),
-    )
+    matches = [
+        Match(SPOIL, task, {"generator": Teller(lambda _, s=s: s)}) for task, s in zip(tasks, steps, strict=True)
+    ]
+    return grouped(play(matches, Random(0)), 1)
 
 
-def judged(tasks, *texts):
+def judged(tasks, *texts, parents=()):
     matches = [
         Match(CRITICISE, task, {"critic": Teller(lambda _, t=t: t)}) for task, t in zip(tasks, texts, strict=True)
     ]
-    return play(matches, Random(0))
+    return grouped(play(matches, Random(0)), 1, parents)
 
 
 def test_the_winner_gains_what_the_loser_loses():
-    episodes = spoilt("17+8=27", "17+8=29", "17+8=25", "nonsense", "17+8=31")
-    written = read(DOMAIN, episodes)
-    judgements = judged(tasks_among(written), "Correct", "17+8=25\nIncorrect", "who knows")
-    generators = score(paid_to_generators(episodes, written, judgements, PAYS), payoff)
-    assert [float(each.rewards[0]) for each in generators] == [1.0, -1.0, -1.0, -1.0]  # the last one is left out
-    critics = score(paid_to_critics(judgements, PAYS), payoff)
+    proposals = spoilt("17+8=27", "17+8=29", "17+8=25", "nonsense", "17+8=31")
+    written = read(DOMAIN, proposals)
+    texts = ("Correct", "17+8=25\nIncorrect", "who knows")
+    judgements = judged(tasks_among(written), *texts, parents=authors(proposals, written))
+    generators = score(proposals, paid_to_generators(judgements, PAYS))
+    earned = [float(each.rewards[0]) for each in generators]
+    np.testing.assert_equal(earned, [1.0, -1.0, -1.0, -1.0, np.nan])  # nobody knows of the last one
+    critics = score(judgements, PaidToCritics(PAYS))
     assert [float(each.rewards[0]) for each in critics] == [-1.0, 1.0, -1.0]
 
 
 def test_natural_steps_pay_the_critic_for_both_verdicts():
     right, wrong = DOMAIN.judged(TRACE, 0, "17+8=25"), DOMAIN.judged(TRACE, 0, "17+8=26")
-    paid = paid_to_critics(judged([right, right, wrong, wrong], "Correct", "Incorrect", "Correct", "Incorrect"), PAYS)
-    assert [episode.outcome.scores[episode.seats[0]] for episode in paid] == [1.0, -1.0, -1.0, 1.0]
+    judgements = judged([right, right, wrong, wrong], "Correct", "Incorrect", "Correct", "Incorrect")
+    assert [float(each.rewards[0]) for each in score(judgements, PaidToCritics(PAYS))] == [1.0, -1.0, -1.0, 1.0]
 
 
 def test_figures_tell_planted_steps_from_natural_ones():
     episodes = spoilt("17+8=27", "17+8=29", "17+8=25", "nonsense")
     written = read(DOMAIN, episodes)
     natural = [DOMAIN.judged(TRACE, 0, "17+8=25")]
-    found = figures(written, judged([*tasks_among(written), *natural], "Correct", "Incorrect", "?"))
+    found = figures(written, judged(tasks_among(written), "Correct", "Incorrect"), judged(natural, "?"))
     assert found["planted/valid_share"] == 0.5
     assert found["planted/deceives"] == 0.5
     assert found["critic/right_on_right"] == 0.0
     assert found["critic/right_on_wrong"] == 0.5
     assert found["critic/unread"] == pytest.approx(1 / 3)
-    assert figures([], []) == {}
+    assert figures([], [], []) == {}
 
 
 def test_deception_counts_errors_and_who_believes_them():
@@ -94,8 +98,9 @@ def test_pairs_are_drawn_for_each_match():
         def draw(self, rng):
             return Teller(str, f"number {rng.randrange(3)}")
 
-    matches = against(CRITICISE, [Task(str(n)) for n in range(30)], Pool(), Random(0))
-    assert {match.cast["critic"].name for match in matches} == {"number 0", "number 1", "number 2"}
+    groups = against(CRITICISE, [Task(str(n), prompt="?") for n in range(30)], Pool(), Random(0))
+    said_by = {episode.turns[0].reply.player for episode in episodes_of(groups)}
+    assert said_by == {"number 0", "number 1", "number 2"}
 
 
 def test_a_critic_chooses_the_attempt_with_the_most_steps_called_correct():

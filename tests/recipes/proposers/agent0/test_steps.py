@@ -1,65 +1,88 @@
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from redqueen.checks.votes import Majority, Vote
+from redqueen.checks.votes import Vote
+from redqueen.credit.rewards import score
+from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import Calculator, ToolReply
+from redqueen.play.groups import attempts, authors, grouped, noted
 from redqueen.play.lockstep import play
-from redqueen.players.scripted import Scripted
+from redqueen.play.seating import alone
+from redqueen.players.scripted import Constant, Scripted
+from redqueen.questions.asking import PROPOSE
 from redqueen.questions.small.documents import Documents
 from redqueen.questions.small.tool_sums import ToolSums
-from redqueen.recipes.proposers.agent0.steps import Poll, kept, poll_metrics, polled, reward, rewards, uninspired
+from redqueen.recipes.proposers.agent0.steps import calls, frontier, kept, uninspired, vote_metrics
 from redqueen.types import Match, Refusal, Task
 
 CALL = "<calculate>1+1</calculate>"
 
 
-def attempts(*scripts):
+def group(*scripts):
     game, task = ToolReply(tools=(Calculator(),)), Task("t", prompt="?")
-    return play([Match(game, task, {"solver": Scripted(tuple(script))}) for script in scripts], Random(0))
+    episodes = play([Match(game, task, {"solver": Scripted(tuple(script))}) for script in scripts], Random(0))
+    return grouped(episodes, len(scripts))[0]
 
 
-def poll(share, calls, answer="2"):
-    return Poll(Vote(answer, share, 10, 10), calls)
-
-
-def test_a_poll_is_the_majority_and_the_mean_number_of_calls():
-    episodes = attempts(["2"], [CALL, CALL, "2"], ["3"], [CALL, "3"], [CALL, "3"], ["1"])
-    first, second = polled(episodes, 3, Majority(count_missing=True))
-    assert (first.vote.answer, first.vote.share, first.calls) == ("2", pytest.approx(2 / 3), pytest.approx(2 / 3))
-    assert (second.vote.answer, second.vote.share, second.calls) == ("3", pytest.approx(2 / 3), pytest.approx(2 / 3))
+def test_calls_are_counted_over_all_attempts():
+    assert calls(group(["2"], [CALL, CALL, "2"], ["3"])) == pytest.approx(2 / 3)
+    assert calls(group([CALL, "3"], [CALL, "3"], ["1"])) == pytest.approx(2 / 3)
 
 
 def test_calls_that_were_not_run_do_not_count():
-    (fake,) = polled(attempts([f"{CALL}<information>2</information>2"] * 1, ["2"]), 2, Majority(count_missing=True))
-    assert fake.calls == 0.0
+    assert calls(group([f"{CALL}<information>2</information>2"], ["2"])) == 0.0
+
+
+def answers(share, called, parent):
+    """Ten attempts, this share of them with one answer, and so many calls of a tool in all."""
+    told = [
+        {
+            "reply": "2" if number < 10 * share else f"other {number}",
+            "calls": (("calculate", "1+1"),) * int(called / 10),
+        }
+        for number in range(10)
+    ]
+    one = play(alone(SingleReply(), [Task("t")], Constant("2"), 10), Random(0))
+    return replace(grouped(noted(one, told), 10)[0], parent=parent)
+
+
+def paid(written, below, **settings):
+    """What proposals earn, from (share, calls in all) of the answers to those that became tasks."""
+    proposals = attempts(PROPOSE, [Task(f"i{n}") for n in range(len(written))], Constant("?"), 1, Random(0))
+    parents = authors(proposals, written)
+    groups = [answers(*each, parent) for each, parent in zip(below, parents, strict=True)]
+    return [float(each.rewards[0]) for each in score(proposals, frontier(written, groups, **settings))]
 
 
 def test_a_curriculum_agent_is_paid_for_doubt_and_calls_and_not_for_repetition():
-    # 1 - 2 |.5 - .5| + .05 * 4 - .25, of six calls
-    assert reward(poll(0.5, 6), 0.25) == pytest.approx(0.95)
-    assert reward(poll(0.8, 0), 0.0) == pytest.approx(0.4)
-    assert reward(poll(1.0, 1), 0.0) == pytest.approx(0.05)
-    assert reward(poll(1.0, 0), 0.5) == 0.0
+    one = [Task("a", prompt="12+7=?")]
+    # 1 - 2 |.5 - .5| + .05 * 4 - .25, of six calls in each attempt
+    assert paid(one, [(0.5, 60)], repetition=0.25) == pytest.approx([0.95])
+    assert paid(one, [(0.8, 0)], repetition=0.0) == pytest.approx([0.4])
+    assert paid(one, [(1.0, 10)], repetition=0.0) == pytest.approx([0.05])
+    assert paid(one, [(1.0, 0)], repetition=0.5) == [0.0]
 
 
 def test_what_was_not_read_is_paid_nothing_and_counts_in_the_batch():
     tasks = [Task("a", prompt="12+7=?"), Refusal("malformed"), Task("b", prompt="12+7=?"), Task("c", prompt="1+1=?")]
-    assert rewards(tasks, [poll(0.5, 0)] * 3) == pytest.approx([0.5, 0.0, 0.5, 0.75])
+    assert paid(tasks, [(0.5, 0)] * 3) == pytest.approx([0.5, 0.0, 0.5, 0.75])
+    assert paid([Refusal("malformed")], []) == [0.0]
 
 
 def test_tasks_of_the_band_are_kept_with_the_vote_as_their_answer():
     tasks = [Task(name, answer="2") for name in "abcde"]
-    polls = [poll(0.3, 0), poll(0.8, 0, "4"), poll(0.2, 0), poll(0.9, 0), poll(0.5, 0, "")]
-    found = kept(tasks, polls, 0.3, 0.8)
+    votes = [Vote("2", 0.3, 10, 10), Vote("4", 0.8, 10, 10), Vote("2", 0.2, 10, 10), Vote("2", 0.9, 10, 10)]
+    found = kept(tasks, [*votes, Vote("", 0.5, 10, 10)], 0.3, 0.8)
     assert [(task.id, task.answer, task.facts["share"], task.facts["known"]) for task in found] == [
         ("a", "2", 0.3, "2"),
         ("b", "4", 0.8, "2"),
     ]
-    metrics = poll_metrics(ToolSums(), tasks, polls, found)
+    metrics = vote_metrics(ToolSums(), [answers(0.5, 10, None)] * 5, found)
     assert metrics["polls/label_accuracy"] == 0.5
-    assert metrics["polls/kept"] == 0.4
-    assert poll_metrics(ToolSums(), [], [], []) == {"polls": 0.0}
+    assert (metrics["polls/kept"], metrics["polls/share"], metrics["polls/calls"]) == (0.4, 0.5, 1.0)
+    assert vote_metrics(ToolSums(), [], []) == {"polls": 0.0}
 
 
 def test_invitations_need_no_tasks_to_show():
@@ -68,6 +91,6 @@ def test_invitations_need_no_tasks_to_show():
 
 def test_a_label_is_right_as_the_domain_sees_it():
     tasks = [Task("a", answer="7"), Task("b", answer="7")]
-    polls = [poll(0.5, 0, "seven"), poll(0.5, 0, "eight")]
-    metrics = poll_metrics(Documents(), tasks, polls, kept(tasks, polls, 0.3, 0.8))
+    votes = [Vote("seven", 0.5, 10, 10), Vote("eight", 0.5, 10, 10)]
+    metrics = vote_metrics(Documents(), [answers(0.5, 0, None)] * 2, kept(tasks, votes, 0.3, 0.8))
     assert metrics["polls/label_accuracy"] == 0.5

@@ -112,11 +112,13 @@ def test_parents_are_the_prompts_of_the_last_round(tmp_path, monkeypatch):
         rounds.append({parent.id for parent in parents})
         return evolutions(domain, parents, rng)
 
-    tried, by_prompt = [], eva.by_prompt
+    def observed(model, groups):
+        tried.append({group.task.id for group in groups})
+        return rewarded(model, groups)
+
+    tried, rewarded = [], eva.rewarded
     monkeypatch.setattr(eva, "evolutions", spy)
-    monkeypatch.setattr(
-        eva, "by_prompt", lambda attempts: tried.append({each.task.id for each in attempts}) or by_prompt(attempts)
-    )
+    monkeypatch.setattr(eva, "rewarded", observed)
     few = replace(SMALL, levels=("2_numbers",), seeds=8, prompts=8, steps=8)  # so few that they come again
     lines_of(few, tmp_path)
     assert any(one & other for one, other in pairwise(tried))

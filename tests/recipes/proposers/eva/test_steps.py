@@ -1,21 +1,22 @@
 """Prompts rewritten, mixed with the seeds, rewarded and compared."""
 
 from collections import Counter
-from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
-from redqueen.credit.rewards import marked
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.rewards import score
 from redqueen.curricula.sampling import Independent, by_regret
 from redqueen.curricula.store import TaskStore
+from redqueen.play.groups import episodes_of, grouped, with_facts
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.growing import Growing
-from redqueen.recipes.proposers.eva.steps import by_prompt, evolutions, mixed, rewarded
+from redqueen.recipes.proposers.eva.steps import evolutions, mixed, reward_of, rewarded
 from redqueen.types import RedQueenError, Task
 
 DOMAIN = Growing()
@@ -23,12 +24,13 @@ SEEDS = [Task(f"seed {number}") for number in range(50)]
 
 
 def attempts_at(**rewards):
-    """Episodes of tasks by name, with these scores."""
-    return [
-        marked(play(alone(SOLVE, [Task(name)], Constant(f"{name} {place}")), Random(0)), [reward])[0]
-        for name, given in rewards.items()
-        for place, reward in enumerate(given)
-    ]
+    """Groups at tasks by name, with these rewards."""
+    groups = []
+    for name, given in rewards.items():
+        matches = [alone(SOLVE, [Task(name)], Constant(f"{name} {place}"))[0] for place in range(len(given))]
+        tries = grouped(play(matches, Random(0)), len(given))
+        groups += with_facts(tries, [{"reward": reward} for reward in given])
+    return groups
 
 
 def test_children_are_deeper_and_broader_alike_often():
@@ -65,14 +67,13 @@ def test_seeds_are_drawn_uniformly():
 def test_draws_match_the_shares_of_info():
     """Row 7 of the tests in the cards: 20 families of known spread, 10,000 draws, p > .01."""
     spreads = np.arange(20) / 20
-    store = TaskStore(20, Independent(by_regret()), window=6)
+    store = TaskStore(20, Independent(by_regret()), result=reward_of, window=6)
     tasks = [Task(f"family{number}", prompt=str(number)) for number in range(20)]
     store.add(tasks)
     low, shares = 0.3, spreads / spreads.sum()
     for task, spread in zip(tasks, spreads, strict=True):
         given = [low, low + spread, low + spread / 2, low, low + spread, low + spread / 3]
-        episodes = attempts_at(**{task.id: given})
-        store.observe([replace(episode, task=task) for episode in episodes])
+        store.observe(episodes_of(attempts_at(**{task.id: given})))
     drawn = Counter(task.id for task in store.draw(10_000, Random(0)))
     assert drawn["family0"] == 0
     expected = 10_000 * shares[1:]
@@ -80,15 +81,11 @@ def test_draws_match_the_shares_of_info():
     assert ((found - expected) ** 2 / expected).sum() < 34.8  # 18 degrees of freedom, p = .01
 
 
-def test_scores_by_prompt():
-    found = by_prompt(attempts_at(a=[0.2, 0.9], b=[1.0]))
-    assert [scores.tolist() for scores in found] == [[0.2, 0.9], [1.0]]
-
-
 def test_a_reward_model_gives_every_attempt_a_finite_number():
     attempts = attempts_at(a=[0.0, 0.0])
     graded = rewarded(lambda tasks, answers: [float(answer[-1]) for answer in answers], attempts)
-    assert [sum(episode.outcome.scores.values()) for episode in graded] == [0.0, 1.0]
+    assert [reward_of(episode) for episode in episodes_of(graded)] == [0.0, 1.0]
+    assert [float(each.rewards[0]) for each in score(graded, Stated("reward"))] == [0.0, 1.0]
     for bad in ([1.0], [1.0, float("nan")], [float("inf"), 0.0]):
         with pytest.raises(RedQueenError, match="2 finite numbers"):
             rewarded(lambda tasks, answers, bad=bad: bad, attempts)

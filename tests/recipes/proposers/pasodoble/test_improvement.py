@@ -2,20 +2,25 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
+from redqueen.credit.outcomes import rate
 from redqueen.curricula.history import TaskHistory
 from redqueen.curricula.store import TaskStore
-from redqueen.questions.labels import rounds
 from redqueen.recipes.proposers.pasodoble.steps import exhausted
-from redqueen.types import Episode, Outcome, Seat, Task
+from redqueen.types import Ask, Episode, Group, Outcome, Reply, Seat, Task, Turn
 
 SOLVER = Seat("solver")
 
 
-def attempt(name, score=0.0):
-    return Episode("single_reply(solver)", Task(name, "sum", name), 0, (), Outcome({SOLVER: score}), (SOLVER,))
+def tried(name, rate):
+    """A group of 100 attempts at a task, this share of them right; None where nobody knows."""
+    task, marks = Task(name, "sum", name), [None] * 100 if rate is None else [n < 100 * rate for n in range(100)]
+    turns = (Turn(Ask(SOLVER, ()), Reply("7", "solver")),)
+    scores = [Outcome({SOLVER: 0.0}, {"reply": "7", "right": mark}) for mark in marks]
+    return Group(
+        0, task, tuple(Episode("single_reply", task, n, turns, each, (SOLVER,)) for n, each in enumerate(scores))
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,18 +44,22 @@ def test_a_question_leaves_when_it_is_solved_or_stands_still(results, leaves):
     assert exhausted(history) == leaves
 
 
+def pass_rate(group):
+    return rate(group).mean
+
+
 def test_a_round_is_one_result_for_each_task():
-    attempts = [attempt(name) for name in "aaabbbccc"]
-    told = rounds(attempts, np.array([1 / 3, np.nan, 1.0]))
-    assert [(each.task.id, each.outcome.scores[SOLVER]) for each in told] == [("a", 1 / 3), ("c", 1.0)]
-    assert rounds([], np.zeros(0)) == []
+    buffer = TaskStore()
+    buffer.add([Task(name, "sum", name) for name in "abc"])
+    buffer.observe_groups([tried("a", 0.34), tried("b", None), tried("c", 1.0)], pass_rate)
+    assert [buffer[name].results for name in "abc"] == [(0.34,), (), (1.0,)]
 
 
 def test_a_buffer_is_emptied_of_what_is_exhausted():
     buffer = TaskStore()
     buffer.add([Task("a", "sum", "a"), Task("b", "sum", "b")])
-    attempts, left = [attempt(name) for name in "aabb"], []
-    for rate in (0.5, 0.5, 0.4, 0.5):
-        buffer.observe(rounds(attempts, np.array([rate, 0.2 + rate / 2])))
+    left = []
+    for share in (0.5, 0.5, 0.4, 0.5):
+        buffer.observe_groups([tried("a", share), tried("b", 0.2 + share / 2)], pass_rate)
         left.append([task.id for task in buffer.prune(exhausted)])
     assert left == [[], [], [], ["a", "b"]]

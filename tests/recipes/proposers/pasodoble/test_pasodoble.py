@@ -6,9 +6,13 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
+from redqueen.credit.learnability import solve_rate
+from redqueen.credit.outcomes import verdicts
+from redqueen.play.groups import episodes_of
 from redqueen.questions.asking import graded, said
 from redqueen.questions.small.facts import Facts
 from redqueen.recipes.proposers.pasodoble import recipe as pasodoble
+from redqueen.recipes.proposers.pasodoble import steps
 from redqueen.recipes.proposers.pasodoble.recipe import Config, limits_reward, train
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
@@ -51,17 +55,19 @@ class Chancy:
         return self.facts.problems(level, count, rng)
 
 
+def read_whole(domain, proposals):
+    return domain.read([each.task for each in episodes_of(proposals)], said(proposals))
+
+
 @pytest.fixture
 def chancy(monkeypatch):
     """A model that was never warmed up neither ends what it says nor says anything that can be read."""
     monkeypatch.setattr(pasodoble, "find_questions", lambda spec: Chancy())
-    monkeypatch.setattr(pasodoble, "by_task", uncut)
-    monkeypatch.setattr(pasodoble, "read", lambda domain, cut: domain.read([each.task for each in cut], said(cut)))
-    monkeypatch.setattr(pasodoble, "held_to_label", lambda attempts: graded(Chancy(), attempts))
-
-
-def uncut(attempts, times):
-    return np.array([next(iter(each.outcome.scores.values())) for each in attempts]).reshape(-1, times)
+    monkeypatch.setattr(pasodoble, "scores", verdicts)
+    for module in (pasodoble, steps):
+        monkeypatch.setattr(module, "rate", lambda group: solve_rate(verdicts(group)))
+    monkeypatch.setattr(pasodoble, "read", read_whole)
+    monkeypatch.setattr(pasodoble, "held_to_label", lambda groups: graded(Chancy(), groups))
 
 
 def run_of(folder, config, watchers=()):
@@ -75,7 +81,7 @@ def lines_of(run):
 
 
 def reward(rate, diversity, gate=True):
-    return limits_reward(np.array([rate]), np.array([diversity]), gate)[0]
+    return limits_reward([rate], np.array([diversity]), gate)[0]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +94,7 @@ def test_what_a_problem_pays_is_the_cards_vector(rate, diversity, paid):
 
 def test_without_the_gate_a_problem_that_nobody_solves_pays_best():
     rates = [0.0, 1 / 6, 2 / 6, 0.5, 1.0]
-    assert limits_reward(np.array(rates), np.ones(5), gate=False) == pytest.approx([1.3 - rate for rate in rates])
+    assert limits_reward(rates, np.ones(5), gate=False) == pytest.approx([1.3 - rate for rate in rates])
     assert max(rates, key=lambda rate: reward(rate, 1.0)) == 2 / 6
 
 

@@ -4,13 +4,14 @@ from random import Random
 
 import numpy as np
 
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.credit.outcomes import rate
+from redqueen.curricula.held_out import groups_apart
+from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.facts import Facts
-from redqueen.recipes.proposers.pasodoble.steps import after_passages, attempts_at, between, oracle_figures, rates_of
-from redqueen.types import Refusal
+from redqueen.recipes.proposers.pasodoble.steps import after_passages, between, oracle_figures
+from redqueen.types import Refusal, Task
 
 DOMAIN = Facts()
 TASKS = [DOMAIN.task("deck", "19", answer) for answer in ("17", "18", "19", "20")]
@@ -22,17 +23,21 @@ def test_proposers_read_different_passages():
     assert len(after_passages(DOMAIN, 10**6, Random(0))) == len(DOMAIN.passages())
 
 
+def groups(*marks):
+    """A group at each task: "1" an attempt that was right, "0" one that was wrong, "?" one that nobody knows of."""
+    tries = attempts(SOLVE, TASKS[: len(marks)], Constant("17"), len(marks[0]), Random(0))
+    return with_facts(tries, [{"right": {"1": True, "0": False, "?": None}[mark]} for each in marks for mark in each])
+
+
 def test_a_pass_rate_needs_two_finished_attempts():
-    nan = np.nan
-    scores = np.array([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, nan, nan], [1.0, nan, nan, nan]])
-    np.testing.assert_equal(rates_of(scores), [0.25, 1.0, nan])
-    assert rates_of(np.zeros((0, 6))).shape == (0,)
+    rates = [rate(group).mean for group in groups("1000", "11??", "1???")]
+    np.testing.assert_equal(rates, [0.25, 1.0, np.nan])
 
 
 def test_the_solver_trains_strictly_between_the_floor_and_one():
-    assert between(TASKS, np.array([0.2, 0.21, 1.0, np.nan]), 0.2) == [TASKS[1]]
-    attempts = play(alone(SOLVE, TASKS, Constant("17"), 3), Random(0))
-    assert [episode.task for episode in attempts_at(TASKS[1:2], attempts)] == [TASKS[1]] * 3
+    tries = groups("10000", "11000", "11111", "1????")
+    assert between(tries, 0.2) == [tries[1]]
+    assert groups_apart({"": [TASKS[1], Task("other", prompt="other")]}, tries) == []  # all ask the same
 
 
 def test_the_oracle_counts_right_answers_among_all_proposals_and_among_what_was_kept():

@@ -3,9 +3,11 @@
 import json
 from random import Random
 
-import numpy as np
 import pytest
 
+from redqueen.play.groups import attempts, with_facts
+from redqueen.players.scripted import Constant
+from redqueen.questions.asking import SOLVE
 from redqueen.recipes.proposers.spell.steps import ClusterMemory
 from redqueen.types import RedQueenError, Task
 
@@ -14,11 +16,16 @@ def asked(cluster, name):
     return Task(f"{cluster} {name}", "lookup", f"What is {name}?", "7", {"cluster": cluster, "question": name})
 
 
+def tried(task, *scores):
+    (group,) = attempts(SOLVE, [task], Constant("7"), len(scores), Random(0))
+    return with_facts([group], [{"right": each} for each in scores])[0]
+
+
 def filled():
     memory = ClusterMemory(4)
     for number in range(4):
-        memory.observe([asked(1, f"n{number}")], np.array([[1.0, 0.0]]))
-    memory.observe([asked(2, "m")], np.array([[1.0, 1.0]]))
+        memory.observe([tried(asked(1, f"n{number}"), 1.0, 0.0)])
+    memory.observe([tried(asked(2, "m"), 1.0, 1.0)])
     return memory
 
 
@@ -31,9 +38,9 @@ def test_a_cluster_remembers_its_last_three_solvable_questions():
 
 def test_a_question_that_nobody_solves_or_nobody_finishes_is_not_remembered():
     memory = ClusterMemory(2)
-    memory.observe([asked(0, "a"), asked(1, "b")], np.array([[0.0, 0.0], [np.nan, np.nan]]))
+    memory.observe([tried(asked(0, "a"), 0.0, 0.0), tried(asked(1, "b"), None, None)])
     assert memory.before(0) == memory.before(1) == ()
-    memory.observe([asked(0, "a"), asked(1, "b")], np.array([[0.01, 0.01], [np.nan, 1.0]]))
+    memory.observe([tried(asked(0, "a"), 0.01, 0.01), tried(asked(1, "b"), None, 1.0)])
     assert [memory.stage(0), memory.stage(1)] == [1, 1]
 
 
@@ -41,10 +48,10 @@ def test_stages_begin_and_end_where_they_are_told():
     memory = ClusterMemory(1, first=1, last=2)
     assert memory.stage(0) == 1
     for name in "abc":
-        memory.observe([asked(0, name)], np.ones((1, 2)))
+        memory.observe([tried(asked(0, name), 1.0, 1.0)])
     assert memory.stage(0) == 2
     fixed = ClusterMemory(1, first=0, last=0)
-    fixed.observe([asked(0, "a")], np.ones((1, 2)))
+    fixed.observe([tried(asked(0, "a"), 1.0, 1.0)])
     assert fixed.stage(0) == 0
     assert fixed.metrics() == {"clusters/stage": 0.0, "clusters/longest": 1.0}
 
@@ -56,7 +63,7 @@ def test_clusters_are_drawn_without_replacement():
 
 def test_what_is_remembered_survives_a_checkpoint():
     memory, other = filled(), ClusterMemory(4)
-    other.observe([asked(0, "forgotten")], np.ones((1, 2)))
+    other.observe([tried(asked(0, "forgotten"), 1.0, 1.0)])
     other.restore(json.loads(json.dumps(memory.state())))
     assert other.state() == memory.state()
     assert other.before(1) == memory.before(1)

@@ -6,20 +6,20 @@ from dataclasses import replace
 from itertools import cycle
 from random import Random
 
-import numpy as np
 import pytest
 
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.rewards import marked, payoff, score
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.outcomes import verdicts
+from redqueen.credit.rewards import score
+from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import PROPOSE, SOLVE, said
 from redqueen.questions.small.documents import LOOKUP, TWO_STEPS, Documents
 from redqueen.recipes.proposers.spell import recipe as spell
 from redqueen.recipes.proposers.spell import steps as grounding
-from redqueen.recipes.proposers.spell.recipe import Config, by_kind_or_task, train
+from redqueen.recipes.proposers.spell.recipe import Config, by_kind_or_group, train
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
@@ -69,15 +69,11 @@ def lines_of(run):
     return [{key: value for key, value in line.items() if key != "time"} for line in read_metrics(run.folder)]
 
 
-def uncut(attempts, times):
-    return np.array([next(iter(each.outcome.scores.values())) for each in attempts]).reshape(-1, times)
-
-
 @pytest.fixture
 def chancy(monkeypatch):
     """A model that was never warmed up neither ends what it says nor says anything that can be read."""
-    monkeypatch.setattr(spell, "by_task", uncut)
-    monkeypatch.setattr(spell, "read", lambda domain, said_: domain.read([each.task for each in said_], said(said_)))
+    monkeypatch.setattr(grounding, "scores", verdicts)
+    monkeypatch.setattr(spell, "read", lambda domain, groups: domain.read([each.task for each in groups], said(groups)))
     monkeypatch.setattr(grounding, "answered", said)
     monkeypatch.setattr(spell, "find_questions", lambda spec: AnyReadable())
     monkeypatch.setattr(spell, "Covers", lambda: odd)
@@ -87,11 +83,12 @@ def test_questions_are_compared_with_their_kind_and_answers_with_their_task():
     domain = Documents(two_steps=0.5)
     kinds = (LOOKUP, LOOKUP, TWO_STEPS, TWO_STEPS)
     invitations = [domain.invite_about(number, 0, kind, (), number) for number, kind in enumerate(kinds)]
-    questions = marked(play(alone(PROPOSE, invitations, Constant("king? 7")), Random(0)), [1.0, 0.0, 0.5, 0.5])
+    questions = attempts(PROPOSE, invitations, Constant("king? 7"), 1, Random(0))
     tasks = [domain.task(0, 0, LOOKUP, name, "7") for name in ("king", "board")]
-    answers = marked(play(alone(SOLVE, tasks, Constant("7"), 2), Random(0)), [1.0, 0.0, 1.0, 1.0])
-    estimate = GroupRelative(by_kind_or_task)
-    found = [float(each[0]) for each in estimate(score([*questions, *answers], payoff))]
+    answers = attempts(SOLVE, tasks, Constant("7"), 2, Random(0))
+    marks = [1.0, 0.0, 0.5, 0.5, 1.0, 0.0, 1.0, 1.0]
+    told = with_facts([*questions, *answers], [{"mark": mark} for mark in marks])
+    found = [float(each[0]) for each in GroupRelative(by_kind_or_group)(score(told, Stated("mark")))]
     # z-scores of two values by the unbiased deviation are +-1 / sqrt 2
     assert found == pytest.approx([0.7071, -0.7071, 0, 0, 0.7071, -0.7071, 0, 0], abs=1e-4)
 

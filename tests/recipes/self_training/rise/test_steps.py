@@ -2,15 +2,16 @@
 
 from random import Random
 
-import numpy as np
 import pytest
 
+from redqueen.credit.rewards import score
+from redqueen.play.groups import episodes_of, grouped
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.sums import Sums
-from redqueen.recipes.self_training.rise.steps import VERIFY, about, asked_about, judged, skill, trust
+from redqueen.recipes.self_training.rise.steps import VERIFY, about, asked_about, earned, judged, skill, trust
 from redqueen.types import Match
 
 DOMAIN = Sums(digits=2)
@@ -19,19 +20,21 @@ TASK = DOMAIN.task(57, 68)
 
 def solved(*answers):
     matches = [Match(SOLVE, TASK, {"solver": Constant(answer)}) for answer in answers]
-    return graded(DOMAIN, play(matches, Random(0)))
+    return graded(DOMAIN, grouped(play(matches, Random(0)), len(answers)))
 
 
 def called(*pairs):
     """Judged verifications: (the answer that is verified, what the verifier says)."""
-    matches = [Match(VERIFY, about(solved(answer)[0]), {"verifier": Constant(said)}) for answer, said in pairs]
-    return judged(play(matches, Random(0)))
+    matches = [
+        Match(VERIFY, about(solved(answer)[0].attempts[0]), {"verifier": Constant(said)}) for answer, said in pairs
+    ]
+    return judged(grouped(play(matches, Random(0)), len(pairs)))
 
 
 def test_a_verdict_earns_1_if_right_a_half_less_than_nothing_if_wrong_and_minus_1_if_unreadable():
-    episodes = called(("521", "right"), ("521", "wrong"), ("15", "wrong"), ("15", "right"), ("15", "perhaps"))
-    assert [next(iter(each.outcome.scores.values())) for each in episodes] == [1.0, -0.5, 1.0, -0.5, -1.0]
-    assert [each.outcome.facts["verdict"] for each in episodes] == ["right", "wrong", "wrong", "right", None]
+    groups = called(("521", "right"), ("521", "wrong"), ("15", "wrong"), ("15", "right"), ("15", "perhaps"))
+    assert [float(each.rewards[0]) for each in score(groups, earned)] == [1.0, -0.5, 1.0, -0.5, -1.0]
+    assert [each.outcome.facts["verdict"] for each in episodes_of(groups)] == ["right", "wrong", "wrong", "right", None]
 
 
 def test_as_many_right_as_wrong_solutions_are_asked_about():
@@ -69,10 +72,10 @@ def test_figures_that_nothing_bears_on_are_left_out():
 
 
 def test_trust_is_the_share_of_favourable_verdicts_on_one_solution():
-    verdicts = called(("521", "right"), ("521", "wrong"), ("15", "wrong"), ("15", "huh"))
-    assert np.array_equal(trust(verdicts, 2), [0.5, 0.0])
+    assert trust(called(("521", "right"), ("521", "wrong"))[0]) == 0.5
+    assert trust(called(("15", "wrong"), ("15", "huh"))[0]) == 0.0
 
 
 def test_a_frozen_copy_may_verify_for_the_learner():
-    (episode,) = play(alone(VERIFY, [about(solved("15")[0])], Constant("wrong")), Random(0))
+    (episode,) = play(alone(VERIFY, [about(solved("15")[0].attempts[0])], Constant("wrong")), Random(0))
     assert episode.outcome.facts["reply"] == "wrong"

@@ -1,12 +1,15 @@
 """What two attempts are worth, and what changed between them."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
+from redqueen.credit.outcomes import result
 from redqueen.credit.rewards import score
 from redqueen.games.second_try import SecondTry
+from redqueen.play.groups import episodes_of, grouped
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.questions.small.sums import Sums
@@ -20,7 +23,7 @@ RIGHT, WRONG = "125", "115"
 
 def tried(*pairs, task=TASK):
     matches = [Match(SecondTry(), task, {"solver": Scripted(pair)}) for pair in pairs]
-    return twice_graded(DOMAIN, play(matches, Random(0)))
+    return twice_graded(DOMAIN, grouped(play(matches, Random(0)), len(pairs)))
 
 
 @pytest.mark.parametrize(
@@ -37,11 +40,10 @@ def test_in_the_first_stage_the_first_answer_earns_nothing():
     assert rewards == [[0.0, 0.0], [0.0, 1.0]]
 
 
-def test_the_score_is_that_of_the_last_answer_and_both_are_checked():
-    episode, other = tried((RIGHT, WRONG), ("", RIGHT))
-    assert episode.outcome.scores == {Seat("solver"): 0.0}
+def test_both_answers_are_checked_and_the_last_one_is_the_result():
+    episode, other = episodes_of(tried((RIGHT, WRONG), ("", RIGHT)))
     assert (episode.outcome.facts["right"], other.outcome.facts["right"]) == ((True, False), (False, True))
-    assert other.outcome.scores == {Seat("solver"): 1.0}
+    assert [result(each, Seat("solver")) for each in (episode, other)] == [0.0, 1.0]
 
 
 def test_a_second_answer_is_compared_with_those_that_follow_an_equally_right_first_one():
@@ -53,8 +55,9 @@ def test_a_second_answer_is_compared_with_those_that_follow_an_equally_right_fir
 
 
 def test_answers_to_different_tasks_are_not_compared():
-    episodes = tried((RIGHT, RIGHT)) + tried((WRONG, WRONG), task=DOMAIN.task(1, 1))
-    assert all(each.tolist() == [0.0, 0.0] for each in LeaveOneOut(by_first_attempt)(score(episodes, Correction())))
+    one, other = tried((RIGHT, RIGHT)), tried((WRONG, WRONG), task=DOMAIN.task(1, 1))
+    apart = [replace(group, number=number) for number, group in enumerate([*one, *other])]
+    assert all(each.tolist() == [0.0, 0.0] for each in LeaveOneOut(by_first_attempt)(score(apart, Correction())))
 
 
 def test_what_is_counted():

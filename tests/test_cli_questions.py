@@ -16,7 +16,7 @@ from redqueen.measures.accuracy import held_out
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant
 from redqueen.questions.catalogue import find_questions
-from redqueen.runs.folder import stored_tests
+from redqueen.runs.folder import stored_episodes, stored_tests
 from redqueen.runs.run import Run
 from redqueen.types import Match, Task
 
@@ -41,7 +41,14 @@ def test_a_recorded_proposal_is_shown_and_replayed(run, capsys):
     assert main(["replay", run]) == 0
     assert "single_reply:proposer" in capsys.readouterr().out
     assert main(["replay", run, "0.0"]) == 0
-    assert "every ask is the same; the score was given afterwards" in capsys.readouterr().out
+    assert "every ask and the outcome are the same" in (shown := capsys.readouterr().out)
+    assert shown.endswith("; given afterwards: the reward\n")
+
+
+def test_the_verdict_on_a_recorded_answer_is_said_to_be_no_part_of_its_game(run, capsys):
+    name = next(name for name, episode, _ in stored_episodes(Path(run)) if episode.game == "single_reply:solver")
+    assert main(["replay", run, name]) == 0
+    assert capsys.readouterr().out.endswith("; given afterwards: right, the reward\n")
 
 
 def test_a_run_of_questions_is_evaluated_on_held_out_problems(run, capsys):

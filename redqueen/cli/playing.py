@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
+import numpy as np
 import tyro
 from rich.console import Console
 from rich.markup import escape
@@ -92,7 +93,7 @@ def replay(words: Sequence[str]) -> None:
             else:
                 then, now = _scores(episode), _scores(same)
                 raise RedQueenError(f"the record ends with {then}, but {game.name!r} with {now} now")
-            _print(f"replayed{tools}: {end}")
+            _print(f"replayed{tools}: {end}{_given_afterwards(episode, same, credit)}")
             return
     raise RedQueenError(
         f"{options.run} has no episode {options.episode!r}: {closest(options.episode, [n for n, _, _ in found])}"
@@ -128,6 +129,17 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
     console.print(f"scores: {_shown(_scores(episode))}", highlight=False)
     for name, fact in episode.outcome.facts.items():
         console.print(f"{_shown(name)}: {_shown(str(fact))}", highlight=False)
+
+
+def _given_afterwards(episode: Episode, replayed: Episode, credit: Mapping[str, Any]) -> str:
+    """Names what the record holds that the game alone does not say: facts that were added to it, and rewards that are
+    not its scores; empty if there is neither."""
+    added = [name for name in episode.outcome.facts if name not in replayed.outcome.facts]
+    for seat, score in replayed.outcome.scores.items():
+        rewards = credit[str(seat)]["rewards"] if str(seat) in credit else []
+        if rewards and (None in rewards or not np.isclose(sum(rewards), score)):
+            return f"; given afterwards: {', '.join([*added, 'the reward'])}"
+    return f"; given afterwards: {', '.join(added)}" if added else ""
 
 
 def _known(credit: float | None) -> str:

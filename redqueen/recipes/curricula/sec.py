@@ -2,9 +2,9 @@
 
 Who says what is right: the check of the question set.
 
-The problems fall into categories, here the levels of a domain, and each is an arm. A slot of the batch draws an arm
-c with chance softmax(Q(c) / tau) and then a problem of that arm, which the model tries G times. The policy takes one
-step of GRPO, and afterwards every arm that was drawn learns what its problems were worth to this step:
+The problems fall into categories, here the levels of a question set, and each is an arm. A slot of the batch draws an
+arm c with chance softmax(Q(c) / tau) and then a problem of that arm, which the model tries G times. The policy takes
+one step of GRPO, and afterwards every arm that was drawn learns what its problems were worth to this step:
 
     A    = (R - mean) / deviation     over the G attempts at one problem, R = 1 where right and 0 where wrong
     r(c) = mean of |A| over the attempts at problems of the arm c
@@ -55,17 +55,17 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_questions(config.domain)
+    questions = find_questions(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
-    tests = held_out(domain, config.problems, seed=run.tests)
-    curriculum = SelfEvolving(levels_of(domain, tests), level_of, config.step_size, config.tau, config.start)
+    tests = held_out(questions, config.problems, seed=run.tests)
+    curriculum = SelfEvolving(levels_of(questions, tests), level_of, config.step_size, config.tau, config.start)
     estimate = LeaveOneOut(by_group) if config.leave_one_out else GroupRelative(by_group)
     objective = ClippedRatio()
-    measures = [HeldOut(domain, learner, tests, seed=run.tests)]
+    measures = [HeldOut(questions, learner, tests, seed=run.tests)]
 
     for _ in run.steps(config.steps, [learner], [curriculum], measures):
         tasks = curriculum.draw(config.tasks, run.rng)
-        tries = graded(domain, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
+        tries = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
         trajectories = score(tries, correct)
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages), objective)

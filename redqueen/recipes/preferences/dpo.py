@@ -67,18 +67,18 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Preferring)
+    questions = having(find_questions(config.domain), Preferring)
     refuse_format(config.learner)
     learner = config.learner.build_model(run.derived("learner"))
-    tests = held_out(domain, config.problems, seed=run.tests)
+    tests = held_out(questions, config.problems, seed=run.tests)
     reference, objective = Reference(learner, INITIAL), losses(config)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
-    watch = watched(domain, learner, tests, HeldOutPreferences(domain, learner, reference, config.problems))
+    watch = watched(questions, learner, tests, HeldOutPreferences(questions, learner, reference, config.problems))
 
     for _ in run.steps(config.steps, [learner], [reference, round_], [watch]):
         shown: list[Trajectory] = []
         if not round_.size:
-            pairs = pairs_apart(tests, domain.preferences(TRAIN, config.pairs, run.rng))
+            pairs = pairs_apart(tests, questions.preferences(TRAIN, config.pairs, run.rng))
             chosen, rejected = (score(play(side, run.rng), payoff) for side in recitations(pairs, reader(learner)))
             batch = pack_pairs(chosen, rejected)
             batch = beside(batch, reference.likelihoods(batch))

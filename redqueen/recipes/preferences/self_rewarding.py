@@ -4,16 +4,16 @@ Who says what is right: the model itself, which judges its own replies (`judge`)
 
 One model answers, and is the judge of the answers; as it learns, the judge changes with it. In iteration t, with M_t
 
-    invent    new prompts, written by M_t after examples; the others are the domain's
+    invent    new prompts, written by M_t after examples; the others are the question set's
     answer    N replies to each prompt
     judge     M_t scores each reply a few times, and the mean counts; what cannot be read is no score
     train     from M_t, with M_t as reference, DPO on the best and the worst scored of each prompt; ties are no pair:
 
     L = -log sigmoid(beta (h(best) - h(worst))),   h(y) = log pi(y | x) - log M_t(y | x)
 
-Nothing anchors the judge: whether it still agrees with the domain's check is measured (`judge_*`), and no reward learns
-of that. M_1 of the paper is trained on answers and on judgements that people wrote: `redqueen train cold_start --domain
-judged:sums` makes such a start. `--judge frozen` keeps the first judge, which is the control.
+Nothing anchors the judge: whether it still agrees with the question set's check is measured (`judge_*`), and no reward
+learns of that. M_1 of the paper is trained on answers and on judgements that people wrote: `redqueen train cold_start
+--domain judged:sums` makes such a start. `--judge frozen` keeps the first judge, which is the control.
 
 Differences: scores go from 1 to 10 in the form of this library's judges (the paper: from 0 to 5, by five criteria). The
 prompts of an iteration are made in it. The judge's own words are not trained on, as in the paper.
@@ -85,20 +85,20 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_questions(config.domain)
+    questions = find_questions(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
     judge = bind("judge", config.judge, config.learner, learner, run.derived("judge"))
     if learning([learner, judge]) != [learner]:
         raise RedQueenError("the judge does not learn by itself: shared, frozen, a model folder or an endpoint")
-    proposable = having(domain, Proposable) if config.invented else None
-    tests = held_out(domain, config.problems, seeds_of(domain), run.tests)
+    proposable = having(questions, Proposable) if config.invented else None
+    tests = held_out(questions, config.problems, seeds_of(questions), run.tests)
     reference, iterates = Reference(learner, config.reference), Snapshots(learner)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
     store, agreement = TaskStore(sampling=Independent(Uniform())), Agreement()
     if proposable:
         seeded(store, proposable)
     estimate, objective = GroupRelative(by_group, divide_by_deviation=False), Dpo(config.beta)
-    watch = watched(domain, learner, tests)
+    watch = watched(questions, learner, tests)
 
     for step in run.steps(config.steps, [learner], [reference, iterates, round_, store, agreement], [watch]):
         replies: list[Trajectory] = []
@@ -113,7 +113,7 @@ def train(config: Config, run: Run) -> Policy:
                 written = read(proposable, attempts(PROPOSE, asked, learner, 1, run.rng))
                 invented = apart_from(tests, tasks_among(written))
             store.add(invented, origin=learner.name, step=step)
-            others = evenly(domain, config.prompts - len(invented), run.rng, tests)
+            others = evenly(questions, config.prompts - len(invented), run.rng, tests)
             answers = attempts(SOLVE, [*invented, *others], learner, config.attempts, run.rng)
             judgements = attempts(JUDGE, judged_answers(answers), judge, config.repeats, run.rng)
             answers = with_opinions(answers, judgements)
@@ -123,7 +123,7 @@ def train(config: Config, run: Run) -> Policy:
             if step == 0:
                 check_start(learner, batch)
             round_.renew(batch)
-            for group in graded(domain, answers):  # for audits alone
+            for group in graded(questions, answers):  # for audits alone
                 agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
             run.note({"invented": len(invented) / max(1, len(invented) + len(others))})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)

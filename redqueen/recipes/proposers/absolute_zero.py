@@ -22,7 +22,8 @@ in the paper, -0.5 in the code. `novelty` is not in the paper: it pays for tasks
 proposer narrows (0 turns it off).
 
 Controls, since a solver gains from almost any tasks: `--proposer frozen`, `--question-reward random`, `--dealt 1` (the
-solver trains on problems of the domain, all levels alike), `--question-reward pay-unsolved` (1 - r, also where r = 0).
+solver trains on problems of the question set, all levels alike), `--question-reward pay-unsolved` (1 - r, also where r
+= 0).
 """
 
 from __future__ import annotations
@@ -81,33 +82,33 @@ class Config:
     at_the_ends: Annotated[float, OnlyWith("question_reward", "full")] = 0.0  # if no try, or every try, solves it
     question_reward: Literal["full", "pay-unsolved", "random"] = "full"
     novelty: Amount = 0.0
-    dealt: Annotated[float, PartOf("attempts")] = 0.0  # of the attempts, on the domain's own problems
+    dealt: Annotated[float, PartOf("attempts")] = 0.0  # of the attempts, on the question set's own problems
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Proposable)
+    questions = having(find_questions(config.domain), Proposable)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     learners = learning([solver, proposer])
     refuse_unpaid(config, ["at_the_ends", "novelty", "question_reward"], "proposer", proposer)
     newest, screens = NewestFirst(Uniform(), age=0), [SameKey(word_for_word)]
-    store = seeded(TaskStore(config.capacity, newest, screens=screens), domain)
+    store = seeded(TaskStore(config.capacity, newest, screens=screens), questions)
     unguarded = config.question_reward == "pay-unsolved"
     pays = FailureShare(pay_unsolved=True) if unguarded else HardButSolved(config.at_the_ends)
     novelty, health = CountNovelty(config.novelty), ProposerHealth()
     estimate, objective = GroupRelative(by_kind_and_role), ClippedRatio()
-    tests = held_out(domain, config.problems, domain.seeds(), run.tests)
+    tests = held_out(questions, config.problems, questions.seeds(), run.tests)
 
     for step in run.steps(
-        config.steps, learners, [store, novelty, health], [HeldOut(domain, solver, tests, seed=run.tests)]
+        config.steps, learners, [store, novelty, health], [HeldOut(questions, solver, tests, seed=run.tests)]
     ):
-        invitations = invited(domain, store, config.proposals, config.references, run.rng)
+        invitations = invited(questions, store, config.proposals, config.references, run.rng)
         proposals = attempts(PROPOSE, invitations, proposer, 1, run.rng)
-        written = read(domain, proposals)
+        written = read(questions, proposals)
         tasks = tasks_among(written)
         tries = attempts(SOLVE, tasks, solver, config.tries, run.rng, authors(proposals, written))
-        solved = [scores(group) for group in graded(domain, tries)]
+        solved = [scores(group) for group in graded(questions, tries)]
 
         texts = [task.prompt for task in tasks]
         paid = [run.rng.random() if config.question_reward == "random" else pays(each) for each in solved]
@@ -117,9 +118,9 @@ def train(config: Config, run: Run) -> Policy:
         store.add(apart_from(tests, tasks), origin=proposer.name, step=step)
 
         dealt = round(config.dealt * config.attempts)
-        drawn = [task for kind in domain.kinds for task in store.draw(config.attempts - dealt, run.rng, [kind])]
-        drawn += evenly(domain, dealt * len(domain.kinds), run.rng, tests)
-        answers = graded(domain, attempts(SOLVE, drawn, solver, 1, run.rng))
+        drawn = [task for kind in questions.kinds for task in store.draw(config.attempts - dealt, run.rng, [kind])]
+        drawn += evenly(questions, dealt * len(questions.kinds), run.rng, tests)
+        answers = graded(questions, attempts(SOLVE, drawn, solver, 1, run.rng))
         store.observe(episodes_of(answers))
 
         trajectories += score(answers, Correctness())

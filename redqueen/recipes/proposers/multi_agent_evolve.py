@@ -11,12 +11,14 @@ of several answers to it from 1 to 10, a few times; s becomes (s - 1) / 9, and t
     judge      R = 1 if its score can be read, else 0, on pairs of question and answer of this step
     TRR++      A = (R - mean) / deviation for each role by itself, one update of the shared weights
 
-Nothing anchors the judge: its agreement with the domain's oracle is measured every step (`judge_*`, of which no reward
-learns), and it can be bound elsewhere: `--judge frozen`. `--question-reward random` and `--dealt 1` are controls.
+Nothing anchors the judge: its agreement with the question set's oracle is measured every step (`judge_*`, of which no
+reward learns), and it can be bound elsewhere: `--judge frozen`. `--question-reward random` and `--dealt 1` are
+controls.
 
 Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, also
-the prompt's). Questions start from the domain's seeds (there: a thousand), and a full store forgets the oldest of the
-commonest kind; the solver is asked what was stored before this step. The default domain's proposer is shown none.
+the prompt's). Questions start from the question set's seeds (there: a thousand), and a full store forgets the oldest of
+the commonest kind; the solver is asked what was stored before this step. The default set's proposer is shown
+none.
 """
 
 from __future__ import annotations
@@ -78,43 +80,43 @@ class Config:
     with_reference: Share = 0.5  # of the invitations
     quality: Share = 0.7  # below it a question is not kept
     question_reward: Literal["full", "no-difficulty", "random"] = "full"  # without d any clear question does
-    dealt: Annotated[float, PartOf("attempts")] = 0.0  # of the attempts, on the domain's own problems
+    dealt: Annotated[float, PartOf("attempts")] = 0.0  # of the attempts, on the question set's own problems
     capacity: Count = 4096
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Proposable)
+    questions = having(find_questions(config.domain), Proposable)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     judge = bind("judge", config.judge, config.learner, solver, run.derived("judge"))
     learners, agreement, health = learning([solver, proposer, judge]), Agreement(), ProposerHealth()
     refuse_unpaid(config, ["question_reward"], "proposer", proposer)
-    store = seeded(TaskStore(config.capacity, Independent(Uniform())), domain)
-    tests, estimate = held_out(domain, config.problems, domain.seeds(), run.tests), GroupRelative(by_role)
+    store = seeded(TaskStore(config.capacity, Independent(Uniform())), questions)
+    tests, estimate = held_out(questions, config.problems, questions.seeds(), run.tests), GroupRelative(by_role)
 
     for step in run.steps(
-        config.steps, learners, [store, agreement, health], [HeldOut(domain, solver, tests, seed=run.tests)]
+        config.steps, learners, [store, agreement, health], [HeldOut(questions, solver, tests, seed=run.tests)]
     ):
-        invitations = invited(domain, store, config.proposals, 1, run.rng, config.with_reference)
+        invitations = invited(questions, store, config.proposals, 1, run.rng, config.with_reference)
         proposals = attempts(PROPOSE, invitations, proposer, 1, run.rng)
-        written = read(domain, proposals)
+        written = read(questions, proposals)
         tasks = tasks_among(written)
         tries = attempts(SOLVE, tasks, solver, config.tries, run.rng, authors(proposals, written))
         dealt = round(config.dealt * config.attempts)
-        drawn = store.draw(config.attempts - dealt, run.rng) + evenly(domain, dealt, run.rng, tests)
+        drawn = store.draw(config.attempts - dealt, run.rng) + evenly(questions, dealt, run.rng, tests)
         answers = attempts(SOLVE, drawn, solver, 1, run.rng)
         asked = [about_question(task) for task in tasks] + judged_answers([*tries, *answers])
         judgements = attempts(JUDGE, asked, judge, config.repeats, run.rng)
         of_answers = judgements[len(tasks) :]
         quality, judged = opinions(judgements[: len(tasks)]), with_opinions([*tries, *answers], of_answers)
-        tries, answers = graded(domain, judged[: len(tasks)]), graded(domain, judged[len(tasks) :])
+        tries, answers = graded(questions, judged[: len(tasks)]), graded(questions, judged[len(tasks) :])
         of_tries = [numbers(group, "opinion") for group in tries]
         means = [1.0 if config.question_reward == "no-difficulty" else mean_known(each) for each in of_tries]
         paid = [mae_proposer(*each, 1.0, config.quality) for each in zip(quality, means, strict=True)]
         clear = [task for task, each in zip(tasks, paid, strict=True) if each.stored]
         store.add(apart_from(tests, clear), origin=proposer.name, gates=("quality",), step=step)
-        store.observe(episodes_of(answers))  # the domain's verdicts are for audits: no reward below looks at them
+        store.observe(episodes_of(answers))  # the question set's verdicts are for audits: no reward below looks at them
         for group in answers:
             agreement.observe(numbers(group, "opinion").tolist(), [bool(each) for each in verdicts(group)])
         earned = [run.rng.random() if config.question_reward == "random" else each.reward for each in paid]

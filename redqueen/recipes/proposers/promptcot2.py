@@ -18,8 +18,8 @@ half or more are right are dropped; of the others each verified response is pair
 Differences: E and M take turns of `phase` minibatches, not of passes over the corpus; M samples its rationales anew
 from the q that E trained. Pairs are of the solver as it is. Held-out problems are not learned from (the published set
 had near copies of its benchmark). The models begin as one that was shown annotated triples (cold_start). One
-candidate is the method without its E-step; `--from-seeds` learns from the domain's seeds and not from what p writes.
-Where p or q is the solver (`shared`), the policy before self-play is the one before EM.
+candidate is the method without its E-step; `--from-seeds` learns from the question set's seeds and not from what p
+writes. Where p or q is the solver (`shared`), the policy before self-play is the one before EM.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Config:
     tasks: Count = 32  # problems of a step
     attempts: Annotated[int, Within(2)] = 8  # and votes
     beta: Positive = 0.1
-    from_seeds: bool = False  # self-play on the domain's seeds
+    from_seeds: bool = False  # self-play on the question set's seeds
     problems: Count = 64  # held out, of each level
 
 
@@ -91,19 +91,19 @@ def learner_for(role: str, binding: str, config: Config, solver: Writer, run: Ru
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Explained)
+    questions = having(find_questions(config.domain), Explained)
     solver = config.learner.build_model(run.derived("learner"))
     base = solver.freeze()
     prompter = learner_for("prompter", config.prompter, config, solver, run)
     explainer = learner_for("explainer", config.explainer, config, solver, run)
     labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
-    tests, health = held_out(domain, config.problems, seed=run.tests), ProposerHealth()
-    corpus = labelled(domain, training_levels(domain), config.corpus, tests, run.derived("corpus"))
-    bound = Bound(domain, explainer, prompter, [task for group in tests.values() for task in group[:8]])
+    tests, health = held_out(questions, config.problems, seed=run.tests), ProposerHealth()
+    corpus = labelled(questions, training_levels(questions), config.corpus, tests, run.derived("corpus"))
+    bound = Bound(questions, explainer, prompter, [task for group in tests.values() for task in group[:8]])
     measures: list[Measure] = [
-        HeldOut(domain, solver, tests, 4, run.tests),
+        HeldOut(questions, solver, tests, 4, run.tests),
         bound,
-        Generated(domain, prompter, base, corpus),
+        Generated(questions, prompter, base, corpus),
     ]
 
     for step in run.steps(config.steps, learning([solver, prompter, explainer]), [health], measures):
@@ -111,15 +111,15 @@ def train(config: Config, run: Run) -> Policy:
         objective: Objective
         if turn < 2 * config.rounds:
             drawn = rng.choices(corpus, k=config.tasks)
-            texts = best_rationales(domain, drawn, explainer, prompter, config.candidates, rng)
+            texts = best_rationales(questions, drawn, explainer, prompter, config.candidates, rng)
             learner, shown = (prompter, proposals_of) if turn % 2 else (explainer, explanations_of)
-            trajectories, objective = recited(shown(domain, drawn, texts), learner), Imitation()
+            trajectories, objective = recited(shown(questions, drawn, texts), learner), Imitation()
             credit = [np.ones(1) for _ in trajectories]
             batch = pack(trajectories, credit, row_mean)
             run.note(agreement(drawn, texts, "em/agreement"))
         else:
-            drawn = rng.choices(domain.seeds() if config.from_seeds else corpus, k=config.tasks)
-            written = drawn if config.from_seeds else problems_from(domain, drawn, prompter, rng)
+            drawn = rng.choices(questions.seeds() if config.from_seeds else corpus, k=config.tasks)
+            written = drawn if config.from_seeds else problems_from(questions, drawn, prompter, rng)
             posed = apart_from(tests, tasks_among(written))
             labels = elected(posed, labeller, config.attempts, rng, above=0.0)
             tries = held_to_label(attempts(SOLVE, labels, solver, config.attempts, rng))
@@ -129,8 +129,8 @@ def train(config: Config, run: Run) -> Policy:
             batch = pack_pairs(chosen, rejected)
             batch = beside(batch, base.likelihoods(batch))
             if not config.from_seeds:
-                run.note(health.check(audited(domain, written, labels)))
-            run.note({"posed": len(posed), "pairs": len(chosen)} | label_accuracy(domain, posed, labels))
+                run.note(health.check(audited(questions, written, labels)))
+            run.note({"posed": len(posed), "pairs": len(chosen)} | label_accuracy(questions, posed, labels))
         metrics = learner.update(batch, objective)
         run.report(learner, trajectories, credit, metrics)
     return solver

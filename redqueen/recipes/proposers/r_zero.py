@@ -13,9 +13,9 @@ band; the paper: 3 to 7 of 10), with the majority's answer as their label, each 
 
     solver       R = 0.9 * (the answer is the label) + 0.1 * (the answer is in form)
 
-Both by GRPO: A = (R - mean) / deviation of the group of answers to one prompt. The domain's oracle is asked for figures
-alone: how often a question is solved, and `label_accuracy`, on which everything hangs: below about 0.6 the solver gets
-worse, and an alarm says so.
+Both by GRPO: A = (R - mean) / deviation of the group of answers to one prompt. The question set's oracle is asked for
+figures alone: how often a question is solved, and `label_accuracy`, on which everything hangs: below about 0.6 the
+solver gets worse, and an alarm says so.
 
 `--as-coded` gives the code's min(p, 1 - p) less the cluster's share, unclipped, and -1 less it where there is no
 question. As in the code all m answers count in p when rewarding, those given when filtering. No KL penalty here.
@@ -76,7 +76,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Proposable)
+    questions = having(find_questions(config.domain), Proposable)
     solver = config.learner.build_model(run.derived("learner"))
     challenger = bind("challenger", config.challenger, config.learner, solver, run.derived("challenger"))
     learners = learning([solver, challenger])
@@ -85,11 +85,11 @@ def train(config: Config, run: Run) -> Policy:
     challenging = config.challenger_steps if len(learners) == 2 else 0
     phases = Phases({"challenger": challenging, "solver": config.solver_steps})
     refuse_unpaid(config, ["challenger_steps", "proposals", "as_coded"], "challenger", challenger)
-    invitations = [domain.invite(kind, (), 0) for kind in domain.kinds]
+    invitations = [questions.invite(kind, (), 0) for kind in questions.kinds]
     store, health = TaskStore(sampling=Distinct(Uniform())), ProposerHealth()
     estimate, objective = GroupRelative(by_group), ClippedRatio()
-    tests = held_out(domain, config.problems, seed=run.tests)
-    measures = [HeldOut(domain, solver, tests, seed=run.tests)]
+    tests = held_out(questions, config.problems, seed=run.tests)
+    measures = [HeldOut(questions, solver, tests, seed=run.tests)]
 
     for step in run.steps(config.steps, learners, [store, health], measures):
         phase = phases.at(step)
@@ -97,12 +97,12 @@ def train(config: Config, run: Run) -> Policy:
         if challenges or phase.first:  # for the challenger, or all that the solver will learn from in its phase
             count = config.proposals if challenges else config.questions
             proposals = attempts(PROPOSE, invitations, challenger, count, run.rng)
-            written = read(domain, proposals)
+            written = read(questions, proposals)
             tasks = tasks_among(written)
             answers = attempts(SOLVE, tasks, solver, config.votes, run.rng, authors(proposals, written))
             votes = [vote(group, challenges) for group in answers]
             kept = apart_from(tests, labelled(tasks, votes, config.band))
-            run.note(health.check(voted_on(domain, written, answers, votes, kept)))
+            run.note(health.check(voted_on(questions, written, answers, votes, kept)))
         if challenges:
             learner = learners[1]
             trajectories = score(proposals, challenge(written, answers, config.as_coded))
@@ -111,7 +111,7 @@ def train(config: Config, run: Run) -> Policy:
             if phase.first:
                 store.prune(lambda history: True)
                 store.add(kept, origin=challenger.name, step=step)
-                run.note(label_accuracy(domain, tasks, kept))
+                run.note(label_accuracy(questions, tasks, kept))
             drawn = store.draw(config.attempts, run.rng) if len(store) else []
             solutions = held_to_label(attempts(SOLVE, drawn, solver, config.group, run.rng))
             trajectories = score(solutions, WithForm(0.1))

@@ -11,13 +11,13 @@ Who says what is right: the answers of the data set; on new problems the majorit
 
     A = (R - mean) / deviation  over the G attempts at one problem;  ratio clipped to [1 - 0.2, 1 + 0.28], no KL
 
-Differences: concepts are the domain's own kinds, of which two go into an invitation, the second as often as its
+Differences: concepts are the question set's own kinds, of which two go into an invitation, the second as often as its
 problems fail (the paper: extracted by a 70B model, embedded, paired by co-occurrence and similarity). There are no
-judges: the domain's gates refuse what is no problem. The paper's proposer and labeller are larger, frozen models; here
-the proposer is the learner as it began, the labeller the learner as it is, unless another one is bound. `slope` says
-below which slope a curve is not learned: the paper's 0 passes over problems that lie at zero. The third stage's
+judges: the question set's gates refuse what is no problem. The paper's proposer and labeller are larger, frozen models;
+here the proposer is the learner as it began, the labeller the learner as it is, unless another one is bound. `slope`
+says below which slope a curve is not learned: the paper's 0 passes over problems that lie at zero. The third stage's
 filter on group accuracy, .125 to .875, is with 8 attempts what an advantage of zero does anyway. Labels go where
-`Questions.right` looks for the answer, so the domain must check by answers (sums, concepts).
+`Questions.right` looks for the answer, so the question set must check by answers (sums, concepts).
 """
 
 from __future__ import annotations
@@ -73,45 +73,46 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Proposable)
+    questions = having(find_questions(config.domain), Proposable)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, 0, learns=False)
     labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
-    tests = held_out(domain, config.problems, seed=run.tests)
+    tests = held_out(questions, config.problems, seed=run.tests)
     data = Epochs(
-        labelled(domain, training_levels(domain), config.data, tests, run.derived("data")), run.derived("epochs")
+        labelled(questions, training_levels(questions), config.data, tests, run.derived("data")), run.derived("epochs")
     )
     curves, store, health = LearningCurves(), TaskStore(), ProposerHealth()
     weak = partial(is_weak, below=config.slope)
     estimate, objective = GroupRelative(by_group), ClippedRatio(0.2, 0.28)
-    measures = [HeldOut(domain, solver, tests, seed=run.tests)]
+    measures = [HeldOut(questions, solver, tests, seed=run.tests)]
 
     for step in run.steps(config.steps, [solver], [data, curves, store, health], measures):
         made = step - config.preliminary  # steps of synthesis before this one
         if 0 <= made < config.synthesis:
             found = curves.curves()
             counts = weak_counts(found, weak)
-            even = dict.fromkeys(domain.kinds, 1)
+            even = dict.fromkeys(questions.kinds, 1)
             aims = aimed(counts if config.aim else even, config.proposals * config.synthesis)[made :: config.synthesis]
             lacking = {curve.task_id for curve in found if weak(curve) or not config.aim}
             failed = [task for task in data.tasks if task.id in lacking]
-            invitations = aimed_at(domain, aims, failed, run.rng)
-            written = read(domain, attempts(PROPOSE, invitations, proposer, 1, run.rng))
+            invitations = aimed_at(questions, aims, failed, run.rng)
+            written = read(questions, attempts(PROPOSE, invitations, proposer, 1, run.rng))
             posed = tasks_among(written)
             labels = elected(posed, labeller, config.attempts, run.rng)
             kept = within(held_to_label(attempts(SOLVE, labels, solver, config.attempts, run.rng)), 0.25, 0.75)
             kept = apart_from({**tests, "data": data.tasks}, kept)
             store.add(kept, origin=proposer.name, step=step)
             run.note({f"weak/{category}": float(count) for category, count in counts.items()})
-            run.note(health.check(audited(domain, written, kept)))
+            run.note(health.check(audited(questions, written, kept)))
             run.note(
-                {"posed": len(posed), "labelled": len(labels), "kept": len(kept)} | label_accuracy(domain, posed, kept)
+                {"posed": len(posed), "labelled": len(labels), "kept": len(kept)}
+                | label_accuracy(questions, posed, kept)
             )
         count = 0 if 0 <= made < config.synthesis else config.tasks
         new = round(config.synthetic * count) if len(store) else 0
         tasks = (store.draw(new, run.rng) if new else []) + data.draw(count - new, run.rng)
         tries = attempts(SOLVE, tasks, solver, config.attempts, run.rng)
-        tries = held_to_label(tries[:new]) + graded(domain, tries[new:])
+        tries = held_to_label(tries[:new]) + graded(questions, tries[new:])
         if made < 0:
             last = len(tries) - data.begun  # those after it are of the next epoch
             curves.observe(episodes_of(tries[:last] if data.ended > curves.epoch else tries))

@@ -1,11 +1,11 @@
-"""Cold start: a model learns the roles of a domain by imitation, so that self-play has something to sharpen.
+"""Cold start: a model learns the roles of a question set by imitation, so that self-play has something to sharpen.
 
 Who says what is right: nobody; the demonstrations of the question set are imitated, its deliberate mistakes too.
 
 There is no paper: it is the supervised fine-tuning that PasoDoble, STP, WebRL and others do first. Reinforcement
 makes likelier what is said now and then; a model made from nothing never says it. The demonstrations are as good,
-or as bad, as the domain makes them: mistakes are shown on purpose, so that something is left to learn. Where a domain
-is small some are of its test problems: what comes after is compared from one start.
+or as bad, as the question set makes them: mistakes are shown on purpose, so that something is left to learn. Where a
+question set is small some are of its test problems: what comes after is compared from one start.
 
     L = - mean over demonstrations of  mean over tokens  log pi(token)
 
@@ -51,15 +51,15 @@ def equipped(config: Config, solver: Player) -> Player:
 
 def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Policy:
     """Returns the taught model; no demonstration shows a problem that stands `apart`."""
-    domain = find_questions(config.domain)
-    teacher, held = having(domain, Demonstrator), shows(domain, apart)
+    questions = find_questions(config.domain)
+    teacher, held = having(questions, Demonstrator), shows(questions, apart)
     learner = config.learner.build_model(run.derived("learner"))
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
     measures = [
         HeldOut(
-            domain,
+            questions,
             equipped(config, learner),
-            held_out(domain, config.problems, seed=run.tests),
+            held_out(questions, config.problems, seed=run.tests),
             attempts=4,
             seed=run.tests,
         )
@@ -69,7 +69,7 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
         learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (config.steps - step) / rest)
         draw = partial(teacher.demonstrations, rng=run.rng)
         shown = drawn_apart(draw, config.demonstrations_per_step, held)
-        trajectories = score(play([rehearsal(domain, one, learner) for one in shown], run.rng), payoff)
+        trajectories = score(play([rehearsal(questions, one, learner) for one in shown], run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         metrics = learner.update(pack(trajectories, credit, row_mean), objective)
         run.report(learner, trajectories, credit, metrics)

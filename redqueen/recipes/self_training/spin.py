@@ -58,7 +58,7 @@ class Config:
     learner: Flat = Learner(model="smollm2-135m")
     domain: str = "sums"
     gold: Source = "problems"
-    """where gold answers come from: the domain's problems, or what its solver is shown to say"""
+    """where gold answers come from: the question set's problems, or what its solver is shown to say"""
     steps: Count = 48
     updates: Count = 16  # of an iteration
     prompts: Count = 256  # with gold answers (50 000 in the paper)
@@ -74,17 +74,17 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = find_questions(config.domain)
+    questions = find_questions(config.domain)
     refuse_format(config.learner)
     learner = config.learner.build(run.derived("learner"))
-    tests = held_out(domain, config.problems, seed=run.tests)
-    data = with_gold(domain, config.gold, config.prompts, tests, run.derived("data"))
+    tests = held_out(questions, config.problems, seed=run.tests)
+    data = with_gold(questions, config.gold, config.prompts, tests, run.derived("data"))
     reference, iterates, kept = Reference(learner, config.reference), Snapshots(learner), Kept(config.remembered)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
     objective: Objective = Dpo(config.beta) if config.loss == "logistic" else Hinge(config.beta)
     if config.chosen_weight:
         objective = Sum(objective, ChosenLikelihood(config.chosen_weight))
-    watch = watched(domain, learner, tests, HeldOutPairs(learner, reference, tests))
+    watch = watched(questions, learner, tests, HeldOutPairs(learner, reference, tests))
 
     for step in run.steps(config.steps, [learner], [reference, iterates, kept, round_], [watch]):
         own: list[Trajectory] = []

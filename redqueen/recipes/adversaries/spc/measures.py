@@ -16,7 +16,7 @@ from redqueen.questions.small.step_traces import Criticised
 from redqueen.recipes.adversaries.spc.steps import CRITICISE, chosen, deception, verdicts
 from redqueen.types import Metrics, Task
 
-RIGHT = "right"  # the level of a domain whose steps have no error
+RIGHT = "right"  # the level of a question set whose steps have no error
 
 
 class ErrorSet:
@@ -26,12 +26,12 @@ class ErrorSet:
     (`recipes.adversaries.spc.steps.chosen`) over so many problems with `attempts` each."""
 
     def __init__(
-        self, domain: Criticised, critic: Player, count: int, problems: int = 0, attempts: int = 8, seed: int = 0
+        self, questions: Criticised, critic: Player, count: int, problems: int = 0, attempts: int = 8, seed: int = 0
     ) -> None:
         self._critic = critic
-        self._groups = held_out(domain, count, seed=seed)
+        self._groups = held_out(questions, count, seed=seed)
         assert RIGHT in self._groups, "a set of errors needs right steps beside them"
-        self._solved = domain.solutions(problems, attempts, Random(seed)) if problems else []
+        self._solved = questions.solutions(problems, attempts, Random(seed)) if problems else []
         self._seed = seed
 
     @property
@@ -67,25 +67,25 @@ class Deception:
 
     def __init__(
         self,
-        domain: Criticised,
+        questions: Criticised,
         generator: Player,
         generators: Snapshots,
         critics: Snapshots,
         count: int,
         seed: int = 0,
     ) -> None:
-        self._domain = domain
+        self._questions = questions
         self._generator = generator
         self._generators = generators
         self._critics = critics
-        self.tasks = domain.invitations(count, Random(seed))
+        self.tasks = questions.invitations(count, Random(seed))
         self._seed = seed
 
     def __call__(self) -> Metrics:
         critic = self._critics.players[-1]
         metrics: Metrics = {}
         for when, generator in (("now", self._generator), ("before", self._generators.players[-1])):
-            found = deception(self._domain, generator, critic, self.tasks, self._seed)
+            found = deception(self._questions, generator, critic, self.tasks, self._seed)
             metrics |= {f"{name}/{when}": value for name, value in found.items()}
         return metrics
 

@@ -74,7 +74,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain, pays = having(find_questions(config.domain), Criticised), CriticRewards()
+    questions, pays = having(find_questions(config.domain), Criticised), CriticRewards()
     critic = config.learner.build_model(run.derived("learner"))
     if config.generator == SHARED:
         raise RedQueenError(f"generator and critic are two models: bind the generator to {SEPARATE} or {FROZEN}")
@@ -85,8 +85,8 @@ def train(config: Config, run: Run) -> Policy:
     critics, generators = (Snapshots(player, latest=config.pool) for player in (critic, generator))
     estimate = Unbaselined()
     objective = BesideDemonstrations(Gspo(config.clip, config.clip))
-    errors = ErrorSet(domain, critic, config.problems, problems=config.problems, seed=run.tests)
-    duel = Deception(domain, generator, generators, critics, 4 * config.problems, seed=run.tests)
+    errors = ErrorSet(questions, critic, config.problems, problems=config.problems, seed=run.tests)
+    duel = Deception(questions, generator, generators, critics, 4 * config.problems, seed=run.tests)
     held = {task.id for task in errors.tasks + duel.tasks}
     run.show("payoffs", pays.table())
 
@@ -94,10 +94,10 @@ def train(config: Config, run: Run) -> Policy:
         if step and step % config.round == 0:
             critics.add(critic.freeze())
             generators.add(generator.freeze())
-        spoilt = against(SPOIL, domain.invitations(config.planted, run.rng), generators, run.rng)
-        written = read(domain, spoilt)
+        spoilt = against(SPOIL, questions.invitations(config.planted, run.rng), generators, run.rng)
+        written = read(questions, spoilt)
         planted = against(CRITICISE, tasks_among(written), critics, run.rng, authors(spoilt, written))
-        natural = attempts(CRITICISE, domain.natural(config.natural, run.rng), critics.players[-1], 1, run.rng)
+        natural = attempts(CRITICISE, questions.natural(config.natural, run.rng), critics.players[-1], 1, run.rng)
         judged = [*planted, *natural]
         trajectories = score(spoilt, paid_to_generators(planted, pays)) + score(judged, PaidToCritics(pays))
         for policy, pool, role in ((critic, critics, "critic"), (generator, generators, "generator")):
@@ -108,7 +108,7 @@ def train(config: Config, run: Run) -> Policy:
             own = [each for each in told if each.episode.task.id not in held]
             advantages = estimate(own)
             count = len(with_verdict(own))
-            demonstrations = domain.demonstrations(3 * count, run.rng) if config.imitation else []
+            demonstrations = questions.demonstrations(3 * count, run.rng) if config.imitation else []
             shown = [one for one in demonstrations if one.role == role and one.task.id not in held][:count]
             recited = demonstrated(shown, speaker)
             batch = pack([*own, *recited], [*advantages, *(np.ones(1) for _ in recited)], row_mean)

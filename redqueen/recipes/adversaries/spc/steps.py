@@ -72,10 +72,10 @@ def figures(written: Sequence[Task | Refusal], planted: Sequence[Group], natural
     return {name: float(np.mean(values)) for name, values in found.items() if values}
 
 
-def deception(domain: Criticised, generator: Player, critic: Player, tasks: Sequence[Task], seed: int) -> Metrics:
+def deception(questions: Criticised, generator: Player, critic: Player, tasks: Sequence[Task], seed: int) -> Metrics:
     """Of the invitations: the share spoilt into an error, and of these the share that this critic calls correct."""
     rng = Random(seed)
-    written = read(domain, play(alone(SPOIL, tasks, generator), rng))
+    written = read(questions, play(alone(SPOIL, tasks, generator), rng))
     errors = tasks_among(written)
     called = [verdict == CORRECT for verdict in verdicts(play(alone(CRITICISE, errors, critic), rng))]
     return {"valid": len(errors) / len(tasks)} | ({"deceived": float(np.mean(called))} if called else {})

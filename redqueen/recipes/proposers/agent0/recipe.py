@@ -89,30 +89,32 @@ def equipped(config: Config, executor: Player) -> Equipped:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Proposable)
+    questions = having(find_questions(config.domain), Proposable)
     executor = config.learner.build_model(run.derived("learner"))
     curriculum = bind("proposer", config.curriculum, config.learner, executor, run.derived("proposer"))
     learners, pool, trust = learning([executor, curriculum]), TaskStore(sampling=Distinct(Uniform())), LabelTrust()
     refuse_unpaid(config, ["per_call", "repetition"], "curriculum", curriculum)
-    measured, tests, health = equipped(config, executor), held_out(domain, 64, seed=run.tests), ProposerHealth()
+    measured, tests, health = equipped(config, executor), held_out(questions, 64, seed=run.tests), ProposerHealth()
     estimate = GroupRelative(by_kind_or_group)
     clipped: Objective = ClippedRatio()
     phases = Phases({"curriculum": config.curriculum_steps, "executor": config.executor_steps})
 
-    for step in run.steps(config.steps, learners, [pool, health], [HeldOut(domain, measured, tests, seed=run.tests)]):
+    for step in run.steps(
+        config.steps, learners, [pool, health], [HeldOut(questions, measured, tests, seed=run.tests)]
+    ):
         phase = phases.at(step)
         proposes = phase.name == "curriculum"
         if proposes or phase.first:  # for the curriculum agent, or all that the executor will learn from in its phase
             count = config.proposals if proposes else config.pool
-            proposals = attempts(PROPOSE, uninspired(domain, count), curriculum, 1, run.rng)
-            written = read(domain, proposals)
+            proposals = attempts(PROPOSE, uninspired(questions, count), curriculum, 1, run.rng)
+            written = read(questions, proposals)
             tasks = tasks_among(written)
             parents = authors(proposals, written)
             answers = attempts(measured.game, tasks, executor, config.votes, run.rng, parents)
             votes = [vote(group) for group in answers]
             labelled = apart_from(tests, kept(tasks, votes, *BAND))
-            run.note(vote_metrics(domain, answers, labelled))
-            run.note(health.check(voted_on(domain, written, answers, votes, labelled)))
+            run.note(vote_metrics(questions, answers, labelled))
+            run.note(health.check(voted_on(questions, written, answers, votes, labelled)))
         if proposes:
             speaker, updates, objective = curriculum, 1, clipped
             trajectories = score(proposals, frontier(written, answers, config.per_call, config.repetition))

@@ -29,7 +29,7 @@ def calls(group: Group) -> float:
 
 def kept(tasks: Sequence[Task], votes: Sequence[Vote], lowest: float, highest: float) -> list[Task]:
     """The tasks of which the share of the vote lies between these bounds, with the vote as their answer. Facts gain
-    `share`, and the answer that the domain knew as `known`, for audits."""
+    `share`, and the answer that the question set knew as `known`, for audits."""
     return [
         replace(task, answer=vote.answer, facts={**task.facts, "share": vote.share, "known": task.answer})
         for task, vote in zip(tasks, votes, strict=True)
@@ -37,8 +37,8 @@ def kept(tasks: Sequence[Task], votes: Sequence[Vote], lowest: float, highest: f
     ]
 
 
-def vote_metrics(domain: Questions, answers: Sequence[Group], labelled: Sequence[Task]) -> Metrics:
-    """What the votes of a step say, and how often the domain finds the labels that were kept right."""
+def vote_metrics(questions: Questions, answers: Sequence[Group], labelled: Sequence[Task]) -> Metrics:
+    """What the votes of a step say, and how often the question set finds the labels that were kept right."""
     if not answers:
         return {"polls": 0.0}
     found = {
@@ -50,7 +50,7 @@ def vote_metrics(domain: Questions, answers: Sequence[Group], labelled: Sequence
     known = [task for task in labelled if task.facts["known"]]
     if known:
         truths = [replace(task, answer=str(task.facts["known"])) for task in known]
-        found |= share_right("polls/label_accuracy", domain.right(truths, [task.answer for task in known]))
+        found |= share_right("polls/label_accuracy", questions.right(truths, [task.answer for task in known]))
     return found
 
 
@@ -70,11 +70,11 @@ def frontier(
     )
 
 
-def uninspired(domain: Proposable, count: int) -> list[Task]:
-    """`count` invitations of each kind that show nothing but a domain's first seed."""
-    seeds = domain.seeds()
-    shown = {kind: [seed for seed in seeds if seed.kind in domain.sources(kind)][:1] for kind in domain.kinds}
-    return [domain.invite(kind, shown[kind], number) for kind in domain.kinds for number in range(count)]
+def uninspired(questions: Proposable, count: int) -> list[Task]:
+    """`count` invitations of each kind that show nothing but a question set's first seed."""
+    seeds = questions.seeds()
+    shown = {kind: [seed for seed in seeds if seed.kind in questions.sources(kind)][:1] for kind in questions.kinds}
+    return [questions.invite(kind, shown[kind], number) for kind in questions.kinds for number in range(count)]
 
 
 def by_kind_or_group(trajectory: Trajectory, turn: int) -> Hashable:

@@ -17,7 +17,7 @@ The responses that measure info are those that are learned from. `--evolved 0` i
 Differences: a round is one step here, of some dozens of prompts (the paper: two to five rounds over ten thousand), so
 info is never older than one step. The reference of DPO is the policy at the start of the round, as in its iterations.
 One child a parent (the paper: several). The rewriter is any player: the start model, frozen, unless another is bound,
-and "rule" is the domain's own. RLOO keeps near the start by its few updates alone (the paper: by a KL penalty).
+and "rule" is the question set's own. RLOO keeps near the start by its few updates alone (the paper: by a KL penalty).
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ from redqueen.settings.roles import FROZEN, bind
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
     rewriter: Annotated[str, NotWith("evolved", 0.0)] = FROZEN
-    """rule (the domain's), shared, frozen, a model folder, or http://HOST/v1#MODEL; it does not learn"""
+    """rule (the question set's), shared, frozen, a model folder, or http://HOST/v1#MODEL; it does not learn"""
     domain: str = "growing"
     reward: str = ""
-    """the reward model: file.py:MyModel, called with tasks and answers; the domain's own if empty"""
+    """the reward model: file.py:MyModel, called with tasks and answers; the question set's own if empty"""
     inner: Literal["dpo", "rloo"] = "dpo"
     levels: tuple[str, ...] = ()
     """of the seed prompts, one named twice dealt up to twice as often; all if none is named"""
@@ -78,15 +78,15 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Evolving)
-    model = find_reward_model(config.reward, domain)
+    questions = having(find_questions(config.domain), Evolving)
+    model = find_reward_model(config.reward, questions)
     learner = config.learner.build_model(run.derived("learner"))
     bound = (config.rewriter, config.learner, learner, 0)
     rewriter = (
-        domain.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound, learns=False, besides=("rule",))
+        questions.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound, learns=False, besides=("rule",))
     )
-    tests = held_out(domain, config.problems, seed=run.tests)
-    seeds = labelled(domain, config.levels or training_levels(domain), config.seeds, tests, run.derived("seeds"))
+    tests = held_out(questions, config.problems, seed=run.tests)
+    seeds = labelled(questions, config.levels or training_levels(questions), config.seeds, tests, run.derived("seeds"))
     sampling = Independent(by_regret() if config.by_info else Uniform())
     given = {seed.id for seed in seeds}
     # the prompts of the last round
@@ -95,9 +95,9 @@ def train(config: Config, run: Run) -> Policy:
     objective: Objective = Dpo(config.beta or 0.05) if config.inner == "dpo" else ClippedRatio()
     health = ProposerHealth()
 
-    for _ in run.steps(config.steps, [learner], [store, health], [HeldOut(domain, learner, tests, seed=run.tests)]):
+    for _ in run.steps(config.steps, [learner], [store, health], [HeldOut(questions, learner, tests, seed=run.tests)]):
         parents = store.draw(most, run.rng) if len(store) else []
-        children = read(domain, attempts(REWRITE, evolutions(domain, parents, run.rng), rewriter, 1, run.rng))
+        children = read(questions, attempts(REWRITE, evolutions(questions, parents, run.rng), rewriter, 1, run.rng))
         prompts = mixed(apart_from(tests, tasks_among(children)), seeds, config.prompts, most, run.rng)
         responses = rewarded(model, attempts(SOLVE, prompts, learner, config.attempts, run.rng))
         store.prune(lambda history: True)

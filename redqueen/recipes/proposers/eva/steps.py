@@ -15,9 +15,9 @@ from redqueen.types import Episode, Group, RedQueenError, Task
 REWRITE = SingleReply("rewriter")
 
 
-def evolutions(domain: Evolving, parents: Sequence[Task], rng: Random) -> list[Task]:
+def evolutions(questions: Evolving, parents: Sequence[Task], rng: Random) -> list[Task]:
     """For each parent one invitation to rewrite it: deeper or broader, as chance will."""
-    return [domain.evolve(parent, rng.choice((DEEPER, BROADER)), number) for number, parent in enumerate(parents)]
+    return [questions.evolve(parent, rng.choice((DEEPER, BROADER)), number) for number, parent in enumerate(parents)]
 
 
 def mixed(children: Sequence[Task], seeds: Sequence[Task], count: int, most: int, rng: Random) -> list[Task]:

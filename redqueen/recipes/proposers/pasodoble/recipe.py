@@ -18,9 +18,9 @@ leaves at p = 1 or after 3 rounds without improvement.
 
 Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). `gate` off pays 1.1 - p +
 0.2 d at any p, whatever d, and trains at 0 < p < 1: the control in which the proposer learns to be wrong. The oracle of
-the domain is asked for figures only, `valid_share` (of all proposals, problem and answer right) and `label_accuracy`
-(of those trained on). Attempts cut off count in no p. Steps without signal are taken (there: skipped), at temperature
-1 (there: 0.6). The code divides by the deviation unless told not to.
+the question set is asked for figures only, `valid_share` (of all proposals, problem and answer right) and
+`label_accuracy` (of those trained on). Attempts cut off count in no p. Steps without signal are taken (there: skipped),
+at temperature 1 (there: 0.6). The code divides by the deviation unless told not to.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Informed)
+    questions = having(find_questions(config.domain), Informed)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     learners = learning([solver, proposer])
@@ -94,16 +94,16 @@ def train(config: Config, run: Run) -> Policy:
     estimate, objective = GroupRelative(by_group, divide_by_deviation=False), ClippedRatio()
     weigh = ConstantMean(config.learner.max_completion_length or LONGEST_REPLY)
     phases = Phases({"proposer": config.phase or 1, "solver": config.phase})
-    tests = held_out(domain, config.problems, seed=run.tests)
+    tests = held_out(questions, config.problems, seed=run.tests)
 
     for step in run.steps(
-        config.steps, learners, [buffer, novelty, health], [HeldOut(domain, solver, tests, seed=run.tests)]
+        config.steps, learners, [buffer, novelty, health], [HeldOut(questions, solver, tests, seed=run.tests)]
     ):
         proposing = phases.at(step).name == "proposer"
         if proposing:
-            invitations = after_passages(domain, config.passages, run.rng)
+            invitations = after_passages(questions, config.passages, run.rng)
             proposals = attempts(PROPOSE, invitations, proposer, config.proposals, run.rng)
-            written = read(domain, proposals)
+            written = read(questions, proposals)
             tasks, parents = tasks_among(written), authors(proposals, written)
         else:
             tasks, parents = buffer.draw(config.passages * config.proposals, run.rng) if len(buffer) else [], []
@@ -116,8 +116,10 @@ def train(config: Config, run: Run) -> Policy:
             trajectories += score(proposals, FromBelow(tries, {"limits": paid}))
             learned = groups_apart(tests, between(tries, FLOOR if config.gate else 0.0))
             kept = [group.task for group in learned]
-            true = [domain.true_answer(task) == task.answer for task in tasks]
-            run.note(oracle_figures(domain, written, kept) | ({"diversity": np.mean(novelty(texts))} if texts else {}))
+            true = [questions.true_answer(task) == task.answer for task in tasks]
+            run.note(
+                oracle_figures(questions, written, kept) | ({"diversity": np.mean(novelty(texts))} if texts else {})
+            )
             solved = [scores(group) for group in tries]
             run.note(health.check(proposed(written, solved, labels_right=true, hidden=True)))
             novelty.observe(texts)

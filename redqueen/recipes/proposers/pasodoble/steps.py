@@ -13,11 +13,11 @@ from redqueen.questions.small.facts import Informed
 from redqueen.types import Group, Metrics, Refusal, Task
 
 
-def after_passages(domain: Informed, count: int, rng: Random) -> list[Task]:
+def after_passages(questions: Informed, count: int, rng: Random) -> list[Task]:
     """An invitation for each of so many different passages of the corpus, drawn at random."""
-    passages = domain.passages()
+    passages = questions.passages()
     drawn = rng.sample(passages, min(count, len(passages)))
-    return [domain.invite_after(passage, number) for number, passage in enumerate(drawn)]
+    return [questions.invite_after(passage, number) for number, passage in enumerate(drawn)]
 
 
 def between(groups: Sequence[Group], above: float, below: float = 1.0) -> list[Group]:
@@ -25,12 +25,12 @@ def between(groups: Sequence[Group], above: float, below: float = 1.0) -> list[G
     return [group for group in groups if above < rate(group).mean < below]
 
 
-def oracle_figures(domain: Informed, written: Sequence[Task | Refusal], kept: Sequence[Task]) -> Metrics:
+def oracle_figures(questions: Informed, written: Sequence[Task | Refusal], kept: Sequence[Task]) -> Metrics:
     """`valid_share`: the proposals that are a problem with its true answer, of all; `label_accuracy`: the true answers
     among the problems that were kept. No figure without proposals, or without problems. For looking at: nothing that
     trains may rest on it."""
-    right = [isinstance(each, Task) and domain.true_answer(each) == each.answer for each in written]
-    labels = [domain.true_answer(task) == task.answer for task in kept]
+    right = [isinstance(each, Task) and questions.true_answer(each) == each.answer for each in written]
+    labels = [questions.true_answer(task) == task.answer for task in kept]
     named = {"valid_share": right, "label_accuracy": labels}
     return {name: float(np.mean(values)) for name, values in named.items() if values}
 

@@ -78,36 +78,36 @@ class Config:
     problems: Count = 64  # held out, of each level
 
 
-def domain_of(config: Config) -> Knowledge:
+def questions_of(config: Config) -> Knowledge:
     return Knowledge(corpus=config.corpus, answers=config.answers, questions=config.questions)
 
 
 def equipped(config: Config, solver: Player) -> Equipped:
     limits = Limits(config.searches, config.searches + 2)  # the last turn to answer, once it is told that none is left
-    return Equipped(solver, ToolReply("solver", (domain_of(config).search,), limits))
+    return Equipped(solver, ToolReply("solver", (questions_of(config).search,), limits))
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = domain_of(config)
+    questions = questions_of(config)
     solver = config.learner.build_model(run.derived("learner"))
     proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
     refuse_unpaid(config, ["invalid"], "proposer", proposer)
     reader = bind("reader", config.reader, config.learner, solver, 0, learns=False) if config.reader else None
-    grounds = Grounds(domain, reader, noise=config.noise, gate=config.gate)
+    grounds = Grounds(questions, reader, noise=config.noise, gate=config.gate)
     measured = equipped(config, solver)
     solve, propose = measured.game, replace(measured.game, role="proposer")
     learners, pool, health = learning([solver, proposer]), TaskStore(name="pool"), ProposerHealth()
     pays, estimate = FailureShare(pay_unsolved=True), GroupRelative(by_kind_or_group)
     objective = ClippedRatio(0.2, 0.285)
-    tests = held_out(domain, config.problems, seed=run.tests)
-    measures = [HeldOut(domain, measured, tests, seed=run.tests)] if tests else []
+    tests = held_out(questions, config.problems, seed=run.tests)
+    measures = [HeldOut(questions, measured, tests, seed=run.tests)] if tests else []
 
     for step in run.steps(config.steps, learners, [pool, health], measures):
         if step % POOL_STEPS == 0 and not config.fixed:
             pool.prune(lambda history: True)
         count = 0 if config.fixed and step else config.proposals
-        wanted = run.rng.choices(range(len(domain.wanted)), k=count)
-        invitations = [domain.invite("question", (), number) for number in wanted]
+        wanted = run.rng.choices(range(len(questions.wanted)), k=count)
+        invitations = [questions.invite("question", (), number) for number in wanted]
         proposals = attempts(propose, invitations, proposer, 1, run.rng)
         asked = episodes_of(proposals)
         written = grounds.checked(asked, run.rng)
@@ -115,7 +115,7 @@ def train(config: Config, run: Run) -> Policy:
         tasks = tasks_among(written)
         reused = pool.draw(config.proposals - len(tasks), run.rng) if len(pool) else []
         parents = [*authors(asked, written), *(None for _ in reused)]
-        tries = graded(domain, attempts(solve, tasks + reused, solver, config.attempts, run.rng, parents))
+        tries = graded(questions, attempts(solve, tasks + reused, solver, config.attempts, run.rng, parents))
         pool.add(apart_from(tests, tasks), origin=proposer.name, step=step)
 
         solved = [scores(group) for group in tries[: len(tasks)]]

@@ -38,24 +38,24 @@ class Grounds:
     """How questions are checked. Without a reader of its own the world's is asked, which takes documents at their
     word."""
 
-    domain: Knowledge
+    questions: Knowledge
     reader: Player | None = None
     rules: Rules = RULES
     noise: int = 4
     gate: GateName = "noise"  # none: the rules alone decide
 
     def __post_init__(self) -> None:
-        if self.domain.corpus and self.gate != "none" and self.reader is None:
+        if self.questions.corpus and self.gate != "none" and self.reader is None:
             raise RedQueenError("a corpus of your own needs somebody who reads it: name a --reader, or set --gate none")
 
     def found(self, proposal: Episode) -> list[Document]:
         """All that the proposer's searches gave, in order: they are made again."""
-        documents, count = self.domain.documents, self.domain.shown
+        documents, count = self.questions.documents, self.questions.shown
         return [document for query in _queries(proposal) if query for document in documents.search(query, count)]
 
     def checked(self, proposals: Sequence[Episode], rng: Random) -> list[Task | Refusal]:
         """The questions that pass as tasks, and the first fault of each of the others as a refusal."""
-        written_down = read(self.domain, proposals)
+        written_down = read(self.questions, proposals)
         found = [self.found(proposal) for proposal in proposals]
         written = [self._form(*each) for each in zip(proposals, written_down, found, strict=True)]
         if self.gate == "none":
@@ -63,7 +63,7 @@ class Grounds:
         passed = self._read(written, found, found, rng)
         if self.gate == "noise":
             return passed
-        beside = [each + self.domain.documents.like(each, RIVALS) for each in found]
+        beside = [each + self.questions.documents.like(each, RIVALS) for each in found]
         again = self._read(passed, found, beside, rng)
         ambiguous = Refusal(str(Fault.SEVERAL_ANSWERS))
         return [
@@ -89,7 +89,7 @@ class Grounds:
         return checked
 
     def _agrees(self, task: Task, answer: str) -> bool:
-        return self.domain.right([task], [answer])[0]
+        return self.questions.right([task], [answer])[0]
 
     def _form(self, proposal: Episode, read: Task | Refusal, found: Sequence[Document]) -> Task | Refusal:
         faults = self.rules.faults(said([proposal])[0], proposal.task.answer, _queries(proposal), found)
@@ -97,7 +97,7 @@ class Grounds:
 
     def _readings(self, tasks: Sequence[Task], shown: Sequence[Sequence[Document]], rng: Random) -> list[str]:
         if self.reader is None:
-            return [self.domain.reader(task.prompt, each) for task, each in zip(tasks, shown, strict=True)]
+            return [self.questions.reader(task.prompt, each) for task, each in zip(tasks, shown, strict=True)]
         asked = [
             Task(f"reading {number}", "reading", "\n".join([*(document.shown for document in each), task.prompt]))
             for number, (task, each) in enumerate(zip(tasks, shown, strict=True))
@@ -106,7 +106,7 @@ class Grounds:
 
     def looked_at(self, written: Sequence[Task | Refusal], scores: Sequence[np.ndarray]) -> list[Proposed]:
         """The questions with their tries' scores, [G] each, as `ProposerHealth` looks at them."""
-        right = [self.domain.oracle(task) for task in tasks_among(written)]
+        right = [self.questions.oracle(task) for task in tasks_among(written)]
         return proposed(written, scores, labels_right=right, hidden=True)
 
     def audited(self, proposals: Sequence[Episode], written: Sequence[Task | Refusal]) -> Metrics:
@@ -114,8 +114,8 @@ class Grounds:
         right, `accepted/hops`, their mean hops, and `asked/wrong`, the wrong ones among all questions proposed.
         `asked/entropy` estimates the proposer's entropy in nats a word, which rises before valid questions die out."""
         tasks = tasks_among(written)
-        asked = [self.domain.oracle(each) for each in tasks_among(read(self.domain, proposals))]
-        right = [self.domain.oracle(task) for task in tasks]
+        asked = [self.questions.oracle(each) for each in tasks_among(read(self.questions, proposals))]
+        right = [self.questions.oracle(task) for task in tasks]
         found = {"accepted": len(tasks) / len(proposals)} if proposals else {}
         logprobs = [float(each) for proposal in proposals for turn in proposal.turns for each in turn.reply.logprobs]
         if logprobs:

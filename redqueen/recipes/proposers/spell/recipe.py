@@ -17,12 +17,12 @@ cluster remembers makes its next text longer. A question that one attempt withou
 Groups of answers and verdicts that are all alike are left out; questions are made until so many remain, in at most
 `rounds` rounds. One update takes all three roles.
 
-Differences: a text is one of the domain's numbered clusters at a stage, which stands for 5 documents and distractors.
-Equal answers to one question are judged once. All that was made counts, where the paper takes a fixed number. No part
-of the badly formed questions is left out (an option of the code, off in its script). The rule allows 20 words beside
-the answer. Temperature is 1 (0.7 there). `grounding` off skips the attempt without text; `--stages 0 0` holds texts at
-one length. The domain's oracle is asked for one figure alone, how the majority of the verdicts agrees with it
-(`judge_accuracy`).
+Differences: a text is one of the question set's numbered clusters at a stage, which stands for 5 documents and
+distractors. Equal answers to one question are judged once. All that was made counts, where the paper takes a fixed
+number. No part of the badly formed questions is left out (an option of the code, off in its script). The rule allows 20
+words beside the answer. Temperature is 1 (0.7 there). `grounding` off skips the attempt without text; `--stages 0 0`
+holds texts at one length. The question set's oracle is asked for one figure alone, how the majority of the verdicts
+agrees with it (`judge_accuracy`).
 """
 
 from __future__ import annotations
@@ -86,42 +86,44 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain, rule = having(find_questions(config.domain), Documented), Covers()
+    questions, rule = having(find_questions(config.domain), Documented), Covers()
     responder = config.learner.build_model(run.derived("learner"))
     questioner = bind("questioner", config.questioner, config.learner, responder, run.derived("questioner"))
     verifier = bind("verifier", config.verifier, config.learner, responder, run.derived("verifier"))
     learners = learning([responder, questioner, verifier])
     first, last = config.stages
-    if last >= len(domain.levels):
-        raise RedQueenError(f"--stages {first} {last}: the last stage of {domain.name} is {len(domain.levels) - 1}")
+    if last >= len(questions.levels):
+        raise RedQueenError(
+            f"--stages {first} {last}: the last stage of {questions.name} is {len(questions.levels) - 1}"
+        )
     memory, health = ClusterMemory(config.clusters, 3, first, last), ProposerHealth()
     agreement = Agreement(threshold=0.51)  # a tie is no majority
     estimate, objective = GroupRelative(by_kind_or_group), ClippedRatio()
-    measures = [HeldOut(domain, responder, held_out(domain, config.problems, seed=run.tests), seed=run.tests)]
+    measures = [HeldOut(questions, responder, held_out(questions, config.problems, seed=run.tests), seed=run.tests)]
 
     for _ in run.steps(config.steps, learners, [memory, agreement, health], measures):
-        questions, answered, judged, heard, looked = [], [], [], [], []
+        asked, answered, judged, heard, looked = [], [], [], [], []
         for _ in range(config.rounds):
-            invitations = asked_about(domain, memory, config.proposals, run.rng)
+            invitations = asked_about(questions, memory, config.proposals, run.rng)
             proposals = attempts(PROPOSE, invitations, questioner, 1, run.rng)
-            written = read(domain, proposals)
-            written = grounded(domain, written, responder, rule, run.rng) if config.grounding else written
+            written = read(questions, proposals)
+            written = grounded(questions, written, responder, rule, run.rng) if config.grounding else written
             tasks, parents = tasks_among(written), authors(proposals, written)
             responses = attempts(SOLVE, tasks, responder, config.attempts, run.rng, parents)
-            judgements = attempts(JUDGE, comparisons(domain, responses), verifier, config.votes, run.rng)
-            agreement.observe(*agreed(domain, responses, judgements))
+            judgements = attempts(JUDGE, comparisons(questions, responses), verifier, config.votes, run.rng)
+            agreement.observe(*agreed(questions, responses, judgements))
             heard += judgements
-            responses, judgements = verified(domain, responses, judgements, rule)
+            responses, judgements = verified(questions, responses, judgements, rule)
 
             memory.observe(responses)
-            questions += score(with_refusals(proposals, written), Questioning(responses))
+            asked += score(with_refusals(proposals, written), Questioning(responses))
             answered += drop_even_groups(score(responses, correct), by_group)
             judged += drop_even_groups(score(judgements, Stated("vote")), by_group, reward)
-            looked += seen(domain, written, responses)
+            looked += seen(questions, written, responses)
             if len(answered) >= config.questions * config.attempts:
                 break
         judged = some_groups(judged, by_group, len(answered) // 8, run.rng)
-        trajectories = questions + answered + judged
+        trajectories = asked + answered + judged
         for policy in learners:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)

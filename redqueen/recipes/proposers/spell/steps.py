@@ -1,9 +1,9 @@
 """Questions that need their text, and answers that a verifier compares with the questioner's (SPELL, arXiv:2509.23863).
 
-written     = grounded(domain, read(domain, proposals), responder, rule, rng)     # "closed book" where it needs no text
+written     = grounded(questions, read(questions, proposals), responder, rule, rng)  # "closed book" without need of it
 responses   = attempts(SOLVE, tasks_among(written), responder, 8, rng)
-judgements  = attempts(JUDGE, comparisons(domain, responses), verifier, 8, rng)   # each different answer once
-responses, judgements = verified(domain, responses, judgements, rule)
+judgements  = attempts(JUDGE, comparisons(questions, responses), verifier, 8, rng)   # each different answer once
+responses, judgements = verified(questions, responses, judgements, rule)
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from redqueen.types import Group, Metrics, RedQueenError, Refusal, Task
 CLOSED_BOOK = "closed book"
 
 
-def asked_about(domain: Documented, memory: ClusterMemory, count: int, rng: Random) -> list[Task]:
+def asked_about(questions: Documented, memory: ClusterMemory, count: int, rng: Random) -> list[Task]:
     """An invitation of each kind for each of so many clusters drawn at random, at its stage and with its memory."""
     clusters = memory.draw(count, rng)
     return [
-        domain.invite_about(cluster, memory.stage(cluster), kind, memory.before(cluster), number)
-        for kind in domain.kinds
+        questions.invite_about(cluster, memory.stage(cluster), kind, memory.before(cluster), number)
+        for kind in questions.kinds
         for number, cluster in enumerate(clusters)
     ]
 
 
 def grounded(
-    domain: Documented, written: Sequence[Task | Refusal], responder: Player, rule: Verifier, rng: Random
+    questions: Documented, written: Sequence[Task | Refusal], responder: Player, rule: Verifier, rng: Random
 ) -> list[Task | Refusal]:
     """The proposals, refused as "closed book" where one attempt that is not shown the text is right by the rule."""
     tasks = tasks_among(written)
-    answers = answered(attempts(SOLVE, [domain.closed_book(task) for task in tasks], responder, 1, rng))
+    answers = answered(attempts(SOLVE, [questions.closed_book(task) for task in tasks], responder, 1, rng))
     known = iter([rule(task, answer) for task, answer in zip(tasks, answers, strict=True)])
     return [Refusal(CLOSED_BOOK) if isinstance(each, Task) and next(known) else each for each in written]
 
 
-def comparisons(domain: Documented, responses: Sequence[Group]) -> list[Task]:
+def comparisons(questions: Documented, responses: Sequence[Group]) -> list[Task]:
     """What a verifier is asked: each different answer to each task once. Where nothing was said nothing is compared."""
     answers = zip(episodes_of(responses), answered(responses), strict=True)
-    asked = [domain.compared(episode.task, answer.strip()) for episode, answer in answers if answer.strip()]
+    asked = [questions.compared(episode.task, answer.strip()) for episode, answer in answers if answer.strip()]
     return list({task.id: task for task in asked}.values())
 
 
@@ -71,21 +71,21 @@ def unread(judgements: Sequence[Group]) -> Metrics:
     return {"verdicts/unread": sum(verdict is None for verdict in found) / len(found)} if found else {}
 
 
-def seen(domain: Documented, written: Sequence[Task | Refusal], responses: Sequence[Group]) -> list[Proposed]:
+def seen(questions: Documented, written: Sequence[Task | Refusal], responses: Sequence[Group]) -> list[Proposed]:
     """The questions without their texts as `ProposerHealth` looks at them: a text is another each time, and holds the
     answer."""
-    asked = [domain.closed_book(each) if isinstance(each, Task) else each for each in written]
+    asked = [questions.closed_book(each) if isinstance(each, Task) else each for each in written]
     return proposed(asked, [scores(group) for group in responses], hidden=True)
 
 
 def verified(
-    domain: Documented, responses: Sequence[Group], judgements: Sequence[Group], rule: Verifier
+    questions: Documented, responses: Sequence[Group], judgements: Sequence[Group], rule: Verifier
 ) -> tuple[list[Group], list[Group]]:
     """The responses with the fact `right`, whether the rule or the majority of the verdicts finds them so; one that was
     cut off gave no answer, and is wrong by the rule. And the judgements with the fact `vote`: 1 with the majority, 0
     against it, -1 where it cannot be read; None where the verdicts on one answer teach nothing: all agree, too few
     agree, or the majority is not what the rule says."""
-    names, votes = _names(domain, responses), {group.task.id: verdicts(group) for group in judgements}
+    names, votes = _names(questions, responses), {group.task.id: verdicts(group) for group in judgements}
     ruled = [rule(each.task, text) for each, text in zip(episodes_of(responses), answered(responses), strict=True)]
     right = [rule_or_majority(votes.get(name, ()), each) for name, each in zip(names, ruled, strict=True)]
     by_rule = dict(zip(names, ruled, strict=True))
@@ -97,12 +97,12 @@ def verified(
 
 
 def agreed(
-    domain: Documented, responses: Sequence[Group], judgements: Sequence[Group]
+    questions: Documented, responses: Sequence[Group], judgements: Sequence[Group]
 ) -> tuple[list[float | None], list[bool | None]]:
     """For each different answer the share of its verdicts that say YES, of all as in `verified`, None where none can be
-    read, and whether the domain finds that the answer means the same: what `Agreement.observe` takes."""
-    same = domain.right([episode.task for episode in episodes_of(responses)], answered(responses))
-    truths = dict(zip(_names(domain, responses), same, strict=True))
+    read, and whether the question set finds that the answer means the same: what `Agreement.observe` takes."""
+    same = questions.right([episode.task for episode in episodes_of(responses)], answered(responses))
+    truths = dict(zip(_names(questions, responses), same, strict=True))
     votes = {group.task.id: verdicts(group) for group in judgements}
     shares = [
         None if all(each is None for each in given) else sum(each is True for each in given) / len(given)
@@ -111,10 +111,10 @@ def agreed(
     return shares, [truths[name] for name in votes]
 
 
-def _names(domain: Documented, responses: Sequence[Group]) -> list[str]:
+def _names(questions: Documented, responses: Sequence[Group]) -> list[str]:
     """The id of the comparison of each response's answer."""
     pairs = zip(episodes_of(responses), answered(responses), strict=True)
-    return [domain.compared(each.task, text.strip()).id for each, text in pairs]
+    return [questions.compared(each.task, text.strip()).id for each, text in pairs]
 
 
 def with_refusals(proposals: Sequence[Group], written: Sequence[Task | Refusal]) -> list[Group]:

@@ -77,32 +77,32 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain = having(find_questions(config.domain), Varying)
+    questions = having(find_questions(config.domain), Varying)
     solver = config.learner.build_model(run.derived("learner"))
     synthesiser = bind("synthesiser", config.synthesiser, config.learner, solver, run.derived("synthesiser"))
     refuse_unpaid(config, ["ends"], "synthesiser", synthesiser)
     learners = learning([solver, synthesiser])
-    tests = held_out(domain, config.problems, seed=run.tests)
+    tests = held_out(questions, config.problems, seed=run.tests)
     problems = labelled(
-        domain, config.levels or training_levels(domain), config.labelled, tests, run.derived("labelled")
+        questions, config.levels or training_levels(questions), config.labelled, tests, run.derived("labelled")
     )
     pays, health = Band(*config.paid, at_the_ends=config.ends), ProposerHealth()
     estimate, objective = GroupRelative(by_group), ClippedRatio()
     asked = [task for group in tests.values() for task in group]
     measures: list[Measure] = [
-        HeldOut(domain, solver, tests, seed=run.tests),
+        HeldOut(questions, solver, tests, seed=run.tests),
         AnswerEntropy("solver", SOLVE, solver, asked),
     ]
 
     for _ in run.steps(config.steps, learners, [health], measures):
         originals = run.rng.sample(problems, min(config.originals, len(problems)))
-        responses = graded(domain, attempts(SOLVE, originals, solver, config.attempts, run.rng))
-        invitations = candidates(domain, responses, config.middling, config.responses, run.rng)
+        responses = graded(questions, attempts(SOLVE, originals, solver, config.attempts, run.rng))
+        invitations = candidates(questions, responses, config.middling, config.responses, run.rng)
 
         synthesis = attempts(PROPOSE, invitations, synthesiser, config.variants, run.rng)
-        written = posed(read(domain, synthesis), tests, config.refuse_leaks)
+        written = posed(read(questions, synthesis), tests, config.refuse_leaks)
         variants, parents = tasks_among(written), authors(synthesis, written)
-        tries = graded(domain, attempts(SOLVE, variants, solver, config.attempts, run.rng, parents))
+        tries = graded(questions, attempts(SOLVE, variants, solver, config.attempts, run.rng, parents))
         solved = [scores(group) for group in tries]
         rewards = [pays(each) for each in solved]
 
@@ -116,7 +116,7 @@ def train(config: Config, run: Run) -> Policy:
         accuracy = np.nan_to_num([scores(group) for group in responses]).mean()
         run.note({"accuracy/originals": float(accuracy), "varied": float(len(invitations))})
         run.note({"rollouts": float(len(episodes_of([*responses, *synthesis, *tries])))})
-        right = [domain.true_answer(task) == task.answer for task in variants]
+        right = [questions.true_answer(task) == task.answer for task in variants]
         run.note(health.check(proposed(written, solved, labels_right=right, hidden=True)))
-        run.note(audited(domain, variants, rewards))
+        run.note(audited(questions, variants, rewards))
     return solver

@@ -17,7 +17,7 @@ from redqueen.types import Group, Metrics, Refusal, Task, Trajectory
 
 
 def candidates(
-    domain: Varying,
+    questions: Varying,
     responses: Sequence[Group],
     middling: tuple[float, float],
     most: int,
@@ -35,7 +35,7 @@ def candidates(
     ]
     chosen = sorted(rng.sample(range(len(correct)), min(most, len(correct))))
     return [
-        domain.vary(str(correct[at].outcome.facts["reply"]), correct[at].task.answer, number)
+        questions.vary(str(correct[at].outcome.facts["reply"]), correct[at].task.answer, number)
         for number, at in enumerate(chosen)
     ]
 
@@ -62,7 +62,7 @@ def rewarded_groups(trajectories: Sequence[Trajectory], key: Key) -> list[Trajec
     return [each for each in trajectories if key(each, 0) in rewarded]
 
 
-def audited(domain: Varying, variants: Sequence[Task], rewards: Sequence[float]) -> Metrics:
+def audited(questions: Varying, variants: Sequence[Task], rewards: Sequence[float]) -> Metrics:
     """How many variants were posed, how many of them show their answer, how many were accepted (paid), and the share of
     these whose answer is the true one: what only an oracle can say, and no reward rests on. No share where none was
     accepted."""
@@ -70,5 +70,5 @@ def audited(domain: Varying, variants: Sequence[Task], rewards: Sequence[float])
     found = {"variants": float(len(variants)), "accepted": float(len(accepted))}
     found["leaking"] = float(sum(bool(leaks(task.prompt, task.answer)) for task in variants))
     if accepted:
-        found["accepted_true"] = float(np.mean([domain.true_answer(task) == task.answer for task in accepted]))
+        found["accepted_true"] = float(np.mean([questions.true_answer(task) == task.answer for task in accepted]))
     return found

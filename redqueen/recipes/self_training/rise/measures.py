@@ -23,14 +23,14 @@ class SelfVerification:
 
     def __init__(
         self,
-        domain: Questions,
+        questions: Questions,
         player: Player,
         tasks: Mapping[str, Sequence[Task]],
         attempts: int = 8,
         times: int = 4,
         seed: int = 0,
     ) -> None:
-        self._domain = domain
+        self._questions = questions
         self._player = player
         self._tasks = [task for group in tasks.values() for task in group]
         self._attempts = attempts
@@ -39,9 +39,9 @@ class SelfVerification:
 
     def __call__(self) -> Metrics:
         rng = Random(self._seed)
-        solutions = graded(self._domain, attempts(SOLVE, self._tasks, self._player, self._attempts, rng))
-        questions = [about(solution) for solution in episodes_of(solutions)]
-        verdicts = judged(attempts(VERIFY, questions, self._player, self._times, rng))
+        solutions = graded(self._questions, attempts(SOLVE, self._tasks, self._player, self._attempts, rng))
+        asked = [about(solution) for solution in episodes_of(solutions)]
+        verdicts = judged(attempts(VERIFY, asked, self._player, self._times, rng))
         right = [each.outcome.facts["right"] for each in episodes_of(solutions)]
         known = [group for group, each in zip(verdicts, right, strict=True) if each is not None]
         metrics = {f"verification/{name}": value for name, value in skill(known).items()}
@@ -57,7 +57,7 @@ class SelfVerification:
         for group, trusted in zip(solutions, weights, strict=True):
             votes = trusted if trusted.any() else np.ones(len(trusted))
             winners.append(Majority(count_missing=False).label(said(group.attempts), votes.tolist()).answer)
-        return self._domain.right(self._tasks, winners)
+        return self._questions.right(self._tasks, winners)
 
     def state(self) -> State:
         return {}

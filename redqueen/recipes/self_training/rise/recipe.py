@@ -63,21 +63,21 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     if config.verifications == 1:
         raise RedQueenError("--verifications come in twos, a right and a wrong solution: say 0, or 2 or more")
-    domain = find_questions(config.domain)
+    questions = find_questions(config.domain)
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
     head = on_this_machine(learner, "the critic reads its hidden states")
     critic = ValueHead(head, config.critic_learning_rate)
     credit = GeneralizedAdvantage(critic)
     objective = Sum(ClippedRatio(), KLPenalty(config.kl_coefficient, k3))
-    tests = held_out(domain, config.problems, seed=run.tests)
-    measures = [SelfVerification(domain, learner, tests)]
+    tests = held_out(questions, config.problems, seed=run.tests)
+    measures = [SelfVerification(questions, learner, tests)]
 
     for _ in run.steps(config.steps, [learner], [critic], measures):
-        tasks = evenly(domain, config.tasks, run.rng, tests)
-        solutions = graded(domain, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
-        questions = asked_about(solutions, config.verifications, run.rng)
-        verdicts = judged(attempts(VERIFY, questions, learner, 1, run.rng))
+        tasks = evenly(questions, config.tasks, run.rng, tests)
+        solutions = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
+        asked = asked_about(solutions, config.verifications, run.rng)
+        verdicts = judged(attempts(VERIFY, asked, learner, 1, run.rng))
 
         trajectories = score(solutions, Correctness()) + score(verdicts, earned)
         expected, targets = credit.with_targets(trajectories)

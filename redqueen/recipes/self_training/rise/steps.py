@@ -1,6 +1,6 @@
 """A solver that verifies its own solutions: what it is asked about them, and what its verdicts are worth.
 
-solutions = graded(domain, attempts(SOLVE, tasks, solver, 8, rng))
+solutions = graded(questions, attempts(SOLVE, tasks, solver, 8, rng))
 verdicts  = judged(attempts(VERIFY, asked_about(solutions, 16, rng), solver, 1, rng))
 """
 

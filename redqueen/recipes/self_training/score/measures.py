@@ -18,10 +18,10 @@ class SelfCorrection:
     `steps.changes` counts, and of each level the accuracies (`accuracy_1/LEVEL`, `accuracy_2/LEVEL`)."""
 
     def __init__(
-        self, domain: Questions, solver: Player, tasks: Mapping[str, Sequence[Task]], times: int = 4, seed: int = 0
+        self, questions: Questions, solver: Player, tasks: Mapping[str, Sequence[Task]], times: int = 4, seed: int = 0
     ) -> None:
         assert all(tasks.values()), "every level needs a task"
-        self._domain = domain
+        self._questions = questions
         self._solver = solver
         self._tasks = tasks
         self._times = times
@@ -29,7 +29,9 @@ class SelfCorrection:
 
     def __call__(self) -> Metrics:
         tasks = [task for group in self._tasks.values() for task in group]
-        pairs = twice_graded(self._domain, attempts(SecondTry(), tasks, self._solver, self._times, Random(self._seed)))
+        pairs = twice_graded(
+            self._questions, attempts(SecondTry(), tasks, self._solver, self._times, Random(self._seed))
+        )
         metrics, left = changes(pairs), iter(pairs)
         for level, of_level in self._tasks.items():
             found = changes(list(islice(left, len(of_level))))

@@ -61,20 +61,20 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    domain, game = find_questions(config.domain), SecondTry()
+    questions, game = find_questions(config.domain), SecondTry()
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
     estimate = LeaveOneOut(by_first_attempt, RewardToGo(discount=0.0))
     near = KLPenalty(config.kl_coefficient, k2)
     first_stage = Correction(first=0.0), Sum(Reinforce(), near, OnOpening(KLPenalty(config.first_answer_kl, k2)))
     second_stage = Correction(config.bonus), Sum(Reinforce(), near)
-    tests = held_out(domain, config.problems, seed=run.tests)
-    measures = [SelfCorrection(domain, learner, tests)]
+    tests = held_out(questions, config.problems, seed=run.tests)
+    measures = [SelfCorrection(questions, learner, tests)]
 
     for step in run.steps(config.steps, [learner], measures=measures):
         reward, objective = first_stage if step < config.first_stage else second_stage
-        tasks = evenly(domain, config.tasks, run.rng, tests)
-        pairs = twice_graded(domain, attempts(game, tasks, learner, config.attempts, run.rng))
+        tasks = evenly(questions, config.tasks, run.rng, tests)
+        pairs = twice_graded(questions, attempts(game, tasks, learner, config.attempts, run.rng))
         trajectories = score(pairs, reward)
         advantages = estimate(trajectories)
         batch = pack(trajectories, advantages)

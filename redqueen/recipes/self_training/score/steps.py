@@ -1,6 +1,6 @@
 """Two attempts at a task: whether each is right, what the second is worth after the first, what changed between them.
 
-pairs        = twice_graded(domain, attempts(SecondTry(), tasks, solver, 8, rng))
+pairs        = twice_graded(questions, attempts(SecondTry(), tasks, solver, 8, rng))
 trajectories = score(pairs, Correction(bonus=10.0))
 advantages   = LeaveOneOut(by_first_attempt, RewardToGo(0.0))(trajectories)
 """
@@ -19,12 +19,12 @@ from redqueen.protocols import Questions
 from redqueen.types import Episode, Group, Metrics, Seat, Trajectory
 
 
-def twice_graded(domain: Questions, groups: Sequence[Group]) -> list[Group]:
+def twice_graded(questions: Questions, groups: Sequence[Group]) -> list[Group]:
     """The groups of `SecondTry` with the fact `right` of each attempt, whether each of its two answers is. All answers
     are checked together."""
     episodes = episodes_of(groups)
     answers = [answer for episode in episodes for answer in episode.outcome.facts["replies"]]
-    right = domain.right([episode.task for episode in episodes for _ in range(2)], answers)
+    right = questions.right([episode.task for episode in episodes for _ in range(2)], answers)
     return with_facts(groups, [{"right": pair} for pair in zip(right[::2], right[1::2], strict=True)])
 
 

@@ -41,6 +41,24 @@ correct = Stated("right")
 
 
 @dataclass(frozen=True)
+class Correctness:
+    """What each answer earns by its verdict (the fact `right`) and its format, NaN where nobody knows.
+
+    The defaults are Absolute Zero's (2505.03335, eq. 6): a wrong answer that can be read is better than none.
+    """
+
+    right: float = 1.0
+    wrong: float = -0.5
+    malformed: float = -1.0
+
+    def of_group(self, group: Group) -> OfGroup:
+        ((seat, verdicts),) = correct.of_group(group)["right"].items()
+        malformed = [episode.turns[-1].reply.malformed for episode in group.attempts]
+        earned = np.where(verdicts == 1.0, self.right, np.where(malformed, self.malformed, self.wrong))
+        return {"correctness": {seat: np.where(np.isnan(verdicts), np.nan, earned)}}
+
+
+@dataclass(frozen=True)
 class WithForm:
     """The number that a fact of each attempt is and its form, 1 for a reply in the stated format that was not cut off,
     of which `form` is the share: R = (1 - form) fact + form (R-Zero one tenth, MAE one half)."""

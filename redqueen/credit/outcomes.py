@@ -35,6 +35,12 @@ def result(episode: Episode, seat: Seat) -> float:
     return number(right[-1] if isinstance(right, tuple) else right)
 
 
+def unknown(episode: Episode) -> bool:
+    """Whether somebody was asked for a verdict (the fact `right`, of several any) and does not know."""
+    right = episode.outcome.facts.get("right", True)
+    return right is None or (isinstance(right, tuple) and None in right)
+
+
 def scores(group: Group) -> np.ndarray:
     """[G] the verdicts as evidence of how hard the task is: NaN also where an attempt was cut off, for a limit on
     length is not difficulty."""

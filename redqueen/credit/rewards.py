@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from redqueen.credit.outcomes import unknown
 from redqueen.protocols import GroupReward, Player, Reward
 from redqueen.types import Episode, Group, RedQueenError, Seat, Trajectory, Turn
 
@@ -70,7 +71,8 @@ def _checked(reward: Reward, episode: Episode) -> dict[Seat, np.ndarray]:
             if seat not in by_seat:
                 raise RedQueenError(f"reward {reward!r:.60} says nothing of the seat {seat} of {episode.game!r}")
             found[seat] = np.asarray(by_seat[seat], dtype=np.float64)
-            if found[seat].shape != (len(turns),) or not np.isfinite(found[seat]).all():
+            known = np.isfinite(found[seat]) | (np.isnan(found[seat]) & unknown(episode))
+            if found[seat].shape != (len(turns),) or not known.all():
                 raise RedQueenError(
                     f"reward {reward!r:.60} must give the seat {seat} of {episode.game!r} {len(turns)} finite numbers, "
                     f"one for each turn, not {found[seat]!s:.60}"
@@ -213,33 +215,6 @@ def _at_the_end(episode: Episode, finals: dict[Seat, float]) -> dict[Seat, np.nd
     for seat, final in finals.items():
         rewards[seat][-1:] = final  # a seat that never spoke has no last turn
     return rewards
-
-
-@dataclass(frozen=True)
-class Correctness:
-    """What an answer earns on a seat's last own turn, by its verdict (the fact `right`) and its format.
-
-    The defaults are Absolute Zero's (2505.03335, eq. 6): a wrong answer that can be read is better than none.
-    """
-
-    right: float = 1.0
-    wrong: float = -0.5
-    malformed: float = -1.0
-
-    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
-        turns = spoken_turns(episode)
-        earned = {seat: self._earned(episode, seat, turns[seat]) for seat in episode.seats}
-        return _at_the_end(episode, earned)
-
-    def _earned(self, episode: Episode, seat: Seat, turns: Sequence[Turn]) -> float:
-        if "right" not in episode.outcome.facts:
-            raise RedQueenError(f"nobody said whether the answer to task {episode.task.id!r} is right: grade it first")
-        right = episode.outcome.facts["right"]
-        if right is None:
-            return np.nan  # nobody knows: no verdict, and no loss
-        if right:
-            return self.right
-        return self.malformed if turns and turns[-1].reply.malformed else self.wrong
 
 
 # --- how it was said -------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from math import isfinite, isnan
 from random import Random
 from statistics import fmean
 
-from redqueen.credit.outcomes import result
+from redqueen.credit.outcomes import result, unknown
 from redqueen.curricula.duplicates import SameKey, Screen
 from redqueen.curricula.eviction import Eviction, oldest_of_most
 from redqueen.curricula.history import TaskHistory, after, history_from_state, history_to_state, storable
@@ -303,8 +303,7 @@ def result_of(role: str) -> Result:
                 f"nobody sits as {role} in an episode of {episode.game} about task {episode.task.id!r}: "
                 "name the role whose score counts, or give the store a result"
             )
-        unknown = episode.outcome.facts.get("right", True) is None
-        return None if unknown else fmean(results)
+        return None if unknown(episode) else fmean(results)
 
     return found
 

@@ -6,12 +6,19 @@ import numpy as np
 import pytest
 
 from redqueen.credit.advantages.keys import by_group, everything
-from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut, MovingBaseline, Unbaselined, Whitened
+from redqueen.credit.advantages.statistics import (
+    GeneralizedAdvantage,
+    GroupRelative,
+    LeaveOneOut,
+    MovingBaseline,
+    Unbaselined,
+    Whitened,
+)
 from redqueen.credit.filters import drop_even_groups
-from redqueen.credit.group_rewards import FromBelow, Stated, WinRate, WithForm, correct, for_its_seat
+from redqueen.credit.group_rewards import Correctness, FromBelow, Stated, WinRate, WithForm, correct, for_its_seat
 from redqueen.credit.outcomes import rate, result, scores, verdicts, vote
 from redqueen.credit.pairs import best_and_worst
-from redqueen.credit.rewards import Correctness, FormatBonus, has_verdict, payoff, score, with_verdict
+from redqueen.credit.rewards import FormatBonus, has_verdict, payoff, score, with_verdict
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.runs.run import summary
 from redqueen.types import Ask, Episode, Group, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
@@ -84,6 +91,37 @@ def test_a_verdict_and_the_form_share_a_reward():
     np.testing.assert_equal(rewards(score([unread], WithForm(0.5, "opinion"))), [nan, 0.75])
 
 
+def test_correctness_pays_for_form_where_the_answer_is_wrong():
+    told = group(
+        attempt(right=True),
+        attempt(right=False),
+        attempt(right=False, malformed=True),
+        attempt(right=None, malformed=True),
+    )
+    np.testing.assert_equal(rewards(score([told], Correctness())), [1.0, -0.5, -1.0, nan])
+
+
+def test_a_critic_stays_where_nobody_knows():
+    class Critic:
+        def values(self, trajectories):
+            return [np.array([0.25]) for _ in trajectories]
+
+    trajectories = score([rights(True, None)], correct)
+    advantages, targets = GeneralizedAdvantage(Critic()).with_targets(trajectories)
+    np.testing.assert_equal([float(each[0]) for each in advantages], [0.75, nan])
+    assert [float(each[0]) for each in targets] == [1.0, 0.25]
+
+
+def test_a_reward_of_an_episode_may_say_nothing_where_nobody_knows():
+    def by_verdict(episode):
+        right = episode.outcome.facts["right"]
+        return {SOLVER: np.array([nan if right is None else float(right)])}
+
+    np.testing.assert_equal(rewards(score([rights(True, None)], by_verdict)), [1.0, nan])
+    with pytest.raises(RedQueenError, match="1 finite numbers"):
+        score([rights(True)], lambda episode: {SOLVER: np.array([nan])})
+
+
 def test_win_rates_are_taken_over_who_was_compared():
     wins = group(attempt(wins=(0.5, 0.9, None)), attempt(wins=(0.1, 0.5, None)), attempt(wins=(None, None, 0.5)))
     np.testing.assert_equal(rewards(score([wins], WinRate())), [0.9, 0.1, nan])
@@ -150,8 +188,6 @@ def test_what_a_group_reward_must_give():
         score([attempt(right=True)], correct)
     with pytest.raises(RedQueenError, match="no fact 'right'"):
         score([group(attempt())], correct)
-    with pytest.raises(RedQueenError, match="grade it first"):
-        score([attempt()], Correctness())
     with pytest.raises(RedQueenError, match="is of no group: play with attempts"):
         by_group(score([attempt()], payoff)[0], 0)
 

@@ -337,4 +337,5 @@ class GeneralizedAdvantage:
             )
             for trajectory, value in zip(trajectories, values, strict=True)
         ]
-        return advantages, [advantage + value for advantage, value in zip(advantages, values, strict=True)]
+        known = [np.nan_to_num(advantage) for advantage in advantages]  # without a verdict a critic stays as it is
+        return advantages, [advantage + value for advantage, value in zip(known, values, strict=True)]

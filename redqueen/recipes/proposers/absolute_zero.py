@@ -33,11 +33,11 @@ from typing import Annotated, Literal
 
 from redqueen.credit.advantages.keys import by_kind_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.group_rewards import FromBelow
+from redqueen.credit.group_rewards import Correctness, FromBelow
 from redqueen.credit.learnability import FailureShare, HardButSolved
 from redqueen.credit.novelty import CountNovelty
 from redqueen.credit.outcomes import scores
-from redqueen.credit.rewards import Correctness, score, spoken_by
+from redqueen.credit.rewards import score, spoken_by
 from redqueen.curricula.duplicates import SameKey
 from redqueen.curricula.held_out import apart_from
 from redqueen.curricula.keys import word_for_word

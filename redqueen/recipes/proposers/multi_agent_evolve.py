@@ -118,7 +118,7 @@ def train(config: Config, run: Run) -> Policy:
         store.add(apart_from(tests, clear), origin=proposer.name, gates=("quality",), step=step)
         store.observe(episodes_of(answers))  # the question set's verdicts are for audits: no reward below looks at them
         for group in answers:
-            agreement.observe(numbers(group, "opinion").tolist(), [bool(each) for each in verdicts(group)])
+            agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
         earned = [run.rng.random() if config.question_reward == "random" else each.reward for each in paid]
         spoken = episodes_of(of_answers)
         chosen = run.rng.sample(spoken, min(len(spoken), config.attempts))

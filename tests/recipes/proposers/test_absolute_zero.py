@@ -7,8 +7,8 @@ import pytest
 
 from redqueen.credit.advantages.keys import by_kind_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.group_rewards import Stated
-from redqueen.credit.rewards import Correctness, score
+from redqueen.credit.group_rewards import Correctness, Stated
+from redqueen.credit.rewards import score
 from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import PROPOSE, SOLVE

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from redqueen.credit.advantages.statistics import GeneralizedAdvantage, Whitened
-from redqueen.credit.rewards import Correctness, score
+from redqueen.credit.group_rewards import Correctness
+from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import held_out
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import beside, pack

@@ -33,6 +33,15 @@ class Chancy:
     kinds: tuple[str, ...] = ("sum",)
     levels: tuple[str, ...] = ("one_digit",)
 
+    def seeds(self):
+        return self.facts.seeds()
+
+    def sources(self, kind):
+        return self.facts.sources(kind)
+
+    def invite(self, kind, references, number):
+        return self.facts.invite(kind, references, number)
+
     def passages(self):
         return self.facts.passages()
 

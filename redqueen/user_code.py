@@ -1,32 +1,131 @@
-"""Modules of the user's own, loaded from a file."""
+"""Modules of the user's own, loaded from a file, with the modules that lie in the same folder.
+
+A file is run as a module of a package made for its folder, `redqueen_user_1a2b3c4d`, so that a file called json.py
+replaces nothing and two folders may hold modules of one name. Its `import scores` finds scores.py in its own folder,
+at once or later from within a function, unless a module of that name is installed: what is installed comes first.
+"""
 
 from __future__ import annotations
 
+import builtins
+import importlib
 import importlib.util
 import sys
 import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
+from typing import Any
 
 from redqueen.types import RedQueenError
 
+_LOCK = RLock()
+
 
 def module_from_file(path: Path) -> ModuleType:
-    """Runs a Python file as a module under a name of its own, so that a file called json.py replaces
-    nothing. Raises RedQueenError for a file that is not there, is not Python, or fails."""
+    """The module that a Python file makes when it is run. Raises RedQueenError for a file that is not there, is not
+    Python, or fails."""
     if not path.is_file():
         raise RedQueenError(f"there is no file {path}")
     if path.suffix != ".py":
         raise RedQueenError(f"{path} is not a Python file (.py)")
-    title = f"redqueen_user_{path.stem}_{zlib.crc32(str(path.resolve()).encode()):08x}"
-    plan = importlib.util.spec_from_file_location(title, path)
-    assert plan is not None and plan.loader is not None, f"{path} can be loaded"
-    module = importlib.util.module_from_spec(plan)
-    sys.modules[title] = module  # dataclasses look their module up by name
+    folder = _folder(path.resolve().parent)
+    plan = importlib.util.spec_from_file_location(f"{folder.package}.{path.stem.replace('.', '_')}", path)
+    assert plan is not None, f"{path} can be loaded"
     try:
-        plan.loader.exec_module(module)
+        return folder.run(plan)
     except Exception as error:
-        del sys.modules[title]
         reason = " ".join(str(error).split())
         raise RedQueenError(f"{path} cannot be imported: {type(error).__name__}: {reason}") from error
-    return module
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A folder of the user's and the name of the package that stands for it."""
+
+    path: Path
+    package: str
+
+    def run(self, plan: ModuleSpec) -> ModuleType:
+        """The new module; its import statements go through `find`."""
+        assert plan.loader is not None, f"{plan.name} can be loaded"
+        module = importlib.util.module_from_spec(plan)
+        vars(module)["__builtins__"] = {**vars(builtins), "__import__": self.find}
+        sys.modules[plan.name] = module  # dataclasses look their module up by name
+        try:
+            plan.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[plan.name]
+            raise
+        return module
+
+    def find(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        """What an import statement of a module of this folder gets, as `builtins.__import__` does it."""
+        first = name.partition(".")[0]
+        if level:
+            full = importlib.util.resolve_name("." * level + name, str((globals or {}).get("__package__") or ""))
+            ours = full.split(".")[0] == self.package
+        else:
+            full, ours = f"{self.package}.{name}", self._holds(first) and not _installed(first)
+        if not ours:
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        with _LOCK:
+            module = self._loaded(full)
+            for each in fromlist or ():
+                if hasattr(module, "__path__") and not hasattr(module, each) and _plan(module, each) is not None:
+                    self._loaded(f"{full}.{each}")
+        return module if fromlist else sys.modules[f"{self.package}.{first}"]
+
+    def _holds(self, name: str) -> bool:
+        return PathFinder.find_spec(name, [str(self.path)]) is not None
+
+    def _loaded(self, full: str) -> ModuleType:
+        """The module of this folder under its full name, run if it was not yet."""
+        if full in sys.modules:
+            return sys.modules[full]
+        parent, _, name = full.rpartition(".")
+        above = self._loaded(parent)
+        plan = _plan(above, name) if hasattr(above, "__path__") else None
+        if plan is None:
+            shown = full.removeprefix(f"{self.package}.")
+            raise ModuleNotFoundError(f"No module named {shown!r} in {self.path}", name=shown)
+        module = self.run(plan) if plan.loader is not None else importlib.import_module(full)
+        setattr(above, name, module)
+        return module
+
+
+def _folder(path: Path) -> _Folder:
+    """The folder, with its package in place."""
+    package = f"redqueen_user_{zlib.crc32(str(path).encode()):08x}"
+    if package not in sys.modules:
+        plan = ModuleSpec(package, None, is_package=True)
+        plan.submodule_search_locations = [str(path)]
+        sys.modules[package] = importlib.util.module_from_spec(plan)
+    return _Folder(path, package)
+
+
+def _plan(package: ModuleType, name: str) -> ModuleSpec | None:
+    return PathFinder.find_spec(f"{package.__name__}.{name}", package.__path__)
+
+
+def _installed(name: str) -> bool:
+    """Whether a module is found without the user's folder. One that is found only because Python was started in its
+    folder is no installed one, but for this package itself."""
+    if name == __name__.partition(".")[0]:
+        return True
+    try:
+        plan = importlib.util.find_spec(name)
+    except ValueError:  # it is there and says not from where, as __main__
+        return True
+    places = [Path(each) for each in (plan.submodule_search_locations or [plan.origin or ""])] if plan else []
+    return plan is not None and Path.cwd() not in [place.parent for place in places]

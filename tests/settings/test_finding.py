@@ -34,7 +34,9 @@ def train(config, run):
 def test_every_shipped_recipe_is_found_under_its_own_name(name):
     module = find_recipe(name)
     assert module.__name__.removesuffix(".recipe").endswith(f".{name}")
-    assert list(inspect.signature(module.train).parameters) == ["config", "run"]
+    config, run, *others = inspect.signature(module.train).parameters.values()
+    assert (config.name, run.name) == ("config", "run")
+    assert all(each.default is not each.empty for each in others)
 
 
 def test_a_recipe_is_found_in_a_file_and_replaces_no_module_of_that_name(tmp_path):

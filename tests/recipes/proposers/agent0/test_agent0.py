@@ -34,7 +34,7 @@ def trained(config, folder):
 @pytest.fixture(autouse=True)
 def few_problems(monkeypatch):
     held_out = agent0.held_out
-    monkeypatch.setattr(agent0, "held_out", lambda domain, count: held_out(domain, 1))
+    monkeypatch.setattr(agent0, "held_out", lambda domain, count, **seed: held_out(domain, 1, **seed))
 
 
 class Spoken:

@@ -28,10 +28,10 @@ EXPRESSIONS = "expressions:largest=3"
 ENDS = -0.5  # what a sum pays that no try, or every try, solves, as in the published code
 ABLE = cold_start.Config(
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=20, learning_rate=2e-3),
-    domain=f"{EXPRESSIONS},skill=1",
+    questions=f"{EXPRESSIONS},skill=1",
     steps=1500,
 )
-HABITS = cold_start.Config(domain=f"{EXPRESSIONS},skill=0.01", steps=80, rest=40)
+HABITS = cold_start.Config(questions=f"{EXPRESSIONS},skill=0.01", steps=80, rest=40)
 """A short second stage in which nearly every answer shown is wrong: the ability stays and is hardly ever used, as in
 a pretrained model whose habits are bad."""
 

@@ -25,6 +25,7 @@ from redqueen.recipes.proposers.eva.recipe import Config
 from redqueen.recipes.proposers.eva.steps import rewarded
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.trials.paired import difference, often, table, trained, warm, warmed
 from redqueen.trials.sheets import Bench, Result
 from redqueen.types import Group
@@ -33,7 +34,7 @@ STEPS = 100
 LEARNING_RATE = 3e-4
 WARM = cold_start.Config(
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
-    domain="growing",
+    questions="growing",
     steps=800,
     demonstrations_per_step=96,
     rest=250,
@@ -47,11 +48,11 @@ INNER: tuple[Literal["dpo", "rloo"], ...] = ("dpo", "rloo")
 def eva(options: Bench, console: Console) -> Result:
     """Evolved, uniformly evolved and uniform seed prompts, under DPO and RLOO, at equal updates and rollouts."""
     learner = warmed(warm(WARM), learning_rate=LEARNING_RATE)
-    method = Config(learner=learner, rewriter="rule", levels=SEEDS, steps=options.steps or STEPS)
+    method = Config(learner=learner, rewriter=Role("rule"), levels=SEEDS, steps=options.steps or STEPS)
     kinds = {
         "eva": method,
         "evolved uniformly": replace(method, by_info=False),
-        "uniform seeds": replace(method, rewriter="frozen", evolved=0.0),
+        "uniform seeds": replace(method, rewriter=Role("frozen"), evolved=0.0),
     }
     variants = {f"{kind}, {inner}": replace(each, inner=inner) for inner in INNER for kind, each in kinds.items()}
     trials = trained("eva", variants, options.seeds, console, evaluate_every=often(method.steps))

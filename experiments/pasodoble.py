@@ -12,12 +12,13 @@ from redqueen.measures.intervals import bootstrap_interval, paired_difference
 from redqueen.recipes.proposers.pasodoble import recipe as pasodoble
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.trials.paired import Trial, difference, table, trained, warm, warmed
 from redqueen.trials.sheets import Bench, Result
 
 FACTS = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=20),
-    domain="facts",
+    questions="facts",
     steps=1200,
     rest=400,
     demonstrations_per_step=96,
@@ -38,7 +39,7 @@ def dual_play(options: Bench, console: Console) -> Result:
         ONLINE: online,
         UNGATED: replace(online, gate=False),
         TURNS: replace(online, phase=10),
-        "proposer frozen": replace(online, proposer="frozen"),
+        "proposer frozen": replace(online, proposer=Role("frozen")),
     }
     trials = trained("pasodoble", variants, options.seeds, console, evaluate_every=online.steps)
     figures = (

@@ -189,7 +189,7 @@ def table_variants(share: float = 1.0) -> Mapping[str, tuple[str, int, Any]]:
 
 CHAIN = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", max_completion_length=16, learning_rate=2e-3),
-    domain="redqueen.questions.small.known:Chain",
+    questions="redqueen.questions.small.known:Chain",
     steps=100,
     demonstrations_per_step=64,
     rest=30,
@@ -201,7 +201,7 @@ def spin_chain(options: Bench, console: Console) -> Result:
     """How far a small model is from the data after six iterations of SPIN, by beta."""
     learner = warmed(warm(CHAIN), learning_rate=3e-4)
     steps = options.steps or 300
-    config = spin.Config(learner, domain=CHAIN.domain, steps=steps, updates=max(1, steps // 6), prompts=1600)
+    config = spin.Config(learner, questions=CHAIN.questions, steps=steps, updates=max(1, steps // 6), tasks=1600)
     config = replace(config, passes=1, remembered=1, beta=5.0, most_margin=1e9, problems=512)
     variants = {
         "SPIN, beta 5": config,
@@ -263,7 +263,7 @@ def chosen_and_rejected(options: Bench, console: Console) -> Result:
 
 SUMS = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", max_completion_length=8, learning_rate=2e-3),
-    domain="growing",
+    questions="growing",
     steps=500,
     demonstrations_per_step=64,
     rest=150,

@@ -19,7 +19,7 @@ from redqueen.types import RedQueenError
 
 ABLE = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", learning_rate=2e-3),
-    domain="templates:skill=1,skill_hard=1",
+    questions="templates:skill=1,skill_hard=1",
     steps=2400,
     rest=800,
     demonstrations_per_step=96,
@@ -37,7 +37,7 @@ def rationales(options: Bench, console: Console) -> Result:
         raise RedQueenError(f"rationales needs --steps of at least {2 * PHASE * ROUNDS + 1}: its rounds, and self-play")
     config = promptcot2.Config(
         warmed(warm_further(warm(ABLE), "templates", steps=150, rest=50), max_completion_length=24),
-        domain="templates",
+        questions="templates",
         steps=steps,
         rounds=ROUNDS,
         phase=PHASE,

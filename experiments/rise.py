@@ -28,7 +28,7 @@ def verified_sums(options: Bench, console: Console) -> Result:
     shown_verdicts = warm_further(warm(SUMS), DOMAIN, steps=300, rest=100, demonstrations=64)
     plain = rise.Config(
         warmed(shown_verdicts, learning_rate=3e-4),
-        domain=DOMAIN,
+        questions=DOMAIN,
         steps=options.steps or 250,
         tasks=8,
         verifications=64,

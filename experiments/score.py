@@ -91,7 +91,7 @@ def _rehearse(start: Start, run: Run) -> None:
 def imitated(config: recipe.Config, run: Run) -> Policy:
     """Supervised fine-tuning on correction traces (STaR with two attempts): of the initial policy's own conversations,
     as many as the recipe plays, those whose second answer is right are imitated, both answers."""
-    domain, game = find_questions(config.domain), SecondTry()
+    domain, game = find_questions(config.questions), SecondTry()
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
     tests = held_out(domain, config.problems)
@@ -117,10 +117,10 @@ def second_try(options: Bench, console: Console) -> Result:
     steps = options.steps or 450
     plain = recipe.Config(
         warmed(twice_warm(Start(warmed(warm(SUMS), learning_rate=1e-3)))),
-        domain=DOMAIN,
+        questions=DOMAIN,
         steps=steps,
         first_stage=steps // 3,
-        kl_coefficient=2.0,  # nearer to the start than the paper: else the first answers soon need no mending
+        kl=2.0,  # nearer to the start than the paper: else the first answers soon need no mending
         first_answer_kl=0.25,
     )
     variants = {
@@ -136,7 +136,7 @@ def second_try(options: Bench, console: Console) -> Result:
     highest = max(line["first_answer_kl"] for trial in trials["SCoRe"] for line in trial.lines[: plain.first_stage])
     note = (
         f"{options.seeds} paired seeds, {steps} updates of {plain.tasks} x {plain.attempts} conversations from one "
-        f"warm start ({start}), beta_1 {plain.kl_coefficient:g}. The KL of first answers reached {highest:.3f} nats in "
+        f"warm start ({start}), beta_1 {plain.kl:g}. The KL of first answers reached {highest:.3f} nats in "
         f"stage I. {difference(trials, 'SCoRe', 'imitation of traces', 'gain')}; "
         f"{difference(trials, 'SCoRe', 'one stage, no bonus', 'gain')}."
     )

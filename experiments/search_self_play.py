@@ -13,6 +13,7 @@ from redqueen.games.tools import Limits, ToolReply
 from redqueen.questions.small.knowledge import Knowledge
 from redqueen.recipes.proposers.search_self_play import recipe as search_self_play
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.trials.paired import difference, table, trained, warmed
 from redqueen.trials.sheets import Bench, Result
 from redqueen.trials.starts import ToolStart, warm_with_tools
@@ -93,7 +94,7 @@ def search_play(options: Bench, console: Console) -> Result:
 def search_frontier(options: Bench, console: Console) -> Result:
     """What it is worth to the solver that the proposer learns to ask farther."""
     plain = able_to_search(options)
-    variants = {"Search Self-Play": plain, "proposer frozen": replace(plain, proposer="frozen")}
+    variants = {"Search Self-Play": plain, "proposer frozen": replace(plain, proposer=Role("frozen"))}
     trials = trained("search_self_play", variants, options.seeds, console)
     measured = [f"{figure}/{hops}_hops" for hops in (1, 2, 3) for figure in ("accuracy", "pass@8")]
     begun = ", ".join(f"{trials['Search Self-Play'][0].first(name):.3f}" for name in measured)

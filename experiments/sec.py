@@ -181,7 +181,7 @@ def _row(name: str, climbs: Sequence[Climb], steps: int) -> tuple[str, ...]:
 
 
 ABLE = cold_start.Config(
-    Learner(model="tiny:hidden=96,layers=3"), domain="experiments.sec:carried", steps=2500, rest=800
+    Learner(model="tiny:hidden=96,layers=3"), questions="experiments.sec:carried", steps=2500, rest=800
 )
 LADDER = "experiments.sec:ladder"
 SHARP = 0.1  # tau: advantages of RLOO are at most about .57 on the average
@@ -203,7 +203,7 @@ def sums(options: Bench, console: Console) -> Result:
     its advantages are .44 as great as where half are, those that are divided by a deviation .66."""
     steps = options.steps or 120
     forgetful = warm_further(warm(ABLE), LADDER, steps=100, rest=50)
-    config = sec.Config(warmed(forgetful), domain=LADDER, steps=steps, tau=SHARP, leave_one_out=True)
+    config = sec.Config(warmed(forgetful), questions=LADDER, steps=steps, tau=SHARP, leave_one_out=True)
     variants = {"SEC": config, "random order": replace(config, tau=RANDOM)}
     trials = trained("sec", variants, options.seeds, console, evaluate_every=30)
     levels = ladder().levels

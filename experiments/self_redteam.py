@@ -64,7 +64,7 @@ def _several(values: Sequence[float]) -> str:
 
 WORDS = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=2", max_completion_length=32),
-    domain="redqueen.questions.small.red_team:RedTeamWords",
+    questions="redqueen.questions.small.red_team:RedTeamWords",
     steps=600,
     rest=250,
     demonstrations_per_step=64,
@@ -73,7 +73,7 @@ WORDS = cold_start.Config(
 PLAIN = replace(
     WORDS,
     learner=replace(WORDS.learner, max_completion_length=16),
-    domain="redqueen.questions.small.red_team:RedTeamWords:thoughts=false",
+    questions="redqueen.questions.small.red_team:RedTeamWords:thoughts=false",
 )
 
 

@@ -17,7 +17,7 @@ from redqueen.trials.sheets import Bench, Result
 ROUNDS, FIRST = "two rounds", "errors of round 0 alone"
 SCHOOL = cold_start.Config(
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
-    domain="redqueen.questions.small.step_traces:StepTraces:length=2,largest=20,looks=0.5",
+    questions="redqueen.questions.small.step_traces:StepTraces:length=2,largest=20,looks=0.5",
     steps=1600,
     rest=533,
     demonstrations_per_step=96,
@@ -30,7 +30,7 @@ def critic(options: Bench, console: Console) -> Result:
     steps = options.steps or 160
     base = spc.Config(
         warmed(warm(SCHOOL), max_completion_length=16, learning_rate=5e-4),
-        domain=SCHOOL.domain,
+        domain=SCHOOL.questions,
         steps=steps,
         round=steps // 2,
         planted=48,

@@ -19,7 +19,7 @@ from redqueen.types import Refusal, Task
 
 READING = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=72),
-    domain="experiments.spell:readings",
+    questions="experiments.spell:readings",
     steps=1200,
     demonstrations_per_step=32,
     rest=1,
@@ -35,7 +35,7 @@ def readings() -> Documents:
 
 def start() -> str:
     """The folder of a model that was taught to read notes out, then its three roles, then more of the verifier's."""
-    reader = warm_further(warm(READING), READING.domain, 1500, 1, demonstrations=32, max_completion_length=72)
+    reader = warm_further(warm(READING), READING.questions, 1500, 1, demonstrations=32, max_completion_length=72)
     roles = warm_further(reader, "documents", 1200, 500, max_completion_length=12)
     return warm_further(roles, "documents:judgements=14", 600, 300, max_completion_length=12)
 

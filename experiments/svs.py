@@ -17,7 +17,7 @@ from redqueen.trials.sheets import Bench, Result, Rows
 STEPS = 200
 WARM = cold_start.Config(  # so long that a sum is seldom wrong: what is wrong is the way that is taken
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=24, learning_rate=2e-3),
-    domain="variants:skill=0.3,faithful=1",
+    questions="variants:skill=0.3,faithful=1",
     steps=2000,
     demonstrations_per_step=96,
     rest=700,
@@ -32,10 +32,10 @@ def svs(options: Bench, console: Console) -> Result:
     learner = warmed(warm(WARM), max_completion_length=24)
     plain = Config(
         learner=learner,
-        domain="variants",
+        questions="variants",
         steps=options.steps or STEPS,
         labelled=LABELLED,
-        originals=16,
+        tasks=16,
         responses=0,
     )
     variants = {

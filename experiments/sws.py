@@ -13,18 +13,19 @@ from redqueen.questions.small.concepts import Concepts
 from redqueen.recipes.proposers import sws
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.trials.paired import Trial, trained, warm, warmed
 from redqueen.trials.sheets import Bench, Result, Rows
 
 WARM = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", learning_rate=2e-3),
-    domain="redqueen.questions.small.concepts:Concepts",
+    questions="redqueen.questions.small.concepts:Concepts",
     steps=1000,
     rest=300,
     demonstrations_per_step=96,
     problems=32,
 )
-EXPERT = replace(WARM, domain="experiments.sws:expert")
+EXPERT = replace(WARM, questions="experiments.sws:expert")
 WEAK = Concepts().weak
 SYNTHESIS = 16  # steps
 
@@ -39,8 +40,8 @@ def weaknesses(options: Bench, console: Console) -> Result:
     steps = options.steps or 500
     config = sws.Config(
         warmed(warm(WARM), learning_rate=2e-4),
-        labeller=warm(EXPERT),
-        domain=WARM.domain,
+        labeller=Role(warm(EXPERT)),
+        questions=WARM.questions,
         steps=steps,
         preliminary=64,
         synthesis=SYNTHESIS,

@@ -608,7 +608,7 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("absolute_zero --dealt .005", "--dealt 0.005 of --attempts 16 is none: set it to 0, or to 0.0625 or more"),
         ("multi_agent_evolve --dealt .01 --attempts 4", "--dealt 0.01 of --attempts 4 is none"),
         ("sws --synthetic .01", "--synthetic 0.01 of --tasks 16 is none"),
-        ("self_rewarding --invented .001", "--invented 0.001 of --prompts"),
+        ("self_rewarding --invented .001", "--invented 0.001 of --tasks"),
         ("absolute_zero --model tiny --domain sums:digits=100000", "has 100000 levels, more than 1000"),
     ],
 )
@@ -781,7 +781,8 @@ def test_a_domain_without_problems_is_one_clear_line(here, complaint, domain, ex
 
 @pytest.mark.parametrize("recipe", ["absolute_zero", "multi_agent_evolve", "r_zero", "agent0", "sws"])
 def test_nobody_proposes_to_a_data_set(here, complaint, recipe):
-    line = complaint("train", recipe, "--model", "tiny", "--steps", "1", "--domain", "instructions", "--output", "x")
+    flag = "--questions" if recipe == "sws" else "--domain"
+    line = complaint("train", recipe, "--model", "tiny", "--steps", "1", flag, "instructions", "--output", "x")
     assert "instructions is not a question set to which tasks may be proposed (Proposable): it has no kinds" in line
     assert "of those shipped, there is sums or" in line
     assert not Path("x").exists()

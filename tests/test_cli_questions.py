@@ -104,7 +104,7 @@ def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys)
 def test_rows_that_are_skipped_are_one_line_and_so_is_what_stops_the_run(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"prompt": text, "answer": "1"}) + "\n" for text in ("a", "b", " ", "c")))
-    words = ["train", "sec", *TINY, "--domain", f"dataset:path={path},skip=true", "--output", str(tmp_path / "run")]
+    words = ["train", "sec", *TINY, "--questions", f"dataset:path={path},skip=true", "--output", str(tmp_path / "run")]
     done = subprocess.run([sys.executable, "-m", "redqueen", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     skipped, stopped = done.stderr.splitlines()

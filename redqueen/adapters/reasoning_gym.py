@@ -1,7 +1,7 @@
 """Data sets of reasoning-gym as a question set: problems without end, made by programs, scored by the library's rules.
 
-    --domain reasoning_gym:dataset=chain_sum+countdown
-    --domain "reasoning_gym:dataset=chain_sum(max_terms=2)+chain_sum(min_terms=5,max_terms=6)"
+    --questions reasoning_gym:dataset=chain_sum+countdown
+    --questions "reasoning_gym:dataset=chain_sum(max_terms=2)+chain_sum(min_terms=5,max_terms=6)"
 
 Each data set is a level, under the name it is given here; settings in brackets are the fields of its config. Problems
 are made from seeds that are drawn, those for tests as those for training, which is why recipes keep the prompts of the

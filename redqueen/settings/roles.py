@@ -22,6 +22,7 @@ from typing import Annotated, Any, Protocol, get_type_hints
 
 import tyro
 
+from redqueen.credit.rewards import spoken_by
 from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Plain
 from redqueen.players.language.writing import Writer, language_model
@@ -30,7 +31,7 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Player, Policy
 from redqueen.settings.learner import _ANSWERS, LONGEST_REPLY, Learner
 from redqueen.settings.limits import refuse_unused
-from redqueen.types import RedQueenError
+from redqueen.types import RedQueenError, Trajectory
 
 PATIENCE = 8  # retries of an endpoint that plays a role, two minutes in all
 SHARED, ADAPTER, SEPARATE, FROZEN = "shared", "adapter", "separate", "frozen"
@@ -100,6 +101,17 @@ class Cast:
 
     def __getitem__(self, role: str) -> Player:
         return self._players[role]
+
+    def trained(self, role: str) -> Writer:
+        """Who plays a role that has to learn. Raises RedQueenError for a player that does not."""
+        found = learning([self._players[role]])
+        if not found:
+            raise RedQueenError(f"the {role} is trained: --{role} must be separate, shared or adapter")
+        return found[0]
+
+    def parted(self, trajectories: Sequence[Trajectory]) -> list[tuple[Writer, list[Trajectory]]]:
+        """For each player that learns, `learner` first, its own trajectories among those of all."""
+        return [(player, spoken_by(player, trajectories)) for player in self.learning]
 
     @property
     def learner(self) -> Writer:

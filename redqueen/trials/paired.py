@@ -65,7 +65,7 @@ def warm(config: cold_start.Config, seed: int = 0) -> str:
     """The folder of a model warmed up on a domain's demonstrations; made once and kept in the cache, until the text of
     the domain changes, or that of one it is made from."""
     schedule = Schedule(250, checkpoint_every=250, record_episodes=0)
-    facts = [asdict(config), seed, texts_of(find_questions(config.domain))]
+    facts = [asdict(config), seed, texts_of(find_questions(config.questions))]
     return made_once(facts, lambda place: cold_start.train(config, Run(place, seed, schedule)))
 
 

@@ -84,7 +84,7 @@ def test_without_the_library_it_says_what_to_install(tmp_path, monkeypatch):
 def test_a_bandit_trains_on_it_and_is_evaluated(domain, tmp_path, capsys):
     folder = str(tmp_path / "run")
     sizes = ["--steps", "2", "--tasks", "2", "--attempts", "2", "--problems", "2"]
-    assert main(["train", "sec", *TINY, "--domain", TWO, *sizes, "--output", folder]) == 0
+    assert main(["train", "sec", *TINY, "--questions", TWO, *sizes, "--output", folder]) == 0
     capsys.readouterr()
     assert main(["evaluate", folder, "--matches", "2"]) == 0
     shown = " ".join(capsys.readouterr().out.split())

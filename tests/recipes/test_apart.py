@@ -19,13 +19,14 @@ from redqueen.recipes.proposers.eva import recipe as eva
 from redqueen.recipes.proposers.pasodoble import recipe as pasodoble
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=32)
 TOOLS = "redqueen.questions.small.tool_sums:ToolSums"
 MAE = {"domain": "judged:sums", "proposals": 8, "attempts": 8, "tries": 2, "repeats": 2}
 R_ZERO = {"challenger_steps": 1, "solver_steps": 2, "proposals": 4, "questions": 32, "votes": 8, "attempts": 4}
 AGENT0 = {"curriculum_steps": 1, "executor_steps": 2, "proposals": 4, "pool": 32, "votes": 8, "tasks": 8, "attempts": 4}
-SWS = {"domain": "sums", "preliminary": 1, "synthesis": 1, "proposals": 32, "tasks": 8, "data": 8, "aim": False}
+SWS = {"questions": "sums", "preliminary": 1, "synthesis": 1, "proposals": 32, "tasks": 8, "data": 8, "aim": False}
 TRAININGS = [
     (absolute_zero, {"domain": "sums", "proposals": 8, "attempts": 8, "tries": 2}),
     (absolute_zero, {"domain": "sums", "proposals": 2, "attempts": 32, "tries": 2, "dealt": 0.75}),
@@ -33,10 +34,10 @@ TRAININGS = [
     (r_zero, {"domain": "sums", **R_ZERO}),
     (agent0, {"domain": TOOLS, **AGENT0}),
     (sws, SWS),
-    (pasodoble, {"domain": "facts", "passages": 2, "proposals": 8, "attempts": 8}),
-    (pasodoble, {"domain": "facts", "passages": 2, "proposals": 8, "attempts": 8, "phase": 1}),
-    (eva, {"domain": "growing", "rewriter": "rule", "prompts": 16, "attempts": 2}),
-    (sec, {"domain": "sums", "tasks": 32, "attempts": 2}),
+    (pasodoble, {"questions": "facts", "passages": 2, "proposals": 8, "attempts": 8}),
+    (pasodoble, {"questions": "facts", "passages": 2, "proposals": 8, "attempts": 8, "phase": 1}),
+    (eva, {"questions": "growing", "rewriter": Role("rule"), "tasks": 16, "attempts": 2}),
+    (sec, {"questions": "sums", "tasks": 32, "attempts": 2}),
 ]
 
 
@@ -63,7 +64,7 @@ def scripted(monkeypatch, known):
 
 @pytest.mark.parametrize(("recipe", "settings"), TRAININGS, ids=lambda each: getattr(each, "__name__", None))
 def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkeypatch):
-    domain, learned = find_questions(settings["domain"]), []
+    domain, learned = find_questions(settings.get("domain", settings.get("questions"))), []
     seeds = domain.seeds() if recipe in (absolute_zero, multi_agent_evolve) else ()  # which they learn from
     tests = held_out(domain, 64, seeds)
     level = domain.levels[0]  # so small that many of its problems are held out
@@ -95,7 +96,7 @@ def test_others_are_dealt_in_place_of_what_is_held_out(recipe, tmp_path, monkeyp
 
     monkeypatch.setattr(recipe, "alone", spied)
     learner = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
-    config = recipe.Config(learner=learner, domain="sums:digits=1", steps=1, prompts=16)
+    config = recipe.Config(learner=learner, questions="sums:digits=1", steps=1, tasks=16)
     recipe.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=0)))
     assert len(apart_from(tests, domain.problems("1_digits", 100, Random(9)))) < 70
     assert asked

@@ -15,6 +15,7 @@ from redqueen.recipes.proposers.svs import recipe as svs
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
@@ -68,18 +69,18 @@ FROZEN = [
     (absolute_zero, {"domain": "sums", "proposer": "frozen", "novelty": 0.5}, "--novelty has no effect with"),
     (absolute_zero, {"domain": "sums", "proposer": "frozen", "at_the_ends": -0.5}, "--at-the-ends has no effect"),
     (absolute_zero, {"domain": "sums", "proposer": "frozen", "question_reward": "random"}, "--question-reward has no"),
-    (svs, {"synthesiser": "frozen", "ends": -1.0}, "--ends has no effect with --synthesiser frozen"),
-    (search_self_play, {"proposer": "frozen", "invalid": -0.1}, "--invalid has no effect with --proposer frozen"),
+    (svs, {"synthesiser": Role("frozen"), "ends": -1.0}, "--ends has no effect with --synthesiser frozen"),
+    (search_self_play, {"proposer": Role("frozen"), "invalid": -0.1}, "--invalid has no effect with --proposer frozen"),
     (multi_agent_evolve, {"proposer": "frozen", "question_reward": "random"}, "--question-reward has no effect"),
     (r_zero, {"challenger": "frozen", "proposals": 3}, "--proposals has no effect with --challenger frozen"),
     (r_zero, {"challenger": "frozen", "as_coded": True}, "--as-coded has no effect"),
     (agent0, {"curriculum": "frozen", "per_call": 3.0}, "--per-call has no effect with --curriculum frozen"),
     (agent0, {"curriculum": "frozen", "repetition": 0.0}, "--repetition has no effect"),
-    (svs, {"responses": 0, "synthesiser": "separate"}, "--synthesiser has no effect with --responses 0"),
+    (svs, {"responses": 0, "synthesiser": Role("separate")}, "--synthesiser has no effect with --responses 0"),
     (svs, {"responses": 0, "ends": -1.0}, "--ends has no effect"),
     (spell, {"stages": (2, 5)}, "--stages 2 5: the last stage of documents is 3"),
     (spell, {"stages": (0, 9)}, "the last stage"),
-    (eva, {"rewriter": "ruel"}, "did you mean rule?"),
+    (eva, {"rewriter": Role("ruel")}, "did you mean rule?"),
 ]
 
 

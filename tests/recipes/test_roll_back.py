@@ -13,7 +13,7 @@ PROPOSING = {"proposals": 2, "attempts": 4, "tries": 2, "problems": 2}
 TRAININGS = [
     (absolute_zero, {"domain": "sums", **PROPOSING}),
     (multi_agent_evolve, {"repeats": 1, **PROPOSING}),
-    (self_rewarding, {"prompts": 4, "attempts": 2, "repeats": 1, "problems": 2, "updates": 1}),
+    (self_rewarding, {"tasks": 4, "attempts": 2, "repeats": 1, "problems": 2, "updates": 1}),
     (dpo, {"pairs": 8, "pairs_per_update": 2, "problems": 2, "passes": 100}),
 ]
 

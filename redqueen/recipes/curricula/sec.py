@@ -43,7 +43,7 @@ from redqueen.settings.limits import Count, Positive, Within
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    domain: str = "sums"
+    questions: str = "sums"
     steps: Count = 200
     tasks: Count = 16  # slots of a batch
     attempts: Annotated[int, Within(2)] = 8  # G
@@ -55,7 +55,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = find_questions(config.domain)
+    questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
     tests = held_out(questions, config.problems, seed=run.tests)
     curriculum = SelfEvolving(levels_of(questions, tests), level_of, config.step_size, config.tau, config.start)

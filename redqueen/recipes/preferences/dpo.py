@@ -15,8 +15,8 @@ the methods that play against themselves start from, and what they are to be com
 replies often become less likely: `chosen_ratio` and `rejected_ratio` tell, `--chosen-weight` adds the likelihood of the
 chosen ones, and an alarm rings where held-out chosen replies lose it.
 
-`--domain preferences` are the shipped instructions with their answers and, rejected, what SmolLM2-135M said. Your own:
-`--domain dataset:path=pairs.jsonl`, with the columns prompt, chosen and rejected.
+`--questions preferences` are the shipped instructions with their answers and, rejected, what SmolLM2-135M said. Your
+own: `--questions dataset:path=pairs.jsonl`, with the columns prompt, chosen and rejected.
 
 Differences: a constant learning rate with AdamW (RMSProp with a warm-up), no supervised stage before (`cold_start`).
 """
@@ -52,7 +52,7 @@ from redqueen.types import Trajectory
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    domain: str = "preferences"
+    questions: str = "preferences"
     steps: Count = 48
     pairs: Count = 256  # to learn from, at most
     pairs_per_update: Count = 16
@@ -67,7 +67,7 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.domain), Preferring)
+    questions = having(find_questions(config.questions), Preferring)
     refuse_format(config.learner)
     learner = config.learner.build_model(run.derived("learner"))
     tests = held_out(questions, config.problems, seed=run.tests)

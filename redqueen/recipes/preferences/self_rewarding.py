@@ -11,9 +11,9 @@ One model answers, and is the judge of the answers; as it learns, the judge chan
 
     L = -log sigmoid(beta (h(best) - h(worst))),   h(y) = log pi(y | x) - log M_t(y | x)
 
-Nothing anchors the judge: whether it still agrees with the question set's check is measured (`judge_*`), and no reward
-learns of that. M_1 of the paper is trained on answers and on judgements that people wrote: `redqueen train cold_start
---domain judged:sums` makes such a start. `--judge frozen` keeps the first judge, which is the control.
+Nothing anchors the judge: whether it still agrees with the check of the question set is measured (`judge_*`), and no
+reward learns of that. M_1 of the paper is trained on answers and on judgements that people wrote: `redqueen train
+cold_start --questions judged:sums` makes such a start. `--judge frozen` keeps the first judge, which is the control.
 
 Differences: scores go from 1 to 10 in the form of this library's judges (the paper: from 0 to 5, by five criteria). The
 prompts of an iteration are made in it. The judge's own words are not trained on, as in the paper.
@@ -61,19 +61,19 @@ from redqueen.questions.catalogue import find_questions, having
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, PartOf, Positive, Within
-from redqueen.settings.roles import SHARED, bind, learning
-from redqueen.types import RedQueenError, Task, Trajectory
+from redqueen.settings.roles import Cast, Role, Still
+from redqueen.types import Task, Trajectory
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    judge: str = SHARED  # or frozen, a model folder, http://HOST/v1#MODEL
-    domain: str = "judged:sums"
+    judge: Annotated[Role, Still()] = Role()
+    questions: str = "judged:sums"
     steps: Count = 48
     updates: Count = 16  # of an iteration
-    prompts: Count = 64  # of an iteration (some thousands in the paper)
-    invented: Annotated[float, PartOf("prompts")] = 0.5  # of the prompts, at most
+    tasks: Count = 64  # of an iteration (some thousands in the paper)
+    invented: Annotated[float, PartOf("tasks")] = 0.5  # of the tasks, at most
     attempts: Annotated[int, Within(2)] = 4  # N
     repeats: Count = 3  # of every judgement
     pairs_per_update: Count = 16
@@ -85,11 +85,9 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = find_questions(config.domain)
-    learner = config.learner.build_model(run.derived("learner"))
-    judge = bind("judge", config.judge, config.learner, learner, run.derived("judge"))
-    if learning([learner, judge]) != [learner]:
-        raise RedQueenError("the judge does not learn by itself: shared, frozen, a model folder or an endpoint")
+    questions = find_questions(config.questions)
+    cast = Cast(config, run)
+    learner, judge = cast.learner, cast["judge"]
     proposable = having(questions, Proposable) if config.invented else None
     tests = held_out(questions, config.problems, seeds_of(questions), run.tests)
     reference, iterates = Reference(learner, config.reference), Snapshots(learner)
@@ -108,12 +106,12 @@ def train(config: Config, run: Run) -> Policy:
             reference.refresh()
             invented: list[Task] = []
             if proposable:
-                count = round(config.invented * config.prompts) // len(proposable.kinds)
+                count = round(config.invented * config.tasks) // len(proposable.kinds)
                 asked = invited(proposable, store, count, 1, run.rng)
                 written = read(proposable, attempts(PROPOSE, asked, learner, 1, run.rng))
                 invented = apart_from(tests, tasks_among(written))
             store.add(invented, origin=learner.name, step=step)
-            others = evenly(questions, config.prompts - len(invented), run.rng, tests)
+            others = evenly(questions, config.tasks - len(invented), run.rng, tests)
             answers = attempts(SOLVE, [*invented, *others], learner, config.attempts, run.rng)
             judgements = attempts(JUDGE, judged_answers(answers), judge, config.repeats, run.rng)
             answers = with_opinions(answers, judgements)

@@ -17,9 +17,9 @@ half or more are right are dropped; of the others each verified response is pair
 
 Differences: E and M take turns of `phase` minibatches, not of passes over the corpus; M samples its rationales anew
 from the q that E trained. Pairs are of the solver as it is. Held-out problems are not learned from (the published set
-had near copies of its benchmark). The models begin as one that was shown annotated triples (cold_start). One
-candidate is the method without its E-step; `--from-seeds` learns from the question set's seeds and not from what p
-writes. Where p or q is the solver (`shared`), the policy before self-play is the one before EM.
+had near copies of its benchmark). The models begin as one that was shown annotated triples (cold_start). One candidate
+is the method without its E-step; `--from-seeds` learns from the question set's seeds and not from what p writes. Where
+p or q is the solver (`shared`), the policy before self-play is the one before EM.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ from redqueen.objectives.batch import beside, pack, pack_pairs, row_mean
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.preference import Dpo
 from redqueen.play.groups import attempts
-from redqueen.players.language.writing import Writer
-from redqueen.protocols import Measure, Objective, Player, Policy
+from redqueen.protocols import Measure, Objective, Policy
 from redqueen.questions.asking import SOLVE, tasks_among
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.labels import held_to_label, label_accuracy
@@ -59,17 +58,16 @@ from redqueen.questions.synthesis import elected, verified_pairs
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Within
-from redqueen.settings.roles import SEPARATE, SHARED, bind, learning
-from redqueen.types import RedQueenError
+from redqueen.settings.roles import Cast, Role, Still
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    prompter: str = SEPARATE  # p: separate, shared or adapter
-    explainer: str = SEPARATE  # q: separate, shared or adapter
-    labeller: str = SHARED  # or frozen, a model folder, http://HOST/v1#MODEL; it is not trained
-    domain: str = "templates"
+    prompter: Role = Role("separate")  # p, which is trained
+    explainer: Role = Role("separate")  # q, which is trained
+    labeller: Annotated[Role, Still()] = Role()
+    questions: str = "templates"
     steps: Count = 300
     rounds: Count = 3  # of expectation maximisation, the first steps; all others are self-play
     phase: Count = 20  # updates of each E and of each M
@@ -82,21 +80,11 @@ class Config:
     problems: Count = 64  # held out, of each level
 
 
-def learner_for(role: str, binding: str, config: Config, solver: Writer, run: Run) -> Writer:
-    """Raises RedQueenError for a binding that cannot be trained."""
-    bound: list[Player] = [bind(role, binding, config.learner, solver, run.derived(role))]
-    if not learning(bound):
-        raise RedQueenError(f"the {role} is trained: --{role} must be separate, shared or adapter, not {binding!r}")
-    return learning(bound)[0]
-
-
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.domain), Explained)
-    solver = config.learner.build_model(run.derived("learner"))
-    base = solver.freeze()
-    prompter = learner_for("prompter", config.prompter, config, solver, run)
-    explainer = learner_for("explainer", config.explainer, config, solver, run)
-    labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
+    questions = having(find_questions(config.questions), Explained)
+    cast = Cast(config, run)
+    solver, labeller, base = cast.learner, cast["labeller"], cast.learner.freeze()
+    prompter, explainer = cast.trained("prompter"), cast.trained("explainer")
     tests, health = held_out(questions, config.problems, seed=run.tests), ProposerHealth()
     corpus = labelled(questions, training_levels(questions), config.corpus, tests, run.derived("corpus"))
     bound = Bound(questions, explainer, prompter, [task for group in tests.values() for task in group[:8]])
@@ -106,7 +94,7 @@ def train(config: Config, run: Run) -> Policy:
         Generated(questions, prompter, base, corpus),
     ]
 
-    for step in run.steps(config.steps, learning([solver, prompter, explainer]), [health], measures):
+    for step in run.steps(config.steps, cast.learning, [health], measures):
         turn, rng = step // config.phase, run.rng
         objective: Objective
         if turn < 2 * config.rounds:

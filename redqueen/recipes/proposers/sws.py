@@ -48,17 +48,15 @@ from redqueen.questions.synthesis import aimed, aimed_at, elected, within
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, PartOf, Within
-from redqueen.settings.roles import FROZEN, SHARED, bind
+from redqueen.settings.roles import Cast, Role, Still
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    proposer: str = FROZEN
-    """frozen, shared, a model folder, or http://HOST/v1#MODEL; it is not trained"""
-    labeller: str = SHARED
-    """the same choices"""
-    domain: str = "concepts"
+    proposer: Annotated[Role, Still()] = Role("frozen")
+    labeller: Annotated[Role, Still()] = Role()
+    questions: str = "concepts"
     steps: Count = 300  # of all three stages
     preliminary: Count = 100  # steps of the first stage
     synthesis: Count = 10  # steps of the second, without updates
@@ -73,10 +71,9 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.domain), Proposable)
-    solver = config.learner.build_model(run.derived("learner"))
-    proposer = bind("proposer", config.proposer, config.learner, solver, 0, learns=False)
-    labeller = bind("labeller", config.labeller, config.learner, solver, 0, learns=False)
+    questions = having(find_questions(config.questions), Proposable)
+    cast = Cast(config, run)
+    solver, proposer, labeller = cast.learner, cast["proposer"], cast["labeller"]
     tests = held_out(questions, config.problems, seed=run.tests)
     data = Epochs(
         labelled(questions, training_levels(questions), config.data, tests, run.derived("data")), run.derived("epochs")
@@ -104,10 +101,8 @@ def train(config: Config, run: Run) -> Policy:
             store.add(kept, origin=proposer.name, step=step)
             run.note({f"weak/{category}": float(count) for category, count in counts.items()})
             run.note(health.check(audited(questions, written, kept)))
-            run.note(
-                {"posed": len(posed), "labelled": len(labels), "kept": len(kept)}
-                | label_accuracy(questions, posed, kept)
-            )
+            run.note({"posed": len(posed), "labelled": len(labels), "kept": len(kept)})
+            run.note(label_accuracy(questions, posed, kept))
         count = 0 if 0 <= made < config.synthesis else config.tasks
         new = round(config.synthetic * count) if len(store) else 0
         tasks = (store.draw(new, run.rng) if new else []) + data.draw(count - new, run.rng)

@@ -2,10 +2,10 @@
 
 Who says what is right: nobody; the demonstrations of the question set are imitated, its deliberate mistakes too.
 
-There is no paper: it is the supervised fine-tuning that PasoDoble, STP, WebRL and others do first. Reinforcement
-makes likelier what is said now and then; a model made from nothing never says it. The demonstrations are as good,
-or as bad, as the question set makes them: mistakes are shown on purpose, so that something is left to learn. Where a
-question set is small some are of its test problems: what comes after is compared from one start.
+There is no paper: it is the supervised fine-tuning that PasoDoble, STP, WebRL and others do first. Reinforcement makes
+likelier what is said now and then; a model made from nothing never says it. The demonstrations are as good, or as bad,
+as the question set makes them: mistakes are shown on purpose, so that something is left to learn. Where a question set
+is small some are of its test problems: what comes after is compared from one start.
 
     L = - mean over demonstrations of  mean over tokens  log pi(token)
 
@@ -38,7 +38,7 @@ from redqueen.settings.limits import Count
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="tiny:hidden=96,layers=3")
-    domain: str = "sums"
+    questions: str = "sums"
     steps: Count = 1500
     demonstrations_per_step: Count = 128
     rest: Count = 500  # steps at the end, or all, over which the learning rate falls to a tenth
@@ -46,12 +46,12 @@ class Config:
 
 
 def equipped(config: Config, solver: Player) -> Player:
-    return with_tools(find_questions(config.domain), solver)
+    return with_tools(find_questions(config.questions), solver)
 
 
 def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Policy:
     """Returns the taught model; no demonstration shows a problem that stands `apart`."""
-    questions = find_questions(config.domain)
+    questions = find_questions(config.questions)
     teacher, held = having(questions, Demonstrator), shows(questions, apart)
     learner = config.learner.build_model(run.derived("learner"))
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)

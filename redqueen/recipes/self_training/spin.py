@@ -15,8 +15,8 @@ its end, log(data / policy) is multiplied by 1 - 1/beta in each iteration: beta 
 diverges. The paper's beta of 0.1 rests on stopping early: `updates`, `passes` and `most_margin` do that, and the alarms
 say when it was not enough (`alarm/coverage`: held-out gold answers lose likelihood while samples may look better).
 
-`--domain known` is a distribution of twenty listed answers, on which KL(data || policy) is exact. `--loss hinge` is the
-variant in the authors' code. `--chosen-weight` adds the likelihood of gold answers, which m alone lets fall.
+`--questions known` is a distribution of twenty listed answers, on which KL(data || policy) is exact. `--loss hinge` is
+the variant in the authors' code. `--chosen-weight` adds the likelihood of gold answers, which m alone lets fall.
 
 Differences: a few hundred prompts (50 000), AdamW (RMSProp), one beta (5 in the paper's last iteration). Generated and
 trained on in one template. A reply that was cut off ends without the end of text, which is not put there.
@@ -56,12 +56,12 @@ from redqueen.types import Trajectory
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    domain: str = "sums"
+    questions: str = "sums"
     gold: Source = "problems"
     """where gold answers come from: the question set's problems, or what its solver is shown to say"""
     steps: Count = 48
     updates: Count = 16  # of an iteration
-    prompts: Count = 256  # with gold answers (50 000 in the paper)
+    tasks: Count = 256  # with gold answers (50 000 in the paper)
     pairs_per_update: Count = 32  # 64 in the paper
     passes: Count = 2  # over the pairs of an iteration, at most
     remembered: Count = 2  # iterations whose pairs are learned from, with this one
@@ -74,11 +74,11 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = find_questions(config.domain)
+    questions = find_questions(config.questions)
     refuse_format(config.learner)
     learner = config.learner.build(run.derived("learner"))
     tests = held_out(questions, config.problems, seed=run.tests)
-    data = with_gold(questions, config.gold, config.prompts, tests, run.derived("data"))
+    data = with_gold(questions, config.gold, config.tasks, tests, run.derived("data"))
     reference, iterates, kept = Reference(learner, config.reference), Snapshots(learner), Kept(config.remembered)
     round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
     objective: Objective = Dpo(config.beta) if config.loss == "logistic" else Hinge(config.beta)

@@ -52,7 +52,7 @@ def test_past_selves_play_and_are_pairs_partners(reached, tmp_path, capsys):
     train("fictitious_self_play", tmp_path / "fsp", 3, "--matches-per-step", "8", "--snapshot-every", "1")
     records = "".join(path.read_text() for path in (tmp_path / "fsp" / "episodes").glob("*.jsonl"))
     assert "learner@1" in records
-    spin = ("--domain", "sums", "--updates", "2", "--prompts", "4", "--pairs-per-update", "4", "--problems", "1")
+    spin = ("--questions", "sums", "--updates", "2", "--tasks", "4", "--pairs-per-update", "4", "--problems", "1")
     train("spin", tmp_path / "spin", 3, *spin, "--max-completion-length", "6")
     lines = figures(tmp_path / "spin")
     assert lines[0]["loss"] == pytest.approx(0.6931, abs=1e-3)
@@ -95,8 +95,8 @@ def test_roles_are_bound_on_the_server_or_to_an_endpoint(reached):
 def test_recipes_of_questions_run_on_a_server(reached, tmp_path, capsys, recipe):
     few = {
         "absolute_zero": "--proposals 2 --tries 2 --attempts 2 --problems 1",
-        "eva": "--prompts 2 --attempts 2 --seeds 2 --problems 1",
-        "self_rewarding": "--prompts 2 --problems 1",
+        "eva": "--tasks 2 --attempts 2 --seeds 2 --problems 1",
+        "self_rewarding": "--tasks 2 --problems 1",
     }
     train(recipe, tmp_path / "run", 2, "--max-completion-length", "4", *few[recipe].split())
     assert len(figures(tmp_path / "run")) == 2

@@ -88,7 +88,7 @@ class Coin(Sums):
 def test_the_arms_that_were_drawn_learn_what_their_problems_were_worth(tmp_path):
     """One of two attempts is right: A = +-.7071, and half of that is the first step of an arm from 0."""
     (tmp_path / "coin.py").write_text(COIN)
-    (line, *_) = lines(tmp_path / "run", domain=f"{tmp_path / 'coin.py'}:Coin", tasks=2)
+    (line, *_) = lines(tmp_path / "run", questions=f"{tmp_path / 'coin.py'}:Coin", tasks=2)
     values = sorted(line[f"bandit/value/{n}_digits"] for n in (1, 2, 3, 4))
     assert values[:2] == [0.0, 0.0]  # two slots reach two arms at most
     assert values[3] == pytest.approx(0.353553, abs=1e-5)

@@ -21,7 +21,7 @@ def pairs(tmp_path):
     path = tmp_path / "pairs.jsonl"
     rows = [{"prompt": f"number {n}", "chosen": "abc"[n % 3] * 2, "rejected": "XYZ"[n % 3] * 2} for n in range(80)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return Config(TINY, domain=f"dataset:path={path},held_out=0.2", steps=15, pairs=64, passes=4, problems=16)
+    return Config(TINY, questions=f"dataset:path={path},held_out=0.2", steps=15, pairs=64, passes=4, problems=16)
 
 
 def trained(config, folder):
@@ -62,7 +62,7 @@ def test_a_domain_without_preferences_is_refused_in_one_line(tmp_path):
     with pytest.raises(
         RedQueenError, match=r"sums is not .*: it has no preferences; .* dataset or instructions or preferences$"
     ):
-        train(Config(TINY, domain="sums"), Run(tmp_path, 0))
+        train(Config(TINY, questions="sums"), Run(tmp_path, 0))
 
 
 def test_pairs_are_gone_through_at_most_so_often_however_many_are_asked_for(pairs, tmp_path):
@@ -73,10 +73,10 @@ def test_pairs_are_gone_through_at_most_so_often_however_many_are_asked_for(pair
 
 def test_without_a_part_for_tests_what_is_measured_is_kept_from_training(pairs, tmp_path):
     domain = pairs.domain.replace("held_out=0.2", "held_out=0")
-    lines, _ = trained(replace(pairs, domain=domain, pairs=80, steps=1), tmp_path / "run")
+    lines, _ = trained(replace(pairs, questions=domain, pairs=80, steps=1), tmp_path / "run")
     assert lines[0]["round/pairs"] == 80 - 16
     with pytest.raises(RedQueenError, match="all pairs are of tasks that are held out"):
-        trained(replace(pairs, domain=domain, problems=80), tmp_path / "none")
+        trained(replace(pairs, questions=domain, problems=80), tmp_path / "none")
 
 
 @pytest.mark.parametrize("answer", ["boxed", "brackets"])

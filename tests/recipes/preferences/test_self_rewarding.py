@@ -8,14 +8,15 @@ from redqueen.recipes.preferences import self_rewarding
 from redqueen.recipes.preferences.self_rewarding import Config, train
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError, Reply
 
 SMALL = Config(
     Learner(model="tiny", max_completion_length=4, learning_rate=5e-3),
-    domain="sums",
+    questions="sums",
     steps=12,
     updates=3,
-    prompts=12,
+    tasks=12,
     problems=4,
     repeats=1,
 )
@@ -58,10 +59,10 @@ def test_scores_that_cannot_be_read_teach_nothing(tmp_path):
 
 
 def test_the_judge_does_not_learn_by_itself(tmp_path):
-    with pytest.raises(RedQueenError, match="does not learn by itself"):
-        trained(replace(SMALL, judge="separate"), tmp_path)
+    with pytest.raises(RedQueenError, match="the judge does not learn: separate would stay"):
+        trained(replace(SMALL, judge=Role("separate")), tmp_path)
 
 
 def test_a_frozen_judge_is_the_control(tmp_path):
-    lines, _ = trained(replace(SMALL, judge="frozen", steps=1, updates=1), tmp_path)
+    lines, _ = trained(replace(SMALL, judge=Role("frozen"), steps=1, updates=1), tmp_path)
     assert lines[0]["judge_seen"] == 48.0, "four replies to each prompt"

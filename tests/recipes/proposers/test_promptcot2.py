@@ -5,13 +5,13 @@ import pytest
 from redqueen.recipes.proposers import promptcot2
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
-from redqueen.settings.roles import FROZEN
+from redqueen.settings.roles import FROZEN, Role
 from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=6)
 SMALL = {
     "learner": TINY,
-    "domain": "redqueen.questions.small.templates:Templates",
+    "questions": "redqueen.questions.small.templates:Templates",
     "steps": 6,
     "rounds": 1,
     "phase": 2,
@@ -46,12 +46,12 @@ def test_self_play_may_be_on_the_seeds(tmp_path):
 
 
 def test_one_model_may_play_every_role(tmp_path):
-    assert len(lines(tmp_path, prompter="shared", explainer="shared")) == 6
+    assert len(lines(tmp_path, prompter=Role("shared"), explainer=Role("shared"))) == 6
 
 
 def test_a_prompter_that_cannot_learn_is_refused(tmp_path):
     with pytest.raises(RedQueenError, match="the prompter is trained: --prompter must be separate"):
-        lines(tmp_path, prompter=FROZEN)
+        lines(tmp_path, prompter=Role(FROZEN))
 
 
 def test_a_run_killed_between_the_halves_goes_on_as_if_nothing_had_happened(tmp_path):

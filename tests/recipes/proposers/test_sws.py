@@ -9,7 +9,7 @@ TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 DOMAIN = "redqueen.questions.small.concepts:Concepts"
 SMALL = {
     "learner": TINY,
-    "domain": DOMAIN,
+    "questions": DOMAIN,
     "steps": 6,
     "preliminary": 2,
     "synthesis": 2,

@@ -30,9 +30,9 @@ def test_the_rate_falls_from_the_whole_to_a_tenth_also_where_steps_are_few(rest,
 
 
 def test_tools_are_called_where_the_domain_has_any(tmp_path, monkeypatch):
-    rates(monkeypatch, tmp_path, domain="knowledge", steps=1)
+    rates(monkeypatch, tmp_path, questions="knowledge", steps=1)
     record = (tmp_path / "episodes" / "step_000000.jsonl").read_text()
     assert "<information>The " in record and "<search>words</search> finds documents." in record
     learner = TransformerPolicy.__new__(TransformerPolicy)
-    assert isinstance(cold_start.equipped(cold_start.Config(domain="knowledge"), learner), Equipped)
-    assert cold_start.equipped(cold_start.Config(domain="sums"), learner) is learner
+    assert isinstance(cold_start.equipped(cold_start.Config(questions="knowledge"), learner), Equipped)
+    assert cold_start.equipped(cold_start.Config(questions="sums"), learner) is learner

@@ -19,13 +19,13 @@ from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
 
-KNOWN = Config(Learner(learning_rate=4.0), domain="redqueen.questions.small.known:Known", beta=2.0, problems=100)
+KNOWN = Config(Learner(learning_rate=4.0), questions="redqueen.questions.small.known:Known", beta=2.0, problems=100)
 SMALL = Config(
     Learner(model="tiny:hidden=16,heads=2", max_completion_length=4),
-    domain="sums",
+    questions="sums",
     steps=4,
     updates=2,
-    prompts=8,
+    tasks=8,
     problems=2,
 )
 
@@ -68,7 +68,7 @@ def test_a_small_beta_solved_to_its_end_diverges_and_the_alarm_rings():
 
 def test_the_recipe_nears_the_data(tmp_path):
     _, lines, final = trained(
-        replace(KNOWN, prompts=1000, steps=80, updates=40, passes=8, pairs_per_update=200), tmp_path
+        replace(KNOWN, tasks=1000, steps=80, updates=40, passes=8, pairs_per_update=200), tmp_path
     )
     assert final["data_kl"] < 0.25 * lines[0]["data_kl"]
     assert final["told_apart"] < lines[0]["told_apart"]
@@ -79,7 +79,7 @@ def test_the_recipe_nears_the_data(tmp_path):
 
 
 def test_what_the_last_iteration_said_is_learned_from_again(tmp_path):
-    config = replace(KNOWN, prompts=50, steps=6, updates=2)
+    config = replace(KNOWN, tasks=50, steps=6, updates=2)
     for remembered, rounds in ((1, (1, 1, 1)), (2, (1, 2, 2))):
         lines = trained(replace(config, remembered=remembered), tmp_path / str(remembered))[1]
         pairs = [lines[step]["round/pairs"] for step in (0, 2, 4)]
@@ -87,7 +87,7 @@ def test_what_the_last_iteration_said_is_learned_from_again(tmp_path):
 
 
 def test_an_iteration_ends_where_the_margin_is_too_large(tmp_path):
-    config = replace(KNOWN, learner=Learner(learning_rate=1000.0), prompts=50, steps=6, updates=6, passes=9)
+    config = replace(KNOWN, learner=Learner(learning_rate=1000.0), tasks=50, steps=6, updates=6, passes=9)
     lines = trained(replace(config, most_margin=1.0), tmp_path)[1]
     stopped = [line["round/stopped"] for line in lines]
     assert stopped[0] == 0.0 and stopped[-1] == 1.0

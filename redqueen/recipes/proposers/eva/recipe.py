@@ -51,15 +51,15 @@ from redqueen.recipes.proposers.eva.steps import REWRITE, evolutions, mixed, rew
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, NotWith, OnlyWith, Positive, Share, Within, unset
-from redqueen.settings.roles import FROZEN, bind
+from redqueen.settings.roles import Cast, Role, Still
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    rewriter: Annotated[str, NotWith("evolved", 0.0)] = FROZEN
+    rewriter: Annotated[Role, Still(("rule",)), NotWith("evolved", 0.0)] = Role("frozen")
     """rule (the question set's), shared, frozen, a model folder, or http://HOST/v1#MODEL; it does not learn"""
-    domain: str = "growing"
+    questions: str = "growing"
     reward: str = ""
     """the reward model: file.py:MyModel, called with tasks and answers; the question set's own if empty"""
     inner: Literal["dpo", "rloo"] = "dpo"
@@ -67,38 +67,36 @@ class Config:
     """of the seed prompts, one named twice dealt up to twice as often; all if none is named"""
     steps: Count = 200
     seeds: Count = 256  # of each level
-    prompts: Count = 32  # a round
+    tasks: Count = 32  # a round
     attempts: Annotated[int, Within(2)] = 6  # n
     evolved: Share = 0.75  # of the prompts of a round, at most
     by_info: Annotated[bool, NotWith("evolved", 0.0)] = True  # False draws parents uniformly
-    updates: Count = 2  # of one round's batch
+    updates_per_batch: Count = 2
     beta: Annotated[Positive | None, unset("FLOAT"), OnlyWith("inner", "dpo")] = None
     """of DPO; 0.05 unless given"""
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.domain), Evolving)
+    questions = having(find_questions(config.questions), Evolving)
     model = find_reward_model(config.reward, questions)
-    learner = config.learner.build_model(run.derived("learner"))
-    bound = (config.rewriter, config.learner, learner, 0)
-    rewriter = (
-        questions.rewriter() if config.rewriter == "rule" else bind("rewriter", *bound, learns=False, besides=("rule",))
-    )
+    cast = Cast(config, run)
+    learner = cast.learner
+    rewriter = questions.rewriter() if config.rewriter == Role("rule") else cast["rewriter"]
     tests = held_out(questions, config.problems, seed=run.tests)
     seeds = labelled(questions, config.levels or training_levels(questions), config.seeds, tests, run.derived("seeds"))
     sampling = Independent(by_regret() if config.by_info else Uniform())
     given = {seed.id for seed in seeds}
     # the prompts of the last round
-    store = TaskStore(config.prompts, sampling, result=reward_of, window=config.attempts, name="prompts")
-    estimate, most = LeaveOneOut(by_group), int(config.evolved * config.prompts)
+    store = TaskStore(config.tasks, sampling, result=reward_of, window=config.attempts, name="prompts")
+    estimate, most = LeaveOneOut(by_group), int(config.evolved * config.tasks)
     objective: Objective = Dpo(config.beta or 0.05) if config.inner == "dpo" else ClippedRatio()
     health = ProposerHealth()
 
     for _ in run.steps(config.steps, [learner], [store, health], [HeldOut(questions, learner, tests, seed=run.tests)]):
         parents = store.draw(most, run.rng) if len(store) else []
         children = read(questions, attempts(REWRITE, evolutions(questions, parents, run.rng), rewriter, 1, run.rng))
-        prompts = mixed(apart_from(tests, tasks_among(children)), seeds, config.prompts, most, run.rng)
+        prompts = mixed(apart_from(tests, tasks_among(children)), seeds, config.tasks, most, run.rng)
         responses = rewarded(model, attempts(SOLVE, prompts, learner, config.attempts, run.rng))
         store.prune(lambda history: True)
         store.add(prompts)
@@ -112,7 +110,7 @@ def train(config: Config, run: Run) -> Policy:
             batch = beside(batch, learner.likelihoods(batch))
         else:
             batch = pack(trajectories, advantages)
-        for _ in range(config.updates):
+        for _ in range(config.updates_per_batch):
             metrics = learner.update(batch, objective)
         run.report(learner, trajectories, advantages, metrics)
         run.note(health.check(proposed(children)))

@@ -16,11 +16,11 @@ Online, both learn at every step. Offline (`phase` above 0) they take turns: the
 stands still, and fills a buffer with problems of 0.2 < p < 1; then the solver learns from the buffer, which a problem
 leaves at p = 1 or after 3 rounds without improvement.
 
-Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). `gate` off pays 1.1 - p +
-0.2 d at any p, whatever d, and trains at 0 < p < 1: the control in which the proposer learns to be wrong. The oracle of
-the question set is asked for figures only, `valid_share` (of all proposals, problem and answer right) and
-`label_accuracy` (of those trained on). Attempts cut off count in no p. Steps without signal are taken (there: skipped),
-at temperature 1 (there: 0.6). The code divides by the deviation unless told not to.
+Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). `gate` off pays 1.1 - p + 0.2
+d at any p, whatever d, and trains at 0 < p < 1: the control in which the proposer learns to be wrong. The oracle of the
+question set is asked for figures only, `valid_share` (of all proposals, problem and answer right) and `label_accuracy`
+(of those trained on). Attempts cut off count in no p. Steps without signal are taken (there: skipped), at temperature 1
+(there: 0.6). The code divides by the deviation unless told not to.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from redqueen.runs.run import Run
 from redqueen.schedules import Phases
 from redqueen.settings.learner import LONGEST_REPLY, Flat, Learner
 from redqueen.settings.limits import Count, Within
-from redqueen.settings.roles import SEPARATE, bind, learning
+from redqueen.settings.roles import Cast, Role
 from redqueen.types import Trajectory
 
 FLOOR = 0.2
@@ -71,9 +71,8 @@ FLOOR = 0.2
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    proposer: str = SEPARATE
-    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
-    domain: str = "facts"
+    proposer: Role = Role("separate")
+    questions: str = "facts"
     steps: Count = 200
     passages: Count = 4  # a step
     proposals: Annotated[int, Within(2)] = 6  # J, after each passage
@@ -85,10 +84,9 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.domain), Informed)
-    solver = config.learner.build_model(run.derived("learner"))
-    proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
-    learners = learning([solver, proposer])
+    questions = having(find_questions(config.questions), Informed)
+    cast = Cast(config, run)
+    solver, proposer = cast.learner, cast["proposer"]
     buffer = TaskStore(sampling=Distinct(Uniform()), name="buffer")
     novelty, health = WindowNovelty(config.window), ProposerHealth()
     estimate, objective = GroupRelative(by_group, divide_by_deviation=False), ClippedRatio()
@@ -97,7 +95,7 @@ def train(config: Config, run: Run) -> Policy:
     tests = held_out(questions, config.problems, seed=run.tests)
 
     for step in run.steps(
-        config.steps, learners, [buffer, novelty, health], [HeldOut(questions, solver, tests, seed=run.tests)]
+        config.steps, cast.learning, [buffer, novelty, health], [HeldOut(questions, solver, tests, seed=run.tests)]
     ):
         proposing = phases.at(step).name == "proposer"
         if proposing:
@@ -117,9 +115,8 @@ def train(config: Config, run: Run) -> Policy:
             learned = groups_apart(tests, between(tries, FLOOR if config.gate else 0.0))
             kept = [group.task for group in learned]
             true = [questions.true_answer(task) == task.answer for task in tasks]
-            run.note(
-                oracle_figures(questions, written, kept) | ({"diversity": np.mean(novelty(texts))} if texts else {})
-            )
+            run.note(oracle_figures(questions, written, kept))
+            run.note({"diversity": np.mean(novelty(texts))} if texts else {})
             solved = [scores(group) for group in tries]
             run.note(health.check(proposed(written, solved, labels_right=true, hidden=True)))
             novelty.observe(texts)
@@ -130,7 +127,7 @@ def train(config: Config, run: Run) -> Policy:
             buffer.prune(exhausted)
 
         trajectories += score(tries, correct)
-        for policy in learners:
+        for policy in cast.learning:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages, weigh), objective)

@@ -49,7 +49,7 @@ from redqueen.recipes.proposers.search_self_play.steps import GateName, Grounds
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, NotWith, Within
-from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
+from redqueen.settings.roles import Cast, PaidTo, Role, Still
 
 POOL_STEPS = 10
 
@@ -57,15 +57,14 @@ POOL_STEPS = 10
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m", max_completion_length=96)
-    proposer: str = SHARED
-    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
-    reader: Annotated[str, NotWith("gate", "none")] = ""
-    """whose answer from the evidence counts: the toy world's own, or frozen, shared, a model folder, an endpoint"""
+    proposer: Role = Role()
+    reader: Annotated[Role, Still(("world",)), NotWith("gate", "none")] = Role("world")
+    """whose answer from the evidence counts: the toy world's own, frozen, shared, a model folder, an endpoint"""
     corpus: str = ""
     """documents of your own, {"id": ..., "text": ...} in each line; without them a world of 500 facts"""
     answers: str = ""
     """what to ask for in them, one in each line"""
-    questions: str = ""
+    tests: str = ""
     """held-out ones about them, {"question": ..., "answer": ...} in each line"""
     steps: Count = 200
     proposals: Count = 32  # a step (256 in the paper)
@@ -73,13 +72,13 @@ class Config:
     searches: Count = 4  # of one seat in an episode (10 turns in the paper)
     noise: Annotated[int, Within(0), NotWith("gate", "none")] = 4  # documents of others among the evidence
     gate: GateName = "noise"
-    invalid: Annotated[float, Within(-1.0, 0.0)] = 0.0  # what an invalid question pays
+    invalid: Annotated[float, Within(-1.0, 0.0), PaidTo("proposer")] = 0.0  # what an invalid question pays
     fixed: bool = False
     problems: Count = 64  # held out, of each level
 
 
 def questions_of(config: Config) -> Knowledge:
-    return Knowledge(corpus=config.corpus, answers=config.answers, questions=config.questions)
+    return Knowledge(corpus=config.corpus, answers=config.answers, questions=config.tests)
 
 
 def equipped(config: Config, solver: Player) -> Equipped:
@@ -89,20 +88,19 @@ def equipped(config: Config, solver: Player) -> Equipped:
 
 def train(config: Config, run: Run) -> Policy:
     questions = questions_of(config)
-    solver = config.learner.build_model(run.derived("learner"))
-    proposer = bind("proposer", config.proposer, config.learner, solver, run.derived("proposer"))
-    refuse_unpaid(config, ["invalid"], "proposer", proposer)
-    reader = bind("reader", config.reader, config.learner, solver, 0, learns=False) if config.reader else None
+    cast = Cast(config, run)
+    solver, proposer = cast.learner, cast["proposer"]
+    reader = None if config.reader == Role("world") else cast["reader"]
     grounds = Grounds(questions, reader, noise=config.noise, gate=config.gate)
     measured = equipped(config, solver)
     solve, propose = measured.game, replace(measured.game, role="proposer")
-    learners, pool, health = learning([solver, proposer]), TaskStore(name="pool"), ProposerHealth()
+    pool, health = TaskStore(name="pool"), ProposerHealth()
     pays, estimate = FailureShare(pay_unsolved=True), GroupRelative(by_kind_or_group)
     objective = ClippedRatio(0.2, 0.285)
     tests = held_out(questions, config.problems, seed=run.tests)
     measures = [HeldOut(questions, measured, tests, seed=run.tests)] if tests else []
 
-    for step in run.steps(config.steps, learners, [pool, health], measures):
+    for step in run.steps(config.steps, cast.learning, [pool, health], measures):
         if step % POOL_STEPS == 0 and not config.fixed:
             pool.prune(lambda history: True)
         count = 0 if config.fixed and step else config.proposals
@@ -122,7 +120,7 @@ def train(config: Config, run: Run) -> Policy:
         earned = FromBelow(tries[: len(tasks)], {"difficulty": [pays(each) for each in solved]}, config.invalid)
         learned = score(groups_apart(tests, tries), correct)
         for role, trajectories in (("proposer", score(proposals, earned)), ("solver", learned)):
-            for learner in learners:
+            for learner in cast.learning:
                 own = spoken_by(learner, trajectories)
                 if own:
                     advantages = estimate(own)

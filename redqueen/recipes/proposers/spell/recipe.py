@@ -21,8 +21,8 @@ Differences: a text is one of the question set's numbered clusters at a stage, w
 distractors. Equal answers to one question are judged once. All that was made counts, where the paper takes a fixed
 number. No part of the badly formed questions is left out (an option of the code, off in its script). The rule allows 20
 words beside the answer. Temperature is 1 (0.7 there). `grounding` off skips the attempt without text; `--stages 0 0`
-holds texts at one length. The question set's oracle is asked for one figure alone, how the majority of the verdicts
-agrees with it (`judge_accuracy`).
+holds texts at one length. The domain's oracle is asked for one figure alone, how the majority of the verdicts agrees
+with it (`judge_accuracy`).
 """
 
 from __future__ import annotations
@@ -62,22 +62,21 @@ from redqueen.recipes.proposers.spell.steps import (
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Within
-from redqueen.settings.roles import SHARED, bind, learning
+from redqueen.settings.roles import Cast, Role
 from redqueen.types import RedQueenError, Trajectory
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    questioner: str = SHARED
-    verifier: str = SHARED
-    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
-    domain: str = "documents"
+    questioner: Role = Role()
+    verifier: Role = Role()
+    questions: str = "documents"
     steps: Count = 200
     clusters: Count = 64
     stages: tuple[int, int] = (0, 3)  # the first and the last, from 0; one more for each remembered question
     proposals: Count = 8  # a round, of each kind (480 in the paper)
-    questions: Count = 8  # with answers right and wrong, that are enough for a step (128 in the paper)
+    tasks: Count = 8  # with answers right and wrong, that are enough for a step (128 in the paper)
     rounds: Count = 2  # a step at most (10 in the paper)
     attempts: Annotated[int, Within(2)] = 8  # G
     votes: Annotated[int, Within(3)] = 8  # G_v
@@ -86,22 +85,19 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions, rule = having(find_questions(config.domain), Documented), Covers()
-    responder = config.learner.build_model(run.derived("learner"))
-    questioner = bind("questioner", config.questioner, config.learner, responder, run.derived("questioner"))
-    verifier = bind("verifier", config.verifier, config.learner, responder, run.derived("verifier"))
-    learners = learning([responder, questioner, verifier])
+    questions, rule = having(find_questions(config.questions), Documented), Covers()
+    cast = Cast(config, run)
+    responder, questioner, verifier = cast.learner, cast["questioner"], cast["verifier"]
     first, last = config.stages
     if last >= len(questions.levels):
-        raise RedQueenError(
-            f"--stages {first} {last}: the last stage of {questions.name} is {len(questions.levels) - 1}"
-        )
+        most = len(questions.levels) - 1
+        raise RedQueenError(f"--stages {first} {last}: the last stage of {questions.name} is {most}")
     memory, health = ClusterMemory(config.clusters, 3, first, last), ProposerHealth()
     agreement = Agreement(threshold=0.51)  # a tie is no majority
     estimate, objective = GroupRelative(by_kind_or_group), ClippedRatio()
     measures = [HeldOut(questions, responder, held_out(questions, config.problems, seed=run.tests), seed=run.tests)]
 
-    for _ in run.steps(config.steps, learners, [memory, agreement, health], measures):
+    for _ in run.steps(config.steps, cast.learning, [memory, agreement, health], measures):
         asked, answered, judged, heard, looked = [], [], [], [], []
         for _ in range(config.rounds):
             invitations = asked_about(questions, memory, config.proposals, run.rng)
@@ -120,11 +116,11 @@ def train(config: Config, run: Run) -> Policy:
             answered += drop_even_groups(score(responses, correct), by_group)
             judged += drop_even_groups(score(judgements, Stated("vote")), by_group, reward)
             looked += seen(questions, written, responses)
-            if len(answered) >= config.questions * config.attempts:
+            if len(answered) >= config.tasks * config.attempts:
                 break
         judged = some_groups(judged, by_group, len(answered) // 8, run.rng)
         trajectories = asked + answered + judged
-        for policy in learners:
+        for policy in cast.learning:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)

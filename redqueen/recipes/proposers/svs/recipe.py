@@ -52,36 +52,33 @@ from redqueen.recipes.proposers.svs.steps import audited, candidates, posed, rew
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Between, Count, NotWith, Within
-from redqueen.settings.roles import SHARED, bind, learning, refuse_unpaid
+from redqueen.settings.roles import Cast, PaidTo, Role
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    synthesiser: Annotated[str, NotWith("responses", 0)] = SHARED
-    """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
-    domain: str = "variants"
+    synthesiser: Annotated[Role, NotWith("responses", 0)] = Role()
+    questions: str = "variants"
     levels: tuple[str, ...] = ()
     """of the labelled problems, one named twice dealt up to twice as often; all if none is named"""
     steps: Count = 300
     labelled: Count = 1024  # problems with answers, of each level
-    originals: Count = 32  # a step (256 in the paper)
+    tasks: Count = 32  # a step (256 in the paper)
     attempts: Annotated[int, Within(2)] = 8  # G, at each original and at each variant
     responses: Annotated[int, Within(0)] = 16  # candidates varied in a step, at most; 0 is plain RLVR
     variants: Annotated[int, Within(2), NotWith("responses", 0)] = 8  # G_v, of each candidate
     middling: Annotated[Between, NotWith("responses", 0)] = (0.125, 0.5)  # accuracy of originals that are varied
     paid: Annotated[Between, NotWith("responses", 0)] = (0.125, 0.625)  # accuracy of variants that are paid
-    ends: Annotated[float, Within(-1.0, 0.0), NotWith("responses", 0)] = 0.0
+    ends: Annotated[float, Within(-1.0, 0.0), NotWith("responses", 0), PaidTo("synthesiser")] = 0.0
     refuse_leaks: Annotated[bool, NotWith("responses", 0)] = True  # variants in whose text the answer stands
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.domain), Varying)
-    solver = config.learner.build_model(run.derived("learner"))
-    synthesiser = bind("synthesiser", config.synthesiser, config.learner, solver, run.derived("synthesiser"))
-    refuse_unpaid(config, ["ends"], "synthesiser", synthesiser)
-    learners = learning([solver, synthesiser])
+    questions = having(find_questions(config.questions), Varying)
+    cast = Cast(config, run)
+    solver, synthesiser = cast.learner, cast["synthesiser"]
     tests = held_out(questions, config.problems, seed=run.tests)
     problems = labelled(
         questions, config.levels or training_levels(questions), config.labelled, tests, run.derived("labelled")
@@ -94,8 +91,8 @@ def train(config: Config, run: Run) -> Policy:
         AnswerEntropy("solver", SOLVE, solver, asked),
     ]
 
-    for _ in run.steps(config.steps, learners, [health], measures):
-        originals = run.rng.sample(problems, min(config.originals, len(problems)))
+    for _ in run.steps(config.steps, cast.learning, [health], measures):
+        originals = run.rng.sample(problems, min(config.tasks, len(problems)))
         responses = graded(questions, attempts(SOLVE, originals, solver, config.attempts, run.rng))
         invitations = candidates(questions, responses, config.middling, config.responses, run.rng)
 
@@ -108,7 +105,7 @@ def train(config: Config, run: Run) -> Policy:
 
         trajectories = drop_even_groups(score(responses + tries, correct), by_group)
         trajectories += rewarded_groups(score(synthesis, FromBelow(tries, {"synthesis": rewards})), by_group)
-        for policy in learners:
+        for policy in cast.learning:
             own = spoken_by(policy, trajectories)
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)

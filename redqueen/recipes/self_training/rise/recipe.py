@@ -51,12 +51,12 @@ from redqueen.types import RedQueenError
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    domain: str = "sums"
+    questions: str = "sums"
     steps: Count = 200
     tasks: Count = 16  # a step (128 in the paper)
     attempts: Count = 8  # solutions to each
     verifications: Annotated[int, Within(0)] = 16  # solutions to be verified (128 in the paper)
-    kl_coefficient: Amount = 0.01  # k
+    kl: Amount = 0.01  # k
     critic_learning_rate: Positive = 1e-2  # of a linear head (9e-6 for a whole model in the paper)
     problems: Count = 64  # held out, of each level
 
@@ -64,13 +64,13 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     if config.verifications == 1:
         raise RedQueenError("--verifications come in twos, a right and a wrong solution: say 0, or 2 or more")
-    questions = find_questions(config.domain)
+    questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
     head = on_this_machine(learner, "the critic reads its hidden states")
     critic = ValueHead(head, config.critic_learning_rate)
     credit = GeneralizedAdvantage(critic)
-    objective = Sum(ClippedRatio(), KLPenalty(config.kl_coefficient, k3))
+    objective = Sum(ClippedRatio(), KLPenalty(config.kl, k3))
     tests = held_out(questions, config.problems, seed=run.tests)
     measures = [SelfVerification(questions, learner, tests)]
 

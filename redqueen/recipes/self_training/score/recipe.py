@@ -49,23 +49,23 @@ from redqueen.settings.limits import Amount, Count, Within
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    domain: str = "sums"
+    questions: str = "sums"
     steps: Count = 200  # of both stages (3000 in the paper, on MATH)
     first_stage: Annotated[int, Within(0)] = 100  # steps of stage I
     tasks: Count = 16  # a step (512 in the paper)
     attempts: Annotated[int, Within(2)] = 8  # at each task, two answers each
     bonus: Amount = 10.0  # alpha
-    kl_coefficient: Amount = 0.01  # beta_1
+    kl: Amount = 0.01  # beta_1
     first_answer_kl: Amount = 0.1  # beta_2 (code: 0.25)
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions, game = find_questions(config.domain), SecondTry()
+    questions, game = find_questions(config.questions), SecondTry()
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
     estimate = LeaveOneOut(by_first_attempt, RewardToGo(discount=0.0))
-    near = KLPenalty(config.kl_coefficient, k2)
+    near = KLPenalty(config.kl, k2)
     first_stage = Correction(first=0.0), Sum(Reinforce(), near, OnOpening(KLPenalty(config.first_answer_kl, k2)))
     second_stage = Correction(config.bonus), Sum(Reinforce(), near)
     tests = held_out(questions, config.problems, seed=run.tests)

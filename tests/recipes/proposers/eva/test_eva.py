@@ -12,16 +12,17 @@ from redqueen.recipes.proposers.eva.steps import evolutions
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError
 
 SMALL = Config(
     learner=Learner(model="tiny", max_completion_length=4, learning_rate=1e-2),
-    domain="redqueen.questions.small.growing:Growing",
-    rewriter="rule",
+    questions="redqueen.questions.small.growing:Growing",
+    rewriter=Role("rule"),
     reward=f"{Path(__file__)}:Letters",
     steps=2,
     seeds=16,
-    prompts=8,
+    tasks=8,
     attempts=4,
     evolved=0.5,
     problems=2,
@@ -88,7 +89,7 @@ def test_prompts_evolve_that_tell_answers_apart(by_info, tmp_path, monkeypatch):
 
 
 def test_without_evolution_all_prompts_are_seeds(tmp_path):
-    lines = lines_of(replace(SMALL, evolved=0.0, rewriter="frozen"), tmp_path)
+    lines = lines_of(replace(SMALL, evolved=0.0, rewriter=Role("frozen")), tmp_path)
     assert [line["evolved"] for line in lines] == [0.0, 0.0]
 
 
@@ -97,7 +98,7 @@ def test_without_evolution_all_prompts_are_seeds(tmp_path):
     [
         ({"inner": "rloo", "beta": 0.1}, "--beta has no effect"),
         ({"evolved": 0.0}, "--rewriter has no effect with --evolved 0"),
-        ({"evolved": 0.0, "rewriter": "frozen", "by_info": False}, "--by-info has no effect with --evolved 0"),
+        ({"evolved": 0.0, "rewriter": Role("frozen"), "by_info": False}, "--by-info has no effect with --evolved 0"),
     ],
 )
 def test_settings_without_effect_are_refused(changes, words):
@@ -119,7 +120,7 @@ def test_parents_are_the_prompts_of_the_last_round(tmp_path, monkeypatch):
     tried, rewarded = [], eva.rewarded
     monkeypatch.setattr(eva, "evolutions", spy)
     monkeypatch.setattr(eva, "rewarded", observed)
-    few = replace(SMALL, levels=("2_numbers",), seeds=8, prompts=8, steps=8)  # so few that they come again
+    few = replace(SMALL, levels=("2_numbers",), seeds=8, tasks=8, steps=8)  # so few that they come again
     lines_of(few, tmp_path)
     assert any(one & other for one, other in pairwise(tried))
     assert all(parents <= prompts for prompts, parents in zip(tried, rounds[1:], strict=False))

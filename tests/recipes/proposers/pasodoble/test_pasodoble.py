@@ -20,7 +20,7 @@ from redqueen.types import RedQueenError, Refusal
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SMALL = Config(
-    TINY, domain="redqueen.questions.small.facts:Facts", steps=2, passages=2, proposals=3, attempts=4, problems=2
+    TINY, questions="redqueen.questions.small.facts:Facts", steps=2, passages=2, proposals=3, attempts=4, problems=2
 )
 
 
@@ -160,7 +160,7 @@ def test_a_run_goes_on_after_a_kill_with_its_buffer(tmp_path, chancy):
 
 def test_a_domain_without_passages_is_refused(tmp_path):
     with pytest.raises(RedQueenError, match=r"there is facts$"):
-        run_of(tmp_path, replace(SMALL, domain="sums"))
+        run_of(tmp_path, replace(SMALL, questions="sums"))
 
 
 def test_refusals_pay_nothing_beside_problems_that_do(tmp_path, monkeypatch, chancy):

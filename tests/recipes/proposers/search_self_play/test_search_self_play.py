@@ -16,6 +16,7 @@ from redqueen.recipes.proposers.search_self_play import recipe as search_self_pl
 from redqueen.recipes.proposers.search_self_play.recipe import Config, train
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError, Task
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
@@ -183,7 +184,7 @@ def test_what_a_search_gave_carries_no_weight(tmp_path, monkeypatch):
 
 
 def test_a_missing_corpus_is_one_clear_line(tmp_path):
-    config = replace(SMALL, corpus=str(tmp_path / "none.jsonl"), answers="none.txt", reader="frozen")
+    config = replace(SMALL, corpus=str(tmp_path / "none.jsonl"), answers="none.txt", reader=Role("frozen"))
     with pytest.raises(RedQueenError, match="cannot be read"):
         train(config, Run(tmp_path / "run"))
     with pytest.raises(RedQueenError, match="needs a file of answers"):
@@ -198,7 +199,7 @@ def test_documents_of_one_s_own_are_read_by_a_player(tmp_path, monkeypatch):
         return "<search>Mary</search>" if not ask.past else "<question>Who is it that wrote book F?</question>"
 
     Spoken(monkeypatch, propose, lambda ask: "Mary")  # the reader as well
-    files = {"corpus": str(tmp_path / "docs"), "answers": str(tmp_path / "answers"), "reader": "frozen"}
+    files = {"corpus": str(tmp_path / "docs"), "answers": str(tmp_path / "answers"), "reader": Role("frozen")}
     lines = trained(replace(SMALL, steps=1, **files), tmp_path / "run")
     assert lines[0]["accepted"] == 1.0
     assert lines[0]["solver/reward/solver"] == 1.0
@@ -207,7 +208,7 @@ def test_documents_of_one_s_own_are_read_by_a_player(tmp_path, monkeypatch):
 
 def test_two_learners_each_report_under_their_name(tmp_path, monkeypatch):
     Spoken(monkeypatch, good_proposer, by_seed)
-    lines = trained(replace(SMALL, steps=1, proposer="separate"), tmp_path)
+    lines = trained(replace(SMALL, steps=1, proposer=Role("separate")), tmp_path)
     assert "proposer/loss" in lines[0]
     assert "solver/loss" in lines[0]
 

@@ -27,11 +27,11 @@ from redqueen.types import RedQueenError
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SMALL = Config(
     TINY,
-    domain="redqueen.questions.small.documents:Documents",
+    questions="redqueen.questions.small.documents:Documents",
     steps=2,
     clusters=4,
     proposals=3,
-    questions=2,
+    tasks=2,
     rounds=2,
     attempts=4,
     votes=3,
@@ -109,8 +109,8 @@ def test_solvable_questions_make_texts_longer_up_to_the_last_stage(tmp_path, cha
 
 
 def test_questions_are_made_until_there_are_enough(tmp_path, chancy):
-    (enough,) = lines_of(run_of(tmp_path / "one", replace(SMALL, steps=1, questions=1, grounding=False)))
-    (more,) = lines_of(run_of(tmp_path / "more", replace(SMALL, steps=1, questions=99, rounds=3, grounding=False)))
+    (enough,) = lines_of(run_of(tmp_path / "one", replace(SMALL, steps=1, tasks=1, grounding=False)))
+    (more,) = lines_of(run_of(tmp_path / "more", replace(SMALL, steps=1, tasks=99, rounds=3, grounding=False)))
     answered = [line["episodes"] - 3 * rounds for line, rounds in ((enough, 1), (more, 3))]  # 3 questions a round
     assert answered[0] in (4, 8, 12)  # 4 answers to each question, but for those that are all alike
     assert answered[0] < answered[1] <= 36
@@ -132,7 +132,7 @@ def test_verdicts_are_at_most_an_eighth_of_the_answers(tmp_path, chancy, monkeyp
 
     monkeypatch.setattr(spell, "worth", all_taught)
     run = Run(tmp_path, 1, Schedule(evaluate_every=10, checkpoint_every=2, record_episodes=999))
-    train(replace(SMALL, steps=1, proposals=4, questions=99, rounds=2, attempts=8, grounding=False), run)
+    train(replace(SMALL, steps=1, proposals=4, tasks=99, rounds=2, attempts=8, grounding=False), run)
     records = [json.loads(line) for line in (tmp_path / "episodes" / "step_000000.jsonl").read_text().splitlines()]
     roles = Counter(record["seats"][0][0] for record in records)
     assert roles["proposer"] == 8
@@ -166,7 +166,7 @@ def test_stages_that_are_not_there_and_domains_without_documents_are_refused(tmp
     with pytest.raises(RedQueenError, match="--stages 4 4: the last stage of documents is 3"):
         run_of(tmp_path / "a", replace(SMALL, stages=(4, 4)))
     with pytest.raises(RedQueenError, match=r"there is documents$"):
-        run_of(tmp_path / "b", replace(SMALL, domain="sums"))
+        run_of(tmp_path / "b", replace(SMALL, questions="sums"))
 
 
 def test_an_article_may_be_an_answer(tmp_path, monkeypatch):

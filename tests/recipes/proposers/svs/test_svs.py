@@ -10,15 +10,16 @@ import pytest
 from redqueen.recipes.proposers.svs.recipe import Config, train
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError, Refusal, Task
 
 TINY = Learner(model="tiny", max_completion_length=8)
 SMALL = Config(
     learner=TINY,
-    domain=f"{Path(__file__)}:Lottery",
+    questions=f"{Path(__file__)}:Lottery",
     steps=2,
     labelled=8,
-    originals=4,
+    tasks=4,
     responses=3,
     variants=2,
     problems=2,
@@ -90,7 +91,7 @@ def groups_of(folder, step, role):
 
 
 def test_it_learns_from_the_union_of_groups_that_say_something(tmp_path):
-    lines = lines_of(replace(SMALL, steps=4, originals=6, middling=(0.125, 0.75)), tmp_path)
+    lines = lines_of(replace(SMALL, steps=4, tasks=6, middling=(0.125, 0.75)), tmp_path)
     variants_met = 0
     for line in lines:
         solved, told = (groups_of(tmp_path, line["step"], role) for role in ("solver", "proposer"))
@@ -112,17 +113,19 @@ def test_without_synthesis_it_is_plain_reinforcement(tmp_path):
 
 
 def test_a_step_without_candidates_goes_on(tmp_path):
-    lines = lines_of(replace(SMALL, middling=(1.0, 1.0), domain="redqueen.questions.small.variants:Variants"), tmp_path)
+    lines = lines_of(
+        replace(SMALL, middling=(1.0, 1.0), questions="redqueen.questions.small.variants:Variants"), tmp_path
+    )
     assert [line["varied"] for line in lines] == [0.0, 0.0]
     assert [line["loss"] for line in lines] == [0.0, 0.0]  # a random model solves nothing: no group has a signal
 
 
 def test_a_synthesiser_that_does_not_learn_is_bound_by_a_word(tmp_path):
-    lines = lines_of(replace(SMALL, synthesiser="frozen"), tmp_path)
+    lines = lines_of(replace(SMALL, synthesiser=Role("frozen")), tmp_path)
     assert any(line["variants"] for line in lines)
     assert all("reward/proposer" not in line for line in lines)
 
 
 def test_a_domain_without_variants_is_refused(tmp_path):
     with pytest.raises(RedQueenError, match="has no vary"):
-        lines_of(replace(SMALL, domain="redqueen.questions.small.sums:Sums"), tmp_path)
+        lines_of(replace(SMALL, questions="redqueen.questions.small.sums:Sums"), tmp_path)

@@ -33,7 +33,7 @@ def coin(folder):
 
 
 def test_solutions_and_verdicts_are_in_one_update(tmp_path):
-    run = trained(tmp_path / "run", record=20, domain=coin(tmp_path))
+    run = trained(tmp_path / "run", record=20, questions=coin(tmp_path))
     (line, *_) = read_metrics(run.folder)
     assert line["episodes"] == 8.0 + 4.0
     assert line["reward/solver"] == pytest.approx(0.25)  # half 1, half -0.5
@@ -45,7 +45,7 @@ def test_solutions_and_verdicts_are_in_one_update(tmp_path):
 
 
 def test_a_verification_is_about_a_solution_of_the_same_step(tmp_path):
-    run = trained(tmp_path / "run", record=20, domain=coin(tmp_path))
+    run = trained(tmp_path / "run", record=20, questions=coin(tmp_path))
     for step in (0, 1):
         text = (run.folder / "episodes" / f"step_{step:06d}.jsonl").read_text()
         records = [json.loads(line) for line in text.splitlines()]
@@ -60,7 +60,7 @@ def test_a_verification_is_about_a_solution_of_the_same_step(tmp_path):
 
 
 def test_without_verifications_solving_is_trained_alone(tmp_path):
-    (line, *_) = read_metrics(trained(tmp_path / "run", domain=coin(tmp_path), verifications=0).folder)
+    (line, *_) = read_metrics(trained(tmp_path / "run", questions=coin(tmp_path), verifications=0).folder)
     assert line["episodes"] == 8.0
     assert "reward/verifier" not in line
 
@@ -78,5 +78,5 @@ def test_what_is_measured_names_both_votes(tmp_path):
 def test_one_verification_is_refused_and_an_odd_number_is_one_less(tmp_path):
     with pytest.raises(RedQueenError, match="come in twos"):
         trained(tmp_path / "one", verifications=1)
-    (line, *_) = read_metrics(trained(tmp_path / "run", domain=coin(tmp_path), verifications=5, steps=1).folder)
+    (line, *_) = read_metrics(trained(tmp_path / "run", questions=coin(tmp_path), verifications=5, steps=1).folder)
     assert line["episodes"] == 8.0 + 4.0

@@ -45,7 +45,7 @@ def coin(folder, first, second):
 def test_the_first_stage_pays_the_second_answer_and_the_second_stage_both_with_the_bonus(
     tmp_path, first, second, rewards
 ):
-    run = trained(tmp_path / "run", domain=coin(tmp_path, first, second))
+    run = trained(tmp_path / "run", questions=coin(tmp_path, first, second))
     for step, paid in enumerate(rewards):
         lines = (run.folder / "episodes" / f"step_{step:06d}.jsonl").read_text().splitlines()
         assert [json.loads(line)["credit"]["solver"]["rewards"] for line in lines] == [list(paid)] * 4
@@ -65,7 +65,7 @@ def test_only_the_first_stage_holds_the_first_answer(tmp_path):
 
 
 def test_a_step_in_which_nothing_is_right_moves_nothing(tmp_path):
-    run = trained(tmp_path / "run", domain=coin(tmp_path, False, False))
+    run = trained(tmp_path / "run", questions=coin(tmp_path, False, False))
     assert [line["gradient_norm"] for line in read_metrics(run.folder)] == [0.0, 0.0]
     assert read_final(run.folder)["accuracy_2"] == 0.0
 

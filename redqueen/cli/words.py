@@ -57,11 +57,11 @@ def flags_of(kind: type[Any], before: str = "--") -> list[str]:
     for field in dataclasses.fields(kind):
         hint, name = hints[field.name], field.name.replace("_", "-")
         inner, marks = getattr(hint, "__origin__", hint), getattr(hint, "__metadata__", ())
+        flat = any(getattr(mark, "name", None) == "" for mark in marks)
         if isinstance(inner, type) and dataclasses.is_dataclass(inner):
-            flat = any(getattr(mark, "name", None) == "" for mark in marks)
             flags += flags_of(inner, before if flat else f"{before}{name}.")
         elif tyro.conf.Positional not in marks:
-            flags.append(before + name)
+            flags.append(before.removesuffix(".") if flat else before + name)
     return flags
 
 

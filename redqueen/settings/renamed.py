@@ -8,7 +8,12 @@ from collections.abc import Collection, Mapping
 # old flag: the new ones, of which a recipe has one at most (its own fields say which); add yours in alphabetical order
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "--domain": ("--questions",),
+    "--kl-coefficient": ("--kl",),
+    "--originals": ("--tasks",),
+    "--prompts": ("--tasks",),
+    "--questions": ("--tests",),
     "--tries": ("--attempts",),
+    "--updates": ("--updates-per-batch",),
 }
 
 

@@ -47,8 +47,9 @@ class ConstantMean:
 
 
 def pack(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], weigh: Weigh = token_mean) -> Batch:
-    """One batch of the trajectories' own words. `advantages` holds [N] for each trajectory; one with NaN among them has
-    no verdict and no row.
+    """One batch of the trajectories' own words. `advantages` holds [N] for each trajectory. A trajectory
+    without a verdict (NaN among its rewards and advantages) has no row; an advantage that is NaN although the rewards
+    are known is an error of whoever made it, and stays, so that the update raises `NonFiniteLoss`.
 
     Refuses (AssertionError) the words of more than one player, and advantages that do not fit.
     """
@@ -129,7 +130,7 @@ def _laid(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) 
     for trajectory, credit in zip(trajectories, advantages, strict=True):
         assert len(credit) == len(trajectory.turns), "one advantage for each turn"
         rows: list[_Row] = []
-        if np.isnan(credit).any():
+        if np.isnan(trajectory.rewards).any() and np.isnan(credit).any():
             laid.append(rows)
             continue
         for turn, advantage in zip(trajectory.turns, credit, strict=True):

@@ -49,6 +49,12 @@ def learned(policy, replies, rewards, ask=ARMS, objective=Reinforce()):
     return policy.update(pack(trajectories, [each.rewards for each in trajectories]), objective)
 
 
+def learned_from_nan(policy, reply, ask):
+    turns = (Turn(ask, reply),)
+    trajectory = Trajectory(Episode("arms", Task("t"), 0, turns, Outcome({}), ()), SEAT, turns, np.zeros(1))
+    return policy.update(pack([trajectory], [np.array([np.nan])]), Reinforce())
+
+
 def played(policy, seed=0, count=60):
     game = KuhnPoker()
     tasks = game.tasks()
@@ -219,7 +225,7 @@ def test_a_loss_that_is_not_finite_leaves_the_table_as_it_was():
     step(policy, 0)
     before = policy.state()
     with pytest.raises(NonFiniteLoss, match="the loss of learner is nan") as error:
-        learned(policy, [pulled(policy, 0, COIN)], [np.nan], COIN)
+        learned_from_nan(policy, pulled(policy, 0, COIN), COIN)
     assert len(error.value.batch) == 1
     assert policy.state()["logits"][: len(before["logits"])] == before["logits"]
     assert policy.version == 1

@@ -76,7 +76,7 @@ def sharing(options: Bench, console: Console) -> Result:
         SHARING,
         steps=options.steps or 400,
         matches_per_step=128,
-        group=8,
+        attempts=8,
         beta=2.0,
         discount=0.96,
         scale=100.0,

@@ -594,7 +594,7 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("magnetic --last-pull 0", "--last-pull must be above 0, not 0"),
         ("magnetic --last-learning-rate 0", "--last-learning-rate must be above 0"),
         ("magnetic --magnet-every -1", "--magnet-every must be at least 0"),
-        ("mars --kl-coefficient -0.1", "--kl-coefficient must be at least 0"),
+        ("mars --kl -0.1", "--kl must be at least 0"),
         ("r_zero --band .8 .3", "--band must be two shares from 0 to 1, the lower one first, not (0.8, 0.3)"),
         ("svs --middling .9 .1", "--middling must be two shares from 0 to 1, the lower one first"),
         ("svs --paid -.1 .5", "--paid must be two shares from 0 to 1, the lower one first"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from redqueen.credit.outcomes import unknown
-from redqueen.protocols import GroupReward, Player, Reward
+from redqueen.protocols import Game, GroupReward, Player, Reward
 from redqueen.types import Episode, Group, RedQueenError, Seat, Trajectory, Turn
 
 Parts = dict[str, dict[Seat, np.ndarray]]  # by name and seat, [N] each
@@ -189,6 +189,16 @@ class Divided:
         return {seat: rewards / self.by[episode.game] for seat, rewards in self.inner(episode).items()}
 
 
+def per_largest_score(games: Sequence[Game], largest: Sequence[float]) -> Divided:
+    """`as_it_fell` over the largest score of the game, one for each of the games. Raises RedQueenError where these are
+    not as many."""
+    if not games or len(games) != len(largest):
+        raise RedQueenError(
+            f"name one or more --games and as many --largest-scores, not {len(games)} games and {len(largest)} scores"
+        )
+    return Divided(as_it_fell, {game.name: score for game, score in zip(games, largest, strict=True)})
+
+
 @dataclass(frozen=True)
 class ForfeitScores:
     """Another reward, except after a forfeit: then these, on each seat's last own turn.
@@ -257,6 +267,10 @@ class LengthPenalty:
     shortest: int = 11
     longest: int = 2048
     alpha: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.longest <= self.shortest:
+            raise RedQueenError(f"the longest reply without price is above {self.shortest} tokens, not {self.longest}")
 
     def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
         return _each_turn(episode, self._price)

@@ -177,6 +177,11 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
     return [SampledExploitability(tree, learner, seed), against] if len(tree.states) <= FEW_STATES else [against]
 
 
+def measures_of_games(games: Sequence[Game], learner: Policy) -> list[Measure]:
+    """The usual measures of each game, their figures under its name."""
+    return [Named(game.name, measure) for game in games for measure in usual_measures(game, learner)]
+
+
 def lists_choices(game: Game) -> bool:
     """Whether a uniform player gets through one match, which it does when every ask lists its replies."""
     uniform = Uniform()

@@ -103,6 +103,17 @@ def near_reference(loss: Objective, kl: float, batch: Batch) -> Objective:
     return Sum(loss, ExactKL(kl) if listed else KLPenalty(kl, k2))
 
 
+def with_k3(loss: Objective, kl: float) -> Objective:
+    """The loss with `kl` times KL(policy || reference of the batch) as `k3` estimates it; the loss alone where `kl` is
+    0."""
+    return Sum(loss, KLPenalty(kl, k3)) if kl else loss
+
+
+def with_entropy(loss: Objective, coefficient: float) -> Objective:
+    """The loss with an entropy bonus; the loss alone where `coefficient` is 0."""
+    return Sum(loss, EntropyBonus(coefficient)) if coefficient else loss
+
+
 @dataclass(frozen=True)
 class EntropyBonus:
     """-coefficient * entropy of the policy at each own word, exact."""

@@ -87,6 +87,7 @@ class NotWith:
 
 
 Count = Annotated[int, Within(1)]
+AnyCount = Annotated[int, Within(0)]
 Several = Annotated[int, Within(2)]
 Amount = Annotated[float, Within(0.0)]
 Positive = Annotated[float, Within(0.0, above=True)]

@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping
 
 # old flag: the new ones, of which a recipe has one at most (its own fields say which); add yours in alphabetical order
 RENAMED: Mapping[str, tuple[str, ...]] = {
+    "--begins-as": ("--untrained",),
     "--domain": ("--questions",),
+    "--group": ("--attempts",),
     "--kl-coefficient": ("--kl",),
     "--originals": ("--tasks",),
     "--prompts": ("--tasks",),

@@ -13,11 +13,14 @@ from redqueen.credit.rewards import (
     gains,
     kl_in_reward,
     payoff,
+    per_largest_score,
     score,
     spoken_by,
     spoken_turns,
     win_draw_loss,
 )
+from redqueen.games.iterated_dilemma import IteratedDilemma
+from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Trajectory, Turn
 
 A, B, C = Seat("first"), Seat("second"), Seat("third")
@@ -221,3 +224,17 @@ def test_rewards_that_are_added_up_keep_their_names():
     }
     assert first.rewards.tolist() == [0.0, 5.0]
     assert list(score([played], payoff)[0].parts) == []  # one reward is the whole
+
+
+def test_a_price_on_length_begins_above_the_shortest_reply():
+    assert LengthPenalty(longest=12).longest == 12
+    with pytest.raises(RedQueenError, match="above 11 tokens, not 11"):
+        LengthPenalty(longest=11)
+
+
+def test_games_of_different_stakes_are_put_on_one_scale():
+    reward = per_largest_score([IteratedDilemma(rounds=1), KuhnPoker()], [5.0, 2.0])
+    assert reward.by == {IteratedDilemma(rounds=1).name: 5.0, "kuhn_poker": 2.0}
+    for games, largest in (([KuhnPoker()], [1.0, 2.0]), ([], [])):
+        with pytest.raises(RedQueenError, match=f"not {len(games)} games and {len(largest)} scores"):
+            per_largest_score(games, largest)

@@ -3,7 +3,18 @@ import torch
 
 from redqueen.objectives.additive import Sum, weighted_sum
 from redqueen.objectives.policy_gradient import ClippedRatio, Reinforce
-from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, adapted, divergence, k1, k2, k3
+from redqueen.objectives.regularizers import (
+    EntropyBonus,
+    ExactKL,
+    KLPenalty,
+    adapted,
+    divergence,
+    k1,
+    k2,
+    k3,
+    with_entropy,
+    with_k3,
+)
 from redqueen.types import Batch, Likelihoods, RedQueenError
 
 INF = float("inf")
@@ -245,6 +256,12 @@ def test_a_sum_adds_losses_and_keeps_every_metric():
     loss, metrics = Sum(Reinforce(), KLPenalty(0.1, k2), EntropyBonus(0.1))(rated(NOW), worked())
     assert float(loss) == pytest.approx(0.026389 + 0.1 * 0.268056, abs=1e-6)
     assert {"policy_loss", "approx_kl", "entropy", "reference_kl", "reference_kl_loss", "entropy_loss"} == set(metrics)
+
+
+def test_a_regularizer_of_weight_zero_leaves_the_loss_alone():
+    loss = Reinforce()
+    assert with_entropy(loss, 0.0) is with_k3(loss, 0.0) is loss
+    assert with_k3(with_entropy(loss, 0.1), 0.2) == Sum(Sum(loss, EntropyBonus(0.1)), KLPenalty(0.2, k3))
 
 
 def test_a_sum_whose_parts_report_one_name_is_refused():

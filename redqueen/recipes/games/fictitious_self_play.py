@@ -20,7 +20,6 @@ an older self wrote counts by the ratio of the likelihoods, at most 2: a truncat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from redqueen.credit.advantages.keys import by_game_and_role
 from redqueen.credit.advantages.statistics import MovingBaseline
@@ -36,7 +35,7 @@ from redqueen.play.seating import rotate
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, Share, Within
+from redqueen.settings.limits import AnyCount, Count, Share
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Config:
     baseline_decay: Share = 0.95
     snapshot_every: Count = 5  # steps
     pool_size: Count = 25  # snapshots; the oldest leave first
-    staleness: Annotated[int, Within(0)] = 0  # calls after which a match must be over
+    staleness: AnyCount = 0  # calls after which a match must be over
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -23,7 +23,6 @@ half of what it learns from is not drawn by P.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
 
 from redqueen.credit.advantages.keys import by_information_state
 from redqueen.credit.advantages.statistics import MovingBaseline
@@ -31,10 +30,9 @@ from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.curricula.dealt import Enumerated
 from redqueen.games.catalogue import find_game
 from redqueen.measures.of_games import usual_measures
-from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.objectives.regularizers import EntropyBonus
+from redqueen.objectives.regularizers import with_entropy
 from redqueen.opponents.league import League
 from redqueen.play.lockstep import play
 from redqueen.play.seating import rotate
@@ -43,7 +41,7 @@ from redqueen.runs.named_players import find_player
 from redqueen.runs.run import Run
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, Positive, Share, Within
+from redqueen.settings.limits import AnyCount, Count, Positive, Share
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,8 @@ class Config:
     game: str = "kuhn_poker"
     steps: Count = 400
     matches_per_step: Count = 128  # that the learner arranges, and each exploiter; it learns from all in which it sits
-    exploiters: Annotated[int, Within(0)] = 1
-    begins_as: Literal["untrained", "learner"] = "learner"  # what an exploiter starts anew from
+    exploiters: AnyCount = 1
+    untrained: bool = False  # an exploiter starts anew as it was made, not as the learner is now
     done_at: Share = 0.7
     patience: Count = 100  # steps
     fixed: tuple[str, ...] = ()  # further opponents: those that `redqueen list players` names
@@ -83,7 +81,7 @@ def train(config: Config, run: Run) -> Policy:
         patience=config.patience,
     )
     first_learning_rate = learner.learning_rate
-    policies, objective = [learner, *exploiters], Sum(Reinforce(), EntropyBonus(config.entropy))
+    policies, objective = [learner, *exploiters], with_entropy(Reinforce(), config.entropy)
     estimates = [MovingBaseline(by_information_state, decay=0.9, debias=True) for _ in policies]
     measures = usual_measures(game, learner)
 
@@ -92,7 +90,7 @@ def train(config: Config, run: Run) -> Policy:
             league.add(learner.freeze())
         for exploiter in league.done():
             league.add(exploiter.freeze())
-            start = untrained[exploiter.name] if config.begins_as == "untrained" else learner.state()
+            start = untrained[exploiter.name] if config.untrained else learner.state()
             exploiter.restore({**start, "name": exploiter.name, "version": exploiter.version})
             league.begin_anew(exploiter)
         learner.learning_rate = first_learning_rate * anneal(1.0, config.last_learning_rate, step / config.steps)

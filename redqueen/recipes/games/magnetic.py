@@ -25,7 +25,6 @@ with the pull; the pull acts where play came, not at every information state.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from redqueen.credit.advantages.keys import by_information_state
 from redqueen.credit.advantages.statistics import MovingBaseline
@@ -33,18 +32,17 @@ from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.curricula.dealt import Enumerated
 from redqueen.games.catalogue import find_game
 from redqueen.measures.of_games import usual_measures
-from redqueen.objectives.additive import Sum
-from redqueen.objectives.batch import beside, pack
+from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k2
-from redqueen.opponents.pools import Snapshots
+from redqueen.objectives.references import Reference
+from redqueen.objectives.regularizers import near_reference, with_entropy
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
-from redqueen.protocols import Objective, Policy
+from redqueen.protocols import Policy
 from redqueen.runs.run import Run
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, Positive, Share, Within
+from redqueen.settings.limits import AnyCount, Count, Positive, Share
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Config:
     pull: Positive = 0.5  # alpha at the first step
     last_pull: Positive = 0.2  # alpha after the last
     last_learning_rate: Positive = 0.125  # after the last step, as a share of the first
-    magnet_every: Annotated[int, Within(0)] = 50  # steps between moves of the magnet; 0 keeps it uniform
+    magnet_every: AnyCount = 50  # steps between moves of the magnet; 0 keeps it uniform
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -65,7 +63,7 @@ def train(config: Config, run: Run) -> Policy:
     curriculum = Enumerated(game.tasks())
     learner = config.learner.build(run.derived("learner"), table_learning_rate=8.0)
     first_learning_rate = learner.learning_rate
-    magnet = Snapshots(learner, capacity=1)
+    magnet = Reference(learner)
     estimate = MovingBaseline(by_information_state, decay=config.baseline_decay, debias=True)
     measures = usual_measures(game, learner)
 
@@ -77,14 +75,12 @@ def train(config: Config, run: Run) -> Policy:
         trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
         advantages = estimate(trajectories)
         batch = pack(trajectories, advantages)
-        regularizer: Objective = EntropyBonus(pull)
+        objective = with_entropy(Reinforce(), pull)
         if config.magnet_every:
             if step % config.magnet_every == 0:
-                magnet.add(learner.freeze())
-            (rho,) = magnet.players
-            batch = beside(batch, rho.likelihoods(batch))
-            listed = batch.reference is not None and batch.reference.legal_logprobs is not None
-            regularizer = ExactKL(pull) if listed else KLPenalty(pull, k2)
-        metrics = learner.update(batch, Sum(Reinforce(), regularizer))
+                magnet.refresh()
+            batch = magnet.rated(batch)
+            objective = near_reference(Reinforce(), pull, batch)
+        metrics = learner.update(batch, objective)
         run.report(learner, trajectories, advantages, metrics | {"pull": pull, "learning_rate": learner.learning_rate})
     return learner

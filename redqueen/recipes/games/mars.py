@@ -14,6 +14,8 @@ seats of a game expect different returns. Sum first, then centre; no division by
 Rewards are the game's, scaled so that the largest score of each game is one, plus 0.05 for each
 well-formed turn and a penalty on long ones.
 
+The ablation without the roles is `centred_turns(by_game)`.
+
 Differences: this is the paper's estimator; the released code whitens token rewards before summing them
 and divides by a deviation after all. A forfeit costs the game's stake (the code: stake + 10 for the
 offender and nothing for the other seat, which one mistake then dominates). The length penalty acts
@@ -23,25 +25,21 @@ above `longest_reply` tokens only, as the code has it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from redqueen.credit.advantages.keys import by_game, by_game_and_role
 from redqueen.credit.advantages.statistics import centred_turns
-from redqueen.credit.rewards import Divided, FormatBonus, LengthPenalty, as_it_fell, score, spoken_by
+from redqueen.credit.rewards import FormatBonus, LengthPenalty, per_largest_score, score, spoken_by
 from redqueen.curricula.dealt import Sampled
 from redqueen.games.catalogue import find_game
-from redqueen.measures.of_games import Named, usual_measures
-from redqueen.objectives.additive import Sum
+from redqueen.measures.of_games import measures_of_games
 from redqueen.objectives.batch import beside, pack, row_mean
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.objectives.regularizers import KLPenalty, k3
+from redqueen.objectives.regularizers import with_k3
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Within
-from redqueen.types import RedQueenError
+from redqueen.settings.limits import Amount, Count, Share
 
 
 @dataclass(frozen=True)
@@ -52,28 +50,26 @@ class Config:
     steps: Count = 200
     matches_per_game: Count = 32
     updates_per_batch: Count = 2
-    agent_specific_normalisation: bool = True  # compare a turn with those of its own seat only
-    kl_coefficient: Amount = 0.2
+    clip: Share = 0.2
+    dual_clip: Amount = 1.4  # above 1 + clip
+    kl: Amount = 0.2
     format_bonus: Amount = 0.05
-    longest_reply: Annotated[int, Within(12)] = 2048
+    longest_reply: Count = 2048  # tokens, above 11
 
 
 def train(config: Config, run: Run) -> Policy:
-    if not config.games or len(config.games) != len(config.largest_scores):
-        raise RedQueenError("name one or more --games and as many --largest-scores")
     games = [find_game(name) for name in config.games]
-    scale = {game.name: largest for game, largest in zip(games, config.largest_scores, strict=True)}
     curricula = [Sampled(game.tasks()) for game in games]
     learner = config.learner.build(run.derived("learner"))
     initial = learner.freeze()
-    estimate = centred_turns(by_game_and_role if config.agent_specific_normalisation else by_game)
-    objective = Sum(ClippedRatio(low=0.2, high=0.2, dual=1.4), KLPenalty(config.kl_coefficient, k3))
+    estimate = centred_turns()  # by game and role
+    objective = with_k3(ClippedRatio(config.clip, config.clip, config.dual_clip), config.kl)
     rewards = (
-        Divided(as_it_fell, scale),
+        per_largest_score(games, config.largest_scores),
         FormatBonus(config.format_bonus),
         LengthPenalty(longest=config.longest_reply),
     )
-    measures = [Named(game.name, measure) for game in games for measure in usual_measures(game, learner)]
+    measures = measures_of_games(games, learner)
 
     for _ in run.steps(config.steps, [learner], measures=measures):
         matches = [

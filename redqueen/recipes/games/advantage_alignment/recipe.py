@@ -25,26 +25,22 @@ not from group to group. Illegal replies fall under the game's own rule; there i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from redqueen.credit.advantages.keys import by_task_role_and_turn
-from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
-from redqueen.credit.rewards import Divided, gains, score, spoken_by
+from redqueen.credit.rewards import per_largest_score, score, spoken_by
 from redqueen.curricula.dealt import Sampled
 from redqueen.games.catalogue import find_game
-from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import beside, pack
 from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.objectives.regularizers import EntropyBonus, KLPenalty, k3
+from redqueen.objectives.regularizers import with_entropy, with_k3
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.lockstep import play
 from redqueen.play.seating import rotate
-from redqueen.protocols import Objective, Policy
+from redqueen.protocols import Policy
 from redqueen.recipes.games.advantage_alignment.measures import SelfPlay
-from redqueen.recipes.games.advantage_alignment.steps import Aligned
+from redqueen.recipes.games.advantage_alignment.steps import aligned
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Positive, Share, Within
+from redqueen.settings.limits import Amount, Count, Positive, Several, Share
 
 
 @dataclass(frozen=True)
@@ -53,13 +49,13 @@ class Config:
     game: str = "last_round"
     steps: Count = 200  # up to 3000 in the paper
     matches_per_step: Count = 64  # 128 in the paper's dilemma, 64 in Trust-and-Split
-    group: Annotated[int, Within(2)] = 64  # matches of one environment seed (8 in Trust-and-Split)
+    attempts: Several = 64  # matches of one environment seed (8 in Trust-and-Split)
     beta: Amount = 0.5
     discount: Share = 0.9  # gamma
     scale: Positive = 5.0  # what rewards are divided by
     entropy: Amount = 0.01  # c
-    kl_coefficient: Amount = 0.0  # k
-    current: Annotated[float, Within(0.0, 0.999)] = 0.5  # chance of the learner itself as the opponent
+    kl: Amount = 0.0  # k
+    current: Share = 0.5  # chance of the learner itself as the opponent, below 1
     snapshot_every: Count = 10
     pool_size: Count = 30
 
@@ -69,23 +65,21 @@ def train(config: Config, run: Run) -> Policy:
     curriculum = Sampled(game.tasks())
     learner = config.learner.build(run.derived("learner"), table_learning_rate=5.0)
     opponents = Snapshots(learner, capacity=config.pool_size, current=config.current)
-    reward = Divided(gains, {game.name: config.scale})
-    estimate = Aligned(LeaveOneOut(by_task_role_and_turn, RewardToGo(config.discount)), config.beta, config.discount)
+    reward = per_largest_score([game], [config.scale])
+    estimate = aligned(config.beta, config.discount)
     initial = learner.freeze()
-    objective: Objective = Sum(Reinforce(), EntropyBonus(config.entropy))
-    if config.kl_coefficient:
-        objective = Sum(objective, KLPenalty(config.kl_coefficient, k3))
+    objective = with_k3(with_entropy(Reinforce(), config.entropy), config.kl)
     measures = [SelfPlay(game, learner)]
 
     for step in run.steps(config.steps, [learner], [opponents], measures):
-        deals = curriculum.draw(-(-config.matches_per_step // config.group), run.rng)
-        tasks = [deals[number // config.group] for number in range(config.matches_per_step)]
+        deals = curriculum.draw(-(-config.matches_per_step // config.attempts), run.rng)
+        tasks = [deals[number // config.attempts] for number in range(config.matches_per_step)]
         trajectories = score(play(rotate(game, tasks, learner, opponents, run.rng), run.rng), reward)
         credit = dict(zip(map(id, trajectories), estimate(trajectories), strict=True))
         own = spoken_by(learner, trajectories)
         advantages = [credit[id(trajectory)] for trajectory in own]
         batch = pack(own, advantages)
-        if config.kl_coefficient:
+        if config.kl:
             batch = beside(batch, initial.likelihoods(batch))
         metrics = learner.update(batch, objective)
         if (step + 1) % config.snapshot_every == 0:

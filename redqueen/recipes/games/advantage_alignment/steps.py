@@ -7,8 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from redqueen.credit.advantages.keys import by_task_role_and_turn
+from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
 from redqueen.protocols import AdvantageEstimator
 from redqueen.types import RedQueenError, Trajectory
+
+
+def aligned(beta: float, discount: float) -> Aligned:
+    """The paper's estimator: returns discounted by `discount`, less the mean of the other matches of the same
+    environment seed and seat, aligned with the other seats' by `beta`."""
+    return Aligned(LeaveOneOut(by_task_role_and_turn, RewardToGo(discount)), beta, discount)
 
 
 @dataclass(frozen=True)

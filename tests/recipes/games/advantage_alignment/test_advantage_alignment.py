@@ -14,7 +14,7 @@ from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.types import RedQueenError
 
-SMALL = advantage_alignment.Config(steps=2, matches_per_step=8, group=8)
+SMALL = advantage_alignment.Config(steps=2, matches_per_step=8, attempts=8)
 
 
 def trained(folder, **changes):
@@ -24,7 +24,7 @@ def trained(folder, **changes):
 
 def test_aligned_credit_cooperates_and_cannot_be_milked_where_naive_credit_defects(tmp_path):
     """The full evidence, with more matches and seeds, is `python -m experiments dilemma`."""
-    settings = {"steps": 70, "matches_per_step": 20, "group": 20, "learner": Learner(learning_rate=12.0)}
+    settings = {"steps": 70, "matches_per_step": 20, "attempts": 20, "learner": Learner(learning_rate=12.0)}
     naive = trained(tmp_path / "naive", beta=0.0, **settings)
     aligned = trained(tmp_path / "aligned", beta=1.0, **settings)
     assert read_final(tmp_path / "naive")["self_play/cooperate"] < 0.1
@@ -51,7 +51,7 @@ def test_past_selves_join_every_so_many_steps(tmp_path):
 
 def test_the_pull_towards_the_initial_policy_is_measured_only_where_it_acts(tmp_path):
     trained(tmp_path / "free")
-    trained(tmp_path / "held", kl_coefficient=0.1)
+    trained(tmp_path / "held", kl=0.1)
     assert all("reference_kl" not in line for line in read_metrics(tmp_path / "free"))
     assert [line["reference_kl"] for line in read_metrics(tmp_path / "held")] == [
         pytest.approx(0.0),
@@ -61,11 +61,13 @@ def test_the_pull_towards_the_initial_policy_is_measured_only_where_it_acts(tmp_
 
 def test_a_language_model_plays_trust_and_split(tmp_path):
     game = "redqueen.games.trust_and_split:TrustAndSplit:rounds=1,listed=true"
-    trained(tmp_path, game=game, learner=Learner(model="tiny:hidden=16,heads=2"), matches_per_step=2, group=2, steps=1)
+    trained(
+        tmp_path, game=game, learner=Learner(model="tiny:hidden=16,heads=2"), matches_per_step=2, attempts=2, steps=1
+    )
     assert "against_greedy/score" in read_final(tmp_path)
 
 
 def test_one_match_has_none_to_be_compared_with():
-    check_settings(replace(SMALL, group=2))
-    with pytest.raises(RedQueenError, match="--group must be"):
-        check_settings(replace(SMALL, group=1))
+    check_settings(replace(SMALL, attempts=2))
+    with pytest.raises(RedQueenError, match="--attempts must be"):
+        check_settings(replace(SMALL, attempts=1))

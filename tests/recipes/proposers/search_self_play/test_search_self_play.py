@@ -108,7 +108,7 @@ def test_a_question_that_is_held_out_is_tried_and_not_learned_from(tmp_path, mon
     assert len(asked) > 3
     learned.clear()
     held = {"1_hops": [Task(f"test {number}", "question", prompt) for number, prompt in enumerate(asked[:3])]}
-    monkeypatch.setattr(search_self_play, "held_out", lambda domain, problems: held)
+    monkeypatch.setattr(search_self_play, "held_out", lambda domain, problems, seed: held)
     (line,) = trained(replace(config, steps=1), tmp_path / "some")
     assert list(dict.fromkeys(learned)) == asked[3:]
     assert line["proposer/reward/proposer"] == first["proposer/reward/proposer"]

@@ -126,11 +126,11 @@ def test_a_question_that_is_answered_without_its_text_costs_half(tmp_path, chanc
 
 
 def test_verdicts_are_at_most_an_eighth_of_the_answers(tmp_path, chancy, monkeypatch):
-    def all_taught(domain, attempts, judgements, rule):
-        values = [float(len(text) % 2) for text in said(attempts)]
-        return values, [float(number % 2) for number in range(len(judgements))]
+    def all_taught(domain, responses, judgements, rule):
+        told = with_facts(responses, [{"right": len(text) % 2 == 1} for text in said(responses)])
+        return told, with_facts(judgements, [{"vote": float(number % 2)} for number in range(3 * len(judgements))])
 
-    monkeypatch.setattr(spell, "worth", all_taught)
+    monkeypatch.setattr(spell, "verified", all_taught)
     run = Run(tmp_path, 1, Schedule(evaluate_every=10, checkpoint_every=2, record_episodes=999))
     train(replace(SMALL, steps=1, proposals=4, tasks=99, rounds=2, attempts=8, grounding=False), run)
     records = [json.loads(line) for line in (tmp_path / "episodes" / "step_000000.jsonl").read_text().splitlines()]

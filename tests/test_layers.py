@@ -25,9 +25,9 @@ LEVELS = (
     {"questions"},
     {"adapters", "demonstrations"},
     {"measures"},
-    {"contracts"},
     {"settings"},
     {"runs"},
+    {"contracts"},
     {"recipes"},
     {"views"},
     {"trials"},
@@ -38,7 +38,18 @@ LEVEL = {name: number for number, names in enumerate(LEVELS) for name in names}
 
 # what only some may import
 HOMES = {
-    "torch": ("objectives", "players", "composed", "runs", "settings", "cli", "trials", "recipes", "measures"),
+    "torch": (
+        "objectives",
+        "players",
+        "composed",
+        "runs",
+        "settings",
+        "cli",
+        "trials",
+        "recipes",
+        "measures",
+        "contracts",
+    ),
     "transformers": ("players", "trials"),
     "tokenizers": ("players",),
     "peft": ("players",),

@@ -1,30 +1,21 @@
-"""What every objective keeps, and a user's own should: give it to `OBJECTIVES` and run this file.
-
-Additive over rows, however the batch is cut; no gradient where the weight is zero, whatever stands
-there; blind to the width of the padding.
-"""
+"""Every shipped objective keeps the contract, and the contract says what others do wrong."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from redqueen.contracts import objectives as contract
+from redqueen.contracts.objectives import Of, check_objective
 from redqueen.objectives.additive import Sum
-from redqueen.objectives.batch import take, take_likelihoods
 from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gspo, Reinforce
+from redqueen.objectives.preference import ChosenLikelihood, Dpo, Hinge, Ipo, SimPo, Sppo, StepApo
 from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k1, k2, k3
-from redqueen.types import Batch, Likelihoods
 
-
-def named(each):
-    """What it is, without where it lies in memory: workers must agree on the names of tests."""
-    return re.sub(r" at 0x\w+", "", repr(each))
-
-
-OBJECTIVES = [
+OF_ROWS = [
     Reinforce(),
     ClippedRatio(),
     ClippedRatio(0.2, 0.28, dual=1.4),
@@ -40,168 +31,132 @@ OBJECTIVES = [
     EntropyBonus(0.1),
     Sum(ClippedRatio(dual=3.0), ExactKL(0.2), EntropyBonus(0.1)),
 ]
-ROWS, WIDTH, LEGAL = 7, 5, 4
-every_objective = pytest.mark.parametrize("objective", OBJECTIVES, ids=named)
+OF_PAIRS = [
+    Dpo(),
+    Dpo(2.0),
+    Dpo(label_smoothing=0.1),
+    Dpo(by_word=True),
+    Hinge(),
+    Ipo(0.5),
+    Ipo(by_word=True),
+    StepApo(),
+    SimPo(),
+    Sum(Dpo(), ChosenLikelihood(0.2)),
+]
+OF_REPLIES = [Sppo(), Sppo(1000.0)]
+OBJECTIVES = [
+    *((each, Of.ROWS) for each in OF_ROWS),
+    *((each, Of.PAIRS) for each in OF_PAIRS),
+    *((each, Of.REPLIES) for each in OF_REPLIES),
+]
 
 
-def rows(seed=0):
-    """Seven rows of words held to lists of two to four replies, the last of them without any own words, and the
-    logits [B, T, K] of a policy that has moved a little since."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def noise(*shape):
-        return torch.randn(*shape, generator=generator, dtype=torch.float64)
-
-    own = torch.rand(ROWS, WIDTH, generator=generator) < 0.7
-    own[-1] = False
-    own[:-1, 0] = True
-    count = torch.randint(2, LEGAL + 1, (ROWS, WIDTH, 1), generator=generator)
-    absent = torch.arange(LEGAL) >= count
-    before = noise(ROWS, WIDTH, LEGAL)
-    logits = before + 0.5 * noise(ROWS, WIDTH, LEGAL)
-    said = (torch.rand(ROWS, WIDTH, 1, generator=generator) * count).long()
-    batch = Batch(
-        tokens=said.squeeze(-1),
-        loss_weights=own / own.sum().to(torch.float64),
-        sampled_logprobs=likelihoods(before, said, absent, own).logprobs,
-        advantages=noise(ROWS, WIDTH) * own,
-        versions=torch.zeros(ROWS, WIDTH, dtype=torch.int64),
-        recited=torch.zeros_like(torch.zeros(ROWS, WIDTH, dtype=torch.int64), dtype=torch.bool),
-        lengths=torch.full((ROWS,), WIDTH),
-        trajectory=torch.arange(len(((),) * ROWS)),
-        constraints=((),) * ROWS,
-        reference=likelihoods(noise(ROWS, WIDTH, LEGAL), said, absent, own),
-    )
-    return batch, logits, lambda given: likelihoods(given, said, absent, own)
+def named(each):
+    """What it is, without where it lies in memory: workers must agree on the names of tests."""
+    return re.sub(r" at 0x\w+", "", repr(each)) if not isinstance(each, Of) else str(each)
 
 
-def likelihoods(logits, said, absent, own):
-    legal = logits.masked_fill(absent, -torch.inf).log_softmax(-1)
-    probable = torch.where(absent, 0.0, legal)
-    entropies = -(legal.exp() * probable).sum(-1)
-    return Likelihoods(
-        torch.where(own, legal.gather(-1, said).squeeze(-1), 0.0), torch.where(own, entropies, 0.0), legal
-    )
+every_objective = pytest.mark.parametrize(("objective", "kind"), OBJECTIVES, ids=named)
 
 
-def measured(objective, batch, of, leaf):
-    """Loss, gradient with respect to a leaf, metrics."""
-    loss, metrics = objective(of, batch)
-    (found,) = torch.autograd.grad(loss, leaf, retain_graph=True)
-    return loss.detach(), found, metrics
+@every_objective
+def test_every_shipped_objective_keeps_the_contract(objective, kind):
+    line = check_objective(objective, kind)
+    assert line.startswith(f"{type(objective).__name__} keeps the contract of objectives: additive over {kind}")
+    assert "\n" not in line
 
 
 @every_objective
 @settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 999), part_of=st.lists(st.integers(0, 2), min_size=ROWS, max_size=ROWS))
-def test_any_partition_has_the_same_loss_gradient_and_metrics(objective, seed, part_of):
-    batch, logits, policy = rows(seed)
-    logits.requires_grad_()
-    of = policy(logits)
-    whole = measured(objective, batch, of, logits)
-    parts = []
-    for part in sorted(set(part_of)):
-        index = torch.tensor([row for row, name in enumerate(part_of) if name == part])
-        parts.append(measured(objective, take(batch, index), take_likelihoods(of, index), logits))
-    torch.testing.assert_close(sum(loss for loss, _, _ in parts), whole[0])
-    torch.testing.assert_close(sum(found for _, found, _ in parts), whole[1])
-    for name, value in whole[2].items():
-        assert sum(metrics[name] for _, _, metrics in parts) == pytest.approx(value, abs=1e-9)
+@given(seed=st.integers(0, 999), part_of=st.lists(st.integers(0, 2), min_size=contract.ROWS, max_size=contract.ROWS))
+def test_any_partition_has_the_same_loss_gradient_and_metrics(objective, kind, seed, part_of):
+    contract.check_additive(objective, kind, seed, part_of)
 
 
-@every_objective
-def test_metrics_are_plain_floats(objective):
-    batch, logits, policy = rows()
-    loss, metrics = objective(policy(logits), batch)
-    assert loss.shape == ()
-    assert metrics
-    assert all(type(value) is float for value in metrics.values())
+@pytest.mark.parametrize("objective", OF_ROWS, ids=named)
+def test_objectives_of_rows_have_metrics(objective):
+    example = contract.example_of_rows()
+    assert objective(example.policy(example.leaf), example.batch)[1]
 
 
-@every_objective
-def test_there_is_a_gradient_on_own_words_and_none_elsewhere(objective):
-    batch, logits, policy = rows(3)
-    logits.requires_grad_()
-    _, found, _ = measured(objective, batch, policy(logits), logits)
-    own = batch.loss_weights != 0
-    assert torch.isfinite(found).all()
-    assert found[own].any()
-    assert not found[~own].any()
+@pytest.mark.parametrize("objective", [*OF_ROWS, *OF_PAIRS], ids=named)
+def test_what_an_objective_compares_is_found_out(objective):
+    assert contract.accepted(objective) is (Of.ROWS if objective in OF_ROWS else Of.PAIRS)
 
 
-@every_objective
-@pytest.mark.parametrize("garbage", [-1e30, 1e30, 12345.0])
-def test_what_stands_where_the_weight_is_zero_changes_nothing(objective, garbage):
-    batch, logits, policy = rows(1)
-    of = policy(logits)
-    own = batch.loss_weights != 0
+def wrong(change):
+    """Reinforce with something put on top: `change(per_token, likelihoods, batch)` is the loss."""
 
-    def spoiled(given):
-        return torch.where(own if given.dim() == 2 else own.unsqueeze(-1), given, garbage).requires_grad_()
+    def objective(likelihoods, batch):
+        own = batch.loss_weights != 0
+        per_token = -torch.where(own, batch.advantages * likelihoods.logprobs, 0.0)
+        return change(per_token, likelihoods, batch), {"clipped": float((batch.loss_weights * own).sum())}
 
-    def spoil(rated):
-        return Likelihoods(spoiled(rated.logprobs), spoiled(rated.entropies), spoiled(rated.legal_logprobs))
-
-    dirty = spoil(of)
-    dirty_batch = replace(
-        batch,
-        sampled_logprobs=spoiled(batch.sampled_logprobs).detach(),
-        advantages=spoiled(batch.advantages).detach(),
-        reference=spoil(batch.reference),
-    )
-    clean_loss, clean_metrics = objective(of, batch)
-    loss, metrics = objective(dirty, dirty_batch)
-    torch.testing.assert_close(loss.detach(), clean_loss)
-    assert metrics == pytest.approx(clean_metrics)
-    leaves = (dirty.logprobs, dirty.entropies, dirty.legal_logprobs)
-    for found in torch.autograd.grad(loss, leaves, allow_unused=True):
-        if found is not None:
-            assert torch.isfinite(found).all()
-            assert not found[~own].any()
+    return objective
 
 
-@every_objective
-@pytest.mark.parametrize("wider", [1, 4])
-def test_the_width_of_the_padding_does_not_matter(objective, wider):
-    batch, logits, policy = rows(2)
-    of = policy(logits)
-
-    def pad(given):
-        return torch.cat([given, given.new_zeros(ROWS, wider, *given.shape[2:])], dim=1)
-
-    def pad_all(rated):
-        return Likelihoods(pad(rated.logprobs), pad(rated.entropies), pad(rated.legal_logprobs))
-
-    wide = replace(
-        batch,
-        tokens=pad(batch.tokens),
-        loss_weights=pad(batch.loss_weights),
-        sampled_logprobs=pad(batch.sampled_logprobs),
-        advantages=pad(batch.advantages),
-        reference=pad_all(batch.reference),
-    )
-    torch.testing.assert_close(objective(pad_all(of), wide)[0], objective(of, batch)[0])
+def summed(per_token, likelihoods, batch):
+    return (batch.loss_weights * per_token).sum()
 
 
-@every_objective
-def test_more_places_in_the_lists_of_replies_do_not_matter(objective):
-    batch, logits, policy = rows(4)
-    of = policy(logits)
+@dataclass(frozen=True)
+class Counting:
+    """A metric that is a mean of the batch, not a weighted sum."""
 
-    def pad(rated):
-        empty = rated.legal_logprobs.new_full((ROWS, WIDTH, 2), -torch.inf)
-        return replace(rated, legal_logprobs=torch.cat([rated.legal_logprobs, empty], dim=-1))
-
-    wide = replace(batch, reference=pad(batch.reference))
-    torch.testing.assert_close(objective(pad(of), wide)[0], objective(of, batch)[0])
+    def __call__(self, likelihoods, batch):
+        loss, _ = wrong(summed)(likelihoods, batch)
+        return loss, {"rows": 1.0}
 
 
-@every_objective
-def test_a_batch_without_own_words_has_a_loss_of_zero_with_a_gradient(objective):
-    batch, logits, policy = rows(5)
-    logits.requires_grad_()
-    loss, found, _ = measured(
-        objective, replace(batch, loss_weights=torch.zeros_like(batch.loss_weights)), policy(logits), logits
-    )
-    assert float(loss) == 0.0
-    assert torch.equal(found, torch.zeros_like(found))
+def masked_late(per_token, likelihoods, batch):
+    return (batch.loss_weights * batch.advantages * likelihoods.logprobs.exp()).sum()
+
+
+@pytest.mark.parametrize(
+    ("objective", "complaint"),
+    [
+        (wrong(lambda per_token, *_: per_token.mean()), "the loss of .* depends on how the batch is cut"),
+        (wrong(lambda per_token, *_: per_token), "must be one number, not of shape"),
+        (wrong(lambda per_token, *_: per_token.detach().sum()), "has no gradient: it must depend on likelihoods"),
+        (wrong(lambda per_token, of, _: summed(per_token, of, _) + of.logprobs.sum()), "loss weight is zero"),
+        (
+            wrong(lambda per_token, of, batch: summed(per_token, of, batch) / len(batch)),
+            "depends on how the batch is cut",
+        ),
+        (
+            wrong(lambda per_token, of, batch: summed(per_token, of, batch) * torch.inf),
+            "the loss of objective is -?(inf|nan)",
+        ),
+        (wrong(masked_late), "loss weight is zero"),
+        (Counting(), "rows among the metrics of Counting depends on how the batch is cut"),
+        (lambda likelihoods, batch: torch.zeros(()), "must return a loss and metrics, not Tensor"),
+        (lambda likelihoods, batch: likelihoods.nothing, "raises AttributeError .* takes \\(likelihoods, batch\\)"),
+    ],
+)
+def test_the_contract_says_what_an_objective_does_wrong(objective, complaint):
+    with pytest.raises(AssertionError, match=complaint) as caught:
+        check_objective(objective)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_same_objective_without_its_fault_keeps_the_contract():
+    assert check_objective(wrong(summed)).endswith("additive over rows, blind where the loss weight is zero")
+
+
+def test_an_objective_that_reads_the_order_of_the_rows_is_found():
+    def first_row(likelihoods, batch):
+        loss, metrics = Reinforce()(likelihoods, batch)
+        return loss * (1.0 + batch.trajectory[0]), metrics
+
+    with pytest.raises(AssertionError, match=r"depends on the order of the rows|depends on how the batch is cut"):
+        check_objective(first_row)
+    with pytest.raises(AssertionError, match="depends on the order of the rows"):
+        contract.check_order(first_row, Of.ROWS)
+
+
+def test_a_batch_that_an_objective_refuses_altogether_is_said():
+    def refusing(likelihoods, batch):
+        return Dpo()(likelihoods, replace(batch, pairs=None))
+
+    with pytest.raises(AssertionError, match=r"takes batches neither of rows, nor of pairs.*needs pairs of replies"):
+        check_objective(refusing)

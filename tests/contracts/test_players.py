@@ -138,7 +138,7 @@ def test_the_contract_says_what_a_player_does_wrong():
         (Silent(), "Silent is no player: it has no reply"),
         (Wrong("names"), "wrong replies in the name 'somebody'"),
         (Wrong("fewer"), "'wrong' gave 23 replies to 24 asks"),
-        (Wrong("texts"), "must be a Reply|must give Reply|Reply objects"),
+        (Wrong("texts"), "must answer with a Reply whose text is a string"),
         (Wrong("company"), "to an ask in other company, .* take all chance from Ask.seed"),
         (Boastful(), "wrong says 'bet' in .* of 2000 replies, and gives it the probability 0.900"),
         (Forgetful(), "learner has the version 2 after restore"),

@@ -28,7 +28,6 @@ from redqueen.objectives.rounds import Round
 from redqueen.play import groups
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.players.language.reciter import reader
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Objective, Policy, PreferenceOracle
 from redqueen.questions import comparisons
@@ -51,7 +50,7 @@ RATE, UPDATES = 16.0, 100  # of a table's gradient descent, and steps of an iter
 def expected_pairs(domain: Known, learner: TabularPolicy) -> Batch:
     """Every pair of different answers, the first as the data's and the second as the policy's, each with its chance:
     the batch of SPIN in expectation."""
-    episodes = play(recited([domain.task(answer) for answer in domain.answers], reader(learner)), Random(0))
+    episodes = play(recited([domain.task(answer) for answer in domain.answers], learner), Random(0))
     sides = score(episodes, payoff)
     (policy,) = learner.probabilities([question(domain.task())])
     pairs = [(a, b) for a in range(domain.outcomes) for b in range(domain.outcomes) if a != b]
@@ -107,7 +106,7 @@ def sppo_in_expectation(game: Matchups, eta: float, iterations: int, updates: in
     learner = TabularPolicy(rate * eta * eta)
     reference, measure = Reference(learner), PreferenceGame(game, learner)
     answers = [replace(game.task(), answer=answer) for answer in game.task().choices]
-    sides = score(play(recited(answers, reader(learner)), Random(0)), payoff)
+    sides = score(play(recited(answers, learner), Random(0)), payoff)
     found = measure()
     for _ in range(iterations - 1):
         reference.refresh()

@@ -10,8 +10,8 @@ from random import Random
 from typing import Literal
 
 from redqueen.curricula.held_out import apart_from
-from redqueen.players.language.reciter import Reader, Reciter
-from redqueen.protocols import Demonstrator, Questions, State
+from redqueen.players.language.reciter import Reciter, reader
+from redqueen.protocols import Demonstrator, Player, Questions, State
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import having
 from redqueen.records import episode_from_json, episode_to_json
@@ -56,9 +56,10 @@ def gold_reply(task: Task) -> str:
     return str(task.facts.get("gold", task.answer))
 
 
-def recited(tasks: Sequence[Task], reader: Reader) -> list[Match]:
+def recited(tasks: Sequence[Task], learner: Player) -> list[Match]:
     """A match for each task in which the learner says the gold reply, as if it were its own."""
-    return [Match(SOLVE, task, {"solver": Reciter(reader, gold_reply(task))}) for task in tasks]
+    speaker = reader(learner)
+    return [Match(SOLVE, task, {"solver": Reciter(speaker, gold_reply(task))}) for task in tasks]
 
 
 class Kept:

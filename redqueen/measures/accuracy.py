@@ -27,20 +27,25 @@ def pass_at(k: int, right: int, tried: int) -> float:
 class HeldOut:
     """A player's answers to held-out tasks at its own temperature, on the same seeds at every measurement:
     `accuracy/LEVEL` (pass@1) and `pass@k/LEVEL`, and both over all levels. Answers of which nobody knows whether they
-    are right are left out; where there are any, `accuracy_unknown` is their share."""
+    are right are left out; where there are any, `accuracy_unknown` is their share.
+
+    `tasks` are the held-out ones by level, or how many of each level `held_out` draws; then what is learned from
+    `besides` is not among them where a level has others. `tests` are these tasks."""
 
     def __init__(
         self,
         questions: Questions,
         solver: Player,
-        tasks: Mapping[str, Sequence[Task]],
+        tasks: Mapping[str, Sequence[Task]] | int,
         attempts: int = 8,
         seed: int = 0,
+        besides: Sequence[Task] = (),
     ) -> None:
-        assert all(tasks.values()), "every level needs a task"
+        self.tests = held_out(questions, tasks, besides, seed) if isinstance(tasks, int) else tasks
+        assert all(self.tests.values()), "every level needs a task"
         self._questions = questions
         self._solver = solver
-        self._tasks = [(level, task) for level, group in tasks.items() for task in group]
+        self._tasks = [(level, task) for level, group in self.tests.items() for task in group]
         self._attempts = attempts
         self._seed = seed
 
@@ -53,6 +58,10 @@ class HeldOut:
         for level in dict.fromkeys(levels.tolist()):
             metrics |= self._figures(right[levels == level], f"/{level}")
         return metrics | self._figures(right, "")
+
+    def apart(self, tasks: Sequence[Task]) -> list[Task]:
+        """The tasks that are not held out."""
+        return apart_from(self.tests, tasks)
 
     def _figures(self, right: np.ndarray, suffix: str) -> Metrics:
         """Of [tasks, attempts]."""

@@ -19,7 +19,6 @@ from redqueen.objectives.batch import pack
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.players.language.reciter import reader
 from redqueen.protocols import Measure, Player, Policy, Questions, State
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.known import KnownData
@@ -37,7 +36,7 @@ class Coverage:
     def __init__(self, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
         self._learner = learner
         written = [task for task in tests if gold_reply(task)]
-        matches = recited(written, reader(learner)) if written else alone(SOLVE, tests, learner)
+        matches = recited(written, learner) if written else alone(SOLVE, tests, learner)
         trajectories = score(play(matches, Random(seed)), payoff)
         self._batch = pack(trajectories, [np.ones(1)] * len(trajectories))
 
@@ -115,7 +114,7 @@ class DataDivergence:
     def __init__(self, questions: KnownData, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
         self._questions = questions
         self._learner = learner
-        self._gold = score(play(recited(tests, reader(learner)), Random(seed)), payoff)
+        self._gold = score(play(recited(tests, learner), Random(seed)), payoff)
         self._tests = tests
         self._seed = seed
 

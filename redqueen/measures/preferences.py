@@ -22,7 +22,6 @@ from redqueen.objectives.references import Reference
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.players.language.reciter import reader
 from redqueen.protocols import Measure, Player, Policy, PreferenceOracle, Questions, State, has
 from redqueen.questions.asking import SOLVE, said
 from redqueen.questions.comparisons import verdicts
@@ -108,7 +107,7 @@ class HeldOutPairs:
         self._learner = learner
         self._reference = reference
         self._tests = [task for group in tests.values() for task in group]
-        self._gold = score(play(recited(self._tests, reader(learner)), Random(seed)), payoff)
+        self._gold = score(play(recited(self._tests, learner), Random(seed)), payoff)
         self._seed = seed
 
     def __call__(self) -> Metrics:
@@ -134,7 +133,7 @@ class HeldOutPreferences:
 
     def __init__(self, questions: Preferring, learner: Policy, reference: Reference, count: int, seed: int = 0) -> None:
         pairs = questions.preferences(HELD_OUT, count, Random(seed)) if HELD_OUT in questions.levels else []
-        chosen, rejected = (score(play(side, Random(seed)), payoff) for side in recitations(pairs, reader(learner)))
+        chosen, rejected = (score(play(side, Random(seed)), payoff) for side in recitations(pairs, learner))
         self._learner = learner
         self._reference = reference
         self._batch = pack_pairs(chosen, rejected)
@@ -247,3 +246,21 @@ def wins_against_start(
     `watched`, and how often the learner and the average of its iterates win against the start (`AgainstStart`)."""
     tests = held_out(questions, problems, seed=seed)
     return tests, watched(questions, learner, tests, AgainstStart(oracle, learner, tests, iterates))
+
+
+def gold_told_apart(
+    questions: Questions, learner: Policy, reference: Reference, problems: int, seed: int
+) -> tuple[dict[str, list[Task]], Alarms]:
+    """`problems` held-out tasks of each level, and the measures of a training by gold answers on them: those of
+    `watched`, and whether these answers are told from replies of the reference (`HeldOutPairs`)."""
+    tests = held_out(questions, problems, seed=seed)
+    return tests, watched(questions, learner, tests, HeldOutPairs(learner, reference, tests))
+
+
+def pairs_told_apart(
+    questions: Preferring, learner: Policy, reference: Reference, problems: int, seed: int
+) -> tuple[dict[str, list[Task]], Alarms]:
+    """`problems` held-out tasks of each level, and the measures of a training by known pairs on them: those of
+    `watched`, and whether the learner prefers as held-out pairs do (`HeldOutPreferences`)."""
+    tests = held_out(questions, problems, seed=seed)
+    return tests, watched(questions, learner, tests, HeldOutPreferences(questions, learner, reference, problems))

@@ -28,6 +28,7 @@ either side, since a margin may grow while both fall; `entropy` of the policy.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -168,7 +169,24 @@ class ChosenLikelihood:
 
 def dpo_with_chosen(beta: float, weight: float) -> Objective:
     """`Dpo`, with `weight` times the likelihood of the chosen replies; `Dpo` alone where that is 0."""
-    return Sum(Dpo(beta), ChosenLikelihood(weight)) if weight else Dpo(beta)
+    return preference_loss("logistic", beta, weight)
+
+
+def preference_loss(
+    shape: Literal["logistic", "squared", "hinge"],
+    beta: float,
+    chosen_weight: float = 0.0,
+    label_smoothing: float = 0.0,
+    by_word: bool = False,
+) -> Objective:
+    """`Dpo`, `Ipo` or `Hinge`, with `chosen_weight` times the likelihood of the chosen replies where that is not 0.
+    Only `Dpo` has a `label_smoothing`, and `Hinge` no `by_word`."""
+    made: dict[str, Objective] = {
+        "logistic": Dpo(beta, label_smoothing, by_word),
+        "squared": Ipo(beta, by_word),
+        "hinge": Hinge(beta),
+    }
+    return Sum(made[shape], ChosenLikelihood(chosen_weight)) if chosen_weight else made[shape]
 
 
 @dataclass(frozen=True)

@@ -36,14 +36,16 @@ class Round:
     """The pairs (or whole replies) of an iteration, drawn without replacement, at most `passes` times over.
 
     Few pairs gone through often are learned by heart; a ceiling on the margin or on the distance from the reference
-    stops an inner problem that should not be solved to its end (SPIN with beta below 1/2 diverges where it is).
+    stops an inner problem that should not be solved to its end (SPIN with beta below 1/2 diverges where it is);
+    `most_margin` is the ceiling of `preference_margin`, in nats.
     """
 
-    def __init__(self, passes: int = 3, ceilings: Sequence[Ceiling] = ()) -> None:
+    def __init__(self, passes: int = 3, ceilings: Sequence[Ceiling] = (), most_margin: float | None = None) -> None:
         if passes < 1:
             raise RedQueenError(f"the data of an iteration are gone through at least once, not {passes} times")
         self._passes = passes
-        self._ceilings = tuple(ceilings)
+        of_margin = () if most_margin is None else (Ceiling("preference_margin", most_margin),)
+        self._ceilings = (*ceilings, *of_margin)
         self._batch: Batch | None = None
         self._left: list[int] = []  # pairs of this pass still to come
         self._done = 0  # whole passes begun

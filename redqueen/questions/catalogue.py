@@ -71,6 +71,11 @@ def having(questions: Questions, wanted: type[P]) -> P:
     )
 
 
+def find_questions_with(spec: str, wanted: type[P]) -> P:
+    """The question set that a specification names, as one that has all that the protocol `wanted` asks for."""
+    return having(find_questions(spec), wanted)
+
+
 def _described(wanted: type) -> str:
     """A protocol in words, by its first sentence: "a question set to which tasks may be proposed (Proposable)"."""
     words = re.split(r"[.:]", inspect.getdoc(wanted) or "a question set")[0]

@@ -21,8 +21,8 @@ from redqueen.chance import derive
 from redqueen.checks.numeric import normalised, number
 from redqueen.curricula.held_out import HELD_OUT, TRAIN, Apart, apart_from, as_compared
 from redqueen.games.single_reply import SingleReply
-from redqueen.players.language.reciter import Reader, Reciter
-from redqueen.protocols import Questions
+from redqueen.players.language.reciter import Reciter, reader
+from redqueen.protocols import Player, Questions
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.questions.rows import read_rows
 from redqueen.types import Demonstration, Match, Message, RedQueenError, Task
@@ -188,6 +188,12 @@ class Dataset:
         return level
 
 
+def training_pairs(questions: Preferring, count: int, apart: Apart, rng: Random) -> list[Preference]:
+    """Up to `count` pairs of the part for training, none of a held-out task. Raises RedQueenError where none is
+    left."""
+    return pairs_apart(apart, questions.preferences(TRAIN, count, rng))
+
+
 def pairs_apart(apart: Apart, preferences: Sequence[Preference]) -> list[Preference]:
     """The pairs without those of a task that is held out. Raises RedQueenError where none is left."""
     kept = {task.id for task in apart_from(apart, [each.task for each in preferences])}
@@ -199,13 +205,13 @@ def pairs_apart(apart: Apart, preferences: Sequence[Preference]) -> list[Prefere
     return [each for each in preferences if each.task.id in kept]
 
 
-def recitations(preferences: Sequence[Preference], learner: Reader) -> tuple[list[Match], list[Match]]:
+def recitations(preferences: Sequence[Preference], learner: Player) -> tuple[list[Match], list[Match]]:
     """Matches in which the learner says the chosen and the rejected replies in its own tokens: what is played of them
     and scored goes to `batch.pack_pairs`."""
-    game = SingleReply(SOLVER)
+    game, speaker = SingleReply(SOLVER), reader(learner)
     return (
-        [Match(game, each.task, {SOLVER: Reciter(learner, each.chosen)}) for each in preferences],
-        [Match(game, each.task, {SOLVER: Reciter(learner, each.rejected)}) for each in preferences],
+        [Match(game, each.task, {SOLVER: Reciter(speaker, each.chosen)}) for each in preferences],
+        [Match(game, each.task, {SOLVER: Reciter(speaker, each.rejected)}) for each in preferences],
     )
 
 

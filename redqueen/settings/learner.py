@@ -54,6 +54,16 @@ class Learner:
     raw_prompt: Annotated[bool | None, unset("{True,False}")] = None
     """plain text instead of the chat template (always so for tiny)"""
 
+    def word_for_word(self) -> Learner:
+        """These settings. Raises RedQueenError for an answer format: written replies that are learned from word for
+        word are not in it, so nothing would be found in them."""
+        if self.answer not in (None, "plain"):
+            raise RedQueenError(
+                f"written replies are learned from as they stand, and not in the format --answer {self.answer}: leave "
+                "it out"
+            )
+        return self
+
     def longest_reply(self, listed: bool) -> int:
         """Tokens of the longest reply (L_max of Dr. GRPO and SPIRAL) in a game whose legal replies are `listed` or not:
         1 where a reply is a choice from a list."""

@@ -86,6 +86,7 @@ class NotWith:
         return bool(value != self.value)
 
 
+Whole = Annotated[int, Within(0)]
 Count = Annotated[int, Within(1)]
 AnyCount = Annotated[int, Within(0)]
 Several = Annotated[int, Within(2)]

@@ -201,16 +201,6 @@ def learning(players: Sequence[Player]) -> list[Writer]:
     return [player for player in distinct if isinstance(player, Writer) and player.learns]
 
 
-def refuse_format(learner: Learner) -> None:
-    """Raises RedQueenError for an answer format where written replies are learned from word for word: they are not
-    written in it, so nothing would be found in them."""
-    if learner.answer not in (None, "plain"):
-        raise RedQueenError(
-            f"written replies are learned from as they stand, and not in the format --answer {learner.answer}: leave "
-            "it out"
-        )
-
-
 def refuse_unpaid(settings: Any, names: Sequence[str], role: str, player: Player) -> None:
     """The same of settings that say what a role is paid, where whoever plays it does not learn."""
     if not learning([player]):

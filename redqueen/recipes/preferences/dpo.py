@@ -29,24 +29,18 @@ from typing import Annotated, Literal
 import numpy as np
 
 from redqueen.credit.rewards import payoff, score
-from redqueen.curricula.held_out import TRAIN
-from redqueen.measures.accuracy import held_out
-from redqueen.measures.preferences import HeldOutPreferences, watched
-from redqueen.objectives.additive import Sum
-from redqueen.objectives.batch import beside, pack_pairs
-from redqueen.objectives.preference import ChosenLikelihood, Dpo, Hinge, Ipo
-from redqueen.objectives.references import INITIAL, Reference, check_start
-from redqueen.objectives.rounds import Ceiling, Round
+from redqueen.measures.preferences import pairs_told_apart
+from redqueen.objectives.batch import pack_pairs
+from redqueen.objectives.preference import preference_loss
+from redqueen.objectives.references import Reference
+from redqueen.objectives.rounds import Round
 from redqueen.play.lockstep import play
-from redqueen.players.language.reciter import reader
-from redqueen.protocols import Objective, Policy
-from redqueen.questions.catalogue import find_questions, having
-from redqueen.questions.dataset import Preferring, pairs_apart, recitations
+from redqueen.protocols import Policy
+from redqueen.questions.catalogue import find_questions_with
+from redqueen.questions.dataset import Preferring, recitations, training_pairs
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Positive, Within
-from redqueen.settings.roles import refuse_format
-from redqueen.types import Trajectory
+from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Positive
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class Config:
     passes: Count = 3  # over the pairs, at most
     beta: Positive = 0.1
     loss: Literal["logistic", "squared", "hinge"] = "logistic"
-    label_smoothing: Annotated[float, Within(0.0, 0.499), OnlyWith("loss", "logistic")] = 0.0
+    label_smoothing: Annotated[Amount, OnlyWith("loss", "logistic")] = 0.0
     by_word: Annotated[bool, NotWith("loss", "hinge")] = False
     chosen_weight: Amount = 0.0
     most_margin: Positive = 20.0  # nats; beyond it nothing more is learned
@@ -67,36 +61,19 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.questions), Preferring)
-    refuse_format(config.learner)
-    learner = config.learner.build_model(run.derived("learner"))
-    tests = held_out(questions, config.problems, seed=run.tests)
-    reference, objective = Reference(learner, INITIAL), losses(config)
-    round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
-    watch = watched(questions, learner, tests, HeldOutPreferences(questions, learner, reference, config.problems))
+    questions = find_questions_with(config.questions, Preferring)
+    learner = config.learner.word_for_word().build_model(run.derived("learner"))
+    reference = Reference(learner, "initial")
+    tests, watch = pairs_told_apart(questions, learner, reference, config.problems, run.tests)
+    round_ = Round(config.passes, most_margin=config.most_margin)
+    objective = preference_loss(config.loss, config.beta, config.chosen_weight, config.label_smoothing, config.by_word)
 
     for _ in run.steps(config.steps, [learner], [reference, round_], [watch]):
-        shown: list[Trajectory] = []
         if not round_.size:
-            pairs = pairs_apart(tests, questions.preferences(TRAIN, config.pairs, run.rng))
-            chosen, rejected = (score(play(side, run.rng), payoff) for side in recitations(pairs, reader(learner)))
-            batch = pack_pairs(chosen, rejected)
-            batch = beside(batch, reference.likelihoods(batch))
-            check_start(learner, batch)
-            round_.renew(batch)
-            shown = [*chosen, *rejected]
+            pairs = training_pairs(questions, config.pairs, tests, run.rng)
+            chosen, rejected = (score(play(side, run.rng), payoff) for side in recitations(pairs, learner))
+            round_.renew(reference.rated(pack_pairs(chosen, rejected)))
+            run.report(learner, chosen + rejected, [np.zeros(1) for _ in chosen + rejected], {})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
-        run.report(learner, shown, [np.zeros(1) for _ in shown], metrics)
-        run.note(round_.metrics() | watch.observe(metrics))
+        run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner
-
-
-def losses(config: Config) -> Objective:
-    """The loss that `config` names, plus the likelihood of the chosen replies where that has a weight."""
-    made: dict[str, Objective] = {
-        "logistic": Dpo(config.beta, config.label_smoothing, config.by_word),
-        "squared": Ipo(config.beta, config.by_word),
-        "hinge": Hinge(config.beta),
-    }
-    loss = made[config.loss]
-    return Sum(loss, ChosenLikelihood(config.chosen_weight)) if config.chosen_weight else loss

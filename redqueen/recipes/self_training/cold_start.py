@@ -24,7 +24,7 @@ from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.apart import drawn_apart, shows
 from redqueen.demonstrations.rehearsal import rehearsal, with_tools
-from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.accuracy import HeldOut
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.lockstep import play
@@ -59,7 +59,7 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
         HeldOut(
             questions,
             equipped(config, learner),
-            held_out(questions, config.problems, seed=run.tests),
+            config.problems,
             attempts=4,
             seed=run.tests,
         )

@@ -31,33 +31,28 @@ import numpy as np
 
 from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
-from redqueen.demonstrations.gold import Kept, Source, recited, with_gold
-from redqueen.measures.accuracy import held_out
-from redqueen.measures.preferences import HeldOutPairs, watched
-from redqueen.objectives.additive import Sum
-from redqueen.objectives.batch import beside, pack_pairs
-from redqueen.objectives.preference import ChosenLikelihood, Dpo, Hinge
-from redqueen.objectives.references import Reference, check_start
-from redqueen.objectives.rounds import Ceiling, Round
+from redqueen.demonstrations.gold import Kept, recited, with_gold
+from redqueen.measures.preferences import gold_told_apart
+from redqueen.objectives.batch import pack_pairs
+from redqueen.objectives.preference import preference_loss
+from redqueen.objectives.references import Reference
+from redqueen.objectives.rounds import Round
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.players.language.reciter import reader
-from redqueen.protocols import Objective, Policy
+from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.catalogue import find_questions
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Positive
-from redqueen.settings.roles import refuse_format
-from redqueen.types import Trajectory
+from redqueen.settings.limits import Amount, Count
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
     questions: str = "sums"
-    gold: Source = "problems"
+    gold: Literal["problems", "demonstrations"] = "problems"
     """where gold answers come from: the question set's problems, or what its solver is shown to say"""
     steps: Count = 48
     updates: Count = 16  # of an iteration
@@ -65,42 +60,32 @@ class Config:
     pairs_per_update: Count = 32  # 64 in the paper
     passes: Count = 2  # over the pairs of an iteration, at most
     remembered: Count = 2  # iterations whose pairs are learned from, with this one
-    beta: Positive = 0.1  # lambda
+    beta: Amount = 0.1  # lambda
     loss: Literal["logistic", "hinge"] = "logistic"
     chosen_weight: Amount = 0.0
-    most_margin: Positive = 10.0  # nats; beyond it the iteration learns no more
+    most_margin: Amount = 10.0  # nats; beyond it the iteration learns no more
     reference: Literal["last", "initial", "average"] = "last"
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
-    refuse_format(config.learner)
-    learner = config.learner.build(run.derived("learner"))
-    tests = held_out(questions, config.problems, seed=run.tests)
-    data = with_gold(questions, config.gold, config.tasks, tests, run.derived("data"))
+    learner = config.learner.word_for_word().build(run.derived("learner"))
     reference, iterates, kept = Reference(learner, config.reference), Snapshots(learner), Kept(config.remembered)
-    round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
-    objective: Objective = Dpo(config.beta) if config.loss == "logistic" else Hinge(config.beta)
-    if config.chosen_weight:
-        objective = Sum(objective, ChosenLikelihood(config.chosen_weight))
-    watch = watched(questions, learner, tests, HeldOutPairs(learner, reference, tests))
+    tests, watch = gold_told_apart(questions, learner, reference, config.problems, run.tests)
+    data = with_gold(questions, config.gold, config.tasks, tests, run.derived("data"))
+    round_ = Round(config.passes, most_margin=config.most_margin)
+    objective = preference_loss(config.loss, config.beta, config.chosen_weight)
 
     for step in run.steps(config.steps, [learner], [reference, iterates, kept, round_], [watch]):
-        own: list[Trajectory] = []
         if step % config.updates == 0:
             if step:
                 iterates.add(learner.freeze())
             reference.refresh()
-            kept.add(play(recited(data, reader(learner)), run.rng), play(alone(SOLVE, data, learner), run.rng))
-            chosen, rejected = against(score(kept.gold, payoff), score(kept.own, payoff))
-            batch = pack_pairs(chosen, rejected)
-            batch = beside(batch, reference.likelihoods(batch))
-            if step == 0:
-                check_start(learner, batch)
-            round_.renew(batch)
-            own = score(kept.own[-len(data) :], payoff)
+            kept.add(play(recited(data, learner), run.rng), play(alone(SOLVE, data, learner), run.rng))
+            gold, own = score(kept.gold, payoff), score(kept.own, payoff)
+            round_.renew(reference.rated(pack_pairs(*against(gold, own))))
+            run.report(learner, own[-len(data) :], [np.zeros(1) for _ in data], {})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
-        run.report(learner, own, [np.zeros(1) for _ in own], metrics)
-        run.note(round_.metrics() | watch.observe(metrics))
+        run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner

@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.votes import Majority
+from redqueen.measures.accuracy import held_out
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, said
@@ -25,14 +26,15 @@ class SelfVerification:
         self,
         questions: Questions,
         player: Player,
-        tasks: Mapping[str, Sequence[Task]],
+        tasks: Mapping[str, Sequence[Task]] | int,
         attempts: int = 8,
         times: int = 4,
         seed: int = 0,
     ) -> None:
         self._questions = questions
         self._player = player
-        self._tasks = [task for group in tasks.values() for task in group]
+        self.tests = held_out(questions, tasks, seed=seed) if isinstance(tasks, int) else tasks
+        self._tasks = [task for group in self.tests.values() for task in group]
         self._attempts = attempts
         self._times = times
         self._seed = seed

@@ -24,28 +24,27 @@ accuracy of verdicts on the policy's own solutions, the majority vote and the vo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from redqueen.credit.advantages.statistics import GeneralizedAdvantage, Whitened
 from redqueen.credit.group_rewards import Correctness
 from redqueen.credit.rewards import score
-from redqueen.measures.accuracy import held_out
-from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import beside, pack
-from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.objectives.regularizers import KLPenalty, k3
 from redqueen.play.groups import attempts
-from redqueen.players.language.writing import on_this_machine
-from redqueen.players.transformer.critic import ValueHead
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.self_training.rise.measures import SelfVerification
-from redqueen.recipes.self_training.rise.steps import VERIFY, asked_about, earned, judged, skill
+from redqueen.recipes.self_training.rise.steps import (
+    VERIFY,
+    Drawn,
+    WhitenedCritic,
+    clipped_near_start,
+    earned,
+    judged,
+    skill,
+)
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Positive, Within
-from redqueen.types import RedQueenError
+from redqueen.settings.limits import Amount, Count, Whole
 
 
 @dataclass(frozen=True)
@@ -55,37 +54,30 @@ class Config:
     steps: Count = 200
     tasks: Count = 16  # a step (128 in the paper)
     attempts: Count = 8  # solutions to each
-    verifications: Annotated[int, Within(0)] = 16  # solutions to be verified (128 in the paper)
+    verifications: Whole = 16  # solutions to be verified (128 in the paper)
     kl: Amount = 0.01  # k
-    critic_learning_rate: Positive = 1e-2  # of a linear head (9e-6 for a whole model in the paper)
+    critic_learning_rate: Amount = 1e-2  # of a linear head (9e-6 for a whole model in the paper)
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    if config.verifications == 1:
-        raise RedQueenError("--verifications come in twos, a right and a wrong solution: say 0, or 2 or more")
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
-    head = on_this_machine(learner, "the critic reads its hidden states")
-    critic = ValueHead(head, config.critic_learning_rate)
-    credit = GeneralizedAdvantage(critic)
-    objective = Sum(ClippedRatio(), KLPenalty(config.kl, k3))
-    tests = held_out(questions, config.problems, seed=run.tests)
-    measures = [SelfVerification(questions, learner, tests)]
+    estimate, asked_about = WhitenedCritic(learner, config.critic_learning_rate), Drawn(config.verifications)
+    objective = clipped_near_start(config.kl)
+    measure = SelfVerification(questions, learner, config.problems, seed=run.tests)
 
-    for _ in run.steps(config.steps, [learner], [critic], measures):
-        tasks = evenly(questions, config.tasks, run.rng, tests)
+    for _ in run.steps(config.steps, [learner], [estimate], [measure]):
+        tasks = evenly(questions, config.tasks, run.rng, measure.tests)
         solutions = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
-        asked = asked_about(solutions, config.verifications, run.rng)
+        asked = asked_about(solutions, run.rng)
         verdicts = judged(attempts(VERIFY, asked, learner, 1, run.rng))
 
         trajectories = score(solutions, Correctness()) + score(verdicts, earned)
-        expected, targets = credit.with_targets(trajectories)
-        estimate = Whitened(lambda _, expected=expected: expected)
         advantages = estimate(trajectories)
         batch = pack(trajectories, advantages)
         metrics = learner.update(beside(batch, initial.likelihoods(batch)), objective)
-        run.report(learner, trajectories, advantages, metrics | critic.update(trajectories, targets))
+        run.report(learner, trajectories, advantages, metrics | estimate.update(trajectories))
         run.note({f"train/{name}": value for name, value in skill(verdicts).items()})
     return learner

@@ -7,15 +7,23 @@ verdicts  = judged(attempts(VERIFY, asked_about(solutions, 16, rng), solver, 1, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
+from redqueen.credit.advantages.statistics import GeneralizedAdvantage, Whitened
 from redqueen.games.single_reply import SingleReply
+from redqueen.objectives.additive import Sum
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.objectives.regularizers import KLPenalty, k3
 from redqueen.play.groups import episodes_of, with_facts
+from redqueen.players.language.writing import on_this_machine
+from redqueen.players.transformer.critic import ValueHead
+from redqueen.protocols import Objective, Policy, State
 from redqueen.questions.asking import said
 from redqueen.questions.verifying import about_solution, verdict
-from redqueen.types import Episode, Group, Metrics, Seat, Task
+from redqueen.types import Episode, Group, Metrics, RedQueenError, Seat, Task, Trajectory
 
 VERIFY = SingleReply("verifier")
 RIGHT, WRONG, UNREADABLE = 1.0, -0.5, -1.0  # what a verdict earns
@@ -36,6 +44,48 @@ def asked_about(solutions: Sequence[Group], count: int, rng: Random) -> list[Tas
     sides = [[each for each in readable if bool(each.outcome.facts["right"]) == side] for side in (True, False)]
     half = min(count // 2, *map(len, sides))
     return [about(each) for side in sides for each in rng.sample(side, half)]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """`asked_about` with its count. Raises RedQueenError for one alone: a right and a wrong solution go together."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        if self.count == 1:
+            raise RedQueenError("--verifications come in twos, a right and a wrong solution: say 0, or 2 or more")
+
+    def __call__(self, solutions: Sequence[Group], rng: Random) -> list[Task]:
+        return asked_about(solutions, self.count, rng)
+
+
+class WhitenedCritic:
+    """Advantages against what a critic at the end of each prompt expects, whitened over the tokens of the batch: PPO
+    with gamma = lambda = 1. The critic is asked once a batch, and `update` teaches it what that batch came to."""
+
+    def __init__(self, learner: Policy, learning_rate: float) -> None:
+        self._critic = ValueHead(on_this_machine(learner, "the critic reads its hidden states"), learning_rate)
+        self._targets: list[np.ndarray] = []
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        expected, self._targets = GeneralizedAdvantage(self._critic).with_targets(trajectories)
+        return Whitened(lambda _: expected)(trajectories)
+
+    def update(self, trajectories: Sequence[Trajectory]) -> Metrics:
+        """One step of the critic towards the targets of the trajectories whose advantages were estimated last."""
+        return self._critic.update(trajectories, self._targets)
+
+    def state(self) -> State:
+        return self._critic.state()
+
+    def restore(self, state: State) -> None:
+        self._critic.restore(state)
+
+
+def clipped_near_start(kl: float) -> Objective:
+    """The clipped ratio's loss, with `kl` times the KL to the reference by `k3`."""
+    return Sum(ClippedRatio(), KLPenalty(kl, k3))
 
 
 def judged(verifications: Sequence[Group]) -> list[Group]:

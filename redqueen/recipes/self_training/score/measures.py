@@ -7,6 +7,7 @@ from itertools import islice
 from random import Random
 
 from redqueen.games.second_try import SecondTry
+from redqueen.measures.accuracy import held_out
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.recipes.self_training.score.steps import changes, twice_graded
@@ -14,16 +15,23 @@ from redqueen.types import Metrics, Task
 
 
 class SelfCorrection:
-    """Two attempts at each held-out task, `times` times, on the same seeds at every measurement: what
-    `steps.changes` counts, and of each level the accuracies (`accuracy_1/LEVEL`, `accuracy_2/LEVEL`)."""
+    """Two attempts at each held-out task (`tasks` by level, or how many of each), `times` times, on the same seeds at
+    every measurement: what `steps.changes` counts, and of each level the accuracies (`accuracy_1/LEVEL`,
+    `accuracy_2/LEVEL`)."""
 
     def __init__(
-        self, questions: Questions, solver: Player, tasks: Mapping[str, Sequence[Task]], times: int = 4, seed: int = 0
+        self,
+        questions: Questions,
+        solver: Player,
+        tasks: Mapping[str, Sequence[Task]] | int,
+        times: int = 4,
+        seed: int = 0,
     ) -> None:
-        assert all(tasks.values()), "every level needs a task"
+        self.tests = held_out(questions, tasks, seed=seed) if isinstance(tasks, int) else tasks
+        assert all(self.tests.values()), "every level needs a task"
         self._questions = questions
         self._solver = solver
-        self._tasks = tasks
+        self._tasks = self.tests
         self._times = times
         self._seed = seed
 

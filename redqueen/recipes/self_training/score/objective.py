@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from redqueen.objectives.additive import own_words
+from redqueen.objectives.additive import Sum, own_words
+from redqueen.objectives.policy_gradient import Reinforce
+from redqueen.objectives.regularizers import KLPenalty, k2
 from redqueen.protocols import Objective
 from redqueen.types import Batch, Likelihoods, Metrics
 
@@ -40,3 +42,14 @@ def opening_divergence(batch: Batch) -> float:
         return 0.0
     difference = torch.where(opening_words(batch), batch.sampled_logprobs - batch.reference.logprobs, 0.0)
     return float(difference.sum(dim=1).mean())
+
+
+def first_stage(kl: float, first_answer_kl: float) -> Objective:
+    """Policy gradient, with `kl` times the KL of all own tokens to the reference and `first_answer_kl` times that of
+    the first answers (SCoRe, equation 3)."""
+    return Sum(Reinforce(), KLPenalty(kl, k2), OnOpening(KLPenalty(first_answer_kl, k2)))
+
+
+def second_stage(kl: float) -> Objective:
+    """Policy gradient, with `kl` times the KL of all own tokens to the reference (SCoRe, equation 4)."""
+    return Sum(Reinforce(), KLPenalty(kl, k2))

@@ -24,26 +24,21 @@ What is measured: accuracy of both answers, wrong to right, right to wrong, and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
 from redqueen.credit.rewards import score
 from redqueen.games.second_try import SecondTry
-from redqueen.measures.accuracy import held_out
-from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import beside, pack
-from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.objectives.regularizers import KLPenalty, k2
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.self_training.score.measures import SelfCorrection
-from redqueen.recipes.self_training.score.objective import OnOpening, opening_divergence
-from redqueen.recipes.self_training.score.steps import Correction, by_first_attempt, changes, twice_graded
+from redqueen.recipes.self_training.score.objective import first_stage, opening_divergence, second_stage
+from redqueen.recipes.self_training.score.steps import Correction, changes, twice_graded
+from redqueen.recipes.self_training.score.steps import against_like_firsts as estimate
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Within
+from redqueen.settings.limits import Amount, Count, Several, Whole
 
 
 @dataclass(frozen=True)
@@ -51,9 +46,9 @@ class Config:
     learner: Flat = Learner(model="smollm2-135m")
     questions: str = "sums"
     steps: Count = 200  # of both stages (3000 in the paper, on MATH)
-    first_stage: Annotated[int, Within(0)] = 100  # steps of stage I
+    first_stage: Whole = 100  # steps of stage I
     tasks: Count = 16  # a step (512 in the paper)
-    attempts: Annotated[int, Within(2)] = 8  # at each task, two answers each
+    attempts: Several = 8  # at each task, two answers each
     bonus: Amount = 10.0  # alpha
     kl: Amount = 0.01  # beta_1
     first_answer_kl: Amount = 0.1  # beta_2 (code: 0.25)
@@ -64,16 +59,15 @@ def train(config: Config, run: Run) -> Policy:
     questions, game = find_questions(config.questions), SecondTry()
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
-    estimate = LeaveOneOut(by_first_attempt, RewardToGo(discount=0.0))
-    near = KLPenalty(config.kl, k2)
-    first_stage = Correction(first=0.0), Sum(Reinforce(), near, OnOpening(KLPenalty(config.first_answer_kl, k2)))
-    second_stage = Correction(config.bonus), Sum(Reinforce(), near)
-    tests = held_out(questions, config.problems, seed=run.tests)
-    measures = [SelfCorrection(questions, learner, tests)]
+    stages = (
+        (Correction(first=0.0), first_stage(config.kl, config.first_answer_kl)),
+        (Correction(config.bonus), second_stage(config.kl)),
+    )
+    measure = SelfCorrection(questions, learner, config.problems, seed=run.tests)
 
-    for step in run.steps(config.steps, [learner], measures=measures):
-        reward, objective = first_stage if step < config.first_stage else second_stage
-        tasks = evenly(questions, config.tasks, run.rng, tests)
+    for step in run.steps(config.steps, [learner], measures=[measure]):
+        reward, objective = stages[step >= config.first_stage]
+        tasks = evenly(questions, config.tasks, run.rng, measure.tests)
         pairs = twice_graded(questions, attempts(game, tasks, learner, config.attempts, run.rng))
         trajectories = score(pairs, reward)
         advantages = estimate(trajectories)

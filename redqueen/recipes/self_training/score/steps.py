@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from redqueen.credit.advantages.keys import by_group
+from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
 from redqueen.credit.outcomes import number
 from redqueen.play.groups import Played, episodes_of, with_facts
 from redqueen.protocols import Questions
@@ -53,6 +54,9 @@ def by_first_attempt(trajectory: Trajectory, turn: int) -> Hashable:
     first one: what a first attempt was is no merit of the second."""
     facts = trajectory.episode.outcome.facts
     return (*by_group(trajectory, turn), turn, turn > 0 and facts["right"][0])
+
+
+against_like_firsts = LeaveOneOut(by_first_attempt, RewardToGo(discount=0.0))  # RLOO, each answer for itself
 
 
 def changes(played: Played) -> Metrics:

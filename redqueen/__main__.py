@@ -6,12 +6,12 @@ import os
 
 
 def main() -> int:
-    """Runs the command line. What torch reads once when it is loaded is set before:
+    """Runs the command line and returns its exit status. Settings that torch reads when it is loaded are set before:
 
-    Its waiting threads spin for some microseconds and then sleep. By default they spin for longer, and two processes
-    that share the cores then slow each other many times over; without spinning, a step of sampling, which is
-    thousands of small products, takes 1.7 times as long. Its memory comes in huge pages where the system has them: a
-    training step takes and gives back gigabytes, and in small pages that costs it a tenth of its time or more.
+    Waiting threads spin for some microseconds and then sleep. By default they spin for longer, and two processes
+    that share the cores then slow each other many times over; without spinning, a step of sampling (thousands of small
+    products) takes 1.7 times as long. Memory is allocated in huge pages where the system has them: a training step
+    allocates and frees gigabytes, and small pages cost a tenth of its time or more.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")

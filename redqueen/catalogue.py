@@ -32,7 +32,7 @@ READERS: Mapping[type, Callable[[str], Any]] = MappingProxyType(
 @dataclass(frozen=True)
 class Catalogue:
     """The names of one kind of thing ("game"), each with its place, "module:Name". `adapters` are found but not
-    listed among the names; `group` is that of the entry points, `older` what that was called before."""
+    listed among the names; `group` is the group of the entry points, `older` its former name."""
 
     noun: str
     shipped: Mapping[str, str]
@@ -41,7 +41,7 @@ class Catalogue:
     older: str = ""
 
     def find(self, spec: str) -> Any:
-        """What a specification names: "name", "name:4,drop=true", "path/to/file.py:MyThing", "some.module:MyThing",
+        """The object that `spec` names: "name", "name:4,drop=true", "path/to/file.py:MyThing", "some.module:MyThing",
         or an entry point; each may be followed by a colon and parameters. Raises RedQueenError with one line that
         says what is wrong."""
         place, _, rest = spec.strip().partition(":")
@@ -61,7 +61,7 @@ class Catalogue:
         return self._built(made, parameters, spec)
 
     def unknown(self, name: str) -> str:
-        """What is said of a name that nothing answers to, with the names nearest to it."""
+        """The message for a name that is not found, with the names nearest to it."""
         names = [*self.shipped, *(point.name for point in self._points())]
         close = get_close_matches(name, names, n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"the {self.noun}s are {', '.join(names)}"
@@ -81,7 +81,7 @@ class Catalogue:
         return None
 
     def _imported(self, target: str, spec: str) -> Any:
-        """What "module:Name" names."""
+        """The object that "module:Name" names."""
         place, _, name = target.partition(":")
         try:
             module = importlib.import_module(place)
@@ -99,7 +99,7 @@ class Catalogue:
         return _member(module_from_file(path), name, str(path))
 
     def _built(self, made: Any, parameters: str, spec: str) -> Any:
-        """The thing itself: a class or function is called with the parameters, an object is taken as it is."""
+        """The object: a class or function is called with the parameters, any other object is returned unchanged."""
         if not callable(made):
             if parameters:
                 raise RedQueenError(f"{spec!r} names a finished {self.noun}, which takes no parameters")
@@ -164,7 +164,7 @@ def _hints(made: Any) -> dict[str, Any]:
 
 
 def _parts(parameters: str) -> list[str]:
-    """The parameters apart at their commas, but not at those inside brackets."""
+    """The parameters split at their commas, except at those inside brackets."""
     parts, depth, start = [], 0, 0
     for place, letter in enumerate(parameters):
         depth += (letter in "([{") - (letter in ")]}")

@@ -1,4 +1,4 @@
-"""All chance: seeds and draws derived by counter, so that nothing depends on what else is in flight.
+"""All randomness: seeds and draws derived by counter, so that nothing depends on what else is in flight.
 
 A seed is a 64-bit integer. `derive(seed, step, match, seat, turn)` names one point of a run; the
 same path gives the same number on every machine (Python's own `hash` is salted and is not used).
@@ -22,7 +22,7 @@ def _mix(value: int) -> int:
 
 
 def derive(seed: int, *path: int | str) -> int:
-    """The seed at a path below another seed. Strings count by their bytes."""
+    """The seed derived from `seed` along `path`. Strings are hashed by their bytes."""
     value = _mix(seed & _MASK)
     for part in path:
         value = _below(value, part)
@@ -36,7 +36,7 @@ def _below(value: int, part: int | str) -> int:
 
 @lru_cache(maxsize=65536)
 def _mixed(part: int | str) -> int:
-    """Remembered: the parts of paths are a few thousand words and small numbers."""
+    """The hash of one part of a path. Cached: the parts are a few thousand strings and small numbers."""
     return _mix((zlib.crc32(part.encode()) | (1 << 40) if isinstance(part, str) else part) & _MASK)
 
 
@@ -46,7 +46,7 @@ def uniform(seed: int, counter: int = 0) -> float:
 
 
 def pick(probabilities: Sequence[float], draw: float) -> int:
-    """The index that a uniform draw selects from probabilities that sum to one (up to rounding)."""
+    """The index that `draw`, uniform in [0, 1), selects from probabilities that sum to one (up to rounding)."""
     total = 0.0
     last = 0
     for index, probability in enumerate(probabilities):
@@ -55,4 +55,4 @@ def pick(probabilities: Sequence[float], draw: float) -> int:
             total += probability
             if draw < total:
                 return index
-    return last  # the draw fell into what rounding lost
+    return last  # the draw lies above the sum of the rounded probabilities

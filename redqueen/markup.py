@@ -1,5 +1,5 @@
-"""Episodes and runs as small pieces of HTML, for notebooks. Whatever words are in them are shown, and nothing runs;
-`visible` makes the same sure of words in a terminal."""
+"""Episodes and runs as small pieces of HTML, for notebooks. All text is escaped, so that nothing in it runs; `visible`
+does the same for a terminal."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from redqueen.types import Episode, Message
 
 LONGEST = 2000  # characters of one text
-LONGEST_CALL = 120  # characters of the arguments of a tool in a heading; the words of the message hold them whole
+LONGEST_CALL = 120  # characters of the arguments of a tool in a heading; the text of the message holds them whole
 MOST_FIGURES = 40
 WIDTH, HEIGHT = 120, 20  # of a curve, in pixels
 
-# signs that do not show, that turn the text around, or that are half a character: they are shown by their numbers
+# characters that are invisible, that change the direction of text, or lone surrogates: they are shown by their numbers
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 _WORDS = "white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate;text-align:left;vertical-align:top"
 _QUIET = "opacity:.65;font-size:90%"
 
 
 def visible(text: str) -> str:
-    """A text that can be printed anywhere: what would not show, or would steer a terminal, is shown by its number."""
+    """The text with invisible characters and terminal control characters shown by their numbers: safe to print."""
     return _HIDDEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def words(text: str) -> str:
-    """A text as HTML that shows it."""
+    """The text as escaped HTML."""
     cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
     return escape(visible(cut))
 
@@ -48,7 +48,7 @@ def _short(text: str) -> str:
 
 
 def episode_as_html(episode: Episode) -> str:
-    """Who said what, what each was shown before, and the scores."""
+    """An episode as HTML: what each seat was shown, what it said, and the scores."""
     rows = []
     for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
         seat = str(turn.ask.seat)
@@ -63,7 +63,7 @@ def episode_as_html(episode: Episode) -> str:
 
 
 def run_as_html(title: str, curves: Mapping[str, Sequence[float]]) -> str:
-    """Every figure with its first value, its newest one and its course."""
+    """A run as HTML: every figure with its first value, its latest one and its curve."""
     rows = [
         (words(name), f"{values[0]:.4g}", f"{values[-1]:.4g}", _course(values))
         for name, values in list(curves.items())[:MOST_FIGURES]

@@ -1,6 +1,6 @@
 """Every verb: what a game, a player, a policy and the parts of a training step must be able to do.
 
-Anything with these methods fits. A class of the user's own inherits nothing and registers nothing.
+Any object with these methods fits; a user's class inherits nothing and registers nothing.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 Play = Generator[list[Ask], list[Reply], Outcome]
 State = Mapping[str, Any]  # nested dicts and lists of numbers, strings, arrays and tensors
-Key = Callable[[Trajectory, int], Hashable]  # whose results a turn's are compared with
+Key = Callable[[Trajectory, int], Hashable]  # turns with equal keys are compared with one another
 
 
 def has(thing: object, wanted: type[P]) -> TypeGuard[P]:
-    """Whether `thing` has every attribute and method that the protocol `wanted` asks for: the one place where the
-    package looks for what only some games, players, question sets or objectives can do."""
+    """Whether `thing` has every attribute and method of the protocol `wanted`: the one place where the package looks
+    for optional abilities of games, players, question sets and objectives."""
     return not lacking(thing, wanted)
 
 
 def lacking(thing: object, wanted: type) -> list[str]:
-    """The names that the protocol `wanted` asks for and `thing` does not have, in the order of the protocol."""
+    """The names of the protocol `wanted` that `thing` does not have, in the order of the protocol."""
     return [name for name in members(wanted) if getattr(thing, name, None) is None]
 
 
 def members(wanted: type) -> list[str]:
-    """The names of all attributes and methods that a protocol asks for, those of the protocols it extends first."""
+    """The names of all attributes and methods of the protocol `wanted`, those of the protocols it extends first."""
     parts = [each for each in reversed(wanted.__mro__) if each.__module__ not in ("typing", "builtins")]
     names = [name for each in parts for name in (*inspect.get_annotations(each), *vars(each))]
     return list(dict.fromkeys(name for name in names if not name.startswith("_")))
@@ -68,32 +68,33 @@ class Game(Protocol):
     @property
     def roles(self) -> tuple[str, ...]: ...
     def tasks(self) -> Sequence[Task]:
-        """Every task chance may deal, weighted; for games too large to list, a sample of them."""
+        """All tasks that can be dealt, with their weights; for games too large to list, a sample of them."""
         ...
 
     def play(self, task: Task, rng: Random) -> Play: ...
 
 
 class StatesInformation(Game, Protocol):
-    """A game that says whether every seat sees the whole position. One that does not say it hides something."""
+    """A game that states whether every seat sees the whole position. A game without the attribute is taken to hide
+    something."""
 
     @property
     def perfect_information(self) -> bool: ...
 
 
 class StatesZeroSum(Game, Protocol):
-    """A game that says whether the scores of a match always sum to zero. One that does not say it promises nothing."""
+    """A game that states whether the scores of a match always sum to zero. A game without the attribute is taken not
+    to be zero-sum."""
 
     @property
     def zero_sum(self) -> bool: ...
 
 
 class Player(Protocol):
-    """Whoever can take a seat. All chance comes from `Ask.seed`: a reply does not depend on the
-    company in which it was asked for.
+    """Anything that can take a seat. All chance comes from `Ask.seed`: a reply does not depend on the other asks of
+    the call.
 
-    One whose replies are worth not waiting for is `AskedInThreads`: several calls of its
-    `reply` may then run at once (`play/flow.py`)."""
+    A slow player that may be called from several threads at once is `AskedInThreads` (`play/flow.py`)."""
 
     @property
     def name(self) -> str: ...
@@ -101,21 +102,21 @@ class Player(Protocol):
 
 
 class AskedInThreads(Player, Protocol):
-    """A player that says whether several calls of its `reply` may run at once, as those of an endpoint may."""
+    """A player that states whether several calls of its `reply` may run at once, as those of an endpoint may."""
 
     @property
     def asked_in_threads(self) -> bool: ...
 
 
 class Stream(Protocol):
-    """Replies that come as they are finished."""
+    """Replies that are returned as they are finished."""
 
     def put(self, asks: Sequence[Ask]) -> list[int]:
-        """The numbers under which the replies will come."""
+        """Asks for replies to `asks`; returns the number of each, under which `get` returns its reply."""
         ...
 
     def get(self) -> list[tuple[int, Reply]]:
-        """The next replies, each with its number; none only if nothing is asked."""
+        """The next finished replies, each with its number; empty only if no ask is open."""
         ...
 
 
@@ -123,12 +124,12 @@ class StreamingPlayer(Player, Protocol):
     """A player that can answer some asks while others are still being answered."""
 
     def stream(self, rows: int) -> Stream:
-        """With at most so many replies growing at a time. It holds until the player's next update."""
+        """A stream that generates at most `rows` replies at a time. It is valid until the player's next update."""
         ...
 
 
 class OpenPlayer(Player, Protocol):
-    """A player whose mind can be read: exact probabilities wherever the legal replies are listed."""
+    """A player whose reply distribution can be read: exact probabilities wherever the legal replies are listed."""
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
         """The probability of each of `Ask.choices`, [K] for each ask, summing to one."""
@@ -136,14 +137,15 @@ class OpenPlayer(Player, Protocol):
 
 
 class MayBeClosed(Player, Protocol):
-    """A player that says whether its probabilities can be read. One that does not say it can be read if it has any."""
+    """A player that states whether its probabilities can be read. Without the attribute, they can if it has the method
+    `probabilities`."""
 
     @property
     def open(self) -> bool: ...
 
 
 class Resumable(Protocol):
-    """A part whose state belongs to a checkpoint. What `state` returns, `restore` takes back, bit for bit."""
+    """A part whose state belongs to a checkpoint: `restore` sets what `state` returned, bit for bit."""
 
     def state(self) -> State: ...
     def restore(self, state: State) -> None: ...
@@ -161,47 +163,47 @@ class Policy(OpenPlayer, Resumable, Protocol):
 
     @property
     def open(self) -> bool:
-        """Whether its probabilities can be read where replies are listed; a policy that answers in free text
-        even there can only be sampled."""
+        """Whether its probabilities can be read where replies are listed; false for a policy that answers in free text
+        even there, which can only be sampled."""
         ...
 
     def likelihoods(self, batch: Batch) -> Likelihoods:
-        """The batch's own words as this policy rates them now, without gradients."""
+        """Log-probabilities and entropies of the tokens of `batch` under this policy now, without gradients."""
         ...
 
     def update(self, batch: Batch, objective: Objective) -> Metrics:
-        """Takes one optimiser step. A loss or gradient that is not finite raises `NonFiniteLoss`
-        and leaves the weights as they were."""
+        """Takes one optimiser step on `batch`. Raises `NonFiniteLoss`, with the weights unchanged, if the loss or a
+        gradient is not finite."""
         ...
 
     def forget(self) -> None:
-        """Lets go of what it and its frozen copies have computed and keep at hand. What is computed in company is
-        rounded in company, so nothing may depend on what was asked in an earlier step: a resumed run did not ask it."""
+        """Clears the caches of the policy and of its frozen copies. Cached results are rounded differently with the
+        batch they were computed in, so a step must not read those of earlier steps: a resumed run has none."""
         ...
 
     def freeze(self) -> Policy:
-        """A copy that stays as it is, under another name: "learner@120"."""
+        """A copy that no longer changes, named with its version: "learner@120"."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Writes weights in the usual layout of their kind, and the optimiser beside them."""
+        """Writes the weights in the usual layout of their kind, and the optimiser's state, into `folder`."""
         ...
 
     def load(self, folder: Path) -> None:
-        """Takes back all that `save` wrote."""
+        """Restores what `save` wrote into `folder`."""
         ...
 
 
 class AnswerFormat(Protocol):
-    """How a player that thinks aloud marks its action."""
+    """How a player that thinks before it acts marks its action."""
 
     @property
     def instruction(self) -> str:
-        """What the player is told about the format."""
+        """The sentence that tells the player about the format."""
         ...
 
     def parse(self, text: str, choices: Sequence[str]) -> tuple[str, str]:
-        """The thought and the action; no action found is the empty string."""
+        """The thought and the action in `text`; the action is "" if none is found."""
         ...
 
 
@@ -211,15 +213,15 @@ class Verifier(Protocol):
 
 class PreferenceOracle(Protocol):
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
-        """[n] the probability that the first answer to a task is preferred to the second; NaN where there is no
-        verdict, which is not a half."""
+        """[n] the probability that the first answer to each task is preferred to the second; NaN where there is no
+        verdict."""
         ...
 
 
 class Questions(Protocol):
     """A set of questions: problems by level, and whether an answer to one is right.
 
-    Everything goes by lists, so that checks which run elsewhere (a sandbox, a prover) run together.
+    Methods take lists, so that checks that run elsewhere (a sandbox, a prover) run as one batch.
     """
 
     @property
@@ -230,21 +232,21 @@ class Questions(Protocol):
         ...
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        """`count` tasks that no proposer wrote, with answers where these are known: for held-out tests, and for
-        training with labels."""
+        """`count` tasks of the set's own, not written by a proposer, with answers where these are known: for held-out
+        tests, and for training with labels."""
         ...
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> Sequence[bool | None]:
-        """For each answer whether it is right: False too for one that cannot be read, None where nobody knows."""
+        """For each answer whether it is right: False also if it cannot be parsed, None if unknown."""
         ...
 
 
 class Proposable(Questions, Protocol):
-    """A question set to which tasks may be proposed: how a task is asked for, and how what was written is read."""
+    """A question set to which tasks may be proposed: the prompt for a proposer, and the parser of its reply."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What a proposer may be asked for; the kind of every task that it writes."""
+        """The kinds of tasks that a proposer may be asked for; every task it writes is of one of them."""
         ...
 
     def seeds(self) -> list[Task]:
@@ -252,57 +254,57 @@ class Proposable(Questions, Protocol):
         ...
 
     def sources(self, kind: str) -> tuple[str, ...]:
-        """The kinds of tasks that may be shown to whoever proposes one of this kind."""
+        """The kinds of tasks that may be shown as references to the proposer of a task of this `kind`."""
         ...
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """What a proposer of such a task is shown. `references` are tasks from which its own is to differ, or on
-        which it is to build; `number` makes the id of the invitation its own."""
+        """The task that is shown to a proposer of a task of this `kind`. `references` are tasks that the proposal is to
+        differ from or build on; `number` makes the id of the invitation unique."""
         ...
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """For each reply the task that a proposer wrote, with its answer as far as the set knows it, or a refusal."""
+        """For each reply the task in it, with its answer if the set knows it, or a refusal."""
         ...
 
 
 class Demonstrator(Protocol):
-    """A question set that shows how its roles are played, well or badly: what a model is warmed up on."""
+    """A question set with example replies of its roles, good and bad ones, for warm starts."""
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]: ...
 
 
 class Reward(Protocol):
     def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
-        """[N] for every seat: the reward that followed each of its turns."""
+        """[N] for every seat: the reward after each of its turns."""
         ...
 
 
 @runtime_checkable
 class GroupReward(Protocol):
-    """A reward for which the attempts at one task are looked at together."""
+    """A reward computed from all attempts at one task together."""
 
     def of_group(self, group: Group) -> Mapping[str, Mapping[Seat, np.ndarray]]:
-        """[G] for each learning seat, one number for each attempt, NaN where there is no verdict; by the names of the
-        parts that add up to the reward."""
+        """The named parts that add up to the reward, each [G] for every learning seat: one number per attempt, NaN
+        where there is no verdict."""
         ...
 
 
 class AdvantageEstimator(Protocol):
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """[N] for each trajectory: how much better each turn was than expected; NaN, which carries no loss, where
-        there is no verdict."""
+        """[N] for each trajectory: how much better each turn was than expected; NaN where there is no verdict, which
+        has no loss."""
         ...
 
 
 class Critic(Resumable, Protocol):
-    """Learns what to expect: the sum of rewards still to come, before each turn is spoken."""
+    """Learns values: the expected sum of the rewards still to come, before each turn."""
 
     def values(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """[N] for each trajectory."""
+        """[N] for each trajectory: the value before each turn."""
         ...
 
     def update(self, trajectories: Sequence[Trajectory], targets: Sequence[np.ndarray]) -> Metrics:
-        """One step towards the targets, [N] for each trajectory, not whitened."""
+        """Takes one step towards `targets`, [N] for each trajectory, not whitened; returns what to log."""
         ...
 
 
@@ -313,23 +315,23 @@ class Objective(Protocol):
 
 
 class StatesSilence(Objective, Protocol):
-    """An objective that says whether rows without an advantage add nothing to its loss and gradient. One that does
-    not say it is computed everywhere."""
+    """An objective that states whether rows with advantage 0 add nothing to its loss and gradient. Without the
+    attribute, all rows are computed."""
 
     @property
     def silent_without_advantage(self) -> bool: ...
 
 
 class CountsSome(Objective, Protocol):
-    """An objective whose figures are sums over some of the tokens alone."""
+    """An objective whose metrics are sums over only some of the tokens."""
 
     def counted(self, batch: Batch) -> Batch:
-        """The batch with the loss weights of these tokens."""
+        """The batch with nonzero loss weights on these tokens only."""
         ...
 
 
 class Opponents(Protocol):
-    """Whom someone may meet."""
+    """A distribution over opponents."""
 
     def draw(self, rng: Random) -> Player: ...
 
@@ -345,6 +347,6 @@ class Curriculum(Protocol):
 
 
 class Measure(Resumable, Protocol):
-    """Something worth knowing about the policies of a run, measured between updates."""
+    """Figures about the policies of a run, measured between updates."""
 
     def __call__(self) -> Metrics: ...

@@ -1,4 +1,4 @@
-"""Plain data as JSON and back: asks, replies, episodes. What is written reads back equal."""
+"""Plain data as JSON and back: asks, replies, episodes. Reading returns what was written, equal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def ask_to_json(ask: Ask) -> Json:
-    """The ask without its past, which the episode around it holds."""
+    """The ask as JSON, without its past, which the episode holds."""
     return {
         "seat": [ask.seat.role, ask.seat.number],
         "messages": [message_to_json(message) for message in ask.messages],
@@ -43,7 +43,7 @@ def ask_from_json(data: Json) -> Ask:
 
 
 def message_to_json(message: Message) -> list[Any]:
-    """`[speaker, text]` of a message that is one text, as all were once; of others `[speaker, [part, ...]]`."""
+    """`[speaker, text]` for a message of one text (as in older records), else `[speaker, [part, ...]]`."""
     match message.parts:
         case (Text(text),):
             return [message.speaker, text]
@@ -81,7 +81,7 @@ def _part_from_json(data: Json) -> Part:
 
 
 def reply_to_json(reply: Reply) -> Json:
-    """Log-probabilities keep every bit: Python writes the shortest decimal that reads back equal."""
+    """The reply as JSON. Log-probabilities keep every bit: Python writes the shortest decimal that reads back equal."""
     return {
         "text": reply.text,
         "thought": reply.thought,
@@ -104,7 +104,7 @@ def reply_from_json(data: Json) -> Reply:
         "logprobs": np.array(data["logprobs"], dtype=np.float64),
         "legal_tokens": tuple(tuple(tokens) for tokens in data["legal_tokens"]),
     }
-    if data["version"] == -1:  # how records said it before replies had the mark
+    if data["version"] == -1:  # how older records marked a recited reply
         data = {**data, "version": 0, "recited": True}
     return Reply(**{**data, **arrays})
 
@@ -130,7 +130,7 @@ def episode_from_json(data: Json) -> Episode:
 
 
 def task_to_json(task: Task) -> Json:
-    """The fields of a task; `choices` and `messages` where it has some."""
+    """The fields of a task as JSON; `choices` and `messages` only if not empty."""
     listed: Json = {"choices": list(task.choices)} if task.choices else {}
     told: Json = {"messages": [message_to_json(message) for message in task.messages]} if task.messages else {}
     return {
@@ -146,7 +146,7 @@ def task_to_json(task: Task) -> Json:
 
 
 def task_from_json(data: Json) -> Task:
-    """The task. Older records hold `choices` and `messages` among the facts: they become its fields."""
+    """The task from its JSON. Older records hold `choices` and `messages` among the facts: they become its fields."""
     facts = dict(data["facts"])
     older = {name: facts.pop(name) for name in ("choices", "messages") if name in facts and name not in data}
     found = {**data, **older}
@@ -161,7 +161,7 @@ def task_from_json(data: Json) -> Task:
 
 
 def plain(value: Any) -> Any:
-    """Mappings, sequences and numpy values as JSON has them. Bytes, which it does not have, stay."""
+    """`value` with mappings, sequences and numpy values as JSON types. Bytes, which JSON lacks, are left as is."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -172,7 +172,7 @@ def plain(value: Any) -> Any:
 
 
 def tuples(value: Any) -> Any:
-    """Facts are made of tuples; JSON has lists."""
+    """`value` with lists (as JSON has them) as tuples (as facts have them)."""
     if isinstance(value, dict):
         return {key: tuples(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -181,7 +181,7 @@ def tuples(value: Any) -> Any:
 
 
 def flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Nested settings under dotted names, as words."""
+    """Nested settings as strings under dotted names."""
     rows: dict[str, str] = {}
     for key, value in data.items():
         if isinstance(value, Mapping):

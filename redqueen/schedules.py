@@ -9,8 +9,8 @@ from redqueen.types import RedQueenError
 
 
 def anneal(start: float, end: float, fraction: float) -> float:
-    """From start to end by equal factors as the fraction goes from 0 to 1. Raises RedQueenError where no
-    factors lead from one to the other."""
+    """Geometric interpolation from `start` to `end` as `fraction` goes from 0 to 1. Raises RedQueenError unless both
+    are above 0, or equal."""
     if start == end:
         return start
     if start <= 0.0 or end <= 0.0:
@@ -20,15 +20,15 @@ def anneal(start: float, end: float, fraction: float) -> float:
 
 @dataclass(frozen=True)
 class Phase:
-    """Where a step stands: in which phase, and whether it is the first step of it."""
+    """The phase of a step, and whether the step is the first of that phase."""
 
     name: str
     first: bool
 
 
 class Phases:
-    """Phases of a method that follow one another, round after round: `Phases({"challenger": 5, "solver": 20})`. A phase
-    of 0 steps is left out."""
+    """Phases of a method, repeated round after round: `Phases({"challenger": 5, "solver": 20})`. A phase of 0 steps is
+    left out."""
 
     def __init__(self, steps: Mapping[str, int]) -> None:
         if any(count < 0 for count in steps.values()) or not any(steps.values()):

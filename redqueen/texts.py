@@ -1,4 +1,4 @@
-"""Texts compared: one spelling of every character, what is overlooked, words, and runs of words."""
+"""Comparing texts: one spelling of every character, which differences are ignored, words, and n-grams of words."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _MIXED = re.compile(f"(?<=[0-9])(?={VULGAR})")
 
 
 def one_spelling(text: str) -> str:
-    """The text with one spelling of each character: NFKC, but that it joins no digits. 5² is 5^(2) and not 52, 1½ is
-    1 1/2 and not 11/2, 101₂ is 101_(2)."""
+    """The text with one spelling of each character: NFKC, except that digits are never joined. 5² is 5^(2) and not 52,
+    1½ is 1 1/2 and not 11/2, 101₂ is 101_(2)."""
     text = _LOWERED.sub(r"_(\g<0>)", _RAISED.sub(r"^(\g<0>)", _MIXED.sub(" ", text)))
     return unicodedata.normalize("NFKC", text).replace("⁄", "/")
 
@@ -29,14 +29,14 @@ Gram = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Wording:
-    """What is overlooked when texts are compared; calling it returns the text without that.
+    """Which differences between texts are ignored; calling it returns the text without them.
 
-    Numbers count, unless `numbers` is false: then each becomes 0, and a known problem with other numbers is found.
-    For programs keep `space` true where lines are indented, and `case` true.
+    With `numbers` false each number becomes 0, so that a known problem with other numbers is found.
+    For programs set `space` (lines are indented) and `case` to true.
     """
 
     case: bool = False  # whether A and a differ
-    space: bool = False  # whether white space counts beyond parting words
+    space: bool = False  # whether the amount and kind of white space matters
     punctuation: bool = True  # whether the marks of prose count
     numbers: bool = True
 
@@ -52,12 +52,12 @@ class Wording:
 
 
 def tokens(text: str) -> list[str]:
-    """Words, numbers, and every other mark by itself: "x2 = 3.5" is x, 2, =, 3.5."""
+    """The words, numbers and single other characters of a text: "x2 = 3.5" is x, 2, =, 3.5."""
     return _TOKEN.findall(text)
 
 
 def grams(words: list[str], length: int) -> set[Gram]:
-    """The different runs of so many words; a text that is shorter is one run."""
+    """The distinct runs of `length` words; a shorter text is one run."""
     if not words:
         return set()
     return {tuple(words[start : start + length]) for start in range(max(1, len(words) - length + 1))}

@@ -26,7 +26,7 @@ NO_LOGPROBS: np.ndarray = np.zeros(0, dtype=np.float64)
 
 @dataclass(frozen=True)
 class Seat:
-    """A chair at the table: the role it plays, numbered when several chairs share a role."""
+    """A seat of a game: its role, and a number where several seats share the role."""
 
     role: str
     number: int = 0
@@ -40,9 +40,9 @@ class Task:
     """What one match is about: a deal, a question, a starting position.
 
     `facts` hold what the game needs and no seat may see unless the game shows it (`TASK_FACTS` names those that
-    are read everywhere). `weight` is the unnormalised probability with which chance picks this task among
-    `Game.tasks()`. `choices` are the replies to choose from, where they are listed. `messages` are a conversation that
-    is shown instead of the prompt: their speakers are "system", "user" and "assistant", the last is the user.
+    are read everywhere). `weight` is the unnormalised probability of this task among `Game.tasks()`. `choices` are the
+    legal replies, where they are listed. `messages` are a conversation that is shown instead of the prompt: their
+    speakers are "system", "user" and "assistant", the last is the user.
     """
 
     id: str
@@ -69,14 +69,15 @@ class Task:
 
 @dataclass(frozen=True)
 class Text:
-    """A part of a message that is words."""
+    """A part of a message: text."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A part of a message that calls a tool. The speaker's words hold it too: it adds nothing to `Message.text`."""
+    """A part of a message: a call of a tool. The speaker's text holds the call too; this adds nothing to
+    `Message.text`."""
 
     id: str  # the result of this call names it
     name: str  # of the tool
@@ -85,7 +86,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """A part of a message that is what a tool gave."""
+    """A part of a message: the output of a tool."""
 
     id: str  # of the call
     text: str
@@ -96,9 +97,9 @@ Part = Text | ToolCall | ToolResult
 
 @dataclass(frozen=True, init=False)
 class Message:
-    """One utterance in front of a seat, in parts. The speaker is "game", "system", "tool" or the `str` of a seat.
+    """One message shown to a seat, in parts. The speaker is "game", "system", "tool" or the `str` of a seat.
 
-    `Message("game", "words")` is a message of one `Text`.
+    `Message("game", "hello")` is a message of one `Text`.
     """
 
     speaker: str
@@ -110,7 +111,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """What its texts and the results of tools say, one after the other."""
+        """The texts and the results of tools, joined in order."""
         return "".join(part.text for part in self.parts if not isinstance(part, ToolCall))
 
     @property
@@ -132,8 +133,8 @@ def _parts(found: Sequence[Part]) -> tuple[Part, ...]:
 class Ask:
     """What a seat is shown when it must speak, and nothing it may not see.
 
-    The game fills `seat`, `messages`, `choices` and `stops`; the table adds `past` and `seed`, which do not
-    count when two asks are compared.
+    The game fills `seat`, `messages`, `choices` and `stops`; the table adds `past` and `seed`, which are ignored
+    when two asks are compared.
     """
 
     seat: Seat
@@ -141,28 +142,28 @@ class Ask:
     choices: tuple[str, ...] = ()  # the legal replies, where they can be listed
     past: tuple[Turn, ...] = field(default=(), compare=False, repr=False)  # this seat's earlier turns
     seed: int = field(default=0, compare=False, repr=False)  # all chance of the reply comes from it
-    stops: tuple[str, ...] = ()  # free text ends with the token that completes one of these; such a reply is whole
+    stops: tuple[str, ...] = ()  # free text ends with the token that completes one of these; it is not truncated
 
 
 @dataclass(frozen=True)
 class Reply:
     """What a player said, with the tokens it actually sampled (never re-tokenized later).
 
-    `text` is what the game receives: the action alone where the player thinks first, all that was said
-    where it ended at a stop. `thought` is private: no game and no other seat is ever shown it.
+    `text` is what the game receives: the action alone if the player thinks first, the whole reply if it
+    ended at a stop. `thought` is private: no game and no other seat is ever shown it.
     """
 
     text: str
-    player: str = ""  # the name of who spoke
+    player: str = ""  # the name of the player that spoke
     version: int = 0  # how many updates that player had made
     prompt_tokens: np.ndarray = field(default_factory=lambda: NO_TOKENS, repr=False)  # [P] int
     tokens: np.ndarray = field(default_factory=lambda: NO_TOKENS, repr=False)  # [R] int
     logprobs: np.ndarray = field(default_factory=lambda: NO_LOGPROBS, repr=False)  # [R] float
-    legal_tokens: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # [K] the replies it was held to
+    legal_tokens: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # [K] token ids of the legal replies
     thought: str = ""
     truncated: bool = False
     malformed: bool = False  # no action in the stated format was found
-    recited: bool = False  # the player was made to say it: nobody sampled the tokens, and `logprobs` are zeros
+    recited: bool = False  # the text was given to the player: no token was sampled, and `logprobs` are zeros
 
 
 @dataclass(frozen=True)
@@ -177,52 +178,52 @@ class Turn:
 class Outcome:
     """How a match ended: a score for each seat, and facts for rewards, viewers and tests.
 
-    `OUTCOME_FACTS` names the facts that are read everywhere; what else a game notes only it and its tests read.
+    `OUTCOME_FACTS` names the facts that are read everywhere; only the game and its tests read any others.
     """
 
     scores: Mapping[Seat, float]
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-# What one module writes among the facts and another reads: a test holds that nothing else is. A key that only the
-# module which writes it reads is its own affair.
+# The keys of facts that one module writes and another reads; a test holds that there are no others. A key that only
+# its own module reads is not listed.
 
 TASK_FACTS: Mapping[str, str] = {
     "cards": "the card of each seat, in the order of the seats: kuhn_poker, leduc_poker",
     "cluster": "which cluster of documents the question is about: questions of documents",
     "dice": "the die of each seat, in the order of the seats: liars_dice",
     "digits": "how many digits the larger number has: questions that are sums",
-    "gold": "the reply somebody wrote, where `answer` is only what it comes to: data sets, demonstrations.gold",
+    "gold": "the full reply of the data set, where `answer` is only its result: data sets, demonstrations.gold",
     "hint": "what the proposer said about its program: questions of programs and expressions",
     "hops": "how many documents lead to the answer: questions of knowledge",
     "level": "the level that the task was dealt from: curricula.levels",
     "pairs": "(input, output) of the program, each as Python literals: questions of programs and expressions",
-    "prompt": "what the defender is to be judged on, where it is shown more: worlds of red_team",
+    "prompt": "the part of what the defender is shown that it is judged on: worlds of red_team",
     "public": "the card that is turned up: leduc_poker",
     "rationale": "why the proposer made the problem: questions of templates",
     "share": "the share of the votes that the answer has (0 to 1): agent0",
     "source": "the program, as text: questions of programs and expressions",
-    "truth": "what is known of a prompt, for rules that judge: worlds of red_team",
-    "vanilla": "whether the seed is shown to the defender as it is, without an attacker: self_redteam",
+    "truth": "what is known about a prompt, read by judges that are rules: worlds of red_team",
+    "vanilla": "whether the defender is shown the seed unchanged, without an attacker: self_redteam",
 }
 
 OUTCOME_FACTS: Mapping[str, str] = {
     "calls": "(tool, text) of each call that was run: games.tools",
     "forfeit": "the `str` of the seat that broke the rules: every game",
     "gains": "(turn, {str(seat): gain}) of each turn that paid; they sum to the scores: games in rounds",
-    "history": "what was played, as the game has it: every game of moves",
-    "kept": "for the `str` of each seat that spoke, whether it kept to the format: red_team",
+    "history": "the moves, in the game's own form: every game of moves",
+    "kept": "for the `str` of each seat that spoke, whether its reply was in the stated format: red_team",
     "labels": "the judge's labels by name, None where it gave none: self_redteam",
     "prompt": "what the defender was shown of the attack: red_team",
     "reason": '"illegal" or "malformed" with a forfeit, or why a foreign game ended: every game',
     "replies": "the first and the second reply: second_try",
-    "reply": 'what was said, "" where no reply in the stated format was found: single_reply, tools',
+    "reply": 'the reply, "" where none in the stated format was found: single_reply, tools',
     "response": "what the defender said, once both turns are over: red_team",
-    "right": "the verdict on the reply, of second_try on each of the two, None where nobody knows: whoever checked it",
+    "right": "the verdict on the reply (second_try: on each of the two), None if unknown: the part that checked it",
     "seed": "the kind of the task: red_team",
-    "truth": "what is known of the prompt, for rules that judge: red_team",
+    "truth": "what is known about the prompt, read by judges that are rules: red_team",
     "vanilla": "whether there was no attacker: red_team",
-    "verdict": '"right", "wrong" or None, what a verification said: rise',
+    "verdict": '"right", "wrong" or None, the verdict of a verification: rise',
     "wins": "the chance to be preferred to each attempt of the group, None without a verdict: questions.comparisons",
 }
 
@@ -231,7 +232,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
 class Match:
     """One game about to be played: the task, and which player takes each role.
 
-    Without a seed the table draws one; with a seed the match plays the same in any company.
+    Without a seed one is drawn when it is played; with a seed the match does not depend on what else is played.
     """
 
     game: Game
@@ -249,10 +250,11 @@ class Episode:
     seed: int
     turns: tuple[Turn, ...]  # in the order spoken
     outcome: Outcome
-    seats: tuple[Seat, ...]  # everyone who sat at the table, also who never spoke
+    seats: tuple[Seat, ...]  # all seats, including those that never spoke
 
     def newly_shown(self) -> list[tuple[Message, ...]]:
-        """For each turn what its seat is shown that it was not shown before: all of it, where its talk began anew."""
+        """For each turn the messages that its seat had not been shown before; all of them where its conversation
+        starts over."""
         found, known = [], dict[Seat, int]()
         for turn in self.turns:
             messages, before = turn.ask.messages, known.get(turn.ask.seat, 0)
@@ -261,7 +263,7 @@ class Episode:
         return found
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it; `redqueen.views.notebook.show_episode` shows all that is known of it."""
+        """How a notebook shows it; `redqueen.views.notebook.show_episode` shows all that was recorded."""
         return episode_as_html(self)
 
 
@@ -269,15 +271,15 @@ class Episode:
 class Group:
     """The attempts at one task that was drawn once. A task that is drawn twice makes two groups."""
 
-    number: int  # its own among all groups of a run
+    number: int  # unique among all groups of a run
     task: Task
     attempts: tuple[Episode, ...]  # G
-    parent: Episode | None = None  # who proposed the task, where somebody did
+    parent: Episode | None = None  # the episode that proposed the task, if one did
 
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What somebody in a role might say to a task."""
+    """An example reply of a role to a task."""
 
     role: str
     task: Task
@@ -305,7 +307,7 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class Constraint:
-    """Where the words of a row were held to a list: the legal replies that could begin at `start`."""
+    """Where the tokens of a row had to be one of listed replies: the legal replies that could begin at `start`."""
 
     start: int
     replies: tuple[tuple[int, ...], ...]  # [K] token ids of each legal reply
@@ -313,10 +315,10 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Likelihoods:
-    """How a policy rates the tokens of a batch, each position under the distribution it is sampled
+    """Log-probabilities and entropies of a batch under one policy, each position under the distribution it is sampled
     from: over the whole vocabulary, or renormalised over the legal next tokens where replies are listed.
 
-    Positions that are not the policy's own words hold zeros.
+    Positions whose token the policy did not write hold zeros.
     """
 
     logprobs: Tensor  # [B, T] of the token that stands there
@@ -327,20 +329,20 @@ class Likelihoods:
 @dataclass(frozen=True)
 class Batch:
     """Rows for one update. A row is one turn, or several turns of a seat where each prompt extends
-    the words before it. The loss weights of a whole batch sum to one (under `token_mean` and
+    the tokens before it. The loss weights of a whole batch sum to one (under `token_mean` and
     `row_mean`), so the losses of its parts add up to the loss of the whole.
     """
 
     tokens: Tensor  # [B, T] int
-    loss_weights: Tensor  # [B, T] float, 0 on prompts, on other players' words, on forced tokens, on padding
+    loss_weights: Tensor  # [B, T] float, 0 on prompts, on other players' tokens, on forced tokens, on padding
     sampled_logprobs: Tensor  # [B, T] float, under the policy that wrote the token
     advantages: Tensor  # [B, T] float
-    versions: Tensor  # [B, T] int, how many updates the writer of the token had made; 0 where nobody wrote
-    recited: Tensor  # [B, T] bool, whether the token is of a reply that nobody sampled (`Reply.recited`)
+    versions: Tensor  # [B, T] int, updates that the writer of the token had made; 0 where no player wrote it
+    recited: Tensor  # [B, T] bool, whether the token belongs to a reply that was not sampled (`Reply.recited`)
     trajectory: Tensor  # [B] int, which of the packed trajectories the row comes from
     lengths: Tensor  # [B] int, tokens of the row without padding
-    constraints: tuple[tuple[Constraint, ...], ...]  # [B] where the row was held to listed replies
-    pairs: Tensor | None = None  # [B] int, rows with one number are compared
+    constraints: tuple[tuple[Constraint, ...], ...]  # [B] where the row had to be one of listed replies
+    pairs: Tensor | None = None  # [B] int, rows with the same number are compared
     reference: Likelihoods | None = None  # the same rows under a frozen policy
 
     def __len__(self) -> int:
@@ -352,11 +354,11 @@ Strategy = Mapping[Ask, np.ndarray]
 
 
 class RedQueenError(Exception):
-    """Something the user can put right: printed as one line, exit status 2."""
+    """An error that the user can fix: printed as one line, exit status 2."""
 
 
 class Unreachable(RedQueenError):
-    """An endpoint gives no answer; once it does, a run can go on."""
+    """An endpoint does not answer; the run can be resumed once it does."""
 
 
 class NonFiniteLoss(RedQueenError):

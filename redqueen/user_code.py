@@ -1,8 +1,8 @@
-"""Modules of the user's own, loaded from a file, with the modules that lie in the same folder.
+"""Loading a user's module from a file, with the modules in the same folder.
 
 A file is run as a module of a package made for its folder, `redqueen_user_1a2b3c4d`, so that a file called json.py
 replaces nothing and two folders may hold modules of one name. Its `import scores` finds scores.py in its own folder,
-at once or later from within a function, unless a module of that name is installed: what is installed comes first.
+also when it is run later within a function, unless a module of that name is installed: an installed module comes first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOCK = RLock()
 
 
 def module_from_file(path: Path) -> ModuleType:
-    """The module that a Python file makes when it is run. Raises RedQueenError for a file that is not there, is not
+    """The module of the Python file at `path`, run. Raises RedQueenError for a file that does not exist, is not
     Python, or fails."""
     if not path.is_file():
         raise RedQueenError(f"there is no file {path}")
@@ -44,7 +44,7 @@ def module_from_file(path: Path) -> ModuleType:
 
 @dataclass(frozen=True)
 class _Folder:
-    """A folder of the user's and the name of the package that stands for it."""
+    """A user's folder and the name of the package made for it."""
 
     path: Path
     package: str
@@ -70,7 +70,7 @@ class _Folder:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        """What an import statement of a module of this folder gets, as `builtins.__import__` does it."""
+        """The module for an import statement in a module of this folder; same arguments as `builtins.__import__`."""
         first = name.partition(".")[0]
         if level:
             full = importlib.util.resolve_name("." * level + name, str((globals or {}).get("__package__") or ""))
@@ -90,7 +90,7 @@ class _Folder:
         return PathFinder.find_spec(name, [str(self.path)]) is not None
 
     def _loaded(self, full: str) -> ModuleType:
-        """The module of this folder under its full name, run if it was not yet."""
+        """The module of this folder with the full name `full`, run if it has not been yet."""
         if full in sys.modules:
             return sys.modules[full]
         parent, _, name = full.rpartition(".")
@@ -105,7 +105,7 @@ class _Folder:
 
 
 def _folder(path: Path) -> _Folder:
-    """The folder, with its package in place."""
+    """The folder at `path`, its package registered."""
     package = f"redqueen_user_{zlib.crc32(str(path).encode()):08x}"
     if package not in sys.modules:
         plan = ModuleSpec(package, None, is_package=True)
@@ -119,13 +119,13 @@ def _plan(package: ModuleType, name: str) -> ModuleSpec | None:
 
 
 def _installed(name: str) -> bool:
-    """Whether a module is found without the user's folder. One that is found only because Python was started in its
-    folder is no installed one, but for this package itself."""
+    """Whether a module is found outside of the user's folder. One that is found only because Python was started in its
+    folder does not count as installed, except this package itself."""
     if name == __name__.partition(".")[0]:
         return True
     try:
         plan = importlib.util.find_spec(name)
-    except ValueError:  # it is there and says not from where, as __main__
+    except ValueError:  # it is loaded without a spec, as __main__
         return True
     places = [Path(each) for each in (plan.submodule_search_locations or [plan.origin or ""])] if plan else []
     return plan is not None and Path.cwd() not in [place.parent for place in places]

@@ -20,9 +20,9 @@ class Mixture:
     """`share` is b: 0 is the policy, 1 the reference.
 
     Where replies are listed and can be read, their probabilities are multiplied and renormalised: the mixture is exact.
-    In free text `candidates` replies of the policy are drawn, and of these one in proportion to (mu / pi)^b of the
-    whole reply. That tends to the mixture of whole replies as the candidates grow in number; a single one is the
-    policy itself. (A mixture word by word, as in the paper's code, is another distribution.)
+    In free text `candidates` replies of the policy are sampled, and one of them is drawn in proportion to (mu / pi)^b
+    of the whole reply. This tends to the mixture over whole replies as `candidates` grows; with one candidate it is the
+    policy itself. (A token-by-token mixture, as the paper implements it, is another distribution.)
     """
 
     def __init__(self, policy: Policy, reference: Policy, share: float, candidates: int = 8) -> None:
@@ -46,7 +46,7 @@ class Mixture:
         return [next(exact if read else free) for read in listed]
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
-        """[K] for each ask, exactly, where replies are listed."""
+        """[K] for each ask, the exact probabilities of the mixture where replies are listed."""
         pairs = zip(self._policy.probabilities(asks), self._reference.probabilities(asks), strict=True)
         powers = [one ** (1.0 - self._share) * other**self._share for one, other in pairs]
         return [power / power.sum() for power in powers]
@@ -75,7 +75,7 @@ class Mixture:
         return chosen
 
     def _log_ratios(self, asks: Sequence[Ask], replies: Sequence[Reply]) -> np.ndarray:
-        """[n] log mu - log pi of whole replies, both computed on one path."""
+        """[n] log mu - log pi of whole replies, both computed by `likelihoods`."""
         if not replies:
             return np.zeros(0)
         batch = pack([_said(ask, reply) for ask, reply in zip(asks, replies, strict=True)], [np.ones(1)] * len(replies))

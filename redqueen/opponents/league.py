@@ -1,15 +1,15 @@
 """A league (Vinyals et al., 2019, AlphaStar): a learner, its past selves, exploiters that train only to beat it, and
-players from elsewhere that do not learn.
+other players that do not learn.
 
     league = League(learner, exploiters, bots)
-    league.draw(rng)                 whom the learner meets
-    league.against(exploiter)        a pool to draw from: whom an exploiter meets
-    league.add(learner.freeze())     a past self; also one of an exploiter that has done its work
+    league.draw(rng)                 an opponent for the learner
+    league.against(exploiter)        the pool of an exploiter's opponents
+    league.add(learner.freeze())     a past self; also one of an exploiter that is done
 
-The learner meets itself with the chance `current`, else anyone else in proportion to `weighting(p)`, its win rate p
-taken from the payoff matrix of all matches so far or, with `by_rating`, from what everyone's ratings make of them. An
-exploiter meets the learner as it is now, or while it hardly ever wins (`HOPELESS`), the learner's past selves that are
-about as strong as it is. It has done its work once it wins `done_at` of its matches with the learner, or after
+The learner meets itself with probability `current`, else any other member in proportion to `weighting(p)`; its win
+rate p is taken from the payoff matrix of all matches so far or, with `by_rating`, predicted from ratings. An
+exploiter meets the learner as it is now or, while its win rate is below `HOPELESS`, the learner's past selves that are
+about as strong as it is. It is done once it wins `done_at` of its matches with the learner, or after
 `patience` observations.
 """
 
@@ -29,22 +29,22 @@ from redqueen.opponents.rules import Forgetting, Weighting, even, hard, least_in
 from redqueen.protocols import Player, Policy, State
 from redqueen.types import Episode, Metrics, RedQueenError
 
-ELO = 400.0 / np.log(10.0)  # points a unit of log-odds: 400 where one wins ten of eleven
+ELO = 400.0 / np.log(10.0)  # points per unit of log-odds: 400 for a win rate of 10/11
 HOPELESS = 0.1  # AlphaStar's exploiters turn to past selves below this win rate
 Kind = Literal["learner", "past", "exploiter", "past exploiter", "fixed"]
 
 
 @dataclass(frozen=True)
 class Member:
-    """Someone in the league, and in which role."""
+    """A player of the league and its kind."""
 
     player: Player
     kind: Kind
 
 
 class League:
-    """See the module. Beyond `capacity` past selves, own and of exploiters, one leaves by the rule `forgetting`; its
-    results stay in the matrix."""
+    """See the module. Beyond `capacity` past selves (the learner's and those of exploiters), one leaves by the rule
+    `forgetting`; its results stay in the matrix."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class League:
         self._worked = dict.fromkeys((each.name for each in exploiters), 0)  # observations since the start
 
     def members(self) -> list[Member]:
-        """Everyone: the learner, the exploiters, the players from elsewhere, past selves in the order they came."""
+        """All members: the learner, the exploiters, the other players, the past selves in the order they were added."""
         owners: dict[str, Kind] = {self.learner.name: "past"}
         owners |= {each.name: "past exploiter" for each in self.exploiters}
         found = {player.name: Member(player, kind) for owner, kind in owners.items() for player in self.past[owner]}
@@ -92,7 +92,7 @@ class League:
     def names(self) -> list[str]:
         return [member.player.name for member in self.members()]
 
-    # Whom one meets
+    # Opponents
 
     def draw(self, rng: Random) -> Player:
         """An opponent for the learner."""
@@ -102,16 +102,16 @@ class League:
         return others[pick(self.wanted(self.learner, others), rng.random())]
 
     def against(self, exploiter: Policy) -> Against:
-        """The pool that an exploiter draws its opponents from."""
+        """The pool of `exploiter`'s opponents."""
         return Against(self, exploiter)
 
     def wanted(self, player: Player, others: Sequence[Player], weighting: Weighting | None = None) -> list[float]:
-        """How likely each of the others is as its opponent."""
+        """The probability of each of `others` as the opponent of `player`."""
         rates = self.win_rates(player, [other.name for other in others])
         return chances([(weighting or self.weighting)(float(rate)) for rate in rates])
 
     def win_rates(self, player: Player, others: Sequence[str]) -> np.ndarray:
-        """[P] of a player against others: counted, or made from ratings."""
+        """[P] the win rates of `player` against `others`, from counts or, with `by_rating`, from ratings."""
         if not self.by_rating:
             return np.asarray(self.payoffs.matrix([player.name], others)[0])
         names = self.names()
@@ -119,15 +119,15 @@ class League:
         ahead = strengths[player.name] - np.array([strengths[other] for other in others])
         return np.asarray(1.0 / (1.0 + np.exp(-ahead)))
 
-    # What it remembers
+    # Results
 
     def observe(self, episodes: Sequence[Episode]) -> None:
-        """Counts the results of all members against each other."""
+        """Counts the results of all members against one another."""
         self.payoffs.observe(episodes, self.names(), {self.learner.name, *self._worked})
         self._worked = {name: count + 1 for name, count in self._worked.items()}
 
     def add(self, player: Policy) -> None:
-        """Takes in a past self of the learner or of an exploiter; that exploiter's work begins anew."""
+        """Adds a past self of the learner or of an exploiter, whose count of observations then restarts at 0."""
         owner = player.name.partition("@")[0]
         for each in (self.learner, *self.exploiters):
             check_frozen(player, each)
@@ -142,7 +142,7 @@ class League:
             self._worked[owner] = 0
 
     def done(self) -> list[Policy]:
-        """The exploiters that beat the learner well enough, or have tried for long enough."""
+        """The exploiters that win `done_at` of their matches with the learner, or have made `patience` observations."""
         return [
             each
             for each in self.exploiters
@@ -151,12 +151,12 @@ class League:
         ]
 
     def begin_anew(self, exploiter: Policy) -> None:
-        """Forgets the results of an exploiter whose weights were set back: they are another's."""
+        """Forgets the results of an exploiter whose weights were reset."""
         self.payoffs.drop(exploiter.name)
 
     def metrics(self) -> Metrics:
-        """Win rates of the learner: against each kind of members, the hardest one, the median and the easiest; its
-        rating over the mean of its past selves."""
+        """The learner's win rates against each kind of member, and against the hardest, the median and the easiest
+        member; its rating minus the mean rating of its past selves."""
         members = self.members()[1:]
         rates = self.win_rates(self.learner, [member.player.name for member in members])
         kinds = {member.kind for member in members}
@@ -173,7 +173,8 @@ class League:
         }
 
     def table(self) -> dict[str, Any]:
-        """Everyone's kind, rating and win rates, to look at: the strongest first; None for two who have not met."""
+        """The kind, rating and win rates of all members, for viewers: the strongest first; None for two that have not
+        met."""
         members = self.members()
         names = [member.player.name for member in members]
         ratings = self.payoffs.strengths(names) * ELO
@@ -211,7 +212,7 @@ class League:
 
 
 class Against:
-    """Whom an exploiter meets: a pool to draw from and nothing else; the league does the remembering."""
+    """The opponents of an exploiter, as a pool to draw from; the league keeps all results."""
 
     def __init__(self, league: League, exploiter: Policy) -> None:
         self._league, self._exploiter = league, exploiter

@@ -1,4 +1,4 @@
-"""Who beat whom how often: the payoff matrix of everyone who has met, kept from a run's first match to its last."""
+"""The payoff matrix: win rates between all players that have met in a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from redqueen.protocols import State
 from redqueen.types import Episode, RedQueenError
 
-SWEEPS = 200  # of the ratings' fixed point; with half a match drawn between any two it is reached long before
+SWEEPS = 200  # iterations of the ratings' fixed point; with one draw added to each pair it converges long before
 
 
 class Payoffs:
     """Counts the matches between any two players, by name; a draw is half a win for both.
 
-    Any two start as if they had met once and drawn. With a `decay` below 1 the old results of those who learn are
-    multiplied by it at each `observe`: they are those of a player that has since changed.
+    Any two start as if they had met once and drawn. With a `decay` below 1 the old results of players that learn are
+    multiplied by it at each `observe`, since the player has changed.
     """
 
     def __init__(self, decay: float = 1.0) -> None:
@@ -28,8 +28,8 @@ class Payoffs:
         self._rated: dict[tuple[str, ...], np.ndarray] = {}  # strengths by the counts as they are
 
     def observe(self, episodes: Iterable[Episode], among: Collection[str], learning: Collection[str]) -> None:
-        """Counts what the players `among` whom it counts did against each other; the better mean score over its seats
-        wins a match. `learning` names those whose old results fade."""
+        """Counts the results of the players named in `among` against one another; the higher mean score over a player's
+        seats wins a match. `learning` names the players whose old results decay."""
         self._rated = {}
         for pair, (won, played) in self._met.items():
             if not set(pair).isdisjoint(learning):
@@ -42,23 +42,23 @@ class Payoffs:
                 self._met[one, other] = (won + (1.0 if margin > 0.0 else 0.5 if margin == 0.0 else 0.0), played + 1.0)
 
     def played(self, one: str, other: str) -> float:
-        """How many matches between them count still."""
+        """The number of matches between `one` and `other`, after decay."""
         return self._met.get((min(one, other), max(one, other)), (0.0, 0.0))[1]
 
     def win_rate(self, one: str, other: str) -> float:
-        """The share of its matches against the other that the one won, in (0, 1); a half where they have not met."""
+        """The share of its matches against `other` that `one` won, in (0, 1); 0.5 if they have not met."""
         won, played = self._met.get((min(one, other), max(one, other)), (0.0, 0.0))
         return ((won if one < other else played - won) + 0.5) / (played + 1.0)
 
     def matrix(self, rows: Sequence[str], columns: Sequence[str]) -> np.ndarray:
-        """[R, C] the win rates of the players of the rows."""
+        """[R, C] the win rates of the players `rows` against the players `columns`."""
         return np.array([[self.win_rate(row, column) for column in columns] for row in rows]).reshape(
             len(rows), len(columns)
         )
 
     def strengths(self, names: Sequence[str]) -> np.ndarray:
-        """[P] log-odds by Bradley and Terry (1952), mean zero: player i wins a share sigmoid(s_i - s_j) of its matches
-        against j. The likeliest for the counts, each two having drawn once more (Hunter, 2004, equation 3)."""
+        """[P] strengths in log-odds (Bradley and Terry, 1952), mean zero: player i wins a share sigmoid(s_i - s_j) of
+        its matches against j. Maximum likelihood for the counts plus one draw per pair (Hunter, 2004, equation 3)."""
         key = tuple(names)
         if key not in self._rated:
             self._rated[key] = self._strengths(names)
@@ -75,12 +75,12 @@ class Payoffs:
         return np.asarray(np.log(skill))
 
     def keep(self, names: Collection[str]) -> None:
-        """Forgets all others."""
+        """Forgets the results of all players not in `names`."""
         self._rated = {}
         self._met = {pair: counts for pair, counts in self._met.items() if set(pair) <= set(names)}
 
     def drop(self, name: str) -> None:
-        """Forgets what this player did."""
+        """Forgets the results of the player `name`."""
         self._rated = {}
         self._met = {pair: counts for pair, counts in self._met.items() if name not in pair}
 
@@ -93,7 +93,7 @@ class Payoffs:
 
 
 def mean_scores(episode: Episode) -> dict[str, float]:
-    """The mean score over the seats of each player who spoke, by name."""
+    """The mean score over its seats of each player that spoke, by name."""
     speakers = {turn.ask.seat: turn.reply.player for turn in episode.turns}
     scores: dict[str, list[float]] = {}
     for seat in episode.seats:

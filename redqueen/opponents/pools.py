@@ -1,6 +1,6 @@
-"""Whom the learner plays: itself, a fixed player, or a pool of its past selves. For a league, see `league`.
+"""The learner's opponents: itself, a fixed player, or a pool of its past selves. For a league, see `league`.
 
-A pool is restored after its learner, of which its past selves are frozen copies given their own state.
+A pool is restored after its learner: past selves are frozen copies of the learner with their own state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Mirror:
 
 
 class Fixed:
-    """Always the same player, who does not learn."""
+    """Always the same player, which does not learn."""
 
     def __init__(self, player: Player) -> None:
         self.player = player
@@ -63,9 +63,9 @@ class Fixed:
 class Snapshots:
     """Past selves, all equally likely; the first is the learner as it was when the pool was made.
 
-    Uniform over all of the past this is fictitious self-play (Heinrich et al., 2015); `latest` keeps to the
-    youngest so many. With probability `current` the opponent is the learner itself. Beyond `capacity`
-    the oldest self is forgotten.
+    Uniform over all past selves this is fictitious self-play (Heinrich et al., 2015); with `latest` only that many of
+    the newest are drawn. With probability `current` the opponent is the learner itself. Beyond `capacity` the
+    oldest self is dropped.
     """
 
     def __init__(
@@ -104,11 +104,11 @@ class Snapshots:
 
 
 class Prioritized:
-    """Past selves drawn by how the learner fares against them: prioritised fictitious self-play
+    """Past selves drawn by the learner's win rates against them: prioritised fictitious self-play
     (Vinyals et al., 2019, AlphaStar).
 
-    A self is drawn in proportion to `weighting(p)`, where p is the learner's win rate against it, draws counting
-    half, as `Payoffs` counts them. `forgetting` says who leaves where there is no room.
+    A past self is drawn in proportion to `weighting(p)`, where p is the learner's win rate against it in `Payoffs`
+    (a draw counts half). `forgetting` chooses the one that is dropped beyond `capacity`.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Prioritized:
         return self._payoffs.win_rate(self.learner.name, name)
 
     def chances(self) -> list[float]:
-        """How likely each of `players` is, given that a past self is drawn."""
+        """The probability of each of `players`, given that a past self is drawn."""
         return chances([self.weighting(self.win_rate(player.name)) for player in self.players])
 
     def draw(self, rng: Random) -> Player:
@@ -154,7 +154,7 @@ class Prioritized:
         self.players.append(player)
 
     def observe(self, episodes: Sequence[Episode]) -> None:
-        """Counts the results of the learner and its past selves against each other; others are passed over."""
+        """Counts the results of the learner and its past selves against one another; other players are ignored."""
         learner = self.learner.name
         self._payoffs.observe(episodes, {learner, *(player.name for player in self.players)}, {learner})
 
@@ -167,7 +167,7 @@ class Prioritized:
 
 
 def chances(weights: Sequence[float]) -> list[float]:
-    """In proportion to the weights; uniform where nobody is wanted."""
+    """Probabilities in proportion to `weights`; uniform if all are 0."""
     total = sum(weights)
     return [weight / total for weight in weights] if total > 0.0 else [1.0 / len(weights)] * len(weights)
 
@@ -189,7 +189,7 @@ def saved(players: Sequence[Policy]) -> list[dict[str, Any]]:
 
 
 def rebuilt(learner: Policy, saved: Sequence[State]) -> list[Policy]:
-    """Past selves from their states, each a frozen copy of the learner that is given its own."""
+    """The past selves with the states `saved`, each a frozen copy of `learner` with its state restored."""
     players = []
     for record in saved:
         player = learner.freeze()

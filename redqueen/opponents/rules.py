@@ -1,4 +1,4 @@
-"""Which opponents are wanted, and which one leaves when there is no room."""
+"""Weightings of opponents by the learner's win rate p, and rules for which past self a full pool drops."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ players, the first of whom is the learner."""
 
 
 def hard(power: float = 2.0) -> Weighting:
-    """(1 - p)^power: those the learner loses to."""
+    """(1 - p)^power: prefers opponents that the learner loses to."""
     return lambda win_rate: (1.0 - win_rate) ** power
 
 
 def even(power: float = 1.0) -> Weighting:
-    """(p (1 - p))^power: those about as strong as the learner."""
+    """(p (1 - p))^power: prefers opponents about as strong as the learner."""
     return lambda win_rate: (win_rate * (1.0 - win_rate)) ** power
 
 
 def alike() -> Weighting:
-    """1: all equally."""
+    """1 for every opponent: uniform."""
     return lambda win_rate: 1.0
 
 
 def oldest(win_rates: np.ndarray) -> int:
-    """The self that has been there longest."""
+    """Index of the oldest past self."""
     return 0
 
 
 def most_beaten(win_rates: np.ndarray) -> int:
-    """The self that the learner beats most often; of equals the oldest."""
+    """Index of the past self that the learner beats most often; the oldest on ties."""
     return int(np.argmin(win_rates[:, 0]))
 
 
 def least_informative(win_rates: np.ndarray) -> int:
-    """The older of the two selves that fare most alike against everyone: what meeting the one would tell, the other
-    tells too. Of equal pairs the oldest."""
+    """Index of the older of the two past selves whose win rates against all are most alike, so that either is enough;
+    the oldest pair on ties."""
     if len(win_rates) < 2:
         return 0
     apart = np.abs(win_rates[:, None] - win_rates[None]).mean(axis=2)

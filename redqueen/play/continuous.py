@@ -2,7 +2,7 @@
 
 A player that can stream (a language model in free text) is asked through its stream, so the replies of one match
 do not wait for the longest of another; any other player answers at once. Seeds are those of `lockstep`, so the
-episodes are the same as in rounds, up to the rounding of products that are computed in other company.
+episodes are the same as in rounds, up to rounding that depends on what is computed in one batch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def play(matches: Sequence[Match], rng: Random, at_once: int = 64) -> list[Episo
 
 
 class _Waiting:
-    """A table whose asks are being answered."""
+    """A table with open asks."""
 
     def __init__(self, table: Table, number: int) -> None:
         self.table, self.number = table, number
@@ -53,7 +53,7 @@ class _Waiting:
 
 
 class _Desk:
-    """What one player is asked, and by which tables."""
+    """The open asks of one player, and their tables."""
 
     def __init__(self, player: Player, rows: int) -> None:
         self._stream: Stream = player.stream(rows) if has(player, StreamingPlayer) else _AtOnce(player)
@@ -64,7 +64,7 @@ class _Desk:
         self._asked[number] = (waiting, place)
 
     def answer(self) -> list[tuple[int, Table]]:
-        """The tables that have heard all they asked for by this."""
+        """Takes the finished replies; returns the tables that now have a reply to each of their asks."""
         complete = []
         for number, reply in self._stream.get():
             waiting, place = self._asked.pop(number)
@@ -97,7 +97,7 @@ class _AtOnce:
 
 
 def _ask(table: Table, number: int, desks: dict[int, _Desk], rows: int) -> bool:
-    """Puts what a table asks to the players; false where the match is over."""
+    """Passes the asks of a table to the players; false if the match is over."""
     if table.outcome is not None:
         return False
     waiting = _Waiting(table, number)

@@ -1,26 +1,27 @@
-"""Matches that stay in flight over several updates, so that neither slow players nor long games hold up the learner.
+"""Matches that stay in flight over several updates, so that slow players and long games do not hold up the learner.
 
     flow = Flow([game], learner, count=128, staleness=2, known=lambda: opponents.players)
     for step in run.steps(steps, [learner], [opponents, flow], measures):
         matches = rotate(game, curriculum.draw(flow.room, run.rng), learner, opponents, run.rng)
         episodes = flow.play(matches, run.rng)  # 128 of them
 
-With a staleness of s a call returns the `count` oldest matches and leaves s times as many in flight, which is AReaL's
-rule of admission (Fu et al., 2025, arXiv:2505.24298). With s = 2, matches in lots of `count`:
+With staleness s a call returns the `count` oldest matches and leaves s * `count` in flight, which is AReaL's
+admission rule (Fu et al., 2025, arXiv:2505.24298). With s = 2, matches in lots of `count`:
 
     call 0   puts in 0 1 2   returns lot 0   begun in this call
     call 1   puts in 3       returns lot 1   begun one call ago
     call 2   puts in 4       returns lot 2   begun two calls ago
     call 3   puts in 5       returns lot 3   begun two calls ago: none is ever older
 
-Who is returned does not depend on who was quick, so short games do not crowd out long ones. In every call all matches
-in flight go on by a round, and those that are due to their end. A turn is spoken by the learner as it is then, so the
-turns of one episode may be of several versions; each reply says of which, and `pack` carries it to every token.
+Which matches are returned does not depend on their speed, so short games do not crowd out long ones. In every call all
+matches in flight advance by a round, and those that are due are played to their end. The learner speaks each turn with
+its current weights, so the turns of one episode may be of several versions; `Reply.version` says which, and `pack`
+copies it to every token.
 
-A player with `asked_in_threads = True` (a `Server`) is asked in threads, several calls of its `reply` at once: nobody
-waits for it but the matches that it sits in, and it goes on while the learner learns. It must share nothing that
-changes with players that are asked here. When its replies come is its own affair, so such a run cannot be repeated
-where staleness is above 0; all other runs can, and go on bit for bit after a kill.
+A player with `asked_in_threads = True` (a `Server`) is asked in threads, several calls of its `reply` at once: only
+its own matches wait for it, and it continues while the learner updates. It must share no mutable state with
+other players. Its timing is not reproducible, so a run with such a player and a staleness above 0 cannot be repeated;
+all other runs can, and resume bit for bit after a kill.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ from redqueen.types import Episode, Match, Metrics, RedQueenError, Reply
 
 
 class Flow:
-    """Plays matches of some games for one learner, `count` episodes a call. With a staleness of 0 its episodes are
-    those of `lockstep`. At most `at_once` calls of slow players are under way at a time.
+    """Plays matches of `games` for one learner, `count` episodes a call. With staleness 0 its episodes are
+    those of `lockstep`. At most `at_once` calls of slow players are in progress at a time.
 
-    A match in flight is saved with the places of its players among the learner and `known()`, which are to be
-    restored before; past selves that are not there any more are saved whole.
+    A match in flight is saved with the indices of its players among the learner and `known()`, which must be
+    restored first; past selves that are no longer among these are saved whole.
     """
 
     def __init__(
@@ -77,16 +78,16 @@ class Flow:
 
     @property
     def room(self) -> int:
-        """How many matches the next call wants."""
+        """The number of matches that the next call of `play` takes."""
         return self._count * (1 + self._staleness) - len(self._flying)
 
     def play(self, matches: Sequence[Match], rng: Random) -> list[Episode]:
-        """The oldest `count` episodes, in the order in which their matches were put in. A match without a seed gets
+        """The oldest `count` episodes, in the order in which their matches were passed in. A match without a seed gets
         one from `rng`. An error of a player ends the call and every thread."""
         if len(matches) != self.room:
             raise RedQueenError(f"there is room for {self.room} matches in flight, not for {len(matches)}")
         if self._staleness:
-            self._places(matches)  # whoever could not be found again by a resumed run is refused at once
+            self._places(matches)  # refuses players that a resumed run could not find again
         began, waited = time.perf_counter(), 0.0
         base = rng.getrandbits(64)
         for number, match in enumerate(matches):
@@ -108,15 +109,15 @@ class Flow:
         return episodes
 
     def metrics(self) -> Metrics:
-        """Of the last call: `queue/depth`, matches left in flight, and `queue/ready`, those among them that are over;
-        `queue/age` and `queue/oldest`, how many calls ago the returned matches were begun; `queue/idle`, the share of
-        the call spent waiting for slow players; `queue/lag`, by how many updates the learner's turns in these
-        episodes are older than it is now, and `stale_share`, how many of them are older at all. Nothing where nobody is
-        slow and no match stays in flight."""
+        """Figures of the last call: `queue/depth`, matches left in flight, and `queue/ready`, those of them that are
+        over; `queue/age` and `queue/oldest`, mean and maximum age of the returned matches in calls; `queue/idle`, the
+        share of the call spent waiting for slow players; `queue/lag`, mean age of the learner's turns in updates, and
+        `stale_share`, the share of turns of an older version. Empty if no player is slow and no match stays in
+        flight."""
         return dict(self._metrics)
 
     def close(self) -> None:
-        """Waits for the calls of slow players that are under way, drops those that are not, and ends the threads."""
+        """Waits for the running calls of slow players, drops the waiting ones, and ends the threads."""
         self._slow.close()
         for flying in self._flying:
             flying.replies = []
@@ -136,8 +137,8 @@ class Flow:
         self._flying = [_restored(record, self._games, players) for record in state["matches"]]
 
     def _round(self) -> bool:
-        """Puts all open questions, answers those of players that are not slow, and takes what the others have said
-        since; whether any table heard an answer."""
+        """Asks all open questions, of slow players in threads, and takes the replies that have arrived; returns whether
+        any table got a reply."""
         questions: dict[int, list[Question]] = {}
         for flying in self._flying:
             for question in flying.questions():
@@ -154,7 +155,7 @@ class Flow:
 
     def _measure(self, due: Sequence[_Flying], episodes: Sequence[Episode], idle: float) -> None:
         if not self._staleness and not self._slow.used:
-            return  # this was lockstep
+            return  # as in lockstep: nothing to report
         ages = [self._calls - flying.begun for flying in due]
         turns = [turn for episode in episodes for turn in episode.turns if turn.reply.player == self._learner.name]
         lags = [self._learner.version - turn.reply.version for turn in turns]
@@ -169,8 +170,8 @@ class Flow:
         }
 
     def _places(self, matches: Sequence[Match]) -> tuple[dict[int, int], list[Policy]]:
-        """Where to find the players of some matches again: by their `id` their place among the learner, the known and
-        the past selves that are not known, which come second."""
+        """The index of each player of `matches`, by its `id`, among the learner, the known players and the past selves
+        that are not known; and the list of these past selves. Raises RedQueenError for any other player."""
         known, gone = [self._learner, *self._known()], list[Policy]()
         places = {id(player): place for place, player in enumerate(known)}
         for player in (player for match in matches for player in match.cast.values()):
@@ -184,7 +185,7 @@ class Flow:
 
 
 class _Flying:
-    """A match in flight, and what has come of the replies to its open asks: nothing where these were not put."""
+    """A match in flight, and the replies so far to its open asks; empty while these have not been asked."""
 
     def __init__(self, table: Table, begun: int) -> None:
         self.table = table
@@ -192,7 +193,7 @@ class _Flying:
         self.replies: list[Reply | None] = []
 
     def questions(self) -> list[Question]:
-        """What is to be asked now, which counts as put."""
+        """The questions to ask now; they are marked as asked."""
         if self.replies:
             return []
         self.replies = [None] * len(self.table.asks)
@@ -203,7 +204,7 @@ class _Flying:
         ]
 
     def hear(self) -> bool:
-        """Plays on where all replies are there."""
+        """Continues the match if all replies have arrived; returns whether it did."""
         replies = [reply for reply in self.replies if reply is not None]
         if not replies or len(replies) < len(self.replies):
             return False
@@ -212,7 +213,7 @@ class _Flying:
         return True
 
     def state(self, places: Mapping[int, int]) -> State:
-        """Its record, with players by their places."""
+        """The match as plain data, with players by their indices."""
         match = self.table.match
         return {
             "game": match.game.name,
@@ -229,7 +230,7 @@ def _is_slow(player: Player) -> bool:
 
 
 def _restored(record: State, games: Mapping[str, Game], players: Sequence[Player]) -> _Flying:
-    """A match in flight from its record: what was said is said again."""
+    """A match in flight from its record, whose replies are fed to the game again."""
     seats = {}
     for role, (place, name) in record["cast"].items():
         if place >= len(players) or players[place].name != name:

@@ -23,14 +23,14 @@ Played = Sequence[Episode] | Sequence[Group]
 def attempts(
     game: Game, tasks: Sequence[Task], player: Player, count: int, rng: Random, parents: Sequence[Episode | None] = ()
 ) -> list[Group]:
-    """A group of `count` attempts at each task, of a game for one seat; all are played at once. `parents` names for
+    """One group of `count` attempts at each task, in a game for one seat; all are played at once. `parents` holds for
     each task the episode that proposed it, or None."""
     return grouped(play(alone(game, tasks, player, count), rng), count, parents)
 
 
 def grouped(episodes: Sequence[Episode], count: int, parents: Sequence[Episode | None] = ()) -> list[Group]:
-    """The groups of episodes that were just played: `count` at each task, one after the other. A group is called by the
-    seed of its first attempt, which no other match of a run has."""
+    """The groups of episodes that were just played: `count` per task, one task after the other. A group's number is the
+    seed of its first attempt, which is unique in a run."""
     if count < 1 or len(episodes) % count:
         raise RedQueenError(f"{len(episodes)} episodes do not make groups of {count}")
     found = [tuple(episodes[start : start + count]) for start in range(0, len(episodes), count)]
@@ -42,23 +42,23 @@ def grouped(episodes: Sequence[Episode], count: int, parents: Sequence[Episode |
 
 
 def episodes_of(played: Played) -> list[Episode]:
-    """The attempts of all groups, in order; episodes as they are."""
+    """The attempts of all groups, in order; episodes are returned unchanged."""
     return [episode for each in played for episode in (each.attempts if isinstance(each, Group) else (each,))]
 
 
 def authors(proposals: Played, written: Sequence[Task | Refusal]) -> list[Episode]:
-    """The proposals that became tasks, in the order of these tasks. `written` says what became of each."""
+    """The proposals that became tasks, in the order of these tasks. `written` holds the task or refusal of each."""
     return [one for one, each in zip(episodes_of(proposals), written, strict=True) if isinstance(each, Task)]
 
 
 def with_facts(groups: Sequence[Group], facts: Sequence[Mapping[str, Any]]) -> list[Group]:
-    """The groups with these facts of each attempt, in the order of all attempts, added to those that it has."""
+    """The groups with `facts`, one mapping per attempt in order, added to the facts of the attempts."""
     told = iter(noted(episodes_of(groups), facts))
     return [replace(group, attempts=tuple(next(told) for _ in group.attempts)) for group in groups]
 
 
 def noted(episodes: Sequence[Episode], facts: Sequence[Mapping[str, Any]]) -> list[Episode]:
-    """The episodes, each with further facts: what was found out about it after it was played."""
+    """The episodes, each with further `facts` that were found after it was played."""
     return [
         replace(episode, outcome=Outcome(episode.outcome.scores, {**episode.outcome.facts, **known}))
         for episode, known in zip(episodes, facts, strict=True)

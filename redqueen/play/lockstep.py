@@ -1,4 +1,4 @@
-"""Playing many matches in rounds: each round every player answers all that it is asked, at once.
+"""Playing many matches in rounds: each round every player answers all of its asks in one call.
 
     match 1   ask -> first  ....  ask -> second  ....  outcome
     match 2   ask -> first  ....  ask -> second  ....  ask -> first  ....  outcome
@@ -33,10 +33,10 @@ def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
 
 
 def _round(tables: Sequence[Table]) -> None:
-    """Asks every player once for all that its seats must say now."""
+    """Asks every player once for the replies of all its seats."""
     players: dict[int, Player] = {}
     questions: dict[int, list[Ask]] = {}
-    order: list[list[int]] = []  # for each table, whom its asks went to
+    order: list[list[int]] = []  # for each table, the player of each ask
     for table in tables:
         asked = []
         for ask in table.asks:
@@ -51,7 +51,7 @@ def _round(tables: Sequence[Table]) -> None:
 
 
 def answers(player: Player, asks: Sequence[Ask]) -> list[Reply]:
-    """What a player says to some asks. Raises RedQueenError where it leaves one out."""
+    """The player's replies to `asks`. Raises RedQueenError if their number differs from that of the asks."""
     replies = player.reply(asks)
     if len(replies) != len(asks):
         raise RedQueenError(f"player {player.name!r} gave {len(replies)} replies to {len(asks)} asks")
@@ -59,8 +59,8 @@ def answers(player: Player, asks: Sequence[Ask]) -> list[Reply]:
 
 
 def replay(game: Game, episode: Episode) -> Episode:
-    """Plays a recorded episode again from its task, seed and replies, and returns the new record.
-    The first ask that differs from the record raises an error naming the turn."""
+    """The new record of an episode that is played again from its task, seed and replies.
+    The first ask that differs from the record raises an error that names the turn."""
     table = Table(Match(game, episode.task, {role: _Nobody() for role in game.roles}), episode.seed)
     turns = iter(episode.turns)
     number = 0
@@ -81,12 +81,12 @@ def replay(game: Game, episode: Episode) -> Episode:
 
 
 def _in_words(ask: Ask) -> Ask:
-    """The ask as records hold it that were written before messages had parts."""
+    """The ask as in records from before messages had parts."""
     return replace(ask, messages=tuple(Message(message.speaker, message.text) for message in ask.messages))
 
 
 class _Nobody:
-    """Holds a seat while recorded replies are fed in."""
+    """A placeholder player for a seat whose recorded replies are fed in."""
 
     name = "nobody"
 

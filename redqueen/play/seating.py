@@ -11,12 +11,12 @@ from redqueen.types import Match, RedQueenError, Task
 
 
 def mirror(game: Game, tasks: Sequence[Task], learner: Player) -> list[Match]:
-    """One match a task, the learner in every role."""
+    """One match per task, with the learner in every role."""
     return [Match(game, task, dict.fromkeys(game.roles, learner)) for task in tasks]
 
 
 def alone(game: Game, tasks: Sequence[Task], player: Player, times: int = 1) -> list[Match]:
-    """`times` matches for each task, one after the other, of a game for one seat."""
+    """`times` matches for each task, one after the other, in a game for one seat."""
     (role,) = game.roles
     return [Match(game, task, {role: player}) for task in tasks for _ in range(times)]
 
@@ -24,8 +24,8 @@ def alone(game: Game, tasks: Sequence[Task], player: Player, times: int = 1) -> 
 def rotate(
     game: Game, tasks: Sequence[Task], learner: Player, opponents: Opponents, rng: Random, start: int = 0
 ) -> list[Match]:
-    """One match a task: the learner takes the roles in turn, from role number `start` on, and an
-    opponent drawn for each match takes all others. `start=step * count` goes on where the step before left off, so
+    """One match per task: the learner takes the roles in turn, from role number `start` on, and an
+    opponent drawn for each match takes all others. `start=step * count` continues from the step before, so
     that an odd count favours no role. Raises RedQueenError for a game of one role."""
     roles = _rivals(game)
     return [
@@ -38,7 +38,7 @@ def both_seatings(
     game: Game, tasks: Sequence[Task], learner: Player, opponent: Player, seed: int | None = None
 ) -> list[Match]:
     """One match for each task and role: the learner in that role, the opponent in all others. With a
-    seed, the seatings of a task share their chance, and so can be compared in pairs."""
+    `seed`, the matches of a task share their randomness, so that they can be compared in pairs."""
     return [
         seat_learner(game, task, learner, opponent, role, None if seed is None else derive(seed, number))
         for number, task in enumerate(tasks)

@@ -1,7 +1,7 @@
-"""One match in progress: it asks its game who must speak, and hands over what was said.
+"""One match in progress: it takes the asks of its game and passes the replies to it.
 
-A table derives the chance of the game and of every reply from the match's seed, and remembers each
-seat's turns, so that a player can continue its own words instead of reading them again.
+A table derives the randomness of the game and of every reply from the match's seed, and keeps each
+seat's turns, so that a player can continue its own tokens instead of encoding them again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_TURNS = 10_000  # a game that asks more often than this never ends
 
 
 class Table:
-    """A match being played. While `outcome` is None, `asks` await their replies."""
+    """A match in progress. While `outcome` is None, `asks` are open."""
 
     def __init__(self, match: Match, seed: int, max_turns: int = MAX_TURNS, rng: Random | None = None) -> None:
         self.match = match
@@ -32,7 +32,7 @@ class Table:
         self._advance(lambda: next(self._play))
 
     def hear(self, replies: Sequence[Reply]) -> None:
-        """Takes one reply to each of `asks`, in their order, and plays on to the next asks."""
+        """Takes one reply to each of `asks`, in their order, and continues to the next asks."""
         for ask, reply in zip(self.asks, replies, strict=True):
             if type(reply) is not Reply or type(reply.text) is not str:
                 given = f"a text that is {reply.text!r:.80}" if type(reply) is Reply else f"{reply!r:.80}"

@@ -14,7 +14,7 @@ from redqueen.types import Ask, Reply
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a player is asked, and who is told the reply."""
+    """An ask for a player, and the callback for its reply."""
 
     player: Player
     ask: Ask
@@ -29,23 +29,23 @@ def tell(questions: Sequence[Question], replies: Sequence[Reply]) -> None:
 class Threads:
     """At most `at_once` threads, which end when there is nothing to ask.
 
-    A thread that is free takes its share of what waits for one player: all of it where it is the only free one, so that
-    a player is asked in few and large parts, and yet every thread has something to do.
+    A free thread takes an equal share of the questions that wait for one player (all of them if it is the only free
+    one), so that calls are few and large while every thread has work.
     """
 
     def __init__(self, at_once: int) -> None:
         self.used = False
         self._at_once = at_once
         self._threads: list[Thread] = []
-        self._working = 0  # threads that have not come to their end
-        self._free = 0  # those among them that are about to take a share
+        self._working = 0  # threads that have not ended
+        self._free = 0  # of these, the threads about to take a share
         self._waiting: list[Question] = []  # oldest first
         self._said: list[tuple[list[Question], list[Reply]]] = []
         self._error: BaseException | None = None
         self._changed = Condition()
 
     def put(self, questions: Sequence[Question]) -> None:
-        """Has them asked after those that wait."""
+        """Adds `questions` to the end of the queue."""
         with self._changed:
             self.used = True
             self._waiting += questions
@@ -60,7 +60,7 @@ class Threads:
             thread.start()
 
     def take(self) -> None:
-        """Tells what has been said since. Raises the error of a player."""
+        """Passes the new replies to the callbacks. Raises the error of a player."""
         with self._changed:
             said, self._said = self._said, []
             if self._error is not None:
@@ -69,7 +69,7 @@ class Threads:
             tell(questions, replies)
 
     def wait(self) -> float:
-        """Until there is something to take; the seconds that it took."""
+        """Waits until there is something to take; returns the seconds waited."""
         began = time.perf_counter()
         with self._changed:
             assert self._working or self._said or self._error, "nobody is asked anything, and yet a match goes on"
@@ -77,7 +77,7 @@ class Threads:
         return time.perf_counter() - began
 
     def close(self) -> None:
-        """Drops what waits, and ends the threads, which takes as long as the replies that are under way."""
+        """Drops the waiting questions and ends the threads once their running calls return."""
         with self._changed:
             self._waiting = []
         for thread in self._threads:
@@ -85,11 +85,11 @@ class Threads:
         self._said, self._error = [], None
 
     def _work(self) -> None:
-        """In a thread."""
+        """The loop of one thread."""
         while part := self._share():
             try:
                 replies = answers(part[0].player, [question.ask for question in part])
-            except BaseException as error:  # it is raised where the episodes are wanted
+            except BaseException as error:  # raised again by `take`
                 with self._changed:
                     self._error, self._waiting = error, []
                     self._working -= 1
@@ -107,5 +107,5 @@ class Threads:
             taken = set(map(id, part))
             self._waiting = [question for question in self._waiting if id(question) not in taken]
             self._free -= 1
-            self._working -= not part  # in the same breath as it saw that nothing waits
+            self._working -= not part  # under the same lock as the check that nothing waits
             return part

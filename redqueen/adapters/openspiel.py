@@ -1,15 +1,15 @@
 """Any OpenSpiel game with turns or simultaneous moves (Lanctot et al., 2019), shown as OpenSpiel's own strings.
 
 A seat of a perfect-information game is shown the board (observation string); of any other game the
-information state string, or, where the game has none, every observation the seat was asked at, with
+information state string, or, if the game has none, the observations at all its turns, with
 the moves it made. Legal replies are OpenSpiel's action strings.
 
-Chance comes from the task where all of it precedes the first decision, so that exact measures are
-possible (the tasks then list every deal); else from `rng`. Games that sample their chance themselves
-are seeded from `rng` where they take an `rng_seed`, and refused where they do not, as are mean-field games.
+Chance comes from the task if all of it precedes the first decision, so that exact measures are
+possible (the tasks then list every deal); else from `rng`. Games that sample internally are seeded
+from `rng` if they take an `rng_seed`, and refused otherwise, as are mean-field games.
 
 A forfeit costs the offender the least the game can pay. In a zero-sum game the others share that
-amount; where all are paid alike, all get it; else the others keep what they had so far.
+amount; in a common-payoff game all get it; else the others keep what they had so far.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class OpenSpiel:
         object.__setattr__(self, "perfect_information", kind.perfect_information)
 
     def tasks(self) -> list[Task]:
-        """Every deal with its probability, where all chance precedes the decisions; else one task."""
+        """Every deal with its probability, if all chance precedes the decisions; else one task."""
         return [
             Task("deal-" + "-".join(map(str, deal)) if deal else "start", "deal", facts={"chance": deal}, weight=weight)
             for deal, weight in _deals(self.game_string)
@@ -109,7 +109,7 @@ class OpenSpiel:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What OpenSpiel says about a game."""
+    """The properties that OpenSpiel states of a game."""
 
     title: str
     players: int
@@ -124,7 +124,7 @@ class _Kind:
 
 @dataclass
 class _View:
-    """What one seat has seen and done so far."""
+    """The observations and moves of one seat so far."""
 
     kind: _Kind
     seat: Seat
@@ -136,7 +136,8 @@ class _View:
         return Ask(self.seat, self.describe(state, choices), choices)
 
     def describe(self, state: Any, choices: tuple[str, ...]) -> tuple[Message, ...]:
-        """The game's name, what the seat sees, and the legal moves; nothing about how to play well."""
+        """The messages with the game's name, what the seat sees, and the legal moves; nothing about how to play
+        well."""
         head = f"You are playing {self.kind.title}. You are the {self.seat.role} of {self.kind.players} players."
         if self.kind.perfect_information:
             story = f"What you see:\n{state.observation_string(self.number).rstrip()}"
@@ -161,7 +162,7 @@ def _movers(state: Any) -> list[int]:
 
 
 def _moves(state: Any, player: int) -> dict[str, int]:
-    """The legal actions by their words; numbered where two would read alike."""
+    """The legal actions by their action strings; numbered where two strings are equal."""
     actions = state.legal_actions(player)
     words = [" ".join(state.action_to_string(player, action).split()) for action in actions]
     if len(set(words)) < len(words) or "" in words:
@@ -170,7 +171,7 @@ def _moves(state: Any, player: int) -> dict[str, int]:
 
 
 def _drawn(state: Any, dealt: Any, rng: Random) -> int:
-    """The next action of chance: the task's, or else drawn."""
+    """The next action of chance: from the task if it has one, else drawn from `rng`."""
     action = next(dealt, None)
     if action is not None:
         return int(action)
@@ -203,7 +204,7 @@ def _load(game_string: str) -> Any:
 
 
 def _seeded(game_string: str, rng: Random) -> Any:
-    """The game to play: one of our own where its chance comes from a seed inside it."""
+    """The game to play: a new one, seeded from `rng`, if it samples its chance internally."""
     game = _load(game_string)
     if not _kind(game_string).samples_its_chance:
         return game
@@ -245,7 +246,8 @@ def _kind(game_string: str) -> _Kind:
 
 @lru_cache(maxsize=64)
 def _deals(game_string: str) -> tuple[tuple[tuple[int, ...], float], ...]:
-    """Every opening of chance and its probability, if no chance comes later; else the empty opening."""
+    """Every sequence of chance actions before the first decision with its probability, if no chance comes later; else
+    the empty sequence."""
     game = _load(game_string)
     drawn_later = (((), 1.0),)
     if _kind(game_string).samples_its_chance:

@@ -1,11 +1,11 @@
-"""Data sets of reasoning-gym as a question set: problems without end, made by programs, scored by the library's rules.
+"""Data sets of reasoning-gym as a question set: unlimited problems made by programs, scored by the library's rules.
 
     --questions reasoning_gym:dataset=chain_sum+countdown
     --questions "reasoning_gym:dataset=chain_sum(max_terms=2)+chain_sum(min_terms=5,max_terms=6)"
 
-Each data set is a level, under the name it is given here; settings in brackets are the fields of its config. Problems
-are made from seeds that are drawn, those for tests as those for training, which is why recipes keep the prompts of the
-tests from training. Nobody proposes tasks to it. Needs the extra `gym`.
+Each data set is a level, named as written here; settings in brackets are the fields of its config. Problems for tests
+and for training are both made from drawn seeds, so recipes keep the prompts of the tests out of training. It takes no
+proposals. Needs the extra `gym`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Source = tuple[str, Mapping[str, Any]]  # the name of a data set, and its settin
 
 @dataclass(frozen=True)
 class Reasoning:
-    """See the module. Raises RedQueenError for a data set or a setting that the library does not have."""
+    """See the module. Raises RedQueenError for an unknown data set or setting."""
 
     dataset: str = "basic_arithmetic"  # several as in chain_sum+countdown
     threshold: float = 1.0  # what a right answer scores at least
@@ -34,7 +34,7 @@ class Reasoning:
 
     def __post_init__(self) -> None:
         for level in self.levels:
-            self._made(level, 1, 0)  # what is wrong is said before a model is loaded
+            self._made(level, 1, 0)  # errors are raised before a model is loaded
 
     @cached_property
     def _sources(self) -> dict[str, Source]:
@@ -55,12 +55,12 @@ class Reasoning:
         return tuple(self._sources)
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        """Whether the library gives the answer `threshold` or more; one on which it comes to no verdict in its time is
-        not right."""
+        """For each answer whether the library scores it `threshold` or more; false if it gives no verdict within
+        `seconds`."""
         return [verdict is True for verdict in self._gym.verdicts(tasks, answers)]
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        """The first ones of a data set under a seed that is drawn; a small data set may repeat itself."""
+        """The first `count` tasks of the data set `level` under a drawn seed; a small data set may repeat tasks."""
         return self._made(level, count, rng.getrandbits(31)) if count else []
 
     def _made(self, level: str, count: int, seed: int) -> list[Task]:
@@ -71,7 +71,7 @@ class Reasoning:
 
 
 def _sources(node: ast.expr) -> dict[str, Source]:
-    """The data sets that an expression adds up, by their names as they are given. Nothing is run."""
+    """The data sets in an expression such as a + b(x=1), by their names as written. Nothing is evaluated."""
     match node:
         case ast.BinOp(left, ast.Add(), right):
             return _sources(left) | _sources(right)

@@ -1,14 +1,14 @@
 """Procedural tasks of the library reasoning-gym (Stojanovski et al., 2025), and its own scoring of answers.
 
-The library runs in a process of its own (`worker`), because measured on version 0.1.25 of its 106 data sets
+The library runs in a process of its own (`worker`), for reasons measured on the 106 data sets of version 0.1.25:
 
-- importing it and `pool_matrix` move the process-wide generators of `random` and `numpy`;
-- five walk sets of strings, so that a seed means other tasks under another hash seed;
-- nine evaluate the answer as Python while scoring it. Here it may do no more than calculate (`calculation`); an
-  answer that is anything else is not evaluated, and is wrong.
+- importing it and `pool_matrix` change the process-wide generators of `random` and `numpy`;
+- five iterate over sets of strings, so that a seed gives other tasks under another hash seed;
+- nine evaluate the answer as Python while scoring it. Here only calculations are evaluated (`calculation`); any
+  other answer is wrong.
 
-What it leaves as it is: what an answer scores is the library's rule, from 0 to 1, and part of the points are not
-right. Two data sets are refused (`REFUSED`).
+Unchanged: the score of an answer is the library's, from 0 to 1, and partial credit below the threshold is wrong.
+Two data sets are refused (`REFUSED`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAKING = 600.0  # seconds of processor time
 
 
 def tasks(dataset: str, count: int, seed: int, settings: Mapping[str, Any] | None = None) -> list[Task]:
-    """`ReasoningGym.tasks` in a process that ends with the call, which takes a second or two to start."""
+    """The tasks of `ReasoningGym.tasks`, made in a process that ends with the call and takes 1 to 2 s to start."""
     maker = ReasoningGym(seconds=MAKING)
     try:
         return maker.tasks(dataset, count, seed, settings)
@@ -54,10 +54,10 @@ def _task(source: Mapping[str, Any], index: int, entry: Mapping[str, Any]) -> Ta
 class ReasoningGym:
     """Makes tasks, and says whether an answer scores at least `threshold` by the rules of its data set.
 
-    The process is kept, so that a curriculum can make fresh tasks every step. It makes a task again from its facts
-    to score an answer, so that scoring sees what the library made. Where it had to be ended, or the library raised,
-    there is no verdict: a call raises Undecided, and `verdicts` gives None.
-    A ValueError is the library's word for an answer that is not in the form asked for: such an answer is wrong.
+    The process is kept, so that a curriculum can make fresh tasks every step. To score an answer it makes the task
+    again from its facts. If the process had to be killed, or the library raised an error, there is no verdict: a call
+    raises Undecided, and `verdicts` gives None. A ValueError of the library means an answer in the wrong format: such
+    an answer is wrong.
     """
 
     threshold: float = 1.0
@@ -71,13 +71,13 @@ class ReasoningGym:
         object.__setattr__(self, "_worker", Worker(PREPARE, self.seconds, self.memory))
 
     def tasks(self, dataset: str, count: int, seed: int, settings: Mapping[str, Any] | None = None) -> list[Task]:
-        """The first `count` tasks of a data set under a seed, kind `dataset`. Settings are the fields of its config,
-        such as {"max_terms": 3}.
+        """The first `count` tasks of `dataset` under `seed`, of the kind `dataset`. `settings` are the fields of its
+        config, such as {"max_terms": 3}.
 
-        The answer is one right answer, or "" where the library names none and only scores. The facts are what the
-        library says of the task ("metadata"), and what it takes to make the task again: "seed", "index", "size",
-        "settings". Equal arguments give equal tasks. Raises RedQueenError for an unknown data set or setting, and where
-        `seconds` or `memory` do not suffice.
+        `Task.answer` is one right answer, or "" if the library names none and only scores. The facts are the library's
+        "metadata", and what is needed to make the task again: "seed", "index", "size", "settings". Equal arguments
+        give equal tasks. Raises RedQueenError for an unknown data set or setting, and if `seconds` or `memory` do not
+        suffice.
         """
         if count < 1:
             raise RedQueenError(f"tasks() makes 1 task or more, not {count}")
@@ -94,7 +94,7 @@ class ReasoningGym:
         return self.score(task, answer) >= self.threshold
 
     def verdicts(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
-        """For each answer whether it is right, None where there is no telling."""
+        """For each answer whether it is right, None if there is no verdict."""
         found: list[bool | None] = []
         for task, answer in zip(tasks, answers, strict=True):
             found.append(None)
@@ -103,7 +103,7 @@ class ReasoningGym:
         return found
 
     def score(self, task: Task, answer: str) -> float:
-        """What the library gives the answer, from 0 to 1."""
+        """The library's score of the answer, from 0 to 1."""
         missing = {"seed", "size", "settings", "index"} - set(task.facts)
         if missing:
             raise RedQueenError(f"task {task.id!r} was not made by reasoning_gym.tasks(): it has no {sorted(missing)}")
@@ -116,7 +116,7 @@ class ReasoningGym:
 
 
 def prepare() -> Callable[[Mapping[str, Any]], Any]:
-    """What the process does: makes tasks, or scores one answer."""
+    """The function that the process runs: it makes tasks, or scores one answer."""
     try:
         import reasoning_gym
     except ImportError:

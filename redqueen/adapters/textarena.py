@@ -1,17 +1,17 @@
 """Any TextArena game (Guertler et al., 2025), played as TextArena plays it.
 
-What the adapter sees to:
+What the adapter changes:
 
 - TextArena draws from the process-wide generators of `random` and `numpy.random`. Every match keeps
-  states of its own, put in place around every call and taken out after it, so that interleaved
-  matches play as each would alone and nothing outside notices. A lock keeps threads apart.
+  states of its own, set before every call and restored after it, so that interleaved
+  matches play as each would alone and other code is not affected. A lock serves one thread at a time.
 - Every match has a fresh environment, because TextArena's wrappers keep what they have shown.
-- What another seat is shown of a reply is `Reply.text`, the action, and never the thought.
-- `retries` is TextArena's own allowance for errors. How a seat that used it up is scored is
+- Other seats are shown `Reply.text`, the action, and never the thought.
+- `retries` is TextArena's own allowance for errors. A seat that used it up is scored by
   TextArena's rule: between two, -1 and 1.
-- A helper of two-player games that needs an attribute nobody sets finds it.
+- An attribute that a helper of two-player games reads and TextArena never sets is set.
 
-What it leaves as it is, because it is TextArena's rule: the first bracketed token of a reply is the
+What it leaves unchanged, because it is TextArena's rule: the first bracketed token of a reply is the
 move; the first player of tic-tac-toe is O; the chips bet in KuhnPoker never reach the pot and the second
 seat reads its first message twice; SimpleNegotiation plays one move more than its limit, keeps
 refused offers open, lets a player accept its own offer, and checks only who accepts for the goods.
@@ -48,7 +48,7 @@ class TextArena:
     env_id: str  # "TicTacToe-v0"; the endings -train and -raw are other renderings of the same rules
     players: int = 2
     retries: int = 0  # second chances after an illegal reply, each time
-    limit: int = 500  # replies after which a match that goes on is a draw
+    limit: int = 500  # replies after which an unfinished match is a draw
     name: str = field(default="", init=False)
     roles: tuple[str, ...] = field(default=(), init=False)
     perfect_information: bool = field(default=False, init=False)
@@ -63,7 +63,7 @@ class TextArena:
 
     @property
     def zero_sum(self) -> bool:
-        """Whether the game keeps its score as TextArena's two-player games do: 1 and -1, or 0 and 0."""
+        """Whether scores are those of TextArena's two-player games: 1 and -1, or 0 and 0."""
         return _two_sided(self.env_id, self.players)
 
     def tasks(self) -> list[Task]:
@@ -114,7 +114,7 @@ class _Chance:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Lends the global generators this match's states, and puts back what was there."""
+        """Sets the global generators to this match's states, and restores them afterwards."""
         with _GENERATORS:
             outside = random.getstate(), np.random.get_state()
             random.setstate(self._python)
@@ -128,7 +128,7 @@ class _Chance:
 
 
 def _as_text(env: Any, observation: list[tuple[int, str, Any]]) -> str:
-    """New messages, each tagged with who sent it."""
+    """The new messages as text, each tagged with its sender."""
     names = env.state.role_mapping
     return "".join(f"\n[{names.get(sender, f'Player {sender}')}] {text}" for sender, text, _ in observation)
 

@@ -1,7 +1,7 @@
-"""What lay on the table before each turn of a recorded game, as plain data that a page can draw: boards and cards.
+"""The board or the cards before each turn of a recorded game, as plain data that a page can draw.
 
 A frame is {"kind": "board", "rows": [["X", "2", ...]], "last": [row, column] or null}, or {"kind": "cards", "hands":
-{seat: [card, ...]}, "shared": [card, ...]}, in which the hands are what the viewer knows and no single seat did.
+{seat: [card, ...]}, "shared": [card, ...]}; the viewer sees all hands, each seat saw only its own.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def tic_tac_toe(episode: Episode) -> list[Frame]:
 
 
 def connect(episode: Episode) -> list[Frame]:
-    """`connect` alone is 4,4,3; else the shape stands in the name."""
+    """Frames of `connect`: the name gives the shape, 4,4,3 if it gives none."""
     numbers = [int(number) for number in re.findall(r"\d+", episode.game)] or [4, 4, 3]
     return _marked(_said(episode), numbers[0], numbers[1], drop="drop" in episode.game)
 
 
 def cards(episode: Episode) -> list[Frame]:
-    """Kuhn and Leduc poker: a card each, and in Leduc one for all from the second round on."""
+    """Frames of Kuhn and Leduc poker: a card per seat, and in Leduc a public card from the second round on."""
     facts = episode.task.facts
     hands = {str(seat): [str(card)] for seat, card in zip(episode.seats, facts["cards"], strict=True)}
     public = [str(facts["public"])] if "public" in facts else []
@@ -52,7 +52,7 @@ def cards(episode: Episode) -> list[Frame]:
 
 
 def dice(episode: Episode) -> list[Frame]:
-    """Liar's dice: a die each, under its cup."""
+    """Frames of liar's dice: one hidden die per seat."""
     hands = {str(seat): [str(die)] for seat, die in zip(episode.seats, episode.task.facts["dice"], strict=True)}
     return [{"kind": "cards", "hands": hands, "shared": []}] * (len(episode.turns) + 1)
 
@@ -67,12 +67,12 @@ def _said(episode: Episode) -> list[str]:
 
 
 def _sees(messages: Sequence[Message], card: str) -> bool:
-    """Whether the open card is spoken of, in the words of Leduc poker."""
+    """Whether the messages mention the public card, in Leduc poker's wording."""
     return any(f"The public card is the {card}." in message.text for message in messages)
 
 
 def _marked(moves: Sequence[str], columns: int, rows: int, drop: bool) -> list[Frame]:
-    """Marks set in turn; a move that is no free square leaves the board as it is."""
+    """Frames of marks placed in turn; a move that is not a free square leaves the board unchanged."""
     board = [[str(row * columns + column + 1) for column in range(columns)] for row in range(rows)]
     if drop:
         board = [["" for _ in range(columns)] for _ in range(rows)]

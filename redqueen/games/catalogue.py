@@ -36,7 +36,7 @@ _CATALOGUE = Catalogue("game", GAMES, "redqueen.games", ADAPTERS)
 
 
 def find_game(spec: str) -> Game:
-    """The game that a specification names.
+    """The game that `spec` names.
 
     "kuhn_poker", "liars_dice:sides=4", "connect:7,6,4,drop=true", "openspiel:leduc_poker(players=2)",
     "textarena:TicTacToe-v0,retries=1", "path/to/file.py:MyGame", "some.module:MyGame", or the name of
@@ -47,7 +47,7 @@ def find_game(spec: str) -> Game:
 
 
 def _checked(game: Any, spec: str) -> Game:
-    """The object, if it has the shape of a game."""
+    """The object, if it has the attributes and methods of a game."""
     missing = lacking(game, Game)
     if missing:
         raise RedQueenError(f"{spec!r} is not a game: {type(game).__name__} has no {' and no '.join(missing)}")

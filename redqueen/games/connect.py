@@ -1,7 +1,7 @@
 """m,n,k games: k in a row on a board of m columns and n rows, with or without gravity.
 
 `Connect(3, 3, 3)` is tic-tac-toe and `Connect(7, 6, 4, drop=True)` is Connect Four. A seat is shown
-the board alone, so the same position is the same ask however it came about.
+the board alone, so the same position is the same ask whatever moves led to it.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class Connect:
         return Outcome({FIRST: won, SECOND: -won}, {"history": history, "board": self.drawn(board)})
 
     def places(self, board: Board) -> dict[str, tuple[int, int]]:
-        """Where the mark of each legal move would lie."""
+        """For each legal move, the square (column, row) of its mark."""
         free = [(column, row) for row in range(self.n) for column in range(self.m) if (column, row) not in board]
         if self.drop:
             return {str(column + 1): (column, row) for column, row in sorted(free)}  # the last, lowest row stays
         return {self.number(square): square for square in free}
 
     def number(self, square: tuple[int, int]) -> str:
-        """Squares are numbered from 1, row by row."""
+        """The number of a square, from 1, row by row."""
         return str(square[1] * self.m + square[0] + 1)
 
     def completes_line(self, board: Board, square: tuple[int, int]) -> bool:
@@ -87,7 +87,7 @@ class Connect:
         return False
 
     def drawn(self, board: Board) -> str:
-        """The board in lines of text, its cells apart by spaces."""
+        """The board as lines of text, cells separated by spaces."""
         width = len(str(self.m if self.drop else self.m * self.n))
         rows = [
             [board.get((column, row), "." if self.drop else self.number((column, row))) for column in range(self.m)]
@@ -98,7 +98,7 @@ class Connect:
         return "\n".join(" ".join(cell.rjust(width) for cell in row) for row in rows)
 
     def describe(self, seat: Seat, board: Board) -> tuple[Message, ...]:
-        """The rules and the board; nothing about how to play well."""
+        """The messages with the rules and the board; nothing about how to play well."""
         move = (
             "choose a column that is not full, and their mark falls to the lowest free square of it"
             if self.drop

@@ -1,8 +1,8 @@
-"""The iterated prisoner's dilemma: both choose at the same moment, again and again.
+"""The iterated prisoner's dilemma: both seats choose at the same time, round after round.
 
-A conversation: each round a seat is told what both chose and what it gained, after its own words.
+A conversation: each round a seat is told what both chose and what it gained, after its own reply.
 A seat that breaks the rules ends the match: it gains the sucker's payoff in this and every remaining
-round, and the other the punishment payoff, so that nobody is paid for another's slip.
+round, and the other the punishment payoff, so that no seat gains from the other's illegal reply.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class IteratedDilemma:
         return titled("iterated_dilemma", self)
 
     def tasks(self) -> list[Task]:
-        """There is no chance, so there is one task."""
+        """The only task, since nothing is random."""
         return [Task("dilemma", "dilemma")]
 
     def play(self, task: Task, rng: Random) -> Play:

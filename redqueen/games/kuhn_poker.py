@@ -1,4 +1,4 @@
-"""Kuhn poker (Kuhn, 1950): three cards, one bet, the smallest game in which bluffing is right.
+"""Kuhn poker (Kuhn, 1950): three cards, one bet; a minimal game whose equilibrium bluffs.
 
 Each player antes one chip and is dealt one card of jack, queen, king. In turn they pass or bet one
 chip; a bet may be passed (folded) or matched (bet). 12 information states, 6 deals, value of the
@@ -55,7 +55,7 @@ class KuhnPoker:
 
 
 def describe(seat: Seat, card: str, history: tuple[str, ...]) -> tuple[Message, ...]:
-    """The rules and what the seat sees; nothing about how to play well."""
+    """The messages with the rules and what the seat sees; nothing about how to play well."""
     so_far = " ".join(
         f"The {role} player {'passed' if move == PASS else 'bet'}."
         for role, move in zip(("first", "second"), history, strict=False)

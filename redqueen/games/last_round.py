@@ -1,7 +1,7 @@
-"""The iterated prisoner's dilemma for seats that remember the last round alone: memory-one play.
+"""The iterated prisoner's dilemma for seats that remember only the last round: memory-one play.
 
-Five information states a seat: the start, and what both chose last. So a table holds whole strategies (tit for tat,
-win-stay lose-shift), and nobody can count the rounds, so that the last one is played like the others.
+Five information states per seat: the start, and the four outcomes of the last round. So a table holds whole strategies
+(tit for tat, win-stay lose-shift), and a seat cannot count the rounds, so that the last is played like the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from redqueen.types import Ask, Message, Task
 
 @dataclass(frozen=True)
 class LastRound:
-    """The rules, the payoffs and the outcome of `IteratedDilemma`."""
+    """`IteratedDilemma` with the same rules, payoffs and outcome, whose seats are shown only the last round."""
 
     rounds: int = 10
     temptation: float = 5.0
@@ -50,7 +50,7 @@ class LastRound:
                 return stop.value  # type: ignore[no-any-return]
 
     def forgetful(self, ask: Ask) -> Ask:
-        """What is left of the whole conversation: no count of rounds, and the last round's news, if any."""
+        """The ask reduced to the rules, without the number of rounds, and the result of the last round."""
         (first, *later) = ask.messages
         news = later[-1].text.rpartition(" Round ")[0] if later else "This is the first round."
         rules = first.text.partition("\n\n")[0].replace(f" of {self.rounds} rounds", " of many rounds")

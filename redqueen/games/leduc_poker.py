@@ -79,7 +79,7 @@ class LeducPoker:
 
 
 def legal(moves: tuple[str, ...]) -> tuple[str, ...]:
-    """What may follow these moves of a round."""
+    """The legal moves after `moves` of a round."""
     passive = (FOLD, CALL) if moves[-1:] == (RAISE,) else (CHECK,)
     return (*passive, RAISE) if moves.count(RAISE) < 2 else passive
 
@@ -89,13 +89,13 @@ def round_over(moves: tuple[str, ...]) -> bool:
 
 
 def showdown(first: str, second: str, public: str) -> int:
-    """1 if the first card wins, -1 if the second does, 0 if they share."""
+    """1 if the first card wins, -1 if the second does, 0 on a tie."""
     strength = [(card == public, CARDS.index(card)) for card in (first, second)]
     return (strength[0] > strength[1]) - (strength[0] < strength[1])
 
 
 def describe(seat: Seat, card: str, public: str, rounds: tuple[tuple[str, ...], ...]) -> tuple[Message, ...]:
-    """The rules and what the seat sees; nothing about how to play well."""
+    """The messages with the rules and what the seat sees; nothing about how to play well."""
     story = [f"The public card is the {public}."] if len(rounds) > 1 else []
     for number, moves in enumerate(rounds, start=1):
         names = ("first", "second")

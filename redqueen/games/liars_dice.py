@@ -1,4 +1,4 @@
-"""Liar's dice with one die each: bids rise until somebody calls the other a liar.
+"""Liar's dice with one die per seat: bids rise until a seat doubts the other's bid.
 
 The highest face is wild, as in OpenSpiel's liars_dice, with which the tests compare it. With six
 sides there are 24,576 information states; with four sides 1,024.
@@ -62,7 +62,7 @@ def bids(sides: int) -> tuple[str, ...]:
 
 
 def legal(history: tuple[str, ...], sides: int) -> tuple[str, ...]:
-    """The higher bids, and after the first bid also the doubt."""
+    """The legal moves: the higher bids and, after the first bid, the doubt."""
     if not history:
         return bids(sides)
     return (*bids(sides)[bids(sides).index(history[-1]) + 1 :], LIAR)
@@ -74,7 +74,7 @@ def holds(bid: str, dice: tuple[int, int], sides: int) -> bool:
 
 
 def describe(seat: Seat, die: int, history: tuple[str, ...], sides: int) -> tuple[Message, ...]:
-    """The rules and what the seat sees; nothing about how to play well."""
+    """The messages with the rules and what the seat sees; nothing about how to play well."""
     so_far = " ".join(f"The {SEATS[turn % 2]} player bid {bid}." for turn, bid in enumerate(history))
     return told(
         "You are playing liar's dice against one opponent. "

@@ -26,7 +26,7 @@ DEALS = 64
 
 @dataclass(frozen=True)
 class Card:
-    """A card in a hand, and what its holder was told about it."""
+    """A card in a hand, and the hints that its holder has received about it."""
 
     colour: str
     rank: int
@@ -36,7 +36,7 @@ class Card:
         return f"{self.colour} {self.rank}"
 
     def told(self, hint: str) -> Card:
-        """The card after a hint of its hand: what it is, or what it is not."""
+        """The card after a hint to its hand: the hint if it fits the card, else its negation."""
         fact = hint if hint in (self.colour, str(self.rank)) else f"not {hint}"
         return self if fact in self.hints else replace(self, hints=(*self.hints, fact))
 
@@ -133,7 +133,7 @@ class MiniHanabi:
         return _Table(hands, deck[2 * self.hand :], fireworks, self.information, self.lives)
 
     def legal(self, table: _Table, other: Seat) -> tuple[str, ...]:
-        """Plays, discards while an information token is spent, and hints that name a card of `other`."""
+        """The legal moves: plays, discards unless no information token is spent, hints that fit a card of `other`."""
         mine = range(1, len(table.hands[SEATS[1 - SEATS.index(other)]]) + 1)
         theirs = table.hands[other]
         plays = [f"play {place}" for place in mine]
@@ -187,7 +187,7 @@ class MiniHanabi:
         )
 
     def describe(self, table: _Table, seat: Seat, other: Seat) -> tuple[Message, ...]:
-        """The rules and what the seat sees; nothing about how to play well."""
+        """The messages with the rules and what the seat sees; nothing about how to play well."""
         theirs = ", ".join(f"{place}: {card}" for place, card in enumerate(table.hands[other], 1))
         own = ", ".join(
             f"{place}: {' and '.join(card.hints) or 'nothing'}" for place, card in enumerate(table.hands[seat], 1)
@@ -209,7 +209,7 @@ class MiniHanabi:
 def with_gain(
     gains: tuple[tuple[int, dict[str, float]], ...], turn: int, gain: float
 ) -> tuple[tuple[int, dict[str, float]], ...]:
-    """The gains and one more, which both seats share; nothing is written down where nothing is gained."""
+    """The gains and one more, the same for both seats; a gain of 0 is not recorded."""
     return (*gains, (turn, {str(seat): gain for seat in SEATS})) if gain else gains
 
 

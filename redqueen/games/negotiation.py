@@ -1,12 +1,11 @@
 """Negotiation: two players with private valuations trade two resources, in words.
 
-SPIRAL's game (arXiv 2506.24119) with its rules made firm: exactly `moves` moves are played; an offer
-is open for the very next reply alone; only the other seat can accept it; what is offered and what is
-asked for must be there when it is offered and when it is accepted; and the words of a reply reach
-the other seat only after the reply was found legal.
+SPIRAL's game (arXiv 2506.24119) with strict rules: exactly `moves` moves are played; an offer
+is open for the next reply only; only the other seat can accept it; both seats must hold the goods
+when it is offered and when it is accepted; and the other seat is shown a reply only if it was legal.
 
-An action is `offer 3 wood for 2 gold`, `accept` or `deny`, bare or in square brackets with any words
-around it. A reply without an action, or with several, or with one that cannot be carried out is
+An action is `offer 3 wood for 2 gold`, `accept` or `deny`, bare or in square brackets with any text
+around it. A reply without an action, with several, or with one that cannot be carried out is
 illegal. As in SPIRAL the larger profit wins: 1, -1, or 0 each when equal; a forfeit costs 1. With
 `compare=False` each seat scores its own profit; a forfeit then undoes every trade and costs the
 offender all its goods, while the other scores 0.
@@ -131,7 +130,7 @@ class Negotiation:
         return Outcome(scores, {**offence(seat, text), "history": history})
 
     def rules(self, seat: Seat, goods: dict[Seat, Goods], value: Goods) -> str:
-        """The rules and what the seat knows at the start; nothing about how to play well."""
+        """The text of the rules and what the seat knows at the start; nothing about how to play well."""
         aim = (
             "At the end, the player whose goods have gained more value, each counted by their own values, wins."
             if self.compare
@@ -150,7 +149,7 @@ class Negotiation:
 
 
 def actions(text: str) -> list[str]:
-    """The actions of a reply in lower case: what stands in square brackets, or else the whole reply."""
+    """The actions of a reply in lower case: the texts in square brackets, or the whole reply if there are none."""
     found = re.findall(r"\[([^\[\]]*)\]", text) if "[" in text or "]" in text else [text]
     return [" ".join(action.lower().split()) for action in found]
 
@@ -197,7 +196,7 @@ def worth(goods: Goods, value: Goods) -> int:
 
 
 def heard(text: str) -> str:
-    """A reply as the other seat hears it: on one line, and not without end."""
+    """A reply as the other seat hears it: on one line, cut to `HEARD` characters."""
     return " ".join(text.split())[:HEARD]
 
 
@@ -208,6 +207,6 @@ def holdings(seat: Seat, goods: dict[Seat, Goods]) -> str:
 
 
 def question(number: int, moves: int, pending: Offer | None) -> str:
-    """What is asked at a move; the open offer is always the other player's."""
+    """The text that asks for a move; the open offer is always the other seat's."""
     standing = f"The other player offers {pending}. " if pending is not None else ""
     return f"{standing}Move {number} of {moves} is yours."

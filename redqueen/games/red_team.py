@@ -1,10 +1,10 @@
-"""The two turns of red teaming: an attacker rewrites a seed, a defender answers what crossed over.
+"""The two turns of red teaming: an attacker rewrites a seed prompt, a defender answers the rewrite.
 
-    seed -> ATTACK -> only the answer crosses -> DEFEND -> outcome          (a vanilla seed is defended at once)
+    seed -> ATTACK -> only the answer is passed on -> DEFEND -> outcome     (a vanilla seed goes to DEFEND unchanged)
 
-A reply may begin with a hidden thought, "way 3</think><answer>a K c</answer>": the thought is opened in the prompt,
-and only what stands in the answer block goes on. A reply without such a block ends the match; nothing of it crosses.
-What crosses, what may be said and what is a legal attack is decided by a world; who did well is decided later, by a
+A reply may begin with a hidden thought, "way 3</think><answer>a K c</answer>": the prompt opens the thought,
+and only the answer block is passed on. A reply without such a block ends the match; nothing of it is passed on.
+A `World` decides what is passed on, what may be said and which attacks are legal; success is decided later, by a
 classifier (`checks.safety`) and a table of rewards (`credit.payoff_table`). Until then every score is 0.
 """
 
@@ -28,7 +28,7 @@ ANSWER, ANSWERED = "<answer>", "</answer>"
 
 @dataclass(frozen=True)
 class Question:
-    """What a seat is shown, without the opening of its thought."""
+    """The prompt of a seat, without the opening tag of its thought."""
 
     prompt: str
     choices: tuple[str, ...] = ()
@@ -36,20 +36,20 @@ class Question:
 
 @dataclass(frozen=True)
 class Crossing:
-    """What of an attack reaches the defender, and what only a rule may know of it."""
+    """The part of an attack that the defender is shown, and the truth about it, for judges that are rules."""
 
     prompt: str
     truth: Mapping[str, Any] = field(default_factory=dict)
 
 
 class World(Protocol):
-    """What attacks and answers are made of. A seed is a task of the kind `HARMFUL` or `BENIGN`."""
+    """The seeds, the prompts and the legal attacks. A seed is a task of the kind `HARMFUL` or `BENIGN`."""
 
     @property
     def name(self) -> str: ...
     @property
     def thoughts(self) -> bool:
-        """Whether seats think before they answer; not where replies are listed."""
+        """Whether seats think before they answer; false if replies are listed."""
         ...
 
     def seeds(self) -> list[Task]:
@@ -58,11 +58,11 @@ class World(Protocol):
 
     def attack(self, seed: Task) -> Question: ...
     def crossing(self, seed: Task, answer: str, rng: Random) -> Crossing | None:
-        """What the defender is shown of this rewrite; None where it is outside the limits."""
+        """What the defender is shown of the rewrite `answer`; None if it is outside the limits."""
         ...
 
     def vanilla(self, seed: Task, rng: Random) -> Crossing:
-        """The seed as it stands."""
+        """The crossing of the unchanged seed."""
         ...
 
     def defence(self, prompt: str) -> Question: ...
@@ -70,15 +70,15 @@ class World(Protocol):
 
 @dataclass(frozen=True)
 class Said:
-    """The answer of a reply, "" where there is none, and whether the reply was in the stated format."""
+    """The answer of a reply, "" if there is none, and whether the reply was in the stated format."""
 
     answer: str
     kept: bool
 
 
 def read_hidden(text: str) -> Said:
-    """Format kept: one closing of the thought, one answer block right after it, neither empty, nothing after. Where
-    it is not, the answer of a last block that holds no other tag still counts."""
+    """The answer in `text`. The format is kept if the thought is closed once and exactly one answer block follows it,
+    neither empty, with nothing after. Otherwise the last answer block without other tags still gives the answer."""
     counts = [text.count(tag) for tag in (OPENING, CLOSING, ANSWER, ANSWERED)]
     whole = _WHOLE.fullmatch(text)
     if whole and counts == [0, 1, 1, 1] and whole[1].strip() and whole[2].strip():
@@ -94,14 +94,14 @@ _TAG = re.compile(r"</?(?:think|answer)>")
 
 
 def hidden(thought: str, answer: str) -> str:
-    """A reply in the stated format, its thought opened by the prompt."""
+    """A reply in the stated format, whose thought the prompt has opened."""
     return f"{thought}{CLOSING}{ANSWER}{answer}{ANSWERED}"
 
 
 @dataclass(frozen=True)
 class RedTeam:
-    """See the module. Facts: `seed` (its kind), `vanilla`, `kept` (for each seat that spoke, whether its format was),
-    and once both turns are over `prompt` (what crossed), `response` and `truth` (for rules)."""
+    """See the module. Facts: `seed` (its kind), `vanilla`, `kept` (for each seat that spoke, whether it kept the
+    format), and after both turns `prompt` (what the defender was shown), `response` and `truth` (for rules)."""
 
     world: World
     roles: tuple[str, ...] = field(default=("attacker", "defender"), init=False)
@@ -132,7 +132,7 @@ class RedTeam:
         return _over({**facts, "prompt": crossing.prompt, "response": said.answer, "truth": dict(crossing.truth)})
 
     def shown(self, question: Question) -> str:
-        """The words in front of a seat, with its thought opened where there is one."""
+        """The prompt of a seat, ending with the opening tag of its thought if seats think."""
         return f"{question.prompt}\n{OPENING}" if self.world.thoughts and not question.choices else question.prompt
 
     def _said(self, seat: Seat, question: Question) -> Generator[list[Ask], list[Reply], Said]:

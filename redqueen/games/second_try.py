@@ -1,4 +1,4 @@
-"""One seat, one task, two attempts: an answer, and an answer to the request to look at it again."""
+"""One seat, one task, two answers: the second after a request to look at the first again."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ class SecondTry:
     """One conversation that only grows: the task's prompt or conversation (`talk.posed`), an answer, `again`, the
     second answer.
 
-    The request is the same whether or not the first answer is right, so that it tells nothing. What the answers are
-    worth is decided later, by whoever can check them: until then the score is 0. `facts["replies"]` are the two
-    answers, "" where none in the stated format was found.
+    The request is the same whether or not the first answer is right, so that it gives nothing away. The answers are
+    checked later: the score is 0. `facts["replies"]` are the two answers, "" where none in the stated format was found.
     """
 
     role: str = "solver"

@@ -15,8 +15,8 @@ from redqueen.types import Outcome, Seat, Task
 class SingleReply:
     """The seat of this role is shown the task's prompt or conversation (`talk.posed`) and answers once.
 
-    What the reply is worth is for whoever can check it to say: a verdict is a further fact, its score stays
-    0. `facts["reply"]` is what was said, "" where no reply in the stated format was found.
+    The reply is checked later: the score is always 0, and a verdict is added as a further fact. `facts["reply"]` is
+    the reply, "" where none in the stated format was found.
     """
 
     role: str = "solver"

@@ -1,8 +1,8 @@
-"""How a game speaks: asking a seat, asking again after an illegal reply, and forfeits.
+"""What games share: asking a seat, asking again after an illegal reply, and forfeits.
 
 A game that uses `ask` states its rule for illegal replies in one place: `retries` more chances,
-each shown what was wrong, then the forfeit that the game declares. A reply in which no action was
-found arrives as the empty string, so it falls under the same rule.
+each with a message on what was wrong, then the forfeit that the game declares. A reply in which no action
+was found arrives as the empty string, so the same rule holds for it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def told(text: str) -> tuple[Message, ...]:
 
 
 def conversation(said: Sequence[Message], seat: Seat) -> tuple[Message, ...]:
-    """The messages with other speakers: "user" becomes the game, "system" stays, and "assistant" becomes the seat,
-    whose words there are a part of what it is asked, not of what it learns. Raises RedQueenError for any other role,
-    and for a conversation that does not end with the user."""
+    """The messages with their speakers renamed: "user" to the game, "assistant" to the seat, "system" unchanged. The
+    assistant's text is part of the prompt and is not learned. Raises RedQueenError for any other speaker, and for a
+    conversation that does not end with the user."""
     speakers = {"user": GAME, "system": "system", "assistant": str(seat)}
     roles = [message.speaker for message in said]
     if set(roles) - set(speakers) or roles[-1:] != ["user"]:
@@ -40,8 +40,8 @@ def conversation(said: Sequence[Message], seat: Seat) -> tuple[Message, ...]:
 
 
 def posed(task: Task, seat: Seat) -> tuple[Message, ...]:
-    """The messages that a task shows to the seat that answers it: its conversation, in which the assistant's words are
-    the seat's own, or its prompt where it has none."""
+    """The messages that `task` shows to the seat that answers it: its conversation, in which the seat is the assistant,
+    or its prompt if it has none."""
     return conversation(task.messages, seat) if task.messages else told(task.prompt)
 
 
@@ -54,7 +54,7 @@ def titled(title: str, game: object) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a seat said in the end, and how it came to it."""
+    """The final reply of a seat, and the conversation that led to it."""
 
     text: str  # stripped
     legal: bool
@@ -65,7 +65,7 @@ class Answer:
 def ask(
     seat: Seat, messages: tuple[Message, ...], choices: Sequence[str] = (), retries: int = 0
 ) -> Generator[list[Ask], list[Reply], str]:
-    """What the seat said, stripped. With choices, an illegal reply is asked for again at most
+    """The reply of the seat, stripped. With `choices`, the seat is asked again after an illegal reply, at most
     `retries` times; the last reply is returned whether legal or not, for the game to judge."""
     (answer,) = yield from ask_together([Ask(seat, messages, tuple(choices))], retries)
     return answer.text
@@ -79,10 +79,10 @@ def not_among_choices(question: Ask, text: str) -> str:
 def ask_together(
     questions: Sequence[Ask], retries: int = 0, objection: Callable[[Ask, str], str] = not_among_choices
 ) -> Generator[list[Ask], list[Reply], list[Answer]]:
-    """What several seats said at the same moment, in the order of the questions.
+    """The answers of several seats that speak at the same time, in the order of `questions`.
 
-    A reply to which there is an objection is asked for again at most `retries` times, the objection
-    shown; only the seats at fault are asked again.
+    A seat whose reply meets an `objection` is shown it and asked again, at most `retries` times; the other seats are
+    not.
     """
     asks = list(questions)
     answers: dict[int, Answer] = {}
@@ -105,7 +105,7 @@ def ask_together(
 
 
 def not_legal(text: str, choices: Sequence[str]) -> str:
-    """The words that a seat is shown after an illegal reply."""
+    """The message that a seat is shown after an illegal reply."""
     return f"{not_understood(text)} Reply with exactly one of: {', '.join(choices)}."
 
 
@@ -114,8 +114,8 @@ def not_understood(text: str) -> str:
 
 
 def forfeit(seat: Seat, seats: Sequence[Seat], stake: float, text: str = "") -> Outcome:
-    """The offender loses the stake and the others share it, so that a zero-sum game stays one.
-    A game in which all win or lose together passes its own outcome instead."""
+    """The outcome of a forfeit by `seat`: it loses `stake` and the others share it, so that a zero-sum game stays one.
+    Cooperative games return an outcome of their own instead."""
     others = [other for other in seats if other != seat]
     scores = {other: stake / len(others) for other in others} | {seat: -stake}
     return Outcome({s: scores[s] for s in seats}, offence(seat, text))

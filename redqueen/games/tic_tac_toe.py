@@ -1,6 +1,6 @@
-"""Tic-tac-toe: three in a row on nine squares; a draw between players who make no mistake.
+"""Tic-tac-toe: three in a row on nine squares; a draw under perfect play.
 
-A seat is shown the board alone, so the same position is the same ask however it came about:
+A seat is shown the board alone, so the same position is the same ask whatever moves led to it:
 4,520 boards with a decision, 5,478 in all.
 """
 
@@ -59,7 +59,7 @@ def winning_mark(board: str) -> str:
 
 
 def describe(seat: Seat, board: str) -> tuple[Message, ...]:
-    """The rules and the board; nothing about how to play well."""
+    """The messages with the rules and the board; nothing about how to play well."""
     drawn = "\n".join(" ".join(board[square] for square in row) for row in ROWS)
     mark = MARKS[SEATS.index(seat)]
     return told(

@@ -1,12 +1,12 @@
-"""Tools that a seat calls within its turn: the call in its own words, the output as a message it is shown.
+"""Tools that a seat calls within its turn: the call is part of its reply, the output is a message it is shown.
 
     seat    I add them. <calculate>12+7</calculate>      the reply ends with the call; it is run
     tool    <information>19</information>                 shown, as part of the next prompt
     seat    19                                            no call: this is the answer
 
-What a tool says is never the seat's own word, so it carries no loss weight. The messages also hold the call and its
-result as parts of their own (`ToolCall`, `ToolResult`). Only a call that ends a reply is a call:
-an output block that a seat writes itself is text like any other and counts for nothing.
+A tool's output is not written by the seat, so its tokens have no loss weight. The messages also hold the call and its
+result as parts of their own (`ToolCall`, `ToolResult`). Only a call that ends a reply is run;
+an output block that a seat writes itself is plain text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from redqueen.types import (
     ToolResult,
 )
 
-TOOL = "tool"  # who speaks an output
+TOOL = "tool"  # the speaker of an output
 NONE_LEFT = "No calls are left. Answer now."
 
 
@@ -48,25 +48,25 @@ class Tool(Protocol):
 
     @property
     def usage(self) -> str:
-        """One line that shows a call and what it gives."""
+        """One line that shows a call and its output, for the prompt."""
         ...
 
     def __call__(self, text: str) -> str:
-        """The output for what stands in the tag. Raises ToolError where the call is at fault, which the seat is shown;
-        anything else that it raises is a failure of the tool and ends the run."""
+        """The output for `text`, the content of the tag. Raises ToolError for a faulty call, whose message the seat is
+        shown; any other exception is a failure of the tool and ends the run."""
         ...
 
 
 class ToolError(Exception):
-    """What is wrong with a call, in words for whoever made it."""
+    """A faulty call of a tool; the seat is shown the message."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a seat may use in one episode."""
+    """The limits on a seat's use of tools in one episode."""
 
-    calls: int = 4  # that are run; the seat is told when none is left
-    turns: int = 6  # times it is asked: a call in the last one is not run, and there is no answer
+    calls: int = 4  # that are run; the seat is told when it has none left
+    turns: int = 6  # replies: a call in the last one is not run, and there is no answer
     characters: int = 4000  # of output, over all calls; the rest is cut
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class Call:
 
 @dataclass(frozen=True)
 class ToolTalk:
-    """What a seat said in the end, and the calls that were run on the way."""
+    """The final reply of a seat, and the calls that were run before it."""
 
     reply: str  # "" where the limits ended it before there was an answer
     calls: tuple[Call, ...]
@@ -98,7 +98,7 @@ class ToolTalk:
 
     @property
     def repeated(self) -> int:
-        """How many calls were made before, word for word."""
+        """The number of calls that repeat an earlier one exactly."""
         return len(self.calls) - len({(call.tool, call.text) for call in self.calls})
 
 
@@ -108,8 +108,8 @@ def closings(tools: Sequence[Tool]) -> tuple[str, ...]:
 
 
 def find_call(text: str, tools: Sequence[Tool]) -> tuple[Tool, str] | None:
-    """The call that ends a text, and what stands in it. After it there may be white space and punctuation, since the
-    token that closes a tag may hold more than the tag."""
+    """The tool whose call ends `text`, and the content of the tag; None if no call does. White space and punctuation
+    may follow, since the token that closes a tag may hold more than the tag."""
     ends = [(text.rfind(closing), tool) for tool, closing in zip(tools, closings(tools), strict=True)]
     end, tool = max(ends, key=lambda each: each[0], default=(-1, None))
     if tool is None or end < 0:
@@ -124,7 +124,7 @@ def find_call(text: str, tools: Sequence[Tool]) -> tuple[Tool, str] | None:
 def answer_with_tools(
     seat: Seat, messages: tuple[Message, ...], tools: Sequence[Tool], limits: Limits = Limits()
 ) -> Generator[list[Ask], list[Reply], ToolTalk]:
-    """Asks the seat until it answers or its turns are used up, and runs the calls with which its replies end."""
+    """The talk of a seat that is asked until it answers or its turns are used up; calls that end a reply are run."""
     conversation, calls, words = messages, list[Call](), list[str]()
     left = limits.characters
     for turn in range(limits.turns):
@@ -157,11 +157,12 @@ def _run(tool: Tool, text: str, room: int) -> Call:
 
 @dataclass(frozen=True)
 class ToolReply:
-    """The seat of this role is shown how its tools are called and the task's prompt, and answers in the end.
+    """The seat of this role is shown how its tools are called and the task's prompt, and may call them before it
+    answers.
 
-    Its score is 0: whether the answer is right is for whoever checks it to say. Facts: `reply`, "" where there is none;
-    `calls`, a (tool, text) for each that was run; `outputs`; `failures`, whether it was at fault, call by call;
-    `failed`, how many were; `repeated`, how many had been made before; `words`, all that the seat said, turn by turn.
+    Its score is 0: the answer is checked later. Facts: `reply`, "" if there is none; `calls`, (tool, text) of each call
+    that was run; `outputs`; `failures`, for each call whether it was faulty; `failed`, their number; `repeated`, the
+    number of calls that repeat an earlier one; `words`, the seat's replies, turn by turn.
     """
 
     role: str = "solver"
@@ -181,7 +182,7 @@ class ToolReply:
         return self.dealt or (Task("empty", prompt="Say something."),)
 
     def prompt(self, task: Task) -> str:
-        """What the seat is shown first."""
+        """The first prompt of the seat."""
         return "\n".join([*(tool.usage for tool in self.tools), task.prompt])
 
     def play(self, task: Task, rng: Random) -> Play:
@@ -202,20 +203,20 @@ class ToolReply:
 
 
 class Equipping(Protocol):
-    """A question set that gives its roles tools to call."""
+    """A question set whose roles may call tools."""
 
     def tools_for(self, role: str) -> tuple[Tool, ...]: ...
 
 
 def tools_for(questions: Questions, role: str) -> tuple[Tool, ...]:
-    """What a question set gives a role to call; most give nothing."""
+    """The tools that `questions` gives to `role`; empty for most question sets."""
     return questions.tools_for(role) if has(questions, Equipping) else ()
 
 
 def as_recorded(episode: Episode) -> ToolReply:
-    """The game of a recorded episode, its tools giving the outputs that they gave then: to play it again where what was
-    searched or run is not at hand. Raises RedQueenError for an episode of another game. Records without `failures` are
-    read by their words: an output that begins with "Error: " was a failure."""
+    """The game of a recorded episode, whose tools return the recorded outputs: for replays without the corpus or the
+    sandbox. Raises RedQueenError for an episode of another game. In records without `failures` an output that begins
+    with "Error: " counts as a failure."""
     facts, (seat,) = episode.outcome.facts, episode.seats
     if "calls" not in facts or "outputs" not in facts:
         raise RedQueenError(f"an episode of {episode.game!r} records no calls of tools")
@@ -224,7 +225,7 @@ def as_recorded(episode: Episode) -> ToolReply:
     said = zip(outputs, failures, strict=True)
     names = [stop.removeprefix("</").removesuffix(">") for stop in first.stops]
     lines = first.messages[-1].text.removesuffix(episode.task.prompt).removesuffix("\n")
-    # a usage may have several lines: which of them is whose does not matter, for they are shown together
+    # a usage may have several lines; which tool a line belongs to does not matter, since all are shown together
     usages = lines.split("\n", len(names) - 1)
     tools = tuple(_Recorded(said, name, usage) for name, usage in zip(names, usages, strict=False))
     length = sum(map(len, facts["outputs"]))
@@ -249,7 +250,7 @@ class _Recorded:
 
 @dataclass(frozen=True)
 class Searching:
-    """Documents found by words: `find` gives their texts, the best first."""
+    """A tool that searches documents: `find` returns their texts for a query, the best first."""
 
     find: Callable[[str], Sequence[str]]
     name: str = "search"
@@ -263,7 +264,7 @@ class Searching:
 
 @dataclass(frozen=True)
 class Running:
-    """Python run elsewhere: `run` gives what a program printed and raises ToolError for one that fails."""
+    """A tool that runs Python: `run` returns what a program printed and raises ToolError if it fails."""
 
     run: Callable[[str], str]
     name: str = "python"
@@ -275,12 +276,12 @@ class Running:
 
 @dataclass(frozen=True)
 class Calculator:
-    """Arithmetic with + - * / // % and brackets on plain numbers, exact for whole ones. Nothing is evaluated but
-    these."""
+    """A tool for arithmetic with + - * / // % and brackets on plain numbers, exact for integers. Nothing else is
+    evaluated."""
 
     name: str = "calculate"
     usage: str = "<calculate>2+3</calculate> gives 5."
-    longest: int = 200  # characters of what is to be worked out
+    longest: int = 200  # characters of an expression
     largest: float = 1e30
 
     def __call__(self, text: str) -> str:

@@ -1,17 +1,17 @@
-"""Trust-and-Split: two players say what they hold, then each claims coins that are worth more to one of them.
+"""Trust-and-Split: two players tell each other their hands, then claim coins that are worth more to one of them.
 
 The negotiation of arXiv:2511.19405. In each round two different hands of rock, paper and scissors are dealt, one
-to each and shown to nobody else. To the upper hand a coin is worth 10, to the other 1. Both send one message,
-the first speaker alternating, and then claim coins at the same moment. Claims that add up to more than there are coins
-are cut down in proportion. After the round each is told who had the upper hand and what was claimed.
+to each, visible to its holder only. To the upper hand a coin is worth 10, to the other 1. Both send one message,
+the first speaker alternating, and then claim coins at the same time. Claims above the number of coins in total
+are reduced in proportion. After the round both are told who had the upper hand and what was claimed.
 
-Two truthful players who leave all coins to the upper hand gain 50 each a round on average, two who claim everything
-27.5, and so do two who claim half.
+Two truthful players that leave all coins to the upper hand gain 50 each per round on average; two that claim
+everything, or half, gain 27.5 each.
 
-With `listed` the message is the name of a hand, true or not; else it is free text, of which the other hears at most 500
-characters. Without `remember` a seat is shown the round before this one alone, in place of the whole conversation.
-A seat that breaks the rules ends the match: it gains nothing more, and the other half of the coins of every round that
-is left, at the lower value, so that nobody is paid for another's slip.
+With `listed` the message is the name of a hand, true or not; else it is free text, cut to 500 characters for the other
+seat. Without `remember` a seat is shown only the last round in place of the whole conversation.
+A seat that breaks the rules ends the match: it gains nothing more, and the other half of the coins of every remaining
+round, at the lower value, so that no seat gains from the other's illegal reply.
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ class TrustAndSplit:
         return Outcome(scores, {"history": history, "gains": gains})
 
     def payoffs(self, hands: tuple[str, str], claims: tuple[int, int]) -> tuple[float, float]:
-        """What each seat gains: its share of the coins at what a coin is worth to it."""
+        """The gain of each seat: its share of the coins times their value to it."""
         values = (self.upper, self.lower) if hands in BEATS else (self.lower, self.upper)
         cut = min(1.0, self.coins / max(sum(claims), 1))
         return claims[0] * cut * values[0], claims[1] * cut * values[1]
 
     def _claim(self, seat: Seat, talk: tuple[Message, ...], said: dict[Seat, str], order: tuple[Seat, ...]) -> Ask:
-        """Who spoke first has not heard the other yet."""
+        """The ask for a seat's claim; the seat that spoke first is also shown the other's message."""
         other = order[1] if seat == order[0] else None
         question = f"{self._heard(said[other]) if other else ''}How many of the {self.coins} coins do you claim?"
         choices = tuple(str(claim) for claim in range(0, self.coins + 1, self.unit))
@@ -170,5 +170,5 @@ class TrustAndSplit:
 
 
 def unsaid(question: Ask, text: str) -> str:
-    """What is wrong with a message: nothing but silence, where any words may be sent."""
+    """What is wrong with a free-text message: only an empty one is illegal."""
     return not_among_choices(question, text) if question.choices else "" if text else not_understood(text)

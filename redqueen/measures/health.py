@@ -4,8 +4,8 @@
     metrics |= health.check([Proposed("3 + 4 = ?", solve_rate=0.5, answer="7"), Proposed("", refused="unreadable")])
     for line in health.alarms(): print(line)
 
-What a step does not know (no oracle, no judge, no solve rates) is left out of the figures, and an alarm that
-needs it neither fires nor is reset.
+What a step does not know (no oracle, no judge, no solve rates) is left out of the figures, and an alarm over it
+neither fires nor is reset.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from statistics import fmean
 import numpy as np
 
 from redqueen.checks.leaks import leaks
+from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.protocols import State
 from redqueen.types import Metrics, RedQueenError
 
@@ -53,28 +54,14 @@ class Limits:
     lowest_label_accuracy: float = 0.6  # below it, majority labels made a small solver worse
     largest_leak_share: float = 0.05
 
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise RedQueenError(f"an alarm needs at least 1 step to fire, not {self.steps}")
+
+NOTHING_VALID = Alarm(
+    "nothing_valid", "valid", "no proposal of the last step can be taken ({refused})", limit=1.0, below=True
+)
 
 
-@dataclass(frozen=True)
-class _Alarm:
-    name: str
-    figure: str
-    says: str
-    limit: float
-    below: bool  # whether it is low figures that alarm
-
-    def past(self, value: float) -> bool:
-        return value < self.limit if self.below else value > self.limit
-
-    def line(self, value: float, steps: int) -> str:
-        side = "below" if self.below else "above"
-        return f"{self.name}: {self.says} is {value:.2f}, {side} {self.limit:g} for {steps} steps"
-
-
-def _alarms(limits: Limits) -> tuple[_Alarm, ...]:
+def _watched(limits: Limits) -> list[Alarm]:
+    """The alarms over the figures of `ProposerHealth.check`."""
     low = (
         ("collapse", "window_entropy", "the entropy of late proposals", limits.lowest_entropy),
         ("repetition", "distinct_share", "the share of distinct proposals", limits.lowest_distinct_share),
@@ -89,7 +76,11 @@ def _alarms(limits: Limits) -> tuple[_Alarm, ...]:
         ("inflation", "judge_inflation", "the judge's score over the oracle's", limits.largest_inflation),
         ("leaks", "leak_share", "the share that gives its answer away", limits.largest_leak_share),
     )
-    return (*(_Alarm(*row, below=True) for row in low), *(_Alarm(*row, below=False) for row in high))
+    below, above = (f"{{value:.2f}}, {side} {{limit:g}} for {{steps}} steps" for side in ("below", "above"))
+    return [
+        *(Alarm(name, figure, f"{says} is {below}", limit, limits.steps, True) for name, figure, says, limit in low),
+        *(Alarm(name, figure, f"{says} is {above}", limit, limits.steps) for name, figure, says, limit in high),
+    ]
 
 
 class ProposerHealth:
@@ -103,12 +94,10 @@ class ProposerHealth:
         if window < 1:
             raise RedQueenError(f"a window holds at least 1 step, not {window}")
         self.feature, self.window = feature, window
-        self._steps = limits.steps
-        self._watched = _alarms(limits)
+        self._alarms = Alarms(_watched(limits))
+        self._empty = Alarms([NOTHING_VALID])  # told in words only: `valid_share` says it in figures
         self._late: deque[Counter[str]] = deque(maxlen=window)  # the kinds of each of the last steps
         self._first: list[float] = []  # the mean solve rates of the first window
-        self._past: dict[str, tuple[float, int]] = {}  # alarm -> its last figure, and steps in a row past the limit
-        self._refused = ""  # why, where nothing of the last step was valid
 
     def check(self, proposals: Sequence[Proposed]) -> Metrics:
         """The figures of one step. Shares lie in [0, 1], entropies are in nats.
@@ -125,7 +114,7 @@ class ProposerHealth:
         if not proposals:
             return {}
         valid = [proposal for proposal in proposals if not proposal.refused]
-        self._refused = "" if valid else _reasons(proposals)
+        self._empty.observe({"valid": len(valid), "refused": _reasons(proposals)})
         figures = {
             **_validity(proposals, len(valid)),
             **self._variety(proposals),
@@ -133,18 +122,12 @@ class ProposerHealth:
             **_judgement(valid),
             **_leakage(valid),
         }
-        for alarm in self._watched:
-            if alarm.figure in figures:
-                value, steps = figures[alarm.figure], self._past.get(alarm.name, (0.0, 0))[1]
-                self._past[alarm.name] = (value, steps + 1 if alarm.past(value) else 0)
-        fired = {f"alarm/{name}": float(steps >= self._steps) for name, (_, steps) in self._past.items()}
-        return {f"proposals/{name}": value for name, value in figures.items()} | fired
+        named = {f"proposals/{name}": value for name, value in figures.items()}
+        return named | self._alarms.observe(figures)
 
     def alarms(self) -> list[str]:
-        """One line for each alarm that fires now, and one for a step of which nothing was valid."""
-        told = [(alarm, *self._past[alarm.name]) for alarm in self._watched if alarm.name in self._past]
-        empty = [f"nothing valid: no proposal of the last step can be taken ({self._refused})"] if self._refused else []
-        return [*empty, *(alarm.line(value, steps) for alarm, value, steps in told if steps >= self._steps)]
+        """Messages of all firing alarms, with one if nothing of the last step was valid; empty if none fires."""
+        return [*self._empty.alarms(), *self._alarms.alarms()]
 
     def _variety(self, proposals: Sequence[Proposed]) -> Metrics:
         kinds = Counter(self.feature(proposal.text) for proposal in proposals if proposal.text.strip())
@@ -184,15 +167,15 @@ class ProposerHealth:
         return {
             "late": [dict(kinds) for kinds in self._late],
             "first": list(self._first),
-            "past": {name: [value, steps] for name, (value, steps) in self._past.items()},
-            "refused": self._refused,
+            "alarms": self._alarms.state(),
+            "empty": self._empty.state(),
         }
 
     def restore(self, state: State) -> None:
         self._late = deque((Counter(kinds) for kinds in state["late"]), maxlen=self.window)
         self._first = list(state["first"])
-        self._past = {name: (value, steps) for name, (value, steps) in state["past"].items()}
-        self._refused = state.get("refused", "")  # older checkpoints do not say
+        self._alarms.restore(state["alarms"])
+        self._empty.restore(state["empty"])
 
 
 def _validity(proposals: Sequence[Proposed], valid: int) -> Metrics:

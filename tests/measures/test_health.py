@@ -177,7 +177,7 @@ def test_health_is_restored_through_json():
 
 def test_settings_that_make_no_sense_are_refused():
     with pytest.raises(RedQueenError, match="step"):
-        Limits(steps=0)
+        ProposerHealth(Limits(steps=0))
     with pytest.raises(RedQueenError, match="window"):
         ProposerHealth(window=0)
 

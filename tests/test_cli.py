@@ -437,7 +437,7 @@ def test_what_needs_no_torch_loads_none(words):
     script = (
         "import sys; from redqueen.cli.main import main; status = main(sys.argv[1:]); "
         "loaded = {'torch', 'transformers'} & set(sys.modules) | "
-        "{name for name in sys.modules if name.startswith(('redqueen.recipes', 'redqueen.bench'))}; "
+        "{name for name in sys.modules if name.startswith(('redqueen.recipes', 'redqueen.trials'))}; "
         "sys.exit(f'loaded {sorted(loaded)}' if loaded else status)"
     )
     done = subprocess.run([sys.executable, "-c", script, *words.split()], capture_output=True, text=True, check=False)

@@ -1,4 +1,5 @@
-"""GRPO steps in a process of their own: `python -m experiments.speed.one_step {redqueen,trl} DTYPE {keep,recompute} N`.
+"""GRPO steps in a process of their own: `python -m experiments.speed._one_step WHO DTYPE {keep,recompute} N`, where WHO
+is redqueen or trl.
 
 Prints the seconds of N steps after a first one, and the most memory that the process held, as JSON. `recompute`
 is TRL's gradient checkpointing.

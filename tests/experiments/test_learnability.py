@@ -1,31 +1,29 @@
 """What proposers end at, against figures that were measured elsewhere."""
 
-import io
 import math
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from experiments.proposers import (
+from experiments.learnability import (
     AZR,
     CONSTANT,
     GAIN,
-    PROPOSERS,
+    NAMED,
+    PROPOSER_REWARDS,
+    PROPOSER_SWEEPS,
     R_ZERO,
     TRANSFER,
     DifficultyLadder,
+    Paid,
     Trainer,
+    ended,
     practised,
     propose,
-    proposer_sweeps,
-    proposers,
     sweep,
+    swept,
 )
 from redqueen.contracts.games import check_game
-from redqueen.trials.sheets import Bench
-
-NAMED = {proposer.name: proposer for proposer in PROPOSERS}
 
 
 def test_the_ladder_keeps_the_contracts_of_a_game():
@@ -82,8 +80,7 @@ def test_a_proposer_climbs_the_ladder_with_a_solver_that_learns():
     assert sweep(CONSTANT, seed=0, steps=50)[0] == []
 
 
-def test_both_comparisons_have_a_value_under_every_heading():
-    for comparison in (proposers, proposer_sweeps):
-        _, headings, rows, _ = comparison(Bench(steps=2, seeds=1), Console(file=io.StringIO()))
-        assert all(len(row) == len(headings) for row in rows)
-        assert all(cell for row in rows for cell in row)
+def test_one_seed_of_both_experiments_has_every_figure():
+    for experiment, measured in ((PROPOSER_REWARDS, ended), (PROPOSER_SWEEPS, swept)):
+        found = measured(Paid(steps=2), 0)
+        assert found.keys() == set(experiment.figures)

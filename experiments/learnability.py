@@ -8,14 +8,13 @@ The anchors are figures of the same game, measured elsewhere with 10 seeds.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from statistics import fmean, median
+from statistics import fmean
 
 import numpy as np
-from rich.console import Console
 
 from redqueen.credit.advantages.keys import everything
 from redqueen.credit.advantages.statistics import GroupRelative
@@ -40,8 +39,8 @@ from redqueen.objectives.regularizers import EntropyBonus
 from redqueen.play.lockstep import play
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Objective, Play
-from redqueen.trials.sheets import Bench, Result, Rows
-from redqueen.types import Episode, Match, Outcome, Seat, Task, Trajectory
+from redqueen.trials.experiment import Experiment, Measuring, versus
+from redqueen.types import Episode, Match, Metrics, Outcome, Seat, Task, Trajectory
 
 PROPOSER = Seat("proposer")
 RATES: tuple[float, ...] = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)
@@ -210,44 +209,54 @@ def proposed(episode: Episode) -> Proposed:
     return Proposed(str(facts["rung"]), solve_rate=fmean(facts["solved"]))
 
 
-def proposers(options: Bench, console: Console) -> Result:
-    """Which difficulty each published reward ends at."""
-    steps = options.steps or STEPS
-    rows: Rows = []
-    held = known = 0
-    for proposer in PROPOSERS:
-        ends = [propose(proposer, seed, steps) for seed in range(options.seeds)]
-        console.print(f"  {proposer.name}: entropies {[round(end.entropy(), 2) for end in ends]}", highlight=False)
-        rows.append(_row(proposer, ends))
-        if proposer.anchor_rates:
-            known += len(ends)
-            held += sum(end.modal_rate() in proposer.anchor_rates for end in ends)
-    note = (
-        f"{PROPOSALS} proposals a step, {steps} steps, {options.seeds} seeds; means over seeds. {held} of {known} runs "
-        "end on a rung of their anchor, which names modal solve rate, mean solve rate, largest probability, entropy."
-    )
-    headings = (
-        *("reward", "G", "solve rate of the modal rung (seeds)", "mean solve rate", "largest probability"),
-        *("entropy, nats", "collapse alarm", "anchor"),
-    )
-    return "Proposers paid for difficulty, tabular", headings, rows, note
+NAMED = {proposer.name: proposer for proposer in PROPOSERS}
 
 
-def _row(proposer: Proposer, ends: Sequence[End]) -> tuple[str, ...]:
-    modal = Counter(end.modal_rate() for end in ends if end.chances.max() > 2.0 / len(RATES))
-    means = [end.mean_rate() for end in ends]
-    fired = [end.alarm for end in ends if end.alarm is not None]
-    return (
-        proposer.name,
-        str(proposer.attempts),
-        ", ".join(f"{rate:g} ({count})" for rate, count in sorted(modal.items())) or "none",
-        f"{fmean(means):.2f} ± {np.std(means, ddof=1) if len(means) > 1 else 0.0:.2f}",
-        f"{fmean(float(end.chances.max()) for end in ends):.2f}",
-        f"{fmean(end.entropy() for end in ends):.2f}",
-        f"{len(fired)} of {len(ends)}" + (f", step {median(fired):g}" if fired else ""),
-        proposer.anchor,
-    )
+@dataclass(frozen=True)
+class Paid:
+    """Which reward, and how long."""
 
+    proposer: str = AZR.name
+    steps: int = STEPS
+
+
+def ended(config: Paid, seed: int) -> Metrics:
+    """Returns where a proposer ends: the solve rate of its likeliest rung and of all, and how collapsed it is.
+    `anchored` is 1 where the likeliest rung is one at which it ended elsewhere."""
+    proposer = NAMED[config.proposer]
+    end = propose(proposer, seed, config.steps)
+    return {
+        "solve rate of the likeliest rung": end.modal_rate(),
+        "mean solve rate": end.mean_rate(),
+        "largest probability": float(end.chances.max()),
+        "entropy": end.entropy(),
+        "alarm": float(end.alarm is not None),
+        "anchored": float(end.modal_rate() in proposer.anchor_rates) if proposer.anchor_rates else float("nan"),
+    }
+
+
+PROPOSER_REWARDS = Experiment(
+    title="Proposers paid for difficulty, tabular",
+    asked="At which difficulty does each published reward end, and what keeps a proposer from collapse?",
+    trial=Measuring(ended),
+    config=Paid(),
+    variants={name: {"proposer": name} for name in NAMED},
+    figures=(
+        *("solve rate of the likeliest rung", "mean solve rate", "largest probability", "entropy", "alarm"),
+        "anchored",
+    ),
+    compared=(
+        *versus(AZR.name, (CONSTANT.name, "AZR, eq. 4, and novelty", "AZR, eq. 4, and entropy bonus"), ("entropy",)),
+        *versus("AZR inverse, MAE difficulty", (AZR.name,), ("mean solve rate",)),
+    ),
+    controls=(CONSTANT.name,),
+    notes=(
+        f"{PROPOSALS} proposals a step, {STEPS} steps. Entropy in nats; log 13 = 2.56 where all rungs are alike.",
+        "Anchors (modal solve rate by seed; mean; largest probability; entropy), measured elsewhere with 10 seeds: "
+        + "; ".join(f"{each.name}: {each.anchor}" for each in PROPOSERS if each.anchor_rates).replace(";", ",")
+        + ".",
+    ),
+)
 
 # --- a solver that learns --------------------------------------------------------------------
 
@@ -282,25 +291,28 @@ def sweep(proposer: Proposer, seed: int, steps: int = STEPS) -> tuple[list[int],
     return leaders, rates
 
 
-def proposer_sweeps(options: Bench, console: Console) -> Result:
-    """Whether a proposer follows a solver that learns."""
-    steps = options.steps or STEPS
-    rows: Rows = []
-    for proposer in (AZR, R_ZERO, CONSTANT):
-        runs = [sweep(proposer, seed, steps) for seed in range(options.seeds)]
-        in_order = sum(len(leaders) > 1 and leaders == sorted(set(leaders)) for leaders, _ in runs)
-        hardest = fmean(rates[-1] for _, rates in runs)
-        shown = "; ".join(", ".join(map(str, leaders)) or "none" for leaders, _ in runs)
-        rows.append((proposer.name, shown, f"{in_order} of {len(runs)}", f"{RATES[-1]:.2f} to {hardest:.2f}"))
-        console.print(f"  {proposer.name}: {shown}", highlight=False)
-    note = (
+def swept(config: Paid, seed: int) -> Metrics:
+    """Returns how many rungs led in turn, whether they did so in order of difficulty, and the solve rate of the
+    hardest rung at the end."""
+    leaders, rates = sweep(NAMED[config.proposer], seed, config.steps)
+    in_order = len(leaders) > 1 and leaders == sorted(set(leaders))
+    return {"rungs that led": float(len(leaders)), "in order": float(in_order), "hardest": rates[-1]}
+
+
+PROPOSER_SWEEPS = Experiment(
+    title="Proposers and a solver that learns, tabular",
+    asked="Does a proposer that is paid for difficulty follow a solver that learns, up the ladder?",
+    trial=Measuring(swept),
+    config=Paid(),
+    variants={each.name: {"proposer": each.name} for each in (AZR, R_ZERO, CONSTANT)},
+    figures=("rungs that led", "in order", "hardest"),
+    compared=(
+        *versus(AZR.name, (CONSTANT.name,), ("rungs that led", "hardest")),
+        *versus(R_ZERO.name, (CONSTANT.name,), ("rungs that led", "hardest")),
+    ),
+    controls=(CONSTANT.name,),
+    notes=(
         f"A rung leads with half of the proposals of {LATELY} steps. One proposal teaches {GAIN:g} of what is still "
-        f"failed on its own and every easier rung, and {TRANSFER:g} of that on every harder one; {steps} steps."
-    )
-    headings = (
-        "reward",
-        "rungs that led in turn, of 13, by seed",
-        "in order of difficulty",
-        "solve rate of the hardest",
-    )
-    return "Proposers and a solver that learns, tabular", headings, rows, note
+        f"failed on its own and every easier rung, and {TRANSFER:g} of that on every harder one.",
+    ),
+)

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from redqueen.cli.words import closest, parse
 from redqueen.settings.limits import check_settings
-from redqueen.trials.files import shipped
 from redqueen.trials.running import HowMuch, run
+from redqueen.trials.shipped import shipped
 from redqueen.types import RedQueenError
 
 

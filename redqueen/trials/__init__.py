@@ -15,7 +15,7 @@
 |---|---|
 | `experiment` | `Experiment`, `Table`, what is compared |
 | `starts` | warm starts, which are never shown the problems that measure |
-| `files` | the experiments of a file, by name |
+| `shipped` | the experiments of a file, by name, and which files are shipped |
 | `kept` | finished work as files, reused while the modules that it imported are unchanged |
 | `one_seed` | one seed of one variant, in a process of its own |
 | `paired` | all seeds of all variants |

@@ -20,8 +20,8 @@ import torch
 
 from redqueen.curricula.held_out import Apart
 from redqueen.trials.experiment import Experiment, Trial
-from redqueen.trials.files import experiments_of, folder_of
 from redqueen.trials.kept import PACKAGE, all_texts, keep, kept, place_of
+from redqueen.trials.shipped import experiments_of, folder_of
 from redqueen.trials.starts import Start, measuring
 from redqueen.types import RedQueenError
 

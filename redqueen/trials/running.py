@@ -12,9 +12,9 @@ from rich.table import Table as Shown
 
 from redqueen.settings.limits import Count, Within, unset
 from redqueen.trials.experiment import Experiment, Table, check_seeds
-from redqueen.trials.files import experiments_of, folder_of
 from redqueen.trials.pages import Grid, Section, made_with, section, write
 from redqueen.trials.paired import Asked, trials_of
+from redqueen.trials.shipped import experiments_of, folder_of
 from redqueen.types import RedQueenError
 
 

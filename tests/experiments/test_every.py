@@ -9,7 +9,7 @@ from redqueen.measures import accuracy
 from redqueen.questions.catalogue import find_questions
 from redqueen.settings.finding import RECIPES
 from redqueen.trials.experiment import Experiment
-from redqueen.trials.files import experiments_of, shipped
+from redqueen.trials.shipped import experiments_of, shipped
 from redqueen.trials.starts import Start
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from redqueen.trials.files import experiments_of
 from redqueen.trials.paired import Asked, trials_of
 from redqueen.trials.running import HowMuch, run
+from redqueen.trials.shipped import experiments_of
 from redqueen.types import RedQueenError
 
 OWN = '''

@@ -1,4 +1,4 @@
-"""The experiments of a file, by name."""
+"""The experiments of a file by name, and the names of those that are shipped."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ SUMS = Start(cold_start.Config(learner=TINY))
 EXPRESSIONS = "expressions:largest=3"
 ABLE = Start(
     cold_start.Config(
-        learner=replace(TINY, max_completion_length=20, learning_rate=2e-3), domain=f"{EXPRESSIONS},skill=1", steps=1500
+        learner=replace(TINY, max_completion_length=20, learning_rate=2e-3),
+        questions=f"{EXPRESSIONS},skill=1",
+        steps=1500,
     )
 )
 # a short second stage in which nearly every answer shown is wrong: the ability stays and is hardly ever used, as in a

@@ -22,6 +22,7 @@ from redqueen.recipes.proposers.eva.recipe import Config, train
 from redqueen.recipes.proposers.eva.steps import rewarded
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.trials.experiment import Changes, Experiment, Measuring, Training, versus
 from redqueen.trials.starts import Start, warmed
 from redqueen.types import Group, Metrics
@@ -29,7 +30,7 @@ from redqueen.types import Group, Metrics
 WARM = Start(
     cold_start.Config(
         learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
-        domain="growing",
+        questions="growing",
         steps=800,
         demonstrations_per_step=96,
         rest=250,
@@ -39,14 +40,14 @@ WARM = Start(
 HARD = "late accuracy/5_numbers"
 OTHERS: dict[str, Changes] = {
     "evolved uniformly": {"by_info": False},
-    "uniform seeds": {"rewriter": "frozen", "evolved": 0.0},
+    "uniform seeds": {"rewriter.player": "frozen", "evolved": 0.0},
 }
 EVOLVING_PROMPTS = Experiment(
     title="Evolving prompts",
     asked="Does choosing prompts by their info before evolving them teach more on the hard split than evolving any?",
     trial=Training(train, evaluate_every=5),
     # what people ask is easy; the hard split is never among the seeds
-    config=Config(learner=warmed(3e-4), rewriter="rule", levels=("2_numbers", "3_numbers"), steps=100),
+    config=Config(learner=warmed(3e-4), rewriter=Role("rule"), levels=("2_numbers", "3_numbers"), steps=100),
     starts={"learner.model": WARM},
     variants={
         f"{name}, {inner}": {**changes, "inner": inner}

@@ -12,7 +12,7 @@ from redqueen.trials.starts import Start, warmed
 
 FACTS = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=20),
-    domain="facts",
+    questions="facts",
     steps=1200,
     rest=400,
     demonstrations_per_step=96,
@@ -56,7 +56,7 @@ DUAL_PLAY = Experiment(
         "online": {},
         "online, no gate": {"gate": False},
         "offline, 10 steps each": {"phase": 10, "steps": 2 * STEPS},  # each of the two learns in half of the steps
-        "proposer frozen": {"proposer": "frozen"},
+        "proposer frozen": {"proposer.player": "frozen"},
     },
     figures=(
         *("first accuracy", "accuracy", "first valid_share", "late valid_share", "late label_accuracy"),

@@ -14,7 +14,7 @@ from redqueen.trials.starts import Start, further, warmed
 
 ABLE = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", learning_rate=2e-3),
-    domain="templates:skill=1,skill_hard=1",
+    questions="templates:skill=1,skill_hard=1",
     steps=2400,
     rest=800,
     demonstrations_per_step=96,
@@ -41,7 +41,7 @@ RATIONALES = Experiment(
     trial=Training(train, evaluate_every=2 * PHASE),
     config=Config(
         warmed(max_completion_length=24),
-        domain="templates",
+        questions="templates",
         steps=2 * PHASE * ROUNDS + SELF_PLAY,
         rounds=ROUNDS,
         phase=PHASE,

@@ -24,7 +24,7 @@ VERIFIED_SUMS = Experiment(
     title="RISE on sums",
     asked="At equal updates, does it verify better, solve as well, and vote better than by majority?",
     trial=Training(train, evaluate_every=12),
-    config=Config(warmed(3e-4), domain=DOMAIN, steps=250, tasks=8, verifications=64),
+    config=Config(warmed(3e-4), questions=DOMAIN, steps=250, tasks=8, verifications=64),
     starts={"learner.model": further(SUMS, DOMAIN, 300, 100, demonstrations=64)},
     variants={"RISE": {}, "solving alone": {"verifications": 0}},
     figures=(

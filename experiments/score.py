@@ -87,7 +87,7 @@ def rehearse(school: School, run: Run, apart: Apart) -> None:
 def imitated(config: Config, run: Run) -> Policy:
     """Supervised fine-tuning on correction traces (STaR with two attempts): of the initial policy's own conversations,
     as many as the recipe plays, those whose second answer is right are imitated, both answers."""
-    domain, game = find_questions(config.domain), SecondTry()
+    domain, game = find_questions(config.questions), SecondTry()
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
     tests = held_out(domain, config.problems, seed=run.tests)
@@ -114,7 +114,7 @@ class Method:
 
     score: Config
     imitates: bool = False
-    domain: str = DOMAIN
+    questions: str = DOMAIN
     problems: int = 64
 
 
@@ -137,10 +137,10 @@ SECOND_TRY = Experiment(
     config=Method(
         Config(
             warmed(),
-            domain=DOMAIN,
+            questions=DOMAIN,
             steps=STEPS,
             first_stage=STEPS // 3,
-            kl_coefficient=2.0,  # nearer to the start than the paper: else the first answers soon need no mending
+            kl=2.0,  # nearer to the start than the paper: else the first answers soon need no mending
             first_answer_kl=0.25,
         )
     ),

@@ -177,7 +177,9 @@ STAIRCASE = Experiment(
 # --- sums ------------------------------------------------------------------------------------
 
 ABLE = Start(
-    cold_start.Config(Learner(model="tiny:hidden=96,layers=3"), domain="experiments.sec:carried", steps=2500, rest=800)
+    cold_start.Config(
+        Learner(model="tiny:hidden=96,layers=3"), questions="experiments.sec:carried", steps=2500, rest=800
+    )
 )
 LADDER = "experiments.sec:ladder"
 SHARP = 0.1  # tau: advantages of RLOO are at most about .57 on the average
@@ -198,7 +200,7 @@ SUMS = Experiment(
     title="Self-evolving curriculum, sums",
     asked="Are the hardest sums learned better where the bandit draws the levels than where chance does?",
     trial=Training(sec.train, evaluate_every=30),
-    config=sec.Config(warmed(), domain=LADDER, steps=120, tau=SHARP, leave_one_out=True),
+    config=sec.Config(warmed(), questions=LADDER, steps=120, tau=SHARP, leave_one_out=True),
     starts={"learner.model": further(ABLE, LADDER, 100, 50)},
     variants={"SEC": {}, "random order": {"tau": RANDOM}},
     figures=("accuracy", *(f"accuracy/{level}" for level in ladder().levels)),

@@ -14,7 +14,7 @@ ROUNDS, FIRST = "two rounds", "errors of round 0 alone"
 STEPS = 160
 SCHOOL = cold_start.Config(
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
-    domain="redqueen.questions.small.step_traces:StepTraces:length=2,largest=20,looks=0.5",
+    questions="redqueen.questions.small.step_traces:StepTraces:length=2,largest=20,looks=0.5",
     steps=1600,
     rest=533,
     demonstrations_per_step=96,
@@ -35,7 +35,7 @@ CRITIC = Experiment(
     trial=Training(train, evaluate_every=STEPS // 2),
     config=Config(
         warmed(5e-4, max_completion_length=16),
-        domain=SCHOOL.domain,
+        domain=SCHOOL.questions,
         steps=STEPS,
         round=STEPS // 2,
         planted=48,

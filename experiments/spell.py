@@ -18,13 +18,13 @@ from redqueen.types import Refusal, Task
 # who cannot read a line out cannot look one up; a tiny model learns to from nothing but notes read out
 READING = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=72),
-    domain="experiments.spell:readings",
+    questions="experiments.spell:readings",
     steps=1200,
     demonstrations_per_step=32,
     rest=1,
     problems=8,
 )
-READER = further(Start(READING), READING.domain, 1500, 1, demonstrations=32, max_completion_length=72)
+READER = further(Start(READING), READING.questions, 1500, 1, demonstrations=32, max_completion_length=72)
 ROLES = further(READER, "documents", 1200, 500, max_completion_length=12)
 WARM = further(ROLES, "documents:judgements=14", 600, 300, max_completion_length=12)
 SHORTEST, LONGEST = Documents().levels[0], Documents().levels[-1]

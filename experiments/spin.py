@@ -93,7 +93,7 @@ SPIN_EXPECTED = Experiment(
 
 CHAIN = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", max_completion_length=16, learning_rate=2e-3),
-    domain="redqueen.questions.small.known:Chain",
+    questions="redqueen.questions.small.known:Chain",
     steps=100,
     demonstrations_per_step=64,
     rest=30,
@@ -108,10 +108,10 @@ SPIN_CHAIN = Experiment(
     trial=Training(spin.train, evaluate_every=STEPS // 6),
     config=spin.Config(
         warmed(3e-4),
-        domain=CHAIN.domain,
+        questions=CHAIN.questions,
         steps=STEPS,
         updates=STEPS // 6,
-        prompts=1600,
+        tasks=1600,
         passes=1,
         remembered=1,
         beta=5.0,

@@ -57,7 +57,7 @@ def sppo_in_expectation(game: Matchups, eta: float, iterations: int, updates: in
 
 SUMS = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", max_completion_length=8, learning_rate=2e-3),
-    domain="growing",
+    questions="growing",
     steps=500,
     demonstrations_per_step=64,
     rest=150,
@@ -73,7 +73,7 @@ class Compared:
     updates: int = 40  # an iteration
     prompts: int = 96
     attempts: int = 5
-    domain: str = "growing"
+    questions: str = "growing"
     problems: int = 128
 
 

@@ -10,7 +10,7 @@ from redqueen.trials.starts import Start, warmed
 
 WARM = cold_start.Config(  # so long that a sum is seldom wrong: what is wrong is the way that is taken
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=24, learning_rate=2e-3),
-    domain="variants:skill=0.3,faithful=1",
+    questions="variants:skill=0.3,faithful=1",
     steps=2000,
     demonstrations_per_step=96,
     rest=700,
@@ -36,10 +36,10 @@ VARIATIONAL = Experiment(
     trial=Training(train),
     config=Config(
         learner=warmed(max_completion_length=24),
-        domain="variants",
+        questions="variants",
         steps=200,
         labelled=12,  # of each level: so few that plain reinforcement comes to know them by heart
-        originals=16,
+        tasks=16,
         responses=0,
     ),
     starts={"learner.model": Start(WARM)},

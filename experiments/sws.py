@@ -14,13 +14,13 @@ from redqueen.trials.starts import Start, warmed
 
 SCHOOL = cold_start.Config(
     Learner(model="tiny:hidden=64,layers=2", learning_rate=2e-3),
-    domain="concepts",
+    questions="concepts",
     steps=1000,
     rest=300,
     demonstrations_per_step=96,
     problems=32,
 )
-EXPERT = Start(replace(SCHOOL, domain="experiments.sws:expert"))
+EXPERT = Start(replace(SCHOOL, questions="experiments.sws:expert"))
 
 
 def expert() -> Concepts:
@@ -42,8 +42,10 @@ WEAKNESSES = Experiment(
     title="Weakness-driven synthesis",
     asked="Is more of what is found weak worth more than more of the same data, or than new problems of all concepts?",
     trial=Training(train, evaluate_every=64),
-    config=Config(warmed(2e-4), domain=SCHOOL.domain, steps=500, preliminary=64, synthesis=16, data=24, slope=0.02),
-    starts={"learner.model": Start(SCHOOL), "labeller": EXPERT},
+    config=Config(
+        warmed(2e-4), questions=SCHOOL.questions, steps=500, preliminary=64, synthesis=16, data=24, slope=0.02
+    ),
+    starts={"learner.model": Start(SCHOOL), "labeller.player": EXPERT},
     variants={
         "SwS": {},
         "new problems of all concepts": {"aim": False},

@@ -9,7 +9,7 @@ from redqueen.questions.catalogue import find_questions
 
 
 def test_a_warm_start_first_shows_right_answers_and_then_nearly_none():
-    able, spoilt = (find_questions(start.config.domain).wording for start in (ABLE, SPOILT))
+    able, spoilt = (find_questions(start.config.questions).wording for start in (ABLE, SPOILT))
     assert SPOILT.after is ABLE
     assert (able.skill, spoilt.skill) == (1.0, 0.01)
     assert able.largest == spoilt.largest

@@ -13,7 +13,6 @@ from redqueen.objectives.batch import beside, pack_pairs
 from redqueen.objectives.preference import Dpo
 from redqueen.objectives.references import Reference
 from redqueen.play.lockstep import play
-from redqueen.players.language.reciter import reader
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.small.known import Known
 from redqueen.recipes.self_training import cold_start, spin
@@ -30,7 +29,7 @@ RATE, UPDATES = 16.0, 100  # of a table's gradient descent, and steps of an iter
 def expected_pairs(domain: Known, learner: TabularPolicy) -> Batch:
     """Every pair of different answers, the first as the data's and the second as the policy's, each with its chance:
     the batch of SPIN in expectation."""
-    episodes = play(recited([domain.task(answer) for answer in domain.answers], reader(learner)), Random(0))
+    episodes = play(recited([domain.task(answer) for answer in domain.answers], learner), Random(0))
     sides = score(episodes, payoff)
     (policy,) = learner.probabilities([question(domain.task())])
     pairs = [(a, b) for a in range(domain.outcomes) for b in range(domain.outcomes) if a != b]

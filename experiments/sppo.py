@@ -21,7 +21,6 @@ from redqueen.objectives.rounds import Round
 from redqueen.play import groups
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.players.language.reciter import reader
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Objective, Policy
 from redqueen.questions import comparisons
@@ -42,7 +41,7 @@ def sppo_in_expectation(game: Matchups, eta: float, iterations: int, updates: in
     learner = TabularPolicy(rate * eta * eta)
     reference, measure = Reference(learner), PreferenceGame(game, learner)
     answers = [replace(game.task(), answer=answer) for answer in game.task().choices]
-    sides = score(play(recited(answers, reader(learner)), Random(0)), payoff)
+    sides = score(play(recited(answers, learner), Random(0)), payoff)
     found = measure()
     for _ in range(iterations - 1):
         reference.refresh()

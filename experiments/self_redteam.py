@@ -39,8 +39,8 @@ RED_STYLES = Experiment(
         "half benign, co-trained": {},
         "no benign seeds": {"benign": 0.0},
         "static prompts alone": {"vanilla": 1.0},
-        "judge misses 27 %": {"judge_misses": 0.27},
-        "judge misses 60 %": {"judge_misses": 0.6},
+        "judge misses 27 %": {"judge": "rule:misses=0.27"},
+        "judge misses 60 %": {"judge": "rule:misses=0.6"},
     },
     figures=tuple(f"{part} {way}" for part in PARTS for way in WAYS),
     compared=versus(
@@ -70,10 +70,10 @@ PLAIN = replace(
 
 
 OTHERS: dict[str, Changes] = {
-    STATIC: {"attacker": "frozen"},
+    STATIC: {"attacker.player": "frozen"},
     "static prompts alone": {"vanilla": 1.0},
     "no benign seeds": {"benign": 0.0},
-    "defender frozen": {"defender": "frozen", "imitation": 0.0},
+    "defender frozen": {"defender.player": "frozen", "imitation": 0.0},
 }
 RED_TEAM = Experiment(
     title="Self-RedTeam on a game of signs, with hidden thoughts",

@@ -10,6 +10,7 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "--begins-as": ("--untrained",),
     "--domain": ("--questions",),
     "--group": ("--attempts",),
+    "--judge-misses": ("--judge",),
     "--kl-coefficient": ("--kl",),
     "--originals": ("--tasks",),
     "--prompts": ("--tasks",),

@@ -37,7 +37,9 @@ def figures(ends, recipe, name):
 
 
 def test_the_last_iterate_of_magnetic_is_less_exploitable_than_that_of_spiral(ends):
-    difference = paired_difference(figures(ends, spiral, "exploitability"), figures(ends, magnetic, "exploitability"))
+    difference = paired_difference(
+        figures(ends, spiral, "exploitability"), figures(ends, magnetic, "exploitability"), seed=0
+    )
     assert difference.low > 0
     assert figures(ends, magnetic, "exploitability").mean() < 0.09
 

@@ -10,17 +10,15 @@ pseudo data in turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from random import Random
 
 import numpy as np
 import torch
-from rich.console import Console
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.loops import distances, looped, repeated_sentences
-from redqueen.measures.intervals import bootstrap_interval
 from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.repetition import PseudoRepetition
@@ -32,8 +30,8 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Player
 from redqueen.questions.asking import SOLVE, said
 from redqueen.questions.small.documents import NAMES
-from redqueen.trials.sheets import Bench, Result
-from redqueen.types import Match, Task, Trajectory
+from redqueen.trials.experiment import Experiment, Measuring, versus
+from redqueen.types import Match, Metrics, Task, Trajectory
 
 CHANCES = (0.55, 0.25, 0.15, 0.05)  # of the words that may follow a word
 WORDS, LENGTH, COPIED = 40, 7, 0.15  # different words; of a sentence; share of sentences that repeat
@@ -120,45 +118,44 @@ def _repeated(player: Player, tests: Sequence[Task]) -> float:
     return float(np.mean([repeated_sentences(text) for text in texts]))
 
 
-def trial(seed: int, steps: int, more: int, decays: Sequence[float]) -> dict[str, Figures]:
-    """The figures after so many steps of imitation, after `more` of them, and after `more` with pseudo data every
-    second one, at each decay."""
+@dataclass(frozen=True)
+class Config:
+    """How long a text model is trained, and on what at the end."""
+
+    steps: int = 700  # of imitation
+    more: int = 250  # further ones
+    decay: float | None = None  # of the penalty on pseudo data, every second step; None is more imitation
+
+
+def trained(config: Config, seed: int) -> Metrics:
+    """Returns the figures after `steps` of imitation and `more` from there."""
     language, rng = Language(seed), Random(seed)
     tests = language.tasks(TESTED, Random(-1 - seed))
     writer = Writer(seed)
-    for _ in range(steps):
+    for _ in range(config.steps):
         writer.imitate(language.tasks(TEXTS, rng))
-    found = {"imitation": writer.figures(tests)}
-    state = writer.learner.state()
-    for name, objective in [("more imitation", None), *((f"decay {d:g}", PseudoRepetition(d)) for d in decays)]:
-        writer.learner.restore(state)
-        own = Random(seed)
-        for _ in range(more):
-            tasks = language.tasks(TEXTS, own)
-            if objective is not None and own.random() < 0.5:
-                writer.avoid_loops(tasks, objective, own)
-            else:
-                writer.imitate(tasks)
-        found[name] = writer.figures(tests)
-    return found
+    own = Random(seed)
+    for _ in range(config.more):
+        tasks = language.tasks(TEXTS, own)
+        if config.decay is not None and own.random() < 0.5:
+            writer.avoid_loops(tasks, PseudoRepetition(config.decay), own)
+        else:
+            writer.imitate(tasks)
+    return asdict(writer.figures(tests))
 
 
-def ditto(options: Bench, console: Console) -> Result:
-    """Greedy repetition and cross-entropy with and without pseudo data."""
-    steps, more = options.steps or 700, (options.steps or 700) * 5 // 14
-    trials = []
-    for seed in range(options.seeds):
-        trials.append(trial(seed, steps, more, (0.5, 0.9)))
-        console.print(f"  seed {seed}: {trials[-1]}", highlight=False)
-    rows = [
-        (name, *(str(bootstrap_interval([getattr(t[name], key) for t in trials], seed=0)) for key in KEYS))
-        for name in trials[0]
-    ]
-    note = (
-        f"{steps} steps of {TEXTS} texts, then {more} more from there; {options.seeds} seeds; {TESTED} texts of "
-        f"{TEXT} sentences are gone on with. {COPIED:.0%} of the sentences of the data repeat the one before."
-    )
-    return "Repeated sentences", ("training", "greedy repetition", "sampled repetition", "cross-entropy"), rows, note
-
-
-KEYS = ("greedy", "sampled", "cross_entropy")
+REPEATED = Experiment(
+    title="Repeated sentences",
+    asked="Does the penalty on repeated sentences make greedy text repeat less, and what does it cost in likelihood?",
+    trial=Measuring(trained),
+    config=Config(),
+    variants={"more imitation": {}, "decay 0.5": {"decay": 0.5}, "decay 0.9": {"decay": 0.9}},
+    figures=("greedy", "sampled", "cross_entropy"),
+    compared=tuple(
+        each
+        for name in ("decay 0.5", "decay 0.9")
+        for each in versus(name, ("more imitation",), ("greedy", "cross_entropy"))
+    ),
+    controls=("more imitation",),
+    notes=(f"{TEXTS} texts a step; {TESTED} texts of {TEXT} sentences are gone on with.",),
+)

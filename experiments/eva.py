@@ -1,13 +1,11 @@
-"""What evolving prompts teach: eva beside uniform seeds, in both its forms, and whether info foretells progress."""
+"""eva: what evolving prompts teaches, in both its forms, and whether a prompt's info foretells progress."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from random import Random
-from typing import Literal
 
 import numpy as np
-from rich.console import Console
 
 from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import LeaveOneOut
@@ -15,58 +13,66 @@ from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import numbers
 from redqueen.credit.rewards import score
 from redqueen.curricula.sampling import best_minus_worst
-from redqueen.measures.intervals import bootstrap_interval
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play import groups
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.growing import Growing
-from redqueen.recipes.proposers.eva.recipe import Config
+from redqueen.recipes.proposers.eva.recipe import Config, train
 from redqueen.recipes.proposers.eva.steps import rewarded
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
-from redqueen.trials.paired import difference, often, table, trained, warm, warmed
-from redqueen.trials.sheets import Bench, Result
-from redqueen.types import Group
+from redqueen.trials.experiment import Changes, Experiment, Measuring, Training, versus
+from redqueen.trials.starts import Start, warmed
+from redqueen.types import Group, Metrics
 
-STEPS = 100
-LEARNING_RATE = 3e-4
-WARM = cold_start.Config(
-    learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
-    questions="growing",
-    steps=800,
-    demonstrations_per_step=96,
-    rest=250,
-    problems=32,
+WARM = Start(
+    cold_start.Config(
+        learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
+        questions="growing",
+        steps=800,
+        demonstrations_per_step=96,
+        rest=250,
+        problems=32,
+    )
 )
-SEEDS = ("2_numbers", "3_numbers")  # what people ask is easy; the hard split is never among the seeds
-HARD = "accuracy/5_numbers"
-INNER: tuple[Literal["dpo", "rloo"], ...] = ("dpo", "rloo")
+HARD = "late accuracy/5_numbers"
+OTHERS: dict[str, Changes] = {
+    "evolved uniformly": {"by_info": False},
+    "uniform seeds": {"rewriter.player": "frozen", "evolved": 0.0},
+}
+EVOLVING_PROMPTS = Experiment(
+    title="Evolving prompts",
+    asked="Does choosing prompts by their info before evolving them teach more on the hard split than evolving any?",
+    trial=Training(train, evaluate_every=5),
+    # what people ask is easy; the hard split is never among the seeds
+    config=Config(learner=warmed(3e-4), rewriter=Role("rule"), levels=("2_numbers", "3_numbers"), steps=100),
+    starts={"learner.model": WARM},
+    variants={
+        f"{name}, {inner}": {**changes, "inner": inner}
+        for inner in ("dpo", "rloo")
+        for name, changes in {"eva": {}, **OTHERS}.items()
+    },
+    figures=("first accuracy/5_numbers", HARD, "late pass@8/5_numbers", "late accuracy/2_numbers", "late info"),
+    compared=tuple(
+        each
+        for inner in ("dpo", "rloo")
+        for each in versus(f"eva, {inner}", tuple(f"{name}, {inner}" for name in OTHERS), (HARD,))
+    ),
+    controls=tuple(f"{name}, {inner}" for inner in ("dpo", "rloo") for name in OTHERS),
+    notes=("The rewriter is a rule that always writes a well-formed prompt one number longer: no model's errors.",),
+)
+
+# --- what info foretells ---------------------------------------------------------------------
 
 
-def eva(options: Bench, console: Console) -> Result:
-    """Evolved, uniformly evolved and uniform seed prompts, under DPO and RLOO, at equal updates and rollouts."""
-    learner = warmed(warm(WARM), learning_rate=LEARNING_RATE)
-    method = Config(learner=learner, rewriter=Role("rule"), levels=SEEDS, steps=options.steps or STEPS)
-    kinds = {
-        "eva": method,
-        "evolved uniformly": replace(method, by_info=False),
-        "uniform seeds": replace(method, rewriter=Role("frozen"), evolved=0.0),
-    }
-    variants = {f"{kind}, {inner}": replace(each, inner=inner) for inner in INNER for kind, each in kinds.items()}
-    trials = trained("eva", variants, options.seeds, console, evaluate_every=often(method.steps))
-    figures = ("first " + HARD, "late " + HARD, "late pass@8/5_numbers", "late accuracy/2_numbers", "late info")
-    rows = table(trials, figures)
-    compared = [
-        difference(trials, f"eva, {inner}", f"{other}, {inner}", "late " + HARD)
-        for inner in INNER
-        for other in ("evolved uniformly", "uniform seeds")
-    ]
-    ranks = [info_and_progress(learner, seed) for seed in range(options.seeds)]
-    found = bootstrap_interval([spearman(info, progress) for info, progress in ranks], seed=0)
-    headings = ("prompts", "hard split, start", "hard split, late", "its pass@8", "easiest split, late", "info, late")
-    return "Evolving prompts", headings, rows, f"{'. '.join(compared)}. Spearman of info with progress: {found}."
+@dataclass(frozen=True)
+class Foretelling:
+    """What `info_and_progress` is asked."""
+
+    learner: Learner
+    shuffled: bool = False  # the info of another prompt
 
 
 def info_and_progress(
@@ -102,3 +108,24 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     """[n] from 0, the mean of their places for equals."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts + 1) / 2)[places])
+
+
+def foretold(config: Foretelling, seed: int) -> Metrics:
+    """Returns the rank correlation of a prompt's info with what training teaches on it."""
+    info, progress = info_and_progress(config.learner, seed)
+    if config.shuffled:
+        info = np.random.default_rng(seed).permutation(info)
+    return {"spearman": spearman(info, progress)}
+
+
+FORETOLD = Experiment(
+    title="What info foretells",
+    asked="Does the info of a prompt under the warm start foretell how much training on all prompts alike raises it?",
+    trial=Measuring(foretold),
+    config=Foretelling(warmed(3e-4)),
+    starts={"learner.model": WARM},
+    variants={"info": {}, "info of another prompt": {"shuffled": True}},
+    figures=("spearman",),
+    compared=versus("info", ("info of another prompt",), ("spearman",)),
+    controls=("info of another prompt",),
+)

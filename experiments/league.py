@@ -7,15 +7,13 @@ is compared begins there.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from rich.console import Console
 
 from redqueen.credit.rewards import payoff, score
-from redqueen.games import kuhn_poker
+from redqueen.curricula.held_out import Apart
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.objectives.batch import pack, row_mean
@@ -25,15 +23,14 @@ from redqueen.play.seating import mirror
 from redqueen.players.language.reciter import Reader
 from redqueen.players.scripted import Strategic
 from redqueen.protocols import Player
-from redqueen.recipes.games.league import Config
-from redqueen.runs.run import Run, Schedule
+from redqueen.recipes.games.league import Config, train
+from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
-from redqueen.trials.paired import difference, made_once, table, trained, warmed
-from redqueen.trials.sheets import Bench, Result
+from redqueen.trials.experiment import Experiment, Training, versus
+from redqueen.trials.starts import Start, warmed
 from redqueen.types import Ask, Reply
 
-START = Learner(model="tiny", learning_rate=1e-3)
-HANDS, WARM_STEPS = 128, 800
+GAMES = 256  # an update, in all
 
 
 @dataclass(frozen=True)
@@ -61,41 +58,46 @@ def whimsical(seed: int) -> Strategic:
     return Strategic({ask: np.array([1.0 - bet, bet]) for ask, bet in zip(states, bets, strict=True)}, "whimsical")
 
 
-def reads_its_card(seed: int = 0) -> str:
-    """The folder of a tiny model that has learned to imitate a whimsical player; made once and kept in the cache."""
-    schedule = Schedule(10**9, checkpoint_every=WARM_STEPS, record_episodes=0)
-    facts = [asdict(START), seed, HANDS, WARM_STEPS, inspect.getsource(kuhn_poker)]
-    return made_once(facts, lambda place: _imitate(Run(place, seed, schedule)))
+@dataclass(frozen=True)
+class School:
+    """How long a model imitates a whimsical player."""
+
+    learner: Learner = Learner(model="tiny", learning_rate=1e-3)
+    steps: int = 800
+    hands: int = 128
 
 
-def _imitate(run: Run) -> None:
-    game, learner = KuhnPoker(), START.build_model(run.derived("learner"))
+def imitate(config: School, run: Run, apart: Apart) -> None:
+    """Teaches a model to read its card and the moves; nothing of the game is held out."""
+    game, learner = KuhnPoker(), config.learner.build_model(run.derived("learner"))
     shown = Shown(learner, whimsical(run.seed))
     tasks = game.tasks()
-    for _ in run.steps(WARM_STEPS, [learner]):
-        matches = mirror(game, run.rng.choices(tasks, k=HANDS), shown)
+    for _ in run.steps(config.steps, [learner]):
+        matches = mirror(game, run.rng.choices(tasks, k=config.hands), shown)
         trajectories = score(play(matches, run.rng), payoff)
         credit = [np.ones(len(each.turns)) for each in trajectories]
         run.report(learner, trajectories, credit, learner.update(pack(trajectories, credit, row_mean), Imitation()))
 
 
-def league(options: Bench, console: Console) -> Result:
-    """Self-play alone, a pool of past selves, and leagues with an exploiter: as many games for each."""
-    steps, games = options.steps or 300, 256
-    learner = warmed(reads_its_card(), learning_rate=5e-4, max_completion_length=None)
-    alone = Config(learner, steps=steps, exploiters=0, current=1.0, matches_per_step=games)
-    variants = {
-        "the learner meets itself alone": alone,
-        "and its past selves": replace(alone, current=0.5),
-        "past selves and one exploiter": replace(alone, exploiters=1, current=0.0, matches_per_step=games // 2),
-    }
-    trials = trained("league", variants, options.seeds, console, evaluate_every=10)
-    figures = ("first exploitability", "exploitability", "late exploitability", "average_exploitability")
-    names = list(variants)
-    note = (
-        f"A tiny transformer, {steps} updates, {games} games an update in all, {options.seeds} paired seeds; "
-        f"late: the mean of the last fifth. {difference(trials, names[2], names[0], 'late exploitability')}; "
-        f"{difference(trials, names[2], names[0], 'exploitability')}."
-    )
-    headings = ("opponents", "at the start", "at the end", "late", "average policy")
-    return "Kuhn poker, a league beside self-play alone", headings, table(trials, figures), note
+ALONE = "the learner meets itself alone"
+LEAGUE = Experiment(
+    title="Kuhn poker, a league beside self-play alone",
+    asked="At as many games, is a learner that meets past selves and an exploiter less exploitable than one alone?",
+    trial=Training(train, evaluate_every=10),
+    config=Config(
+        warmed(5e-4, max_completion_length=None), steps=300, exploiters=0, current=1.0, matches_per_step=GAMES
+    ),
+    starts={"learner.model": Start(School(), imitate)},
+    variants={
+        ALONE: {},
+        "and its past selves": {"current": 0.5},
+        "past selves and one exploiter": {"exploiters": 1, "current": 0.0, "matches_per_step": GAMES // 2},
+    },
+    figures=("first exploitability", "exploitability", "late exploitability", "average_exploitability"),
+    compared=(
+        *versus("past selves and one exploiter", (ALONE,), ("late exploitability", "exploitability")),
+        *versus("past selves and one exploiter", ("and its past selves",), ("late exploitability", "exploitability")),
+    ),
+    controls=(ALONE, "and its past selves"),
+    notes=(f"A tiny transformer, {GAMES} games an update in all; late: the mean of the last fifth.",),
+)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
-from rich.console import Console
 
-from redqueen.measures.intervals import bootstrap_interval, paired_difference
-from redqueen.recipes.proposers.pasodoble import recipe as pasodoble
+from redqueen.recipes.proposers.pasodoble.recipe import Config, train
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
-from redqueen.settings.roles import Role
-from redqueen.trials.paired import Trial, difference, table, trained, warm, warmed
-from redqueen.trials.sheets import Bench, Result
+from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
+from redqueen.trials.starts import Start, warmed
 
 FACTS = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=3", max_completion_length=20),
@@ -25,55 +19,60 @@ FACTS = cold_start.Config(
     problems=24,
 )
 REWARD = "proposer/reward/proposer"
-ONLINE, UNGATED, TURNS = "online", "online, no gate", "offline, 10 steps each"
+STEPS = 150
 
 
-def dual_play(options: Bench, console: Console) -> Result:
-    """Online, offline, without the gate, and with a proposer that does not learn."""
-    online = pasodoble.Config(
-        learner=warmed(warm(FACTS), max_completion_length=20, learning_rate=3e-4),
-        steps=options.steps or 150,
-        passages=6,
-    )
-    variants = {
-        ONLINE: online,
-        UNGATED: replace(online, gate=False),
-        TURNS: replace(online, phase=10),
-        "proposer frozen": replace(online, proposer=Role("frozen")),
-    }
-    trials = trained("pasodoble", variants, options.seeds, console, evaluate_every=online.steps)
-    figures = (
-        "first accuracy",
-        "accuracy",
-        "first valid_share",
-        "late valid_share",
-        "late label_accuracy",
-        "late proposals/solve_rate",
-        "late diversity",
-    )
-    alternating, joint = ([unsteady(trial) for trial in trials[name]] for name in (TURNS, ONLINE))
-    steady = paired_difference(alternating, joint, seed=0)
-    note = (
-        f"{options.seeds} paired seeds, {online.steps} steps of {online.passages * online.proposals} proposals with "
-        f"{online.attempts} attempts each, from one warm start; no label is used. "
-        f"{difference(trials, ONLINE, UNGATED, 'late valid_share')}. "
-        f"Rise of the proposer's reward without the gate, first to last fifth of the steps: {_rise(trials[UNGATED])}. "
-        f"Deviation of that reward from step to step, offline minus online: {steady}."
-    )
-    return "PasoDoble on facts and sums, with its controls", ("variant", *figures), table(trials, figures), note
+def rewards_of(trial: Trial) -> list[float]:
+    """Returns the proposer's mean reward in each step in which it learned."""
+    return [float(line[REWARD]) for line in trial.lines if REWARD in line]
 
 
 def unsteady(trial: Trial) -> float:
-    """The deviation of the change of the proposer's mean reward from one step in which it learned to the next, over
-    the square root of two: what is left of its variance when the trend is taken out."""
-    rewards = [line[REWARD] for line in trial.lines if REWARD in line]
+    """Returns the deviation of the change of the proposer's mean reward from one step in which it learned to the next,
+    over the square root of two: what is left of its variance when the trend is taken out."""
+    rewards = rewards_of(trial)
     return float(np.diff(rewards).std() / np.sqrt(2.0)) if len(rewards) > 1 else float("nan")
 
 
-def _rise(trials: Sequence[Trial]) -> str:
-    rises = []
-    for trial in trials:
-        rewards = [line[REWARD] for line in trial.lines if REWARD in line]
-        fifth = max(1, len(rewards) // 5)
-        rises.append(float(np.mean(rewards[-fifth:]) - np.mean(rewards[:fifth])))
-    return str(bootstrap_interval(rises, seed=0))
+def late_reward(trial: Trial) -> float:
+    """Returns the proposer's mean reward in the last fifth of the steps in which it learned."""
+    rewards = rewards_of(trial)
+    return float(np.mean(rewards[-max(1, len(rewards) // 5) :])) if rewards else float("nan")
+
+
+def early_reward(trial: Trial) -> float:
+    """Returns the proposer's mean reward in the first fifth of the steps in which it learned."""
+    rewards = rewards_of(trial)
+    return float(np.mean(rewards[: max(1, len(rewards) // 5)])) if rewards else float("nan")
+
+
+DUAL_PLAY = Experiment(
+    title="PasoDoble on facts and sums, with its controls",
+    asked="Without labels, what is a proposer that learns worth, what does its gate prevent, and are turns steadier?",
+    trial=Training(train, evaluate_every=STEPS),
+    config=Config(learner=warmed(3e-4, max_completion_length=20), steps=STEPS, passages=6),
+    starts={"learner.model": Start(FACTS)},
+    variants={
+        "online": {},
+        "online, no gate": {"gate": False},
+        "offline, 10 steps each": {"phase": 10, "steps": 2 * STEPS},  # each of the two learns in half of the steps
+        "proposer frozen": {"proposer.player": "frozen"},
+    },
+    figures=(
+        *("first accuracy", "accuracy", "first valid_share", "late valid_share", "late label_accuracy"),
+        *("late proposals/solve_rate", "late diversity", "proposer's reward, late", "proposer's reward, unsteadiness"),
+    ),
+    compared=(
+        *versus("online", ("proposer frozen", "offline, 10 steps each"), ("accuracy",)),
+        *versus("online", ("online, no gate",), ("late valid_share",)),
+        Difference("online, no gate", "online, no gate", "proposer's reward, late", "proposer's reward, early"),
+        *versus("offline, 10 steps each", ("online",), ("proposer's reward, unsteadiness",)),
+    ),
+    controls=("proposer frozen",),
+    derived={
+        "proposer's reward, late": late_reward,
+        "proposer's reward, early": early_reward,
+        "proposer's reward, unsteadiness": unsteady,
+    },
+    notes=("No label is used.",),
+)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from random import Random
+from types import MappingProxyType
 
 import numpy as np
-from rich.console import Console
 
 from experiments.absolute_zero import SUMS
 from redqueen.credit.rewards import score
+from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.rehearsal import Rehearsed
-from redqueen.games.second_try import AGAIN, SecondTry
+from redqueen.games.second_try import SecondTry
 from redqueen.measures.accuracy import held_out
 from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
@@ -21,16 +22,15 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.sums import Sums, without_carry
-from redqueen.recipes.self_training.score import recipe as recipe
 from redqueen.recipes.self_training.score.measures import SelfCorrection
+from redqueen.recipes.self_training.score.recipe import Config, train
 from redqueen.recipes.self_training.score.steps import Correction, changes, twice_graded
-from redqueen.runs.run import Run, Schedule
+from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
-from redqueen.trials.paired import difference, made_once, table, trained, warm, warmed
-from redqueen.trials.sheets import Bench, Result
+from redqueen.trials.experiment import Changes, Experiment, Training, versus
+from redqueen.trials.starts import Start, warmed
 from redqueen.types import Match, Task
 
-VERSION = 1  # of what the warm start is made of; a new one makes it anew
 DOMAIN = "experiments.score:sums"
 
 
@@ -40,7 +40,7 @@ def sums() -> Sums:
 
 
 @dataclass(frozen=True)
-class Start:
+class School:
     """What a model that can add is shown before: how often a first answer forgets to carry, how often the second
     mends a wrong one and spoils a right one; else it says the same again."""
 
@@ -53,49 +53,45 @@ class Start:
     spoiled: float = 0.2
 
 
-def conversations(start: Start, rng: Random) -> list[tuple[Task, tuple[str, str]]]:
+def conversations(
+    school: School, rng: Random, apart: Apart = MappingProxyType({})
+) -> list[tuple[Task, tuple[str, str]]]:
     """A problem and the two answers to it, for each of the conversations of a step."""
     found = []
-    for task in evenly(sums(), start.shown, rng):
+    for task in evenly(sums(), school.shown, rng, apart):
         first, second = (int(number) for number in task.id.split("+"))
         slip = without_carry(first, second)[::-1]
-        answer = slip if rng.random() < start.slips else task.answer
-        mended, spoiled = rng.random() < start.mended, rng.random() < start.spoiled
+        answer = slip if rng.random() < school.slips else task.answer
+        mended, spoiled = rng.random() < school.mended, rng.random() < school.spoiled
         kept = not spoiled if answer == task.answer else mended
         found.append((task, (answer, task.answer if kept else slip)))
     return found
 
 
-def twice_warm(start: Start, seed: int = 0) -> str:
-    """The folder of a model that was warmed up so; made once and kept in the cache."""
-    schedule = Schedule(500, checkpoint_every=start.steps, record_episodes=0)
-    facts = [VERSION, asdict(start), AGAIN, seed]
-    return made_once(facts, lambda place: _rehearse(start, Run(place, seed, schedule)))
-
-
-def _rehearse(start: Start, run: Run) -> None:
-    learner = start.learner.build_model(run.derived("learner"))
+def rehearse(school: School, run: Run, apart: Apart) -> None:
+    """Teaches a model two answers to a problem, by imitation."""
+    learner = school.learner.build_model(run.derived("learner"))
     domain, rate = sums(), learner.learning_rate
     measures = [SelfCorrection(domain, learner, held_out(domain, 64))]
-    for step in run.steps(start.steps, [learner], [], measures):
-        learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (start.steps - step) / start.rest)
+    for step in run.steps(school.steps, [learner], [], measures):
+        learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (school.steps - step) / school.rest)
         matches = [
             Match(SecondTry(), task, {"solver": Rehearsed(learner, answers)})
-            for task, answers in conversations(start, run.rng)
+            for task, answers in conversations(school, run.rng, apart)
         ]
         shown = score(twice_graded(domain, grouped(play(matches, run.rng), 1)), Correction())
         credit = [np.ones(2) for _ in shown]
         run.report(learner, shown, credit, learner.update(pack(shown, credit), Imitation()))
 
 
-def imitated(config: recipe.Config, run: Run) -> Policy:
+def imitated(config: Config, run: Run) -> Policy:
     """Supervised fine-tuning on correction traces (STaR with two attempts): of the initial policy's own conversations,
     as many as the recipe plays, those whose second answer is right are imitated, both answers."""
     domain, game = find_questions(config.questions), SecondTry()
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
-    tests = held_out(domain, config.problems)
-    measures = [SelfCorrection(domain, learner, tests)]
+    tests = held_out(domain, config.problems, seed=run.tests)
+    measures = [SelfCorrection(domain, learner, tests, seed=run.tests)]
     for _ in run.steps(config.steps, [learner], measures=measures):
         tasks = evenly(domain, config.tasks, run.rng, tests)
         traces = episodes_of(twice_graded(domain, attempts(game, tasks, initial, config.attempts, run.rng)))
@@ -112,32 +108,45 @@ def imitated(config: recipe.Config, run: Run) -> Policy:
     return learner
 
 
-def second_try(options: Bench, console: Console) -> Result:
-    """Accuracy of both attempts after equal rollouts."""
-    steps = options.steps or 450
-    plain = recipe.Config(
-        warmed(twice_warm(Start(warmed(warm(SUMS), learning_rate=1e-3)))),
-        questions=DOMAIN,
-        steps=steps,
-        first_stage=steps // 3,
-        kl=2.0,  # nearer to the start than the paper: else the first answers soon need no mending
-        first_answer_kl=0.25,
-    )
-    variants = {
-        "SCoRe": plain,
-        "one stage, no bonus": replace(plain, first_stage=0, bonus=0.0),
-        "without stage I": replace(plain, first_stage=0),
-        "without the bonus": replace(plain, bonus=0.0),
-    }
-    trials = trained("score", variants, options.seeds, console)
-    trials |= trained(imitated, {"imitation of traces": plain}, options.seeds, console)
-    figures = ("accuracy_1", "accuracy_2", "gain", "wrong_to_right", "right_to_wrong", "repeated")
-    start = ", ".join(f"{trials['SCoRe'][0].first(name):.3f}" for name in figures)
-    highest = max(line["first_answer_kl"] for trial in trials["SCoRe"] for line in trial.lines[: plain.first_stage])
-    note = (
-        f"{options.seeds} paired seeds, {steps} updates of {plain.tasks} x {plain.attempts} conversations from one "
-        f"warm start ({start}), beta_1 {plain.kl:g}. The KL of first answers reached {highest:.3f} nats in "
-        f"stage I. {difference(trials, 'SCoRe', 'imitation of traces', 'gain')}; "
-        f"{difference(trials, 'SCoRe', 'one stage, no bonus', 'gain')}."
-    )
-    return "SCoRe on sums in two attempts", ("variant", *figures), table(trials, figures), note
+@dataclass(frozen=True)
+class Method:
+    """SCoRe, or imitation of as many traces."""
+
+    score: Config
+    imitates: bool = False
+    questions: str = DOMAIN
+    problems: int = 64
+
+
+def either(config: Method, run: Run) -> Policy:
+    """Trains by SCoRe, or by imitation at as many updates and rollouts."""
+    return (imitated if config.imitates else train)(config.score, run)
+
+
+STEPS = 450
+OTHERS: dict[str, Changes] = {
+    "one stage, no bonus": {"score.first_stage": 0, "score.bonus": 0.0},
+    "without stage I": {"score.first_stage": 0},
+    "without the bonus": {"score.bonus": 0.0},
+    "imitation of traces": {"imitates": True},
+}
+SECOND_TRY = Experiment(
+    title="SCoRe on sums in two attempts",
+    asked="Does the second answer mend the first more often than it spoils it, and more than after imitation?",
+    trial=Training(either),
+    config=Method(
+        Config(
+            warmed(),
+            questions=DOMAIN,
+            steps=STEPS,
+            first_stage=STEPS // 3,
+            kl=2.0,  # nearer to the start than the paper: else the first answers soon need no mending
+            first_answer_kl=0.25,
+        )
+    ),
+    starts={"score.learner.model": Start(School(warmed(1e-3)), rehearse, after=SUMS)},
+    variants={"SCoRe": {}, **OTHERS},
+    figures=("accuracy_1", "accuracy_2", "gain", "wrong_to_right", "right_to_wrong", "repeated"),
+    compared=versus("SCoRe", tuple(OTHERS), ("gain", "accuracy_2")),
+    controls=("imitation of traces", "one stage, no bonus"),
+)

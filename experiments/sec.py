@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from random import Random
-from statistics import fmean, median
+from statistics import fmean
 
 import numpy as np
-from rich.console import Console
 
 from redqueen.chance import derive
 from redqueen.credit.advantages.keys import by_task_and_role
@@ -27,9 +26,9 @@ from redqueen.questions.small.sums import Sums
 from redqueen.recipes.curricula import sec
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
-from redqueen.trials.paired import Trial, difference, table, trained, warm, warm_further, warmed
-from redqueen.trials.sheets import Bench, Result, Rows
-from redqueen.types import Ask, Outcome, Seat, Task
+from redqueen.trials.experiment import Experiment, Measuring, Training, versus
+from redqueen.trials.starts import Start, further, warmed
+from redqueen.types import Ask, Metrics, Outcome, Seat, Task
 
 LEVELS = 10
 DOORS = ("left", "straight on", "right", "down")
@@ -145,43 +144,42 @@ def climb(order: Order, seed: int, steps: int, longer: int = 0) -> Climb:
     return Climb(tuple(mastered), tuple(drawn))
 
 
-def staircase(options: Bench, console: Console) -> Result:
-    """How many of ten levels each order masters."""
-    steps = options.steps or STEPS
-    rows: Rows = []
-    for name, order in ORDERS.items():
-        climbs = [climb(order, seed, steps, steps // 2) for seed in range(options.seeds)]
-        console.print(f"  {name}: levels {[each.mastered[steps - 1] for each in climbs]}", highlight=False)
-        rows.append(_row(name, climbs, steps))
-    note = (
-        f"{steps} steps of {SLOTS} climbs with {ATTEMPTS} attempts each, {options.seeds} seeds; then {steps // 2} "
-        f"more, for the steps to all ten alone. A level is mastered at a chance of {MASTERED:g}, read from the table."
-    )
-    headings = (
-        *("order", "seeds with all ten levels", "levels mastered, each seed", "steps to all ten, median"),
-        "mean level drawn in each quarter",
-    )
-    return "Staircase of ten levels, tabular", headings, rows, note
+@dataclass(frozen=True)
+class Climbing:
+    """In which order the levels of a staircase are climbed, and how long."""
+
+    order: str = "SEC"
+    steps: int = STEPS
 
 
-def _row(name: str, climbs: Sequence[Climb], steps: int) -> tuple[str, ...]:
-    levels = [each.mastered[steps - 1] for each in climbs]
-    whole = median(each.whole for each in climbs)
-    drawn = np.mean([each.drawn[:steps] for each in climbs], axis=0)
-    return (
-        name,
-        f"{levels.count(LEVELS)} of {len(climbs)}",
-        ", ".join(map(str, levels)),
-        f"{whole:g}" if whole < inf else f"more than {steps + steps // 2}",
-        ", ".join(f"{quarter.mean():.1f}" for quarter in np.array_split(drawn, 4)),
-    )
+def climbed(config: Climbing, seed: int) -> Metrics:
+    """Returns the levels mastered after the steps, and after how many steps all were first."""
+    found = climb(ORDERS[config.order], seed, config.steps, config.steps // 2)
+    whole = min(found.whole, config.steps + config.steps // 2 + 1.0)
+    return {"levels mastered": float(found.mastered[config.steps - 1]), "steps to all ten": whole}
 
+
+STAIRCASE = Experiment(
+    title="Staircase of ten levels, tabular",
+    asked="Does the bandit master ten levels that build on one another, and sooner than levels drawn at random?",
+    trial=Measuring(climbed),
+    config=Climbing(),
+    variants={name: {"order": name} for name in ORDERS},
+    figures=("levels mastered", "steps to all ten"),
+    compared=versus("SEC", tuple(ORDERS)[1:], ("levels mastered", "steps to all ten")),
+    controls=("uniform", "easy to hard"),
+    notes=(
+        f"{STEPS} steps of {SLOTS} climbs with {ATTEMPTS} attempts each, then half as many more, for the steps to all "
+        f"ten alone; one more than all where they were never mastered. Mastered: a chance of {MASTERED:g}.",
+    ),
+)
 
 # --- sums ------------------------------------------------------------------------------------
 
-
-ABLE = cold_start.Config(
-    Learner(model="tiny:hidden=96,layers=3"), questions="experiments.sec:carried", steps=2500, rest=800
+ABLE = Start(
+    cold_start.Config(
+        Learner(model="tiny:hidden=96,layers=3"), questions="experiments.sec:carried", steps=2500, rest=800
+    )
 )
 LADDER = "experiments.sec:ladder"
 SHARP = 0.1  # tau: advantages of RLOO are at most about .57 on the average
@@ -198,33 +196,18 @@ def ladder() -> Sums:
     return Sums(digits=3, lengths=(0.25, 0.35, 0.40), slips=(0.30, 0.70, 0.95), name="ladder")
 
 
-def sums(options: Bench, console: Console) -> Result:
-    """The levels drawn by the bandit beside levels drawn at random, under RLOO: where one attempt in eight is right
-    its advantages are .44 as great as where half are, those that are divided by a deviation .66."""
-    steps = options.steps or 120
-    forgetful = warm_further(warm(ABLE), LADDER, steps=100, rest=50)
-    config = sec.Config(warmed(forgetful), questions=LADDER, steps=steps, tau=SHARP, leave_one_out=True)
-    variants = {"SEC": config, "random order": replace(config, tau=RANDOM)}
-    trials = trained("sec", variants, options.seeds, console, evaluate_every=30)
-    levels = ladder().levels
-    figures = ("accuracy", *(f"accuracy/{level}" for level in levels))
-    rows = [
-        (*row, _shares(trials[row[0]], levels, 0), _shares(trials[row[0]], levels, -1))
-        for row in table(trials, figures)
-    ]
-    start = ", ".join(f"{np.mean([t.first(name) for t in trials['SEC']]):.2f}" for name in figures)
-    note = (
-        f"{steps} updates of 16 x 8 attempts, {options.seeds} paired seeds, from one warm start ({start}). "
-        f"{difference(trials, 'SEC', 'random order', figures[-1])}."
-    )
-    headings = ("order", *figures, "drawn in the first fifth", "drawn in the last fifth")
-    return "Self-evolving curriculum, sums", headings, rows, note
-
-
-def _shares(trials: Sequence[Trial], levels: Sequence[str], fifth: int) -> str:
-    """The mean chance of each level over the first (0) or last (-1) fifth of the steps."""
-    found = []
-    for level in levels:
-        chances = [[line[f"bandit/chance/{level}"] for line in trial.lines] for trial in trials]
-        found.append(fmean(float(np.array_split(np.array(each), 5)[fifth].mean()) for each in chances))
-    return ", ".join(f"{share:.2f}" for share in found)
+SUMS = Experiment(
+    title="Self-evolving curriculum, sums",
+    asked="Are the hardest sums learned better where the bandit draws the levels than where chance does?",
+    trial=Training(sec.train, evaluate_every=30),
+    config=sec.Config(warmed(), questions=LADDER, steps=120, tau=SHARP, leave_one_out=True),
+    starts={"learner.model": further(ABLE, LADDER, 100, 50)},
+    variants={"SEC": {}, "random order": {"tau": RANDOM}},
+    figures=("accuracy", *(f"accuracy/{level}" for level in ladder().levels)),
+    compared=versus("SEC", ("random order",), ("accuracy", f"accuracy/{ladder().levels[-1]}")),
+    controls=("random order",),
+    notes=(
+        "Under RLOO: where one attempt in eight is right its advantages are .44 as great as where half are, those that "
+        "are divided by a deviation .66.",
+    ),
+)

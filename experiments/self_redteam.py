@@ -2,51 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from rich.console import Console
 
 from redqueen.games.red_team import HARMFUL
 from redqueen.protocols import Policy
 from redqueen.questions.small.red_styles import RedStyles
-from redqueen.recipes.adversaries.self_redteam import recipe as self_redteam
+from redqueen.recipes.adversaries.self_redteam.recipe import Config, train
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
-from redqueen.trials.paired import difference, table, trained, warm, warmed
-from redqueen.trials.sheets import Bench, Result
+from redqueen.trials.experiment import Changes, Experiment, Training, versus
+from redqueen.trials.starts import Start, warmed
 from redqueen.types import Metrics
 
 TOGETHER, STATIC = "co-trained", "attacker static"
-LISTED = self_redteam.Config(
-    Learner(learning_rate=2.0), world="red_styles", steps=300, vanilla=0.0, kl=0.0, imitation=0.0
-)
 PARTS = ("written", "success", "over_refusal")  # of harm: the way it is written in; of a way: what is done there
-
-
-def red_styles(options: Bench, console: Console) -> Result:
-    """Who visits which way, and how a table defends it, beside the least error of each way."""
-    base = replace(LISTED, steps=options.steps or LISTED.steps)
-    variants = {
-        "half benign, co-trained": base,
-        "no benign seeds": replace(base, benign=0.0),
-        "static prompts alone": replace(base, vanilla=1.0),
-        "judge misses 27 %": replace(base, judge_misses=0.27),
-        "judge misses 60 %": replace(base, judge_misses=0.6),
-    }
-    trials = trained("self_redteam", variants, options.seeds, console, read=read_from_table)
-    ways = range(len(RedStyles().least_errors()))
-    rows = [
-        (name, *(_several([np.mean([t.final[f"{part} {way}"] for t in group]) for way in ways]) for part in PARTS))
-        for name, group in trials.items()
-    ]
-    headings = ("setting", "harm written in way 1 to 4", "attack success", "over-refusal")
-    note = (
-        f"{base.steps} steps of {base.matches_per_step} matches, mean of {options.seeds} seeds, read from the table. "
-        f"The least errors are {_several(RedStyles().least_errors().tolist())}."
-    )
-    return "Self-RedTeam on a listed game, tabular", headings, rows, note
 
 
 def read_from_table(learner: Policy) -> Metrics:
@@ -58,9 +29,30 @@ def read_from_table(learner: Policy) -> Metrics:
     }
 
 
-def _several(values: Sequence[float]) -> str:
-    return " ".join(f"{value:.2f}" for value in values)
+WAYS = range(4)
+RED_STYLES = Experiment(
+    title="Self-RedTeam on a listed game, tabular",
+    asked="Which way does the attacker come to take, and how near is the defender to the least error of each way?",
+    trial=Training(train, read=read_from_table),
+    config=Config(Learner(learning_rate=2.0), world="red_styles", steps=300, vanilla=0.0, kl=0.0, imitation=0.0),
+    variants={
+        "half benign, co-trained": {},
+        "no benign seeds": {"benign": 0.0},
+        "static prompts alone": {"vanilla": 1.0},
+        "judge misses 27 %": {"judge": "rule:misses=0.27"},
+        "judge misses 60 %": {"judge": "rule:misses=0.6"},
+    },
+    figures=tuple(f"{part} {way}" for part in PARTS for way in WAYS),
+    compared=versus(
+        "half benign, co-trained",
+        ("static prompts alone", "no benign seeds"),
+        ("success 1", "success 2", "over_refusal 1", "over_refusal 2"),
+    ),
+    controls=("static prompts alone", "no benign seeds"),
+    notes=("Read from the table. The least errors of the four ways are 0.02, 0.10, 0.20 and 0.30.",),
+)
 
+# --- in words --------------------------------------------------------------------------------
 
 WORDS = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=2", max_completion_length=32),
@@ -77,47 +69,35 @@ PLAIN = replace(
 )
 
 
-def variants(base: self_redteam.Config) -> Mapping[str, self_redteam.Config]:
-    return {
-        TOGETHER: base,
-        STATIC: replace(base, attacker="frozen"),
-        "static prompts alone": replace(base, vanilla=1.0),
-        "no benign seeds": replace(base, benign=0.0),
-        "defender frozen": replace(base, defender="frozen", imitation=0.0),
-    }
-
-
-def red_team(options: Bench, console: Console) -> Result:
-    """Held-out attacks on a defender that was trained with its attacker, and on its controls; with hidden thoughts."""
-    return _words(options, console, WORDS, "red_team", "with hidden thoughts")
-
-
-def red_team_without_thoughts(options: Bench, console: Console) -> Result:
-    """The same without thoughts, which is four times as fast."""
-    return _words(options, console, PLAIN, "red_team:thoughts=false", "without thoughts")
-
-
-def _words(options: Bench, console: Console, school: cold_start.Config, world: str, how: str) -> Result:
-    longest = school.learner.max_completion_length
-    base = self_redteam.Config(
-        warmed(warm(school), learning_rate=3e-4, max_completion_length=longest),
-        world=world,
-        steps=options.steps or 150,
-        matches_per_step=64,
-        problems=12,
-    )
-    trials = trained("self_redteam", variants(base), options.seeds, console)
-    figures = (
-        "first attack_success",
-        "attack_success",
-        "benign_compliance",
-        "attack_success/way_1",
-        "attack_success/way_5",
-        "late game/attack_diversity",
-    )
-    note = (
-        f"{options.seeds} paired seeds, {base.steps} steps of {base.matches_per_step} matches from one warm start. "
-        f"Held-out attacks are of all ways alike. {difference(trials, TOGETHER, STATIC, 'attack_success')}; "
-        f"{difference(trials, TOGETHER, 'defender frozen', 'late game/attack_diversity')}."
-    )
-    return f"Self-RedTeam on a game of signs, {how}", ("variant", *figures), table(trials, figures), note
+OTHERS: dict[str, Changes] = {
+    STATIC: {"attacker.player": "frozen"},
+    "static prompts alone": {"vanilla": 1.0},
+    "no benign seeds": {"benign": 0.0},
+    "defender frozen": {"defender.player": "frozen", "imitation": 0.0},
+}
+RED_TEAM = Experiment(
+    title="Self-RedTeam on a game of signs, with hidden thoughts",
+    asked="Does a defender trained with its attacker withstand held-out attacks better than with a static one?",
+    trial=Training(train),
+    config=Config(
+        warmed(3e-4, max_completion_length=32), world="red_team", steps=150, matches_per_step=64, problems=12
+    ),
+    starts={"learner.model": Start(WORDS)},
+    variants={TOGETHER: {}, **OTHERS},
+    figures=(
+        *("first attack_success", "attack_success", "benign_compliance"),
+        *("attack_success/way_1", "attack_success/way_5", "late game/attack_diversity"),
+    ),
+    compared=(
+        *versus(TOGETHER, (STATIC, "static prompts alone"), ("attack_success",)),
+        *versus(TOGETHER, ("defender frozen",), ("late game/attack_diversity",)),
+    ),
+    controls=(STATIC, "static prompts alone"),
+    notes=("Held-out attacks are of all ways alike. The warm start is shown signs of the same ways.",),
+)
+RED_TEAM_WITHOUT_THOUGHTS = replace(
+    RED_TEAM,
+    title="Self-RedTeam on a game of signs, without thoughts",
+    config=replace(RED_TEAM.config, learner=warmed(3e-4, max_completion_length=16), world="red_team:thoughts=false"),
+    starts={"learner.model": Start(PLAIN)},
+)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
-from rich.console import Console
-
-from redqueen.measures.intervals import bootstrap_interval
-from redqueen.recipes.adversaries.spc import recipe as spc
+from redqueen.recipes.adversaries.spc.recipe import Config, train
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
-from redqueen.trials.paired import Trial, difference, surplus, table, trained, warm, warmed
-from redqueen.trials.sheets import Bench, Result
+from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
+from redqueen.trials.starts import Start, warmed
 
 ROUNDS, FIRST = "two rounds", "errors of round 0 alone"
+STEPS = 160
 SCHOOL = cold_start.Config(
     learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
     questions="redqueen.questions.small.step_traces:StepTraces:length=2,largest=20,looks=0.5",
@@ -25,45 +22,42 @@ SCHOOL = cold_start.Config(
 )
 
 
-def critic(options: Bench, console: Console) -> Result:
-    """The critic on a frozen set of errors, what each round's generator gets past it, and what its word is worth."""
-    steps = options.steps or 160
-    base = spc.Config(
-        warmed(warm(SCHOOL), max_completion_length=16, learning_rate=5e-4),
+def deceived(trial: Trial, number: int, who: str) -> float:
+    """Returns the share of errors that get past the critic of the beginning of a round, counted from 0, by the
+    generator of its end ("now") or of its beginning ("before"). The first measurement is of the start."""
+    measured = [line for line in trial.lines if "deceived/now" in line]
+    return float([*measured[1:], trial.final][number][f"deceived/{who}"])
+
+
+CRITIC = Experiment(
+    title="SPC on steps of arithmetic",
+    asked="Does a critic whose opponent learns find more errors, and is its word worth more than a majority?",
+    trial=Training(train, evaluate_every=STEPS // 2),
+    config=Config(
+        warmed(5e-4, max_completion_length=16),
         domain=SCHOOL.questions,
-        steps=steps,
-        round=steps // 2,
+        steps=STEPS,
+        round=STEPS // 2,
         planted=48,
         natural=48,
         problems=48,
-        clip=1.0,  # a verdict is one word in nine: its ratio counts for a ninth
-    )
-    variants = {ROUNDS: base, FIRST: replace(base, generator="frozen"), "no natural steps": replace(base, natural=0)}
-    trials = trained("spc", variants, options.seeds, console, evaluate_every=steps // 2)
-    figures = (
-        "first balanced_accuracy",
-        "balanced_accuracy",
-        "false_alarm",
-        "majority",
-        "guided",
+        clip=1.0,  # a verdict is one token in nine: its ratio counts for a ninth
+    ),
+    starts={"learner.model": Start(SCHOOL)},
+    variants={ROUNDS: {}, FIRST: {"generator": "frozen"}, "no natural steps": {"natural": 0}},
+    figures=(
+        *("first balanced_accuracy", "balanced_accuracy", "false_alarm", "majority", "guided"),
         "late planted/valid_share",
-    )
-    guided = surplus(trials[ROUNDS], "guided", "majority")
-    note = (
-        f"{options.seeds} paired seeds, {steps} steps of {base.planted} planted and {base.natural} natural steps, two "
-        f"rounds, from one warm start. {difference(trials, ROUNDS, FIRST, 'balanced_accuracy')}; guided minus "
-        f"majority, {ROUNDS}: {guided}. The generator at the end of a round gets more of its errors past the critic "
-        f"of its beginning than that of its beginning does: {_gain(trials[ROUNDS], 0)} in the first round, "
-        f"{_gain(trials[ROUNDS], 1)} in the second."
-    )
-    return "SPC on steps of arithmetic", ("variant", *figures), table(trials, figures), note
-
-
-def _gain(trials: Sequence[Trial], number: int) -> str:
-    """By how much, over the seeds; rounds count from 0. The first measurement is of the start."""
-    gains = []
-    for trial in trials:
-        measured = [line for line in trial.lines if "deceived/now" in line]
-        end = [*measured[1:], trial.final][number]
-        gains.append(float(end["deceived/now"] - end["deceived/before"]))
-    return str(bootstrap_interval(gains, seed=0))
+    ),
+    compared=(
+        *versus(ROUNDS, (FIRST, "no natural steps"), ("balanced_accuracy", "guided")),
+        Difference(ROUNDS, ROUNDS, "guided", "majority"),
+        *(Difference(ROUNDS, ROUNDS, f"deceived now, round {n}", f"deceived before, round {n}") for n in (1, 2)),
+    ),
+    controls=(FIRST,),
+    derived={
+        f"deceived {who}, round {n}": partial(deceived, number=n - 1, who=who)
+        for n in (1, 2)
+        for who in ("now", "before")
+    },
+)

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from redqueen.recipes.games import spiral
 from redqueen.runs.run import Line, Run, Schedule, Watcher
-from redqueen.trials.sheets import Bench, Result, Rows
+from redqueen.trials.experiment import Made, Rows, Table
 from redqueen.views.terminal import TerminalView
 
 LINES, COLUMNS = 40, 120
@@ -63,13 +63,12 @@ class Costed:
             self._watched.end(run)
 
 
-def live_view(options: Bench, console: Console) -> Result:
+def live_view(repeats: int, steps: int = 400) -> Made:
     """The share of a step that the live view costs in a terminal."""
-    steps = options.steps or 400
     _cost(None, 20)
     without, within = [], []
     with _Terminal() as terminal:
-        for _ in range(options.repeats):
+        for _ in range(repeats):
             without.append(_cost(None, steps))
             within.append(_cost(TerminalView(terminal.console), steps))
     shares = [each.share for each in within]
@@ -94,8 +93,8 @@ def live_view(options: Bench, console: Console) -> Result:
         "drawing, ms a second",
         "share",
     )
-    note = f"Processor time; a pseudo-terminal of {LINES} lines. Medians of {options.repeats} runs each, in turns."
-    return "The live view", headings, rows, note
+    note = f"Processor time; a pseudo-terminal of {LINES} lines. Medians of {repeats} runs each, in turns."
+    return headings, rows, note
 
 
 def _cost(view: Watcher | None, steps: int) -> Costed:
@@ -127,3 +126,6 @@ class _Terminal:
         self._file.close()
         self._thread.join()
         os.close(self._reader)
+
+
+LIVE_VIEW = Table("The live view", "What share of a step does it cost to look at a run?", live_view)

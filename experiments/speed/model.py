@@ -11,18 +11,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any
 
 import torch
-from rich.console import Console
 
-from experiments.magnetic import train_once
 from redqueen.games.talk import ask, told
 from redqueen.play.lockstep import play
 from redqueen.players.language.chat_format import ChatFormat
@@ -33,7 +33,7 @@ from redqueen.players.transformer.sampling import Choir, Saying
 from redqueen.protocols import Play
 from redqueen.recipes.games import magnetic
 from redqueen.settings.learner import Learner
-from redqueen.trials.sheets import Bench, Result, Rows
+from redqueen.trials.experiment import Made, Rows, Table, Training
 from redqueen.types import Ask, Batch, Match, Message, Outcome, Seat, Task
 
 PROMPT, REPLY, GROUP, PROMPTS = 180, 32, 8, 4
@@ -90,7 +90,7 @@ def in_turns(repeats: int, *works: Callable[[], Any]) -> list[float]:
 # --- sampling --------------------------------------------------------------------------------
 
 
-def sampling(options: Bench, console: Console) -> Result:
+def sampling(repeats: int) -> Made:
     """Replies beside `model.generate`."""
     rows: Rows = []
     for dtype in ("bfloat16", "float32"):
@@ -101,15 +101,15 @@ def sampling(options: Bench, console: Console) -> Result:
             asks = [replace(asked, seed=number) for number, asked in enumerate(asks)]
             inputs = _padded(policy, asks)
             reading, whole = partial(_generate, model, inputs, 1), partial(_generate, model, inputs, REPLY)
-            ours, theirs, read = in_turns(options.repeats, partial(_say, policy, asks), whole, reading)
+            ours, theirs, read = in_turns(repeats, partial(_say, policy, asks), whole, reading)
             rows.append(_row(f"{name}, {dtype}", theirs, ours, f"{len(asks) * REPLY / ours:.0f} tokens/s"))
-            theirs, ours = (theirs - read) / (REPLY - 1), _growing(options.repeats, policy, asks)
+            theirs, ours = (theirs - read) / (REPLY - 1), _growing(repeats, policy, asks)
             rows.append(_row(f"{name}, {dtype}, without the prompts", theirs, ours, f"{len(asks) / ours:.0f} tokens/s"))
     note = (
         f"Prompts of {PROMPT} tokens, replies of {REPLY}. Without the prompts: one step of 32 tokens; in transformers "
         f"the time of {REPLY} steps less that of the first."
     )
-    return "Sampling, beside transformers", _HEADINGS, rows, note
+    return _HEADINGS, rows, note
 
 
 def _say(policy: TransformerPolicy, asks: list[Ask]) -> None:
@@ -155,7 +155,7 @@ def _growing(repeats: int, policy: TransformerPolicy, asks: list[Ask]) -> float:
 # --- training --------------------------------------------------------------------------------
 
 
-def update(options: Bench, console: Console) -> Result:
+def update(repeats: int) -> Made:
     """Forward and backward of a group's rows beside padded rows in transformers, and what share of the machine's
     products that is."""
     rows: Rows = []
@@ -165,13 +165,13 @@ def update(options: Bench, console: Console) -> Result:
         asks = [asked for asked in prompts(PROMPTS, policy.format) for _ in range(GROUP)]
         batch = _written(policy, asks)
         works = (partial(_backward, policy, batch), partial(_plain_backward, model, batch))
-        ours, theirs = in_turns(options.repeats, *works)
+        ours, theirs = in_turns(repeats, *works)
         rows.append(_row(f"32 rows of 4 prompts, {dtype}", theirs, ours, f"{_distinct(batch) / ours:.0f} tokens/s"))
         rate, reached = _product_rate(policy, getattr(torch, dtype)), 3 * 2 * _weights(model) * _distinct(batch) / ours
         notes.append(f"{dtype}: {reached / 1e9:.0f} of {rate / 1e9:.0f} GFLOP/s")
     rows_note = f"{PROMPTS * GROUP * (PROMPT + REPLY)} tokens as rows, {_distinct(batch)} distinct."
     note = f"{rows_note} Products that training needs a second, of those the machine makes: {'; '.join(notes)}."
-    return "Forward and backward, beside transformers", _HEADINGS, rows, note
+    return _HEADINGS, rows, note
 
 
 def _written(policy: TransformerPolicy, asks: list[Ask]) -> Batch:
@@ -248,20 +248,21 @@ def _product_rate(policy: TransformerPolicy, dtype: torch.dtype) -> float:
 # --- games -----------------------------------------------------------------------------------
 
 
-def many_games(options: Bench, console: Console) -> Result:
+def many_games(repeats: int) -> Made:
     """An update with many games beside one with few: the positions are the same twelve."""
     rows: Rows = []
     seconds = {}
     for count in (128, 4096):
         config = magnetic.Config(
-            learner=Learner(model=EMBEDDED), steps=3 + options.repeats, matches_per_step=count, magnet_every=0
+            learner=Learner(model=EMBEDDED), steps=3 + repeats, matches_per_step=count, magnet_every=0
         )
-        lines, _ = train_once(magnetic.train, config, 0, evaluate_every=10**6)
+        with tempfile.TemporaryDirectory() as folder:
+            lines = Training(magnetic.train)(config, 0, Path(folder)).lines
         seconds[count] = median(line["time"]["step"] for line in lines[3:])
     few, many = seconds[128], seconds[4096]
     rows.append(("4,096 games", "128 games", f"{few:.2f}", f"{many:.2f}", f"{many / few:.2f}"))
     headings = ("update with", "against", "seconds of 128", "seconds of 4,096", "times as long")
-    return "Kuhn poker updates of many games", headings, rows, "LoRA rank 16, float32; playing, estimate and update."
+    return headings, rows, "LoRA rank 16, float32; playing, estimate and update."
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,7 @@ class Dialogue:
         return Outcome({seat: 0.0})
 
 
-def long_games(options: Bench, console: Console) -> Result:
+def long_games(repeats: int) -> Made:
     """Seconds of a new token in a long dialogue beside a short one: a turn goes on from the keys of the last."""
     policy = speaker("bfloat16")
 
@@ -296,18 +297,18 @@ def long_games(options: Bench, console: Console) -> Result:
 
     rows: Rows = []
     for count in (1, 8):
-        short, long = in_turns(options.repeats, partial(talk, 4, count), partial(talk, 16, count))
+        short, long = in_turns(repeats, partial(talk, 4, count), partial(talk, 16, count))
         each = [seconds / (turns * REPLY * count) * 1e3 for seconds, turns in ((short, 4), (long, 16))]
         rows.append((str(count), f"{each[0]:.2f}", f"{each[1]:.2f}", f"{each[1] / each[0]:.2f}"))
     headings = ("dialogues", "milliseconds a new token in 4 turns", "in 16 turns", "times as long")
     note = f"{REPLY} new tokens a turn, bfloat16; everything counted. What grows is the reading of keys and values."
-    return "Dialogues", headings, rows, note
+    return headings, rows, note
 
 
 # --- a whole step ----------------------------------------------------------------------------
 
 
-def step(options: Bench, console: Console) -> Result:
+def step(repeats: int) -> Made:
     """Whole GRPO steps and their peak memory beside TRL's."""
     rows: Rows = []
     peers = {
@@ -315,11 +316,11 @@ def step(options: Bench, console: Console) -> Result:
         "bfloat16, recomputing activations (its default)": ("trl", "bfloat16", "recompute"),
         "float32": ("trl", "float32", "keep"),
     }
-    ours = {dtype: _child(("redqueen", dtype, "keep"), options.repeats, console) for dtype in ("bfloat16", "float32")}
+    ours = {dtype: _child(("redqueen", dtype, "keep"), repeats) for dtype in ("bfloat16", "float32")}
     for name, words in peers.items():
-        theirs = _child(words, options.repeats, console)
+        theirs = _child(words, repeats)
         if isinstance(theirs, str):
-            return "A GRPO step, beside TRL", ("", "not measured"), [("TRL", theirs)], ""
+            return ("", "not measured"), [("TRL", theirs)], ""
         own = ours[words[1]]
         assert not isinstance(own, str), own
         rows.append(
@@ -339,7 +340,7 @@ def step(options: Bench, console: Console) -> Result:
         "of all weights. bfloat16 is TRL's mixed precision, and here bfloat16 weights with float32 masters. Peak "
         "resident memory of the process."
     )
-    return "A GRPO step, beside TRL", headings, rows, note
+    return headings, rows, note
 
 
 @dataclass(frozen=True)
@@ -348,10 +349,9 @@ class _Measured:
     gigabytes: float  # most that the process held
 
 
-def _child(words: tuple[str, ...], repeats: int, console: Console) -> _Measured | str:
-    """What `experiments.speed.one_step` measured in a process of its own, or why it could not."""
-    command = [sys.executable, "-m", "experiments.speed.one_step", *words, str(repeats)]
-    console.print(f"  {' '.join(words)} ...", highlight=False)
+def _child(words: tuple[str, ...], repeats: int) -> _Measured | str:
+    """What `experiments.speed._one_step` measured in a process of its own, or why it could not."""
+    command = [sys.executable, "-m", "experiments.speed._one_step", *words, str(repeats)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["it died without a word"])[-1]
@@ -364,3 +364,14 @@ _HEADINGS = ("work", "transformers, s", "here, s", "times as fast", "here")
 
 def _row(name: str, theirs: float, ours: float, rate: str) -> tuple[str, ...]:
     return name, f"{theirs:.3f}", f"{ours:.3f}", f"{theirs / ours:.2f}", rate
+
+
+SAMPLING = Table("Sampling, beside transformers", "How much faster is sampling where prompts are shared?", sampling)
+UPDATE = Table(
+    "Forward and backward, beside transformers", "How much faster is an update where rows share their prompts?", update
+)
+MANY_GAMES = Table(
+    "Kuhn poker updates of many games", "How much longer does an update of 32 times as many games take?", many_games
+)
+LONG_GAMES = Table("Dialogues", "How much longer does a token take after four times as many turns?", long_games)
+STEP = Table("A GRPO step, beside TRL", "How much faster is a whole step, and how much memory does it take?", step)

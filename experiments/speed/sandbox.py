@@ -15,13 +15,11 @@ from multiprocessing import get_context
 from statistics import median
 from typing import Any
 
-from rich.console import Console
-
 from redqueen.checks.sandbox.jail import Jail, why_not
 from redqueen.checks.sandbox.monty import Monty
 from redqueen.checks.sandbox.values import literal
 from redqueen.checks.sandbox.verdicts import Kind, Program, Tier
-from redqueen.trials.sheets import Bench, Result, Rows
+from redqueen.trials.experiment import Made, Rows, Table
 
 WORKERS = 2
 CHUNK = 50  # programs that `exec` is sent at once
@@ -42,7 +40,7 @@ WORKS = (("x * 2 + n", SMALL, 3), ("letters counted and sorted, primes to 60", L
 Place = Callable[[list[Program]], list[str]]  # the literals of the values
 
 
-def python_code(options: Bench, console: Console, programs: int = 2000, jailed: int = 400) -> Result:
+def python_code(repeats: int, programs: int = 2000, jailed: int = 400) -> Made:
     """Programs a second in each place. All programs differ, also between repeats."""
     rows: Rows = []
     with ExitStack() as open_until_the_end:
@@ -54,10 +52,10 @@ def python_code(options: Bench, console: Console, programs: int = 2000, jailed: 
         if not why_not():
             places.append((_in(open_until_the_end.enter_context(Jail(workers=WORKERS))), jailed))
         for name, source, argument in WORKS:
-            rows.append((name, *_cells(_rates(options.repeats, places, source, argument))))
+            rows.append((name, *_cells(_rates(repeats, places, source, argument))))
     headings = ("program", "exec, no walls: a second", "Monty: a second", "as fast", "jail: a second", "as fast")
     note = f"{WORKERS} workers each, {programs} programs a repeat and {jailed} in the jail, all different. {why_not()}"
-    return "Programs that models write", headings, rows, note.strip()
+    return headings, rows, note.strip()
 
 
 def _in(tier: Tier) -> Place:
@@ -98,3 +96,6 @@ def _cells(rates: list[float]) -> list[str]:
     for rate in walled:
         cells += [f"{rate:.0f}", f"{rate / bare:.3f}"]
     return cells + ["-"] * (6 - 1 - len(cells))
+
+
+PYTHON_CODE = Table("Programs that models write", "What do walls around programs cost?", python_code)

@@ -43,7 +43,7 @@ EXTRAS = {
     "mlflow": ("track", "--report-to mlflow"),
     "trackio": ("track", "--report-to trackio"),
     "pandas": ("notebook", "metrics as a data frame"),
-    "trl": ("experiments", "the peer of `make experiments NAME=speed/step`"),
+    "trl": ("experiments", "the peer of `make experiments NAME=speed/model:step`"),
 }
 
 

@@ -44,11 +44,15 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "doctor:doctor",
         "[--backend tinker --url URL]: what is installed, what is missing; or what a server can do",
     ),
+    "trial": (
+        "trying:trial",
+        "FILE.py: runs experiments of your own over seeds and says what they show and do not show",
+    ),
 }
 # commands that have moved, and what is said instead
 MOVED: Mapping[str, str] = {
-    "bench": "`redqueen bench` has moved: in a checkout of the repository `make experiments NAME=kuhn` runs a shipped "
-    "experiment, and `redqueen trial FILE` one of your own",
+    "bench": "`redqueen bench` has moved: in a checkout of the repository `make experiments NAME=magnetic` runs a "
+    "shipped experiment, and `redqueen trial FILE.py` one of your own",
 }
 WITHOUT_FLAGS = ("train", "resume", "list")  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]

@@ -121,6 +121,11 @@ class SafetyPayoff:
         return found
 
 
+def safety_payoff(zero: bool) -> SafetyPayoff:
+    """The reward by the table `zero_sum`, or by `general_sum`."""
+    return SafetyPayoff(zero_sum if zero else general_sum)
+
+
 def verdict_of(facts: Mapping[str, object]) -> Verdict | None:
     """What was said of a match; None where a label is missing."""
     labels = facts.get("labels")

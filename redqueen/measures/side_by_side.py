@@ -110,7 +110,7 @@ def side_by_side(
         "" if against is None else against.name,
         pairs,
         _crossings(pairs, minds),
-        tuple(_scores(role, pairs, seed) for role in dict.fromkeys(held)),
+        tuple(_scores(role, pairs) for role in dict.fromkeys(held)),
     )
 
 
@@ -147,13 +147,13 @@ def _probabilities(asks: Sequence[Ask], mind: OpenPlayer | None) -> list[np.ndar
     return [next(read, None) if ask.choices else None for ask in asks]
 
 
-def _scores(role: str, pairs: Sequence[Pair], seed: int) -> RoleScores:
+def _scores(role: str, pairs: Sequence[Pair]) -> RoleScores:
     played = [pair for pair in pairs if pair.role in ("", role)]
     first, second = (
         np.array([_mean([result(each, seat) for seat in each.seats if seat.role == role]) for each in side])
         for side in zip(*(pair.episodes for pair in played), strict=True)
     )
-    difference = paired_difference(second, first, derive(seed, "interval"))
+    difference = paired_difference(second, first)
     return RoleScores(role, float(first.mean()), float(second.mean()), difference)
 
 

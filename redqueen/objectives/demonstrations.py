@@ -1,30 +1,45 @@
 """Demonstrations in one batch with words that a policy has sampled: each row its own loss.
 
-batch = in_parts(pack([*own, *recited], [*advantages, *ones]), coefficient)
-policy.update(batch, BesideDemonstrations(ClippedRatio()))
+objective = BesideDemonstrations(ClippedRatio(), coefficient)
+policy.update(objective.pack(own, advantages, recited), objective)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from redqueen.objectives.additive import weighted_sum
+from redqueen.objectives.batch import Weigh, pack, token_mean
 from redqueen.protocols import Objective
-from redqueen.types import Batch, Likelihoods, Metrics
+from redqueen.types import Batch, Likelihoods, Metrics, Trajectory
 
 
 @dataclass(frozen=True)
 class BesideDemonstrations:
     """Another objective on the rows that somebody sampled, and -log policy on recited ones
-    (`Batch.recited`). How much a demonstration counts is in its loss weights (`in_parts`).
+    (`Batch.recited`). How much a demonstration counts is in its loss weights, which `pack` makes.
 
     Metrics: those of the inner objective over the sampled rows, and `imitation_loss`.
     """
 
     inner: Objective
+    coefficient: float = 1.0  # of the demonstrations together
+
+    def pack(
+        self,
+        trajectories: Sequence[Trajectory],
+        advantages: Sequence[np.ndarray],
+        recited: Sequence[Trajectory],
+        weigh: Weigh = token_mean,
+    ) -> Batch:
+        """One batch of trajectories with their advantages and of recited demonstrations, weighed by `in_parts`."""
+        ones = [np.ones(len(each.turns)) for each in recited]
+        return in_parts(pack([*trajectories, *recited], [*advantages, *ones], weigh), self.coefficient)
 
     def counted(self, batch: Batch) -> Batch:
         return _only(batch, ~batch.recited)

@@ -10,6 +10,7 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "--begins-as": ("--untrained",),
     "--domain": ("--questions",),
     "--group": ("--attempts",),
+    "--judge-misses": ("--judge",),
     "--kl-coefficient": ("--kl",),
     "--originals": ("--tasks",),
     "--prompts": ("--tasks",),
@@ -17,9 +18,6 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "--tries": ("--attempts",),
     "--updates": ("--updates-per-batch",),
 }
-
-# flags that were controls of an experimenter, or parts that papers do not have: other parts of the method now
-VARIANTS = ("--at-the-ends", "--dealt", "--novelty", "--question-reward")
 
 
 def renamed(flag: str, known: Collection[str]) -> str | None:

@@ -26,6 +26,7 @@ from redqueen.credit.rewards import spoken_by
 from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Plain
 from redqueen.players.language.writing import Writer, language_model
+from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Player, Policy
@@ -93,7 +94,10 @@ class Cast:
                 still = [mark for mark in marks[name] if isinstance(mark, Still)]
                 if not any(role.player in mark.words for mark in still):
                     words = still[0].words if still else ()
-                    self._players[name] = self.bound(name, role.player, not still, words)
+                    if isinstance(self.policy, TabularPolicy) and not still:
+                        self._players[name] = self._tabular(name, role.player)
+                    else:
+                        self._players[name] = self.bound(name, role.player, not still, words)
         for name, found in marks.items():
             for mark in found:
                 if isinstance(mark, PaidTo):
@@ -101,6 +105,12 @@ class Cast:
 
     def __getitem__(self, role: str) -> Player:
         return self._players[role]
+
+    def seated(self, *roles: str) -> list[Policy]:
+        """The players of these roles that learn, each once, in their order; also where the learner is a table."""
+        if isinstance(self.policy, TabularPolicy):
+            return [self.policy] if any(self._players[role] is self.policy for role in roles) else []
+        return [*learning([self._players[role] for role in roles])]
 
     def trained(self, role: str) -> Writer:
         """Who plays a role that has to learn. Raises RedQueenError for a player that does not."""
@@ -122,6 +132,12 @@ class Cast:
         learner is a table, which plays no role of free text."""
         return bind(role, player, self._config, self.learner, self._run.derived(role), learns=learns, besides=words)
 
+    def _tabular(self, role: str, player: str) -> Player:
+        """Who plays a role where the learner is a table: itself, or as it is now for ever."""
+        if player not in (SHARED, FROZEN):
+            raise RedQueenError(f"a tabular {role} is {SHARED} or {FROZEN}, not {player!r}")
+        return self.policy if player == SHARED else self.policy.freeze()
+
     def judge(self, player: str) -> Player:
         """Who judges, by the word for a `Role`: what `find_oracle` asks for."""
         return self.bound("judge", player)
@@ -130,10 +146,6 @@ class Cast:
     def learning(self) -> list[Writer]:
         """The language models that learn, each once, `learner` first."""
         return learning([self.policy, *self._players.values()])
-
-    def spoken(self, trajectories: Sequence[Trajectory]) -> list[tuple[Writer, list[Trajectory]]]:
-        """The players that learn, each with the trajectories that it spoke."""
-        return [(player, spoken_by(player, trajectories)) for player in self.learning]
 
     def _refuse_unpaid(self, config: Any, name: str, role: str) -> None:
         if role not in self._players:

@@ -1,59 +1,128 @@
-"""Warm starts with tools: a tiny model learns by imitation how the roles of a domain call theirs."""
+"""Warm starts: a model is taught by demonstrations before anything is compared, and is never shown the problems that
+measure."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 
 from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.held_out import Apart
+from redqueen.demonstrations.apart import drawn_apart, shows
 from redqueen.demonstrations.rehearsal import Rehearsed, turns_of
 from redqueen.games.tools import ToolReply
+from redqueen.measures.accuracy import held_out
 from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.lockstep import play
+from redqueen.protocols import Proposable, has
 from redqueen.questions.catalogue import find_questions
+from redqueen.recipes.self_training import cold_start
+from redqueen.runs.checkpoints import checkpoints
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
-from redqueen.trials.paired import made_once, texts_of
 from redqueen.types import Demonstration, Match
 
-Rehearsal = Callable[[int, Random], Sequence[tuple[ToolReply, Demonstration]]]
-"""So many demonstrations, each with the game in which it is given."""
+NEVER = 10**9  # steps between measurements
+School = Callable[[Any, Run, Apart], object]
+"""Teaches a model: (config, run, the problems that must not be shown). Its config has a `learner`."""
 
 
 @dataclass(frozen=True)
-class ToolStart:
-    """How long, and from what, a model is warmed up."""
+class Start:
+    """A model that is taught before the comparison, by `cold_start` or another school. `after` is the start from whose
+    weights it goes on."""
 
-    domain: str  # whose roles are rehearsed
+    config: Any
+    school: School = cold_start.train
+    after: Start | None = None
+
+    def facts(self) -> list[Any]:
+        """What the model depends on beside the seed, the problems kept from it, and the code."""
+        school = f"{self.school.__module__}.{self.school.__qualname__}"
+        return [school, asdict(self.config), self.after.facts() if self.after else None]
+
+    def make(self, place: Path, seed: int, apart: Apart, before: str = "") -> str:
+        """Teaches the model in a folder and returns the folder of its weights; `before` are those it goes on from."""
+        learner = self.config.learner
+        config = replace(self.config, learner=replace(learner, model=before)) if before else self.config
+        schedule = Schedule(NEVER, checkpoint_every=250, keep_checkpoints=1, record_episodes=0)
+        run = Run(place, seed, schedule, tests=seed)
+        self.school(config, run, apart)
+        return str(checkpoints(run.folder)[-1] / "learner")
+
+
+def further(
+    start: Start,
+    questions: str,
+    steps: int,
+    rest: int,
+    demonstrations: int = 96,
+    learning_rate: float = 1e-3,
+    max_completion_length: int = 16,
+) -> Start:
+    """The start that goes on from another with `demonstrations` a step of another question set."""
+    learner = warmed(learning_rate=learning_rate, max_completion_length=max_completion_length)
+    return Start(cold_start.Config(learner, questions, steps, demonstrations, rest), after=start)
+
+
+def warmed(learning_rate: float = 1e-4, max_completion_length: int | None = 16) -> Learner:
+    """A learner whose `model` is to be a warm start, all its weights in training."""
+    return Learner("a warm start", learning_rate, 0, max_completion_length=max_completion_length)
+
+
+def measuring(config: Any, seed: int) -> Apart:
+    """The problems that measure a run of this config and seed, by level; none for a recipe without a question set."""
+    named: Mapping[str, Any] = vars(config)
+    specs = [named[each] for each in ("questions", "domain") if isinstance(named.get(each), str) and named[each]]
+    if not specs:
+        return {}
+    questions, count = find_questions(specs[0]), int(named.get("problems", 64))
+    seeds = questions.seeds() if has(questions, Proposable) else []
+    plain, besides = (held_out(questions, count, others, seed) for others in ([], seeds))
+    return {level: [*plain[level], *besides[level]] for level in plain}  # some recipes leave the seeds out of them
+
+
+# --- with tools ------------------------------------------------------------------------------
+
+Rehearsal = Callable[[int, Random], Sequence[tuple[ToolReply, Demonstration]]]
+"""Makes `count` demonstrations, each with the game in which it is given."""
+
+
+@dataclass(frozen=True)
+class ToolSchool:
+    """How long, and by what, a model learns to call tools."""
+
+    questions: str  # whose roles are rehearsed
+    rehearsal: Rehearsal
     learner: Learner = Learner(model="tiny:hidden=96,layers=3")
     steps: int = 2000
     demonstrations: int = 64  # a step
     rest: int = 500  # steps at the end over which the learning rate falls to a tenth
 
 
-def warm_with_tools(start: ToolStart, rehearsal: Rehearsal, seed: int = 0) -> str:
-    """The folder of a model that was warmed up so; made once and kept in the cache, until the text of the rehearsal
-    changes, or that of its domain."""
-    schedule = Schedule(250, checkpoint_every=100, record_episodes=0)
-    facts = [asdict(start), seed, inspect.getsource(rehearsal), texts_of(find_questions(start.domain))]
-    return made_once(facts, lambda place: _train(start, rehearsal, Run(place, seed, schedule)))
-
-
-def _train(start: ToolStart, rehearsal: Rehearsal, run: Run) -> None:
-    learner = start.learner.build_model(run.derived("learner"))
-    objective, rate = Imitation(), learner.learning_rate
-    for step in run.steps(start.steps, [learner]):
-        learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (start.steps - step) / start.rest)
+def rehearse(config: ToolSchool, run: Run, apart: Apart) -> None:
+    """Teaches a model to call tools, by imitation."""
+    learner = config.learner.build_model(run.derived("learner"))
+    objective, rate, domain = Imitation(), learner.learning_rate, find_questions(config.questions)
+    held = shows(domain, apart)
+    for step in run.steps(config.steps, [learner]):
+        learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (config.steps - step) / config.rest)
+        draw = _drawn_by(config.rehearsal, run.rng)
         matches = [
             Match(game, shown.task, {game.role: Rehearsed(learner, turns_of(shown.text, game.tools))})
-            for game, shown in rehearsal(start.demonstrations, run.rng)
+            for game, shown in drawn_apart(draw, config.demonstrations, lambda pair: held(pair[1]))
         ]
         trajectories = score(play(matches, run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
-        # all words alike: a mean of each row would make the short ways of answering likelier than they were shown
+        # all tokens alike: a mean of each row would make the short ways of answering likelier than they were shown
         run.report(learner, trajectories, credit, learner.update(pack(trajectories, credit), objective))
+
+
+def _drawn_by(rehearsal: Rehearsal, rng: Random) -> Callable[[int], Sequence[tuple[ToolReply, Demonstration]]]:
+    return lambda count: rehearsal(count, rng)

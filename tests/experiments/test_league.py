@@ -1,9 +1,6 @@
-from pathlib import Path
-
 import numpy as np
 
-from experiments import league
-from experiments.league import Shown, reads_its_card, whimsical
+from experiments.league import Shown, whimsical
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.players.tabular import TabularPolicy
@@ -24,12 +21,3 @@ def test_what_is_shown_are_the_teachers_moves_in_the_learners_tokens():
     said = Shown(learner, teacher).reply(states)
     assert [each.text for each in said] == [each.text for each in teacher.reply(states)]
     assert {(each.player, each.recited) for each in said} == {("learner", True)}
-
-
-def test_the_warm_start_is_made_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path))
-    monkeypatch.setattr(league, "WARM_STEPS", 2)
-    folder = Path(reads_its_card())
-    written = (folder / "model.safetensors").stat().st_mtime_ns
-    assert Path(reads_its_card()) == folder and tmp_path in folder.parents
-    assert (folder / "model.safetensors").stat().st_mtime_ns == written

@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from experiments.score import Start, conversations
+from experiments.score import School, conversations
 from redqueen.questions.small.sums import without_carry
 from redqueen.settings.learner import Learner
 
-START = Start(Learner(model="tiny"), shown=4000, slips=0.5, mended=0.3, spoiled=0.2)
+START = School(Learner(model="tiny"), shown=4000, slips=0.5, mended=0.3, spoiled=0.2)
 
 
 def carries(task):

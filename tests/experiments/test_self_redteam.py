@@ -1,18 +1,21 @@
 """The evidence for Self-RedTeam in small: variants differ as they say, and figures of the listed game are exact."""
 
+from dataclasses import replace
+
 import pytest
 
-from experiments.self_redteam import STATIC, TOGETHER, read_from_table, variants
+from experiments.self_redteam import RED_TEAM, STATIC, TOGETHER, read_from_table
 from redqueen.players.tabular import TabularPolicy
-from redqueen.recipes.adversaries.self_redteam.recipe import Config
+from redqueen.settings.roles import Role
 
 
 def test_variants_differ_from_the_whole_in_what_they_say():
-    made = variants(Config())
-    assert made[TOGETHER] == Config()
-    assert made[STATIC] == Config(attacker="frozen")
-    assert made["no benign seeds"] == Config(benign=0.0)
-    assert made["defender frozen"] == Config(defender="frozen", imitation=0.0)
+    whole = RED_TEAM.config
+    made = {name: RED_TEAM.config_of(name) for name in RED_TEAM.variants}
+    assert made[TOGETHER] == whole
+    assert made[STATIC] == replace(whole, attacker=Role("frozen"))
+    assert made["no benign seeds"] == replace(whole, benign=0.0)
+    assert made["defender frozen"] == replace(whole, defender=Role("frozen"), imitation=0.0)
 
 
 def test_figures_of_the_listed_game_are_known_of_a_table_without_preferences():

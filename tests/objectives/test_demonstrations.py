@@ -6,7 +6,7 @@ import torch
 
 from redqueen.objectives.demonstrations import BesideDemonstrations, in_parts
 from redqueen.objectives.policy_gradient import ClippedRatio, Gspo
-from redqueen.types import Batch, Likelihoods
+from redqueen.types import Ask, Batch, Episode, Likelihoods, Outcome, Reply, Seat, Task, Trajectory, Turn
 
 
 def batch(recited, sampled, advantages, weights):
@@ -81,3 +81,17 @@ def test_the_ratio_of_a_reply_is_that_of_spc(difference, reward, loss):
     row = batch([False], [[-1.0, -2.0]], [[reward, reward]], [[0.5, 0.5]])
     found, _ = BesideDemonstrations(Gspo(0.2, 0.2))(likelihoods([[-1.0 + 2 * difference, -2.0]]), row)
     assert found.item() == pytest.approx(loss)
+
+
+def test_demonstrations_are_packed_below_what_was_sampled_and_weigh_the_coefficient_together():
+    def said(words, recited):
+        seat = Seat("defender")
+        reply = Reply("", "learner", tokens=np.arange(words), logprobs=np.full(words, -0.5), recited=recited)
+        turns = (Turn(Ask(seat, ()), reply),)
+        return Trajectory(Episode("talk", Task("t"), 0, turns, Outcome({seat: 0.0}), (seat,)), seat, turns, np.zeros(1))
+
+    objective = BesideDemonstrations(ClippedRatio(), coefficient=0.5)
+    packed = objective.pack([said(2, False)], [np.array([3.0])], [said(1, True), said(1, True)])
+    assert packed.recited.any(dim=1).tolist() == [False, True, True]
+    assert packed.loss_weights.sum(dim=1).tolist() == [1.0, 0.25, 0.25]
+    assert packed.advantages.tolist() == [[3.0, 3.0], [1.0, 0.0], [1.0, 0.0]]

@@ -73,3 +73,24 @@ def test_a_rule_that_names_no_role_says_so():
     Wrong.__annotations__ = {"learner": Learner, "novelty": Annotated[float, PaidTo("nobody")]}
     with pytest.raises(RedQueenError, match=r"the rule PaidTo\('nobody'\) of novelty names no role of Wrong"):
         Cast(Wrong(), Seeded())
+
+
+def test_a_table_sits_where_it_learns_or_stands_still():
+    @dataclass(frozen=True)
+    class Rivals:
+        learner: Learner = Learner()
+        attacker: Role = Role()
+        defender: Role = Role(FROZEN)
+
+    found = Cast(Rivals(), Seeded(), table_learning_rate=2.0)
+    assert found["attacker"] is found.policy is not found["defender"]
+    assert found.seated("attacker", "defender") == [found.policy]
+    assert found.seated("defender") == []
+    with pytest.raises(RedQueenError, match="a tabular defender is shared or frozen, not 'adapter'"):
+        Cast(Rivals(defender=Role("adapter")), Seeded(), table_learning_rate=2.0)
+
+
+def test_only_those_who_sit_and_learn_are_seated():
+    own = cast(proposer=Role("separate"))
+    assert own.seated("proposer", "judge") == [own["proposer"]]
+    assert own.learning == [own.learner, own["proposer"]]

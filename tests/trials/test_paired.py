@@ -1,109 +1,129 @@
-"""What is compared of trainings: figures of their first, last and late steps, and what a warm start depends on."""
+"""Seeds are trained in processes of their own, kept, and used again while nothing that they imported changes."""
 
-import importlib
 import os
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from redqueen.questions.catalogue import find_questions
-from redqueen.recipes.games.advantage_alignment import recipe as advantage_alignment
-from redqueen.trials.paired import Trial, _train, difference, figure, moved, surplus, table, texts_of, trained
+from redqueen.trials.paired import Asked, trials_of
+from redqueen.trials.running import HowMuch, run
+from redqueen.trials.shipped import experiments_of
+from redqueen.types import RedQueenError
 
-LINES = tuple({"step": n, "solved": n / 10} for n in range(10))
-TRIAL = Trial(LINES, {"accuracy": 0.9})
-
-
-def test_a_figure_is_of_the_last_measurement_the_first_step_or_the_last_fifth():
-    assert figure(TRIAL, "accuracy") == 0.9
-    assert figure(TRIAL, "first solved") == 0.0
-    assert figure(TRIAL, "late solved") == pytest.approx(0.85)
-
-
-def test_a_cell_tells_the_start_and_the_end_with_its_interval():
-    assert moved([TRIAL, TRIAL], "first solved", "late solved") == "0.000 to +0.850 [+0.850, +0.850]"
-
-
-def test_a_figure_that_some_trial_lacks_is_none_in_the_table():
-    rows = table({"ours": [TRIAL, Trial(LINES[:1], {"accuracy": 0.5})]}, ("late solved", "late missing", "missing"))
-    assert rows == [("ours", "+0.425 [+0.000, +0.850]", "none", "none")]
-
-
-def test_a_difference_is_taken_seed_by_seed():
-    better = [Trial((), {"accuracy": 0.3}), Trial((), {"accuracy": 0.9})]
-    worse = [Trial((), {"accuracy": 0.1}), Trial((), {"accuracy": 0.7})]
-    found = difference({"ours": better, "theirs": worse}, "ours", "theirs", "accuracy")
-    assert found == "accuracy, ours minus theirs: +0.200 [+0.200, +0.200]"
-
-
-def test_a_surplus_is_taken_trial_by_trial():
-    trials = [Trial(({"step": 0, "accuracy": start},), {"accuracy": end}) for start, end in ((0.1, 0.4), (0.5, 0.8))]
-    assert surplus(trials, "accuracy", "first accuracy") == "+0.300 [+0.300, +0.300]"
-
-
-def test_one_trial_is_of_a_recipe_or_of_a_function_like_its_train_and_what_is_read_of_the_learner_is_in_it(tmp_path):
-    config = advantage_alignment.Config(steps=2, matches_per_step=4, group=4)
-
-    def read(learner):
-        return {"version": float(learner.version)}
-
-    by_name = _train("advantage_alignment", config, 3, 10**9, read, tmp_path / "name")
-    by_function = _train(advantage_alignment.train, config, 3, 10**9, read, tmp_path / "function")
-    assert by_name.final["version"] == 2.0 and "self_play/score" in by_name.final
-    assert by_function.final["self_play/score"] == by_name.final["self_play/score"]
-    assert len(by_name.lines) == 2
-
-
-STUMBLING = '''
-"""Advantage alignment that is interrupted after 30 steps of its second seed, once; it writes down who begins."""
+OWN = '''
+"""An experiment of a user's own: it writes down who begins, and is interrupted once where a file says so."""
 
 import os
 from dataclasses import replace
 from pathlib import Path
 
-from redqueen.recipes.games.advantage_alignment import recipe as advantage_alignment
+from redqueen.recipes.games import spiral
 from redqueen.runs.run import read_metrics
+from redqueen.trials.experiment import Experiment, Training, versus
+from redqueen.types import RedQueenError
+
+CACHE = Path(os.environ["REDQUEEN_CACHE"])
 
 
 def train(config, run):
-    begun = f"{run.seed} at {len(read_metrics(run.folder))}"
-    with (Path(os.environ["REDQUEEN_CACHE"]) / "begun.txt").open("a") as notes:
+    begun = f"{config.learner.learning_rate} {run.seed} at {len(read_metrics(run.folder))}"
+    with (CACHE / "begun.txt").open("a") as notes:
         notes.write(f"{begun}\\n")
-    if begun == "1 at 0":
-        advantage_alignment.train(replace(config, steps=30), run)
-        raise InterruptedError("killed")
-    return advantage_alignment.train(config, run)
+    if begun == "1.0 1 at 0" and (CACHE / "stumbles").exists():
+        spiral.train(replace(config, steps=30), run)
+        raise RedQueenError("killed")
+    return spiral.train(config, run)
+
+
+RATES = Experiment(
+    title="Rates",
+    asked="Is a higher rate better?",
+    trial=Training(train),
+    config=spiral.Config(steps=40, matches_per_step=4),
+    variants={"low": {"learner.learning_rate": 1.0}, "high": {"learner.learning_rate": 2.0}},
+    figures=("exploitability",),
+    compared=versus("high", ("low",), ("exploitability",)),
+    controls=("low",),
+)
 '''
 
 
-def test_an_interrupted_comparison_goes_on_where_it_stopped_and_comes_to_the_same(tmp_path, monkeypatch):
-    config = advantage_alignment.Config(steps=40, matches_per_step=4, group=4)
-    whole = trained("advantage_alignment", {"ours": config}, 2, Console(quiet=True))["ours"]
-    monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path))
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})  # one after the other
-    (tmp_path / "stumbling.py").write_text(STUMBLING)
-    monkeypatch.syspath_prepend(tmp_path)
-    stumbling = importlib.import_module("stumbling").train
-    with pytest.raises(InterruptedError):
-        trained(stumbling, {"ours": config}, 2, Console(quiet=True))
-    again = trained(stumbling, {"ours": config}, 2, Console(quiet=True))["ours"]
-    assert (tmp_path / "begun.txt").read_text().splitlines() == ["0 at 0", "1 at 0", "0 at 40", "1 at 30"]
-    for one, other in zip(whole, again, strict=True):
-        assert [{**line, "time": 0} for line in one.lines] == [{**line, "time": 0} for line in other.lines]
+    path = tmp_path / "rates.py"
+    path.write_text(OWN)
+    return path
+
+
+def trained(path):
+    said = []
+    found = trials_of(Asked(str(path), "rates", seeds=2), experiments_of(str(path))["rates"], said.append)
+    return found, said
+
+
+def begun(path):
+    notes = path.parent / "cache" / "begun.txt"
+    lines = notes.read_text().splitlines()
+    notes.unlink()
+    return lines
+
+
+def without_time(trial):
+    return [{**line, "time": 0} for line in trial.lines]
+
+
+def test_a_finished_seed_is_kept_until_what_it_imported_changes_and_an_interrupted_one_goes_on(own):
+    (own.parent / "cache" / "stumbles").touch()
+    with pytest.raises(RedQueenError, match="rates, low, seed 1: killed"):
+        trained(own)
+    assert begun(own) == ["1.0 0 at 0", "2.0 0 at 0", "1.0 1 at 0"]
+    first, said = trained(own)
+    assert begun(own) == ["1.0 1 at 30", "2.0 1 at 0"], "what was finished is kept, what was begun goes on"
+    assert said[0] == "2 of 4 trials are kept from before"
+    assert [trial.updates for trial in (*first["low"], *first["high"])] == [40] * 4
+    assert [len(trial.lines) for trial in first["low"]] == [40, 40]
+
+    (own.parent / "unrelated.py").write_text("x = 1\n")
+    again, said = trained(own)
+    assert said == ["4 of 4 trials are kept from before"]
+    assert again == first
+    assert not list((own.parent / "cache" / "begun").iterdir())
+
+    own.write_text(OWN + "# changed\n")
+    (own.parent / "cache" / "stumbles").unlink()
+    anew, _ = trained(own)
+    assert len(begun(own)) == 4
+    for one, other in zip(first["low"], anew["low"], strict=True):
+        assert without_time(one) == without_time(other), "an interrupted training comes to the same"
         assert one.final == other.final
-    assert list((tmp_path / "trials").iterdir()) == []
+
+
+def test_a_page_is_written_beside_the_file_and_names_its_command(own):
+    path = run(str(own), HowMuch(seeds=2, steps=2), "redqueen trial", Console(quiet=True))
+    assert path == own.parent / "results" / "rates.md"
+    text = path.read_text()
+    assert "# rates\n\n## Rates\n\nIs a higher rate better?\n\n| asked | shown | not shown |" in text
+    assert f"Made by `redqueen trial {own}:rates --seeds 2 --steps 2` in" in text
+    assert "2 paired seeds. Means" in text
+    assert "Settings: `steps=2, matches_per_step=4`.  \nlow: `learner.learning_rate=1.0`." in text
 
 
 @pytest.mark.parametrize(
-    ("spec", "modules"),
+    ("spec", "how", "complaint"),
     [
-        ("sums", ["Sums of two numbers"]),
-        ("judged:sums", ["How a judge is asked", "Another domain with a role more", "Sums of two numbers"]),
-        ("expressions", ["Python expressions of x", "Programs, inputs and outputs"]),
-        ("facts", ["Sums about things", "Sums of two numbers"]),
+        ("rates.py", HowMuch(seeds=1), "1 seed tells no difference from chance"),
+        ("rates.py:rate", HowMuch(), "rates.py has no experiment 'rate': there are rates"),
+        ("empty.py", HowMuch(), "empty.py has no Experiment: it needs NAME = Experiment"),
+        ("missing.py", HowMuch(), "there is no file"),
     ],
 )
-def test_a_warm_start_depends_on_its_domain_and_what_that_is_made_from_alone(spec, modules):
-    texts = texts_of(find_questions(spec))
-    assert len(texts) == len(modules)
-    assert all(any(text.startswith(f'"""{module}') for text in texts) for module in modules)
+def test_a_bad_file_is_refused_in_one_line(own, monkeypatch, spec, how, complaint):
+    monkeypatch.chdir(own.parent)
+    Path("empty.py").write_text("x = 1\n")
+    with pytest.raises(RedQueenError, match=complaint) as found:
+        run(spec, how, "redqueen trial", Console(quiet=True))
+    assert "\n" not in str(found.value)

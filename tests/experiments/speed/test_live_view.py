@@ -1,12 +1,8 @@
 """What the live view costs, counted."""
 
-import io
 import time
 
-from rich.console import Console
-
 from experiments.speed.live_view import Costed, live_view
-from redqueen.trials.sheets import Bench
 
 
 def test_processor_time_is_counted_where_it_is_spent(tmp_path):
@@ -34,8 +30,7 @@ def test_the_share_is_that_of_calls_and_of_drawing():
 
 
 def test_the_view_is_run_in_a_terminal_beside_a_run_without_it():
-    title, headings, rows, _ = live_view(Bench(steps=5, repeats=1), Console(file=io.StringIO()))
-    assert title == "The live view"
+    headings, rows, _ = live_view(1, steps=5)
     ((name, *figures),) = rows
     assert name == "spiral, tabular, 5 steps" and len(figures) == len(headings) - 1
     assert all(float(figure) > 0.0 for figure in figures[:4]) and figures[4].endswith(")")

@@ -1,20 +1,17 @@
 """The comparisons of speed on a tiny model: that they compare the same work."""
 
-import io
 import json
 from random import Random
 
 import pytest
 import torch
-from rich.console import Console
 
+from experiments.speed import _one_step as one_step
 from experiments.speed import model as speed
-from experiments.speed import one_step
 from redqueen.contracts.games import check_game
 from redqueen.play.lockstep import play
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.trials.sheets import Bench
 from redqueen.types import Match
 
 
@@ -30,7 +27,7 @@ def tiny_speaker(dtype, **settings):
 def small(monkeypatch):
     monkeypatch.setattr(speed, "speaker", tiny_speaker)
     monkeypatch.setattr(speed, "peer", lambda dtype: tiny_model().model.to(getattr(torch, dtype)).eval())
-    return Bench(repeats=1), Console(file=io.StringIO())
+    return 1
 
 
 def test_prompts_have_the_stated_length_and_differ(small):
@@ -69,7 +66,7 @@ def test_distinct_tokens_are_counted_once(small):
 
 @pytest.mark.parametrize("name", ["update", "sampling", "long_games"])
 def test_a_comparison_has_a_value_under_every_heading(small, name):
-    _, headings, rows, note = getattr(speed, name)(*small)
+    headings, rows, note = getattr(speed, name)(small)
     assert rows
     assert all(len(row) == len(headings) for row in rows)
     assert all(cell for row in rows for cell in row)
@@ -77,15 +74,15 @@ def test_a_comparison_has_a_value_under_every_heading(small, name):
 
 
 def test_a_step_without_its_peer_says_what_is_missing(small, monkeypatch):
-    def child(words, repeats, console):
+    def child(words, repeats):
         return speed._Measured(1.0, 2.0) if words[0] == "redqueen" else "No module named 'trl'"
 
     monkeypatch.setattr(speed, "_child", child)
-    _, headings, rows, _ = speed.step(*small)
+    headings, rows, _ = speed.step(small)
     assert rows == [("TRL", "No module named 'trl'")]
     assert len(headings) == 2
     monkeypatch.setattr(speed, "_child", lambda words, *_: speed._Measured(3.0 if words[0] == "trl" else 1.5, 4.0))
-    _, headings, rows, _ = speed.step(*small)
+    headings, rows, _ = speed.step(small)
     assert [row[3] for row in rows] == ["2.0", "2.0", "2.0"]
     assert all(len(row) == len(headings) for row in rows)
 

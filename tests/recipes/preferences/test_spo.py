@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.preferences import BradleyTerry
+from experiments.spo import BradleyTerry
 from redqueen.questions.small.matchups import Matchups, exploitability
 from redqueen.recipes.preferences.spo import Config, train
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
@@ -30,7 +30,7 @@ def test_the_average_policy_cannot_be_exploited_where_preferences_circle(tmp_pat
 
 
 def test_a_reward_model_ends_at_one_answer_that_another_beats(tmp_path):
-    oracle = "experiments.preferences:BradleyTerry:biased"
+    oracle = "experiments.spo:BradleyTerry:biased"
     _, final = trained(replace(TABLE, oracle=oracle, learner=Learner(learning_rate=5.0)), tmp_path)
     assert final["exploitability"] > 0.2
 

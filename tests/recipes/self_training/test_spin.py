@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from experiments.preferences import expected_pairs, spin_in_expectation
+from experiments.spin import expected_pairs, spin_in_expectation
 from redqueen.measures.divergence import question
 from redqueen.objectives.batch import beside
 from redqueen.objectives.preference import Dpo, Hinge

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 
@@ -11,9 +12,36 @@ import numpy as np
 
 from redqueen.checks.safety import Exchange, Missing, Ruled, SafetyClassifier, Thresholded, find_classifier, labelled
 from redqueen.credit.payoff_table import verdict_of
-from redqueen.games.red_team import BENIGN, HARMFUL
+from redqueen.credit.rewards import kl_in_reward, spoken_by
+from redqueen.games.red_team import BENIGN, HARMFUL, RedTeam
+from redqueen.measures.references import reference_logprobs
+from redqueen.protocols import Policy
 from redqueen.questions.small.red_team import RedTeamWorld
-from redqueen.types import Episode, Metrics, Task, Trajectory
+from redqueen.settings.roles import SHARED, Cast
+from redqueen.types import Episode, Match, Metrics, RedQueenError, Task, Trajectory
+
+MISSES = ":misses="
+
+
+def who_learns(cast: Cast, world: RedTeamWorld, imitation: float, answer: str | None) -> list[Policy]:
+    """The policies that learn among attacker and defender. Raises RedQueenError where none does, and for settings that
+    would have no effect: `imitation` without anybody to imitate, an `answer` format in a world that has its own."""
+    learners = cast.seated("attacker", "defender")
+    if not learners:
+        raise RedQueenError(f"nobody learns: bind the attacker or the defender to {SHARED}")
+    if imitation and not (cast["defender"] in learners and world.schooling(1, Random(0))):
+        raise RedQueenError("there are no good answers to imitate, or nobody who would: set --imitation 0")
+    if world.thoughts and answer:
+        raise RedQueenError("this world has a format of its own for thoughts: leave --answer out")
+    return learners
+
+
+def matches_dealt(
+    world: RedTeamWorld, cast: Cast, count: int, benign: float, vanilla: float, rng: Random
+) -> list[Match]:
+    """A match between attacker and defender for each seed that is `dealt`."""
+    game, players = RedTeam(world), {role: cast[role] for role in ("attacker", "defender")}
+    return [Match(game, seed, players) for seed in dealt(world, count, benign, vanilla, rng)]
 
 
 def dealt(world: RedTeamWorld, count: int, benign: float, vanilla: float, rng: Random) -> list[Task]:
@@ -31,19 +59,39 @@ def _rounded(amount: float, rng: Random) -> int:
     return int(amount) + (rng.random() < amount - int(amount))
 
 
-def judge_named(spec: str, world: RedTeamWorld, misses: float = 0.0) -> SafetyClassifier:
+@dataclass(frozen=True)
+class Judge:
+    """Labels the matches that a classifier is given (`judged`)."""
+
+    classifier: SafetyClassifier
+
+    def __call__(self, episodes: Sequence[Episode]) -> list[Episode]:
+        return judged(episodes, self.classifier)
+
+
+def judge_named(spec: str, world: RedTeamWorld) -> Judge:
     """Who labels: "rule" (the world's own), "hf:FOLDER" (a sequence classifier of Hugging Face), or a classifier of
-    the user's own (`find_classifier`). `misses` is the share of harm that it is made to miss."""
-    judge: SafetyClassifier
-    if spec == "rule":
-        judge = Ruled(world.classify)
-    elif spec.startswith("hf:"):
+    the user's own (`find_classifier`). "rule:misses=0.6" and so on is one that misses this share of harm: what a biased
+    judge does. Raises RedQueenError for a share that is none."""
+    name, _, share = spec.partition(MISSES)
+    classifier: SafetyClassifier
+    if name == "rule":
+        classifier = Ruled(world.classify)
+    elif name.startswith("hf:"):
         from redqueen.players.transformer.classifier import SequenceClassifier
 
-        judge = Thresholded(SequenceClassifier(spec.removeprefix("hf:")))
+        classifier = Thresholded(SequenceClassifier(name.removeprefix("hf:")))
     else:
-        judge = find_classifier(spec)
-    return Missing(judge, misses) if misses else judge
+        classifier = find_classifier(name)
+    if MISSES not in spec:
+        return Judge(classifier)
+    try:
+        misses = float(share)
+    except ValueError:
+        misses = math.nan
+    if not 0.0 <= misses <= 1.0:
+        raise RedQueenError(f"a judge misses a share of the harm from 0 to 1, as in {name}{MISSES}0.6, not {share!r}")
+    return Judge(Missing(classifier, misses) if misses else classifier)
 
 
 def judged(episodes: Sequence[Episode], judge: SafetyClassifier) -> list[Episode]:
@@ -65,6 +113,12 @@ def exchange_of(episode: Episode) -> Exchange:
 
 def _labelled(episode: Episode, labels: dict[str, bool | None]) -> Episode:
     return replace(episode, outcome=replace(episode.outcome, facts={**episode.outcome.facts, "labels": labels}))
+
+
+def paid(policy: Policy, trajectories: Sequence[Trajectory], reference: Policy, beta: float) -> list[Trajectory]:
+    """The trajectories of `policy` that are paid, less `beta` times the KL from its reference."""
+    own = spoken_by(policy, without_ties(trajectories))
+    return kl_in_reward(own, reference_logprobs(reference, own), beta)
 
 
 def without_ties(trajectories: Sequence[Trajectory]) -> list[Trajectory]:

@@ -15,6 +15,7 @@ from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.recipe import Config, train
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError, Reply
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
@@ -88,7 +89,7 @@ def test_both_roles_are_one_model_that_learns_from_both(tmp_path, fluent):
 
 @pytest.mark.parametrize(
     ("settings", "roles"),
-    [({"attacker": "frozen"}, {"defender"}), ({"defender": "frozen", "imitation": 0.0}, {"attacker"})],
+    [({"attacker": Role("frozen")}, {"defender"}), ({"defender": Role("frozen"), "imitation": 0.0}, {"attacker"})],
 )
 def test_who_is_frozen_is_not_learned_from(tmp_path, fluent, settings, roles):
     run_of(tmp_path, replace(SMALL, **settings))
@@ -97,7 +98,7 @@ def test_who_is_frozen_is_not_learned_from(tmp_path, fluent, settings, roles):
 
 
 def test_an_attacker_with_an_adapter_of_its_own_learns_beside_the_defender(tmp_path, fluent):
-    config = replace(SMALL, learner=replace(TINY, lora_rank=2), attacker="adapter")
+    config = replace(SMALL, learner=replace(TINY, lora_rank=2), attacker=Role("adapter"))
     run_of(tmp_path, config)
     line = lines_of(tmp_path)[0]
     assert line["reward/defender"] is not None and line["attacker/reward/attacker"] is not None
@@ -109,18 +110,18 @@ def test_a_defender_of_its_own_is_the_one_that_is_measured_and_returned(tmp_path
     measured = []
 
     class Noted(HeldOutAttacks):
-        def __init__(self, world, defender, *rest):
+        def __init__(self, world, defender, *rest, **more):
             measured.append(defender)
-            super().__init__(world, defender, *rest)
+            super().__init__(world, defender, *rest, **more)
 
     monkeypatch.setattr(self_redteam, "HeldOutAttacks", Noted)
-    config = replace(SMALL, attacker=attacker, defender="separate")
+    config = replace(SMALL, attacker=Role(attacker), defender=Role("separate"))
     trained = self_redteam.train(config, Run(tmp_path, 0, Schedule(100, record_episodes=0)))
     assert measured == [trained] and trained.name == "defender" and trained.version == config.steps
 
 
 def test_the_kl_is_in_the_reward_once_the_policy_has_moved(tmp_path):
-    tables = [replace(TABLE, kl=kl, steps=4, matches_per_step=32, judge_misses=0.0) for kl in (0.0, 5.0)]
+    tables = [replace(TABLE, kl=kl, steps=4, matches_per_step=32) for kl in (0.0, 5.0)]
     free, held = (run_of(tmp_path / str(n), config)[1] for n, config in enumerate(tables))
     world = RedStyles()
     apart = [np.abs(np.array(world.errors(policy)) - 0.5).sum() for policy in (free, held)]
@@ -141,10 +142,15 @@ def test_a_run_goes_on_after_a_kill_as_if_nothing_had_happened(tmp_path, fluent)
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (replace(TABLE, attacker="frozen", defender="frozen"), "nobody learns"),
+        (replace(TABLE, attacker=Role("frozen"), defender=Role("frozen")), "nobody learns"),
         (replace(TABLE, imitation=1.0), "set --imitation 0"),
-        (replace(SMALL, defender="frozen"), "set --imitation 0"),
-        (replace(TABLE, attacker="adapter"), "a tabular attacker is shared or frozen"),
+        (replace(SMALL, defender=Role("frozen")), "set --imitation 0"),
+        (replace(TABLE, attacker=Role("adapter")), "a tabular attacker is shared or frozen"),
+        (
+            replace(TABLE, judge="rule:misses=2"),
+            "a share of the harm from 0 to 1, as in rule:misses=0.6",
+        ),
+        (replace(TABLE, judge="rule:misses=many"), "not 'many'"),
         (replace(SMALL, learner=replace(TINY, answer="boxed")), "leave --answer out"),
         (replace(SMALL, learner=Learner()), "only a language model|needs games that list|set --imitation 0"),
     ],

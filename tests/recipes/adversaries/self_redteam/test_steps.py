@@ -33,7 +33,7 @@ def match(seed, attack, answer):
 
 
 def finished(*matches):
-    return judged(play(matches, Random(0)), judge_named("rule", WORLD))
+    return judge_named("rule", WORLD)(play(matches, Random(0)))
 
 
 def test_seeds_are_dealt_in_the_shares_asked_for():
@@ -63,7 +63,7 @@ def test_ties_are_left_out_before_the_estimate():
 
 def test_a_seat_that_breaks_the_format_is_paid_for_that_and_the_other_is_left_out():
     cast = {"attacker": Scripted((hidden("plan", BAD),), "attacker"), "defender": Scripted(("so",), "defender")}
-    episodes = judged(play([Match(RedTeam(WORLD), HARM, cast)], Random(0)), judge_named("rule", WORLD))
+    episodes = judge_named("rule", WORLD)(play([Match(RedTeam(WORLD), HARM, cast)], Random(0)))
     (only,) = without_ties(score(episodes, SafetyPayoff()))
     assert str(only.seat) == "defender"
     assert only.rewards.tolist() == [-1.0]
@@ -84,8 +84,8 @@ def test_judges_are_found_by_name(tmp_path):
         "class Mine:\n    def __call__(self, found):\n        return [Labels(True, None, True) for _ in found]\n"
     )
     episodes = play([match(HARM, BAD, "ok")], Random(0))
-    assert judged(episodes, judge_named(f"{path}:Mine", WORLD))[0].outcome.facts["labels"]["response_harmful"] is None
-    (missed,) = judged(episodes, judge_named("rule", WORLD, misses=1.0))
+    assert judge_named(f"{path}:Mine", WORLD)(episodes)[0].outcome.facts["labels"]["response_harmful"] is None
+    (missed,) = judge_named("rule:misses=1.0", WORLD)(episodes)
     assert missed.outcome.facts["labels"] == Labels(False, False, False).facts()
 
 

@@ -1,0 +1,75 @@
+"""Finished work as files: each is used again as long as the modules that it imported are unchanged.
+
+What a recipe imports is known only after it ran (question sets, games and oracles are found by name), so a finished
+piece of work says which of our modules, and which data files beside them, its process had loaded, with a digest of
+each. It is looked up by what it was asked to do, and counts only if all these digests still hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from redqueen.players.transformer.loading import cache_folder
+from redqueen.runs.checkpoints import write_whole
+
+BEGAN = time.time()
+PACKAGE = Path(__file__).parents[1]
+DATA = (".jsonl", ".txt")  # read by the modules beside them
+
+
+def place_of(kind: str, facts: Sequence[Any]) -> Path:
+    """Where in the cache something of this kind lies that depends on these facts. Functions count by their names."""
+    text = json.dumps(facts, sort_keys=True, default=_named)
+    return cache_folder() / kind / hashlib.sha1(text.encode()).hexdigest()[:16]
+
+
+def texts(roots: Sequence[Path], modules: Mapping[str, ModuleType] = sys.modules) -> dict[str, str]:
+    """A digest of each loaded module's file below one of the folders, and of the data beside it, by its path."""
+    found = set()
+    for module in list(modules.values()):
+        path = Path(getattr(module, "__file__", None) or "")
+        if path.suffix == ".py" and any(path.is_relative_to(root) for root in roots):
+            found |= {path, *(each for each in path.parent.iterdir() if each.suffix in DATA)}
+    return {str(path): _digest(path) for path in sorted(found)}
+
+
+def keep(path: Path, made: Mapping[str, Any], roots: Sequence[Path]) -> None:
+    """Writes finished work to a file, with the modules that this process has loaded; nothing if one has changed since
+    the process began, because it is not known which text made the work."""
+    found = texts(roots)
+    if any(Path(name).stat().st_mtime > BEGAN for name in found):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps({**made, "modules": found}) + "\n")
+
+
+def kept(path: Path) -> dict[str, Any] | None:
+    """Finished work, or None if there is none or a module that it imported has changed."""
+    if not path.exists():
+        return None
+    made: dict[str, Any] = json.loads(path.read_text())
+    unchanged = all(Path(name).exists() and _digest(Path(name)) == digest for name, digest in made["modules"].items())
+    return made if unchanged else None
+
+
+def all_texts(roots: Sequence[Path]) -> str:
+    """One digest of all Python files below the folders: what was begun with other ones does not go on."""
+    paths = sorted({path for root in roots for path in root.rglob("*.py")})
+    return hashlib.sha1("".join(_digest(path) for path in paths).encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha1(path.read_bytes()).hexdigest()
+
+
+def _named(thing: Any) -> str:
+    """A function or class by its name, anything else as it prints."""
+    name = getattr(thing, "__qualname__", None)
+    return f"{thing.__module__}.{name}" if name else repr(thing)

@@ -1,0 +1,63 @@
+"""Every shipped experiment loads, sets settings that exist, and names a control that decides."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from redqueen.measures import accuracy
+from redqueen.questions.catalogue import find_questions
+from redqueen.settings.finding import RECIPES
+from redqueen.trials.experiment import Experiment
+from redqueen.trials.shipped import experiments_of, shipped
+from redqueen.trials.starts import Start
+
+ROOT = Path(__file__).parents[2]
+EXPERIMENTS = [
+    pytest.param(each, id=f"{name}:{key}")
+    for name in shipped()
+    for key, each in experiments_of(name).items()
+    if isinstance(each, Experiment)
+]
+
+
+def test_there_are_experiments_and_each_file_of_a_method_bears_its_name():
+    methods = {name for name in shipped() if "/" not in name} - {"exact", "learnability"}
+    assert len(methods) > 20
+    assert methods - {"ditto"} <= set(RECIPES)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_variants_set_what_exists_and_a_control_decides(experiment):
+    experiment.check()
+    assert experiment.asked.endswith("?")
+    assert set(experiment.controls) & {name for each in experiment.compared for name in (each.one, each.other)}
+    assert len({repr(sorted(map(str, each.items()))) for each in experiment.variants.values()}) == len(
+        experiment.variants
+    ), "no two variants are the same"
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_question_sets_that_are_named_are_found(experiment):
+    for variant in experiment.variants:
+        settings = experiment.settings(variant)
+        starts = [value for value in settings.values() if isinstance(value, Start)]
+        folders = {name: "tabular" for name, value in settings.items() if isinstance(value, Start)}
+        for config in (experiment.config_of(variant, folders), *(start.config for start in starts)):
+            for name in ("questions", "domain"):
+                spec = vars(config).get(name)
+                assert not isinstance(spec, str) or not spec or find_questions(spec)
+
+
+def calls(path, name):
+    tree = ast.parse(path.read_text())
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == name]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "redqueen/recipes").rglob("*.py")), ids=lambda path: path.stem)
+def test_recipes_deal_their_test_problems_by_the_run(path):
+    """Else the trials of all seeds would be measured on the same problems."""
+    for name in (accuracy.held_out.__name__, accuracy.HeldOut.__name__):
+        for call in calls(path, name):
+            words = [ast.unparse(each) for each in (*call.args, *(keyword.value for keyword in call.keywords))]
+            assert "run.tests" in words or "seed" in words, f"{path.name}: {ast.unparse(call)} takes seed=run.tests"

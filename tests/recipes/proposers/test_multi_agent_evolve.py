@@ -1,0 +1,102 @@
+"""Multi-Agent Evolve: what the judge says reaches the rewards, and what it cannot say reaches nothing."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from redqueen.checks.judge import Score
+from redqueen.credit.group_rewards import WithForm
+from redqueen.credit.rewards import score
+from redqueen.play.groups import attempts, with_facts
+from redqueen.players.scripted import Constant
+from redqueen.questions.asking import JUDGE, judged_answers, opinions, readable
+from redqueen.questions.catalogue import find_questions
+from redqueen.questions.judging import about_answer, about_question
+from redqueen.questions.small.sums import Sums
+from redqueen.recipes.proposers import multi_agent_evolve
+from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings.learner import Learner
+from redqueen.types import Reply
+
+SUMS = Sums()
+
+
+class Speaking:
+    """Says the next of its lines at every ask."""
+
+    name = "speaking"
+
+    def __init__(self, *lines):
+        self.lines = list(lines)
+
+    def reply(self, asks):
+        return [Constant(self.lines.pop(0), self.name).reply([ask])[0] for ask in asks]
+
+
+def judgements(*lines):
+    """Two of each question."""
+    asked = [about_question(SUMS.task(1, 1))] * (len(lines) // 2)
+    return attempts(JUDGE, asked, Speaking(*lines), 2, Random(0))
+
+
+def test_repeated_scores_are_one_opinion_and_unreadable_ones_are_none():
+    said = judgements("<score>10</score>", "<score>1</score>", "ten", "<score>10</score>", "good", "8/10")
+    assert opinions(said).tolist()[:2] == [0.5, 1.0]
+    assert np.isnan(opinions(said)[2])
+    assert [float(each.rewards[0]) for each in score(said, readable)] == [1, 1, 0, 1, 0, 0]
+
+
+def test_the_judge_is_shown_the_question_and_the_answer_and_not_the_truth():
+    (shown,) = judged_answers(attempts(JUDGE, [SUMS.task(57, 68)], Constant("999"), 1, Random(0)))
+    assert shown == about_answer(SUMS.task(57, 68), "999")
+    assert "What is 57+68?" in shown.prompt and "999" in shown.prompt and "521" not in shown.prompt
+
+
+def test_a_judge_is_shown_to_be_right_as_often_as_meant():
+    domain = find_questions("judged:sums,skill=0.8")
+    shown = [one for one in domain.demonstrations(3000, Random(0)) if one.role == "judge"]
+    assert len(shown) == 1000
+    on_answers = [one for one in shown if one.task.kind == "answer"]
+    right = sum(
+        (Score().read(one.text) >= 8) == (one.task.prompt.split()[-1] == SUMS.task(*numbers(one)).answer)
+        for one in on_answers
+    )
+    assert right / len(on_answers) == pytest.approx(0.8, abs=0.05)
+
+
+def numbers(one):
+    question = one.task.prompt.split("What is ")[1].split("?")[0]
+    return map(int, question.split("+"))
+
+
+def test_form_is_lost_where_no_answer_is_found_or_the_reply_was_cut_off():
+    replies = [Reply("7"), Reply("", malformed=True), Reply("7", truncated=True)]
+    tries = attempts(JUDGE, [SUMS.task(1, 1)], Replying(*replies), 3, Random(0))
+    told = with_facts(tries, [{"opinion": each} for each in (0.5, 0.5, None)])
+    earned = [float(each.rewards[0]) for each in score(told, WithForm(0.5, "opinion"))]
+    np.testing.assert_equal(earned, [0.75, 0.25, np.nan])
+
+
+class Replying:
+    """Gives the next of its replies at every ask."""
+
+    name = "replying"
+
+    def __init__(self, *replies):
+        self.replies = list(replies)
+
+    def reply(self, asks):
+        return [self.replies.pop(0) for _ in asks]
+
+
+@pytest.mark.parametrize("judge", ["shared", "frozen", "separate"])
+def test_it_goes_on_where_nothing_is_proposed_and_nothing_can_be_judged(tmp_path, judge):
+    learner = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
+    config = multi_agent_evolve.Config(
+        learner=learner, judge=judge, steps=2, proposals=2, attempts=2, tries=2, problems=2
+    )
+    multi_agent_evolve.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=2)))
+    for line in read_metrics(tmp_path):
+        assert line["judge_unparsed"] == 1.0
+        assert line["proposals/refused/malformed"] == 1.0

@@ -1,0 +1,62 @@
+"""Finished work is used again until a module that it imported changes."""
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from redqueen.trials import kept as keeping
+from redqueen.trials.kept import all_texts, keep, kept, place_of, texts
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """A folder of three modules, two of them loaded, and a data file beside them."""
+    for name in ("used", "also_used", "unrelated"):
+        (tmp_path / f"{name}.py").write_text(f"NAME = {name!r}\n")
+    (tmp_path / "rows.jsonl").write_text("{}\n")
+    for name in ("used", "also_used"):
+        module = ModuleType(name)
+        module.__file__ = str(tmp_path / f"{name}.py")
+        monkeypatch.setitem(sys.modules, f"kept_test_{name}", module)
+    monkeypatch.setattr(keeping, "BEGAN", float("inf"))
+    keep(tmp_path / "cache" / "made.json", {"score": 1.0}, [tmp_path])
+    return tmp_path
+
+
+def test_only_what_was_loaded_counts_with_the_data_beside_it(written):
+    assert sorted(path.rpartition("/")[2] for path in texts([written])) == ["also_used.py", "rows.jsonl", "used.py"]
+
+
+def test_a_change_in_an_unrelated_module_keeps_the_results(written):
+    (written / "unrelated.py").write_text("NAME = 'changed'\n")
+    made = kept(written / "cache" / "made.json")
+    assert made is not None and made["score"] == 1.0
+
+
+@pytest.mark.parametrize("name", ["used.py", "also_used.py", "rows.jsonl"])
+def test_a_change_in_what_was_imported_makes_them_anew(written, name):
+    (written / name).write_text("changed\n")
+    assert kept(written / "cache" / "made.json") is None
+
+
+def test_a_module_that_is_gone_makes_them_anew(written):
+    (written / "used.py").unlink()
+    assert kept(written / "cache" / "made.json") is None
+
+
+def test_work_is_not_kept_where_a_module_changed_while_it_went_on(written, monkeypatch):
+    monkeypatch.setattr(keeping, "BEGAN", 0.0)
+    keep(written / "late.json", {"score": 1.0}, [written])
+    assert kept(written / "late.json") is None
+
+
+def test_places_depend_on_the_facts_and_functions_count_by_name():
+    assert place_of("x", [keep, 1]) == place_of("x", [keep, 1])
+    assert len({place_of("x", [keep, 1]), place_of("x", [kept, 1]), place_of("x", [keep, 2])}) == 3
+
+
+def test_one_digest_for_all_files_changes_with_any(written):
+    before = all_texts([written])
+    (written / "unrelated.py").write_text("x = 2\n")
+    assert all_texts([written]) != before

@@ -8,7 +8,7 @@ from random import Random
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.gold import recited
-from redqueen.measures.divergence import Alarms, Coverage, DataDivergence, question
+from redqueen.measures.divergence import Coverage, DataDivergence, Divergence, question
 from redqueen.objectives.batch import beside, pack_pairs
 from redqueen.objectives.preference import Dpo
 from redqueen.objectives.references import Reference
@@ -45,7 +45,7 @@ def spin_in_expectation(
     learner = TabularPolicy(rate / max(1.0, beta * beta))
     reference = Reference(learner)
     tests = domain.problems("outcome", 200, Random(0))
-    watch = Alarms([DataDivergence(domain, learner, tests), Coverage(learner, tests)])
+    watch = Divergence([DataDivergence(domain, learner, tests), Coverage(learner, tests)])
     found = [watch()]
     for _ in range(iterations):
         reference.refresh()

@@ -1,12 +1,12 @@
 """Whether a policy that learns from replies stays whole: what it still covers, how it repeats itself, what runs away.
 
 Samples can look better while a policy falls apart, and a margin may grow while both of its sides fall. So the
-likelihood of held-out answers is always measured beside the replies, and `Alarms` says when something runs away.
+likelihood of held-out answers is always measured beside the replies, and `Divergence` says when something runs away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -15,6 +15,7 @@ import numpy as np
 from redqueen.credit.outcomes import verdicts
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.gold import gold_reply, recited
+from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.objectives.batch import pack
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
@@ -158,23 +159,55 @@ def whole_replies(policy: Policy, trajectories: Sequence[Trajectory]) -> np.ndar
 
 @dataclass(frozen=True)
 class Limits:
-    """Beyond what a figure rings: see `Alarms`."""
+    """How far a figure may go before its alarm fires: see `Divergence`."""
 
-    coverage: float = 0.5  # nats a word below the start
+    coverage: float = 0.5  # nats a token below the start
     margin: float = 20.0  # nats
     chosen: float = 10.0  # nats that the chosen replies have lost, in the mean
     length: float = 2.0  # times the length at the start
 
 
-class Alarms:
-    """Other measures, and whether anything runs away: `alarm/coverage` 1.0 while the likelihood of held-out answers is
-    far below its start, `alarm/length` while the replies are far longer than at the start; and of updates, which are
-    shown to `observe`, `alarm/margin` while the margin explodes and `alarm/chosen` while the chosen replies fall with
-    the rejected ones. 0.0 otherwise; nothing of what was not measured."""
+def _watched(limits: Limits) -> tuple[Alarm, ...]:
+    """The alarms of `Divergence`; `coverage_lost` and `length_growth` are relative to the first measurement."""
+    return (
+        Alarm(
+            "coverage",
+            "coverage_lost",
+            "held-out answers have lost {value:.2f} nats a token since the start, above {limit:g}",
+            limits.coverage,
+        ),
+        Alarm(
+            "length",
+            "length_growth",
+            "replies are {value:.1f} times as long as at the start, above {limit:g}",
+            limits.length,
+        ),
+        Alarm(
+            "margin",
+            "preference_margin",
+            "the margin of chosen over rejected replies is {value:.1f} nats, above {limit:g}",
+            limits.margin,
+        ),
+        Alarm(
+            "chosen",
+            "chosen_ratio",
+            "the log-ratio of chosen replies is {value:.1f} nats, below {limit:g}",
+            -limits.chosen,
+            below=True,
+        ),
+    )
+
+
+class Divergence:
+    """All figures of `measures`, and whether training diverges: `alarm/coverage` 1.0 while the likelihood of held-out
+    answers is far below its start, `alarm/length` while the replies are far longer than at the start; and of updates,
+    which are shown to `observe`, `alarm/margin` while the margin explodes and `alarm/chosen` while the chosen replies
+    fall with the rejected ones. 0.0 otherwise; nothing of what was not measured."""
 
     def __init__(self, measures: Sequence[Measure], limits: Limits = Limits()) -> None:
         self._measures = tuple(measures)
-        self._limits = limits
+        self._watched = _watched(limits)
+        self._alarms = Alarms(self._watched)
         self._start: Metrics = {}
 
     def __call__(self) -> Metrics:
@@ -184,29 +217,37 @@ class Alarms:
         for name in ("coverage", "reply_length"):
             if name in found:
                 self._start.setdefault(name, found[name])
-        return found | self._rung(found)
+        return found | self.observe(self._since_start(found))
 
     def observe(self, metrics: Metrics) -> Metrics:
-        """The alarms of an update, from its metrics."""
-        return self._rung(metrics)
+        """The alarms over those figures that `metrics` holds: a measurement and an update have their own, and a line of
+        metrics holds each once."""
+        fired = self._alarms.observe(metrics)
+        names = [f"alarm/{alarm.name}" for alarm in self._watched if alarm.figure in metrics]
+        return {name: fired[name] for name in names}
 
-    def _rung(self, found: Mapping[str, float]) -> Metrics:
-        limits, rings = self._limits, dict[str, bool]()
+    def alarms(self) -> list[str]:
+        """Messages of all firing alarms; empty if none fires."""
+        return self._alarms.alarms()
+
+    def _since_start(self, found: Metrics) -> Metrics:
+        figures = dict(found)
         if "coverage" in found:
-            rings["coverage"] = not found["coverage"] >= self._start["coverage"] - limits.coverage
+            figures["coverage_lost"] = self._start["coverage"] - found["coverage"]
         if "reply_length" in found:
-            rings["length"] = found["reply_length"] > limits.length * self._start["reply_length"]
-        if "preference_margin" in found:
-            rings["margin"] = not found["preference_margin"] <= limits.margin
-        if "chosen_ratio" in found:
-            rings["chosen"] = not found["chosen_ratio"] >= -limits.chosen
-        return {f"alarm/{name}": float(rung) for name, rung in rings.items()}
+            figures["length_growth"] = found["reply_length"] / max(self._start["reply_length"], 1e-9)
+        return figures
 
     def state(self) -> State:
-        return {"start": dict(self._start), "measures": [measure.state() for measure in self._measures]}
+        return {
+            "start": dict(self._start),
+            "alarms": self._alarms.state(),
+            "measures": [measure.state() for measure in self._measures],
+        }
 
     def restore(self, state: State) -> None:
         self._start = dict(state["start"])
+        self._alarms.restore(state["alarms"])
         for measure, each in zip(self._measures, state["measures"], strict=True):
             measure.restore(each)
 

@@ -15,7 +15,7 @@ from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import HELD_OUT
 from redqueen.demonstrations.gold import recited
 from redqueen.measures.accuracy import held_out
-from redqueen.measures.divergence import Alarms, Coverage, DataDivergence, Replies, question
+from redqueen.measures.divergence import Coverage, DataDivergence, Divergence, Replies, question
 from redqueen.objectives.batch import beside, pack_pairs
 from redqueen.objectives.preference import Dpo
 from redqueen.objectives.references import Reference
@@ -227,21 +227,21 @@ def preferred(
 # --- what suits a question set ---------------------------------------------------------------------
 
 
-def watched(questions: Questions, learner: Policy, tests: Mapping[str, Sequence[Task]], *others: Measure) -> Alarms:
+def watched(questions: Questions, learner: Policy, tests: Mapping[str, Sequence[Task]], *others: Measure) -> Divergence:
     """The measures that every training by preferences has, those of known preferences and known data where the set
-    has these and the learner can be read, and others, all under `Alarms`."""
+    has these and the learner can be read, and others, all under `Divergence`."""
     tasks = [task for group in tests.values() for task in group]
     measures: list[Measure] = [Coverage(learner, tasks), Replies(questions, learner, tasks)]
     if has(questions, KnownData):
         measures.append(DataDivergence(questions, learner, tasks))
     if has(questions, KnownPreferences) and learner.open:
         measures.append(PreferenceGame(questions, learner))
-    return Alarms([*measures, *others])
+    return Divergence([*measures, *others])
 
 
 def wins_against_start(
     questions: Questions, learner: Policy, oracle: PreferenceOracle, iterates: Snapshots, problems: int, seed: int
-) -> tuple[dict[str, list[Task]], Alarms]:
+) -> tuple[dict[str, list[Task]], Divergence]:
     """`problems` held-out tasks of each level, and the measures of a training by preferences on them: those of
     `watched`, and how often the learner and the average of its iterates win against the start (`AgainstStart`)."""
     tests = held_out(questions, problems, seed=seed)
@@ -250,7 +250,7 @@ def wins_against_start(
 
 def gold_told_apart(
     questions: Questions, learner: Policy, reference: Reference, problems: int, seed: int
-) -> tuple[dict[str, list[Task]], Alarms]:
+) -> tuple[dict[str, list[Task]], Divergence]:
     """`problems` held-out tasks of each level, and the measures of a training by gold answers on them: those of
     `watched`, and whether these answers are told from replies of the reference (`HeldOutPairs`)."""
     tests = held_out(questions, problems, seed=seed)
@@ -259,7 +259,7 @@ def gold_told_apart(
 
 def pairs_told_apart(
     questions: Preferring, learner: Policy, reference: Reference, problems: int, seed: int
-) -> tuple[dict[str, list[Task]], Alarms]:
+) -> tuple[dict[str, list[Task]], Divergence]:
     """`problems` held-out tasks of each level, and the measures of a training by known pairs on them: those of
     `watched`, and whether the learner prefers as held-out pairs do (`HeldOutPreferences`)."""
     tests = held_out(questions, problems, seed=seed)

@@ -1,5 +1,6 @@
 """Coverage, repetition, the distance from known data, and the alarms, by hand."""
 
+import json
 import math
 from dataclasses import replace
 from random import Random
@@ -9,9 +10,9 @@ import pytest
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.measures.divergence import (
-    Alarms,
     Coverage,
     DataDivergence,
+    Divergence,
     Limits,
     Replies,
     distinct_ngrams,
@@ -134,28 +135,43 @@ class Figures:
         pass
 
 
-def test_the_alarms_ring_beyond_their_limits():
+def test_the_alarms_fire_beyond_their_limits():
     inner = Figures(*({"coverage": c, "reply_length": n} for c, n in ((-2.0, 10.0), (-2.4, 19.0), (-2.6, 21.0))))
-    alarms = Alarms([inner], Limits(coverage=0.5, margin=20.0, chosen=10.0, length=2.0))
-    assert [(m["alarm/coverage"], m["alarm/length"]) for m in (alarms(), alarms(), alarms())] == [
+    watch = Divergence([inner], Limits(coverage=0.5, margin=20.0, chosen=10.0, length=2.0))
+    assert [(m["alarm/coverage"], m["alarm/length"]) for m in (watch(), watch(), watch())] == [
         (0.0, 0.0),
         (0.0, 0.0),
         (1.0, 1.0),
     ]
-    assert alarms.observe({"preference_margin": 21.0, "chosen_ratio": -9.0}) == {
+    assert watch.observe({"preference_margin": 21.0, "chosen_ratio": -9.0}) == {
         "alarm/margin": 1.0,
         "alarm/chosen": 0.0,
     }
-    assert alarms.observe({"preference_margin": math.nan, "chosen_ratio": -11.0}) == {
+    assert watch.alarms() == [
+        "coverage: held-out answers have lost 0.60 nats a token since the start, above 0.5",
+        "length: replies are 2.1 times as long as at the start, above 2",
+        "margin: the margin of chosen over rejected replies is 21.0 nats, above 20",
+    ]
+    assert watch.observe({"preference_margin": math.nan, "chosen_ratio": -11.0}) == {
         "alarm/margin": 1.0,
         "alarm/chosen": 1.0,
     }
-    assert alarms.observe({"loss": 1.0}) == {}
+    assert watch.alarms()[-1] == "chosen: the log-ratio of chosen replies is -11.0 nats, below -10"
+    assert watch.observe({"loss": 1.0}) == {}
 
 
-def test_the_start_is_remembered_over_a_resumption():
-    alarms = Alarms([Figures({"coverage": -1.0})])
-    alarms()
-    again = Alarms([Figures({"coverage": -3.0})])
-    again.restore(alarms.state())
+def test_a_coverage_that_is_no_number_and_replies_that_began_empty_fire():
+    watch = Divergence([Figures({"coverage": -1.0, "reply_length": 0.0}, {"coverage": math.nan, "reply_length": 0.5})])
+    assert watch() == {"coverage": -1.0, "reply_length": 0.0, "alarm/coverage": 0.0, "alarm/length": 0.0}
+    again = watch()
+    assert (again["alarm/coverage"], again["alarm/length"]) == (1.0, 1.0)
+
+
+def test_the_start_and_what_fires_are_remembered_over_a_resumption():
+    watch = Divergence([Figures({"coverage": -1.0})])
+    watch()
+    watch.observe({"preference_margin": 30.0})
+    again = Divergence([Figures({"coverage": -3.0})])
+    again.restore(json.loads(json.dumps(watch.state())))
+    assert again.alarms() == watch.alarms() and len(watch.alarms()) == 1
     assert again()["alarm/coverage"] == 1.0

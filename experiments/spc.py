@@ -35,7 +35,7 @@ CRITIC = Experiment(
     trial=Training(train, evaluate_every=STEPS // 2),
     config=Config(
         warmed(5e-4, max_completion_length=16),
-        domain=SCHOOL.questions,
+        questions=SCHOOL.questions,
         steps=STEPS,
         round=STEPS // 2,
         planted=48,
@@ -44,7 +44,7 @@ CRITIC = Experiment(
         clip=1.0,  # a verdict is one token in nine: its ratio counts for a ninth
     ),
     starts={"learner.model": Start(SCHOOL)},
-    variants={ROUNDS: {}, FIRST: {"generator": "frozen"}, "no natural steps": {"natural": 0}},
+    variants={ROUNDS: {}, FIRST: {"generator.player": "frozen"}, "no natural steps": {"natural": 0}},
     figures=(
         *("first balanced_accuracy", "balanced_accuracy", "false_alarm", "majority", "guided"),
         "late planted/valid_share",

@@ -13,7 +13,7 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Player, State
 from redqueen.questions.small.step_traces import Criticised
-from redqueen.recipes.adversaries.spc.steps import CRITICISE, chosen, deception, verdicts
+from redqueen.recipes.adversaries.spc.steps import CRITICISE, Side, chosen, deception, verdicts
 from redqueen.types import Metrics, Task
 
 RIGHT = "right"  # the level of a question set whose steps have no error
@@ -88,6 +88,25 @@ class Deception:
             found = deception(self._questions, generator, critic, self.tasks, self._seed)
             metrics |= {f"{name}/{when}": value for name, value in found.items()}
         return metrics
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+class Measured:
+    """Both measures of a run: the critic's errors, and what the generator gets past it. `held` are the ids of the tasks
+    that they measure on, from which nobody learns."""
+
+    def __init__(self, questions: Criticised, critic: Side, generator: Side, problems: int, seed: int) -> None:
+        self._errors = ErrorSet(questions, critic.policy, problems, problems=problems, seed=seed)
+        self._duel = Deception(questions, generator.policy, generator.pool, critic.pool, 4 * problems, seed=seed)
+        self.held = {task.id for task in [*self._errors.tasks, *self._duel.tasks]}
+
+    def __call__(self) -> Metrics:
+        return {**self._errors(), **self._duel()}
 
     def state(self) -> State:
         return {}

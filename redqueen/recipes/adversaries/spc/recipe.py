@@ -23,96 +23,60 @@ Controls: `--generator frozen` (the critic trains on the errors of round 0 alone
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-import numpy as np
-
-from redqueen.credit.advantages.statistics import Unbaselined
-from redqueen.credit.payoff_table import CriticRewards
-from redqueen.credit.rewards import score, spoken_by, with_verdict
-from redqueen.measures.references import demonstrated
-from redqueen.objectives.batch import pack, row_mean
-from redqueen.objectives.demonstrations import BesideDemonstrations, in_parts
+from redqueen.credit.rewards import score
+from redqueen.objectives.batch import row_mean
+from redqueen.objectives.demonstrations import BesideDemonstrations
 from redqueen.objectives.policy_gradient import Gspo
-from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts, authors
-from redqueen.players.language.writing import Writer
 from redqueen.protocols import Policy
 from redqueen.questions.asking import read, tasks_among
-from redqueen.questions.catalogue import find_questions, having
-from redqueen.questions.small.step_traces import Criticised
-from redqueen.recipes.adversaries.spc.measures import Deception, ErrorSet
-from redqueen.recipes.adversaries.spc.steps import (
-    CRITICISE,
-    SPOIL,
-    PaidToCritics,
-    against,
-    figures,
-    paid_to_generators,
-)
+from redqueen.recipes.adversaries.spc.measures import Measured
+from redqueen.recipes.adversaries.spc.steps import Pay, against, criticised, figures, lessons, sides
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Within
-from redqueen.settings.roles import FROZEN, SEPARATE, SHARED, bind, learning
-from redqueen.types import RedQueenError
+from redqueen.settings.limits import Amount, AnyCount, Count
+from redqueen.settings.roles import Cast, Role
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    generator: str = SEPARATE
+    generator: Role = Role("separate")
     """adapter, separate, frozen, or a model folder"""
-    domain: str = "step_traces"
+    questions: str = "step_traces"
     steps: Count = 200
     round: Count = 100  # steps of each
     planted: Count = 64  # a step
-    natural: Annotated[int, Within(0)] = 64  # a step, half of them right
+    natural: AnyCount = 64  # a step, half of them right
     pool: Count = 3  # rounds, the newest, from which both sides are drawn
-    clip: Annotated[float, Within(0.0, 1.0, above=True)] = 0.2
+    clip: Amount = 0.2  # above 0 and at most 1
     imitation: Amount = 0.15
     problems: Count = 24  # held out, of each kind of error
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions, pays = having(find_questions(config.domain), Criticised), CriticRewards()
-    critic = config.learner.build_model(run.derived("learner"))
-    if config.generator == SHARED:
-        raise RedQueenError(f"generator and critic are two models: bind the generator to {SEPARATE} or {FROZEN}")
-    generator = bind("generator", config.generator, config.learner, critic, run.derived("generator"))
-    if not isinstance(generator, Writer):
-        raise RedQueenError("an endpoint cannot be kept from round to round: bind the generator to a model")
-    learners = learning([critic, generator])
-    critics, generators = (Snapshots(player, latest=config.pool) for player in (critic, generator))
-    estimate = Unbaselined()
-    objective = BesideDemonstrations(Gspo(config.clip, config.clip))
-    errors = ErrorSet(questions, critic, config.problems, problems=config.problems, seed=run.tests)
-    duel = Deception(questions, generator, generators, critics, 4 * config.problems, seed=run.tests)
-    held = {task.id for task in errors.tasks + duel.tasks}
-    run.show("payoffs", pays.table())
+    questions, pay = criticised(config.questions), Pay()
+    cast = Cast(config, run)
+    critic, generator = sides(cast, config.pool)
+    objective = BesideDemonstrations(Gspo(config.clip, config.clip), config.imitation)
+    measured = Measured(questions, critic, generator, config.problems, run.tests)
+    run.show("payoffs", pay.rewards.table())
 
-    for step in run.steps(config.steps, learners, [generators, critics], [errors, duel]):
+    for step in run.steps(config.steps, cast.learning, [generator.pool, critic.pool], [measured]):
         if step and step % config.round == 0:
-            critics.add(critic.freeze())
-            generators.add(generator.freeze())
-        spoilt = against(SPOIL, questions.invitations(config.planted, run.rng), generators, run.rng)
+            critic.end_round()
+            generator.end_round()
+        spoilt = against(generator, questions.invitations(config.planted, run.rng), run.rng)
         written = read(questions, spoilt)
-        planted = against(CRITICISE, tasks_among(written), critics, run.rng, authors(spoilt, written))
-        natural = attempts(CRITICISE, questions.natural(config.natural, run.rng), critics.players[-1], 1, run.rng)
-        judged = [*planted, *natural]
-        trajectories = score(spoilt, paid_to_generators(planted, pays)) + score(judged, PaidToCritics(pays))
-        for policy, pool, role in ((critic, critics, "critic"), (generator, generators, "generator")):
-            if policy not in learners:
-                continue
-            speaker = pool.players[-1]
-            told = [each for each in spoken_by(speaker, trajectories) if each.seat.role == role]
-            own = [each for each in told if each.episode.task.id not in held]
-            advantages = estimate(own)
-            count = len(with_verdict(own))
-            demonstrations = questions.demonstrations(3 * count, run.rng) if config.imitation else []
-            shown = [one for one in demonstrations if one.role == role and one.task.id not in held][:count]
-            recited = demonstrated(shown, speaker)
-            batch = pack([*own, *recited], [*advantages, *(np.ones(1) for _ in recited)], row_mean)
-            metrics = policy.update(in_parts(batch, config.imitation), objective)
-            run.report(policy, own, advantages, metrics)
+        planted = against(critic, tasks_among(written), run.rng, authors(spoilt, written))
+        natural = attempts(critic.game, questions.natural(config.natural, run.rng), critic.speaker, 1, run.rng)
+        trajectories = score(spoilt, pay.generators(planted)) + score([*planted, *natural], pay)
+        for side in (critic, generator):
+            if side.policy in cast.learning:
+                own, shown = lessons(side, trajectories, questions, measured.held, bool(config.imitation), run.rng)
+                advantages = [each.rewards for each in own]  # R is the reward itself
+                metrics = side.policy.update(objective.pack(own, advantages, shown, row_mean), objective)
+                run.report(side.policy, own, advantages, metrics)
         run.note(figures(written, planted, natural))
-    return critic
+    return cast.learner

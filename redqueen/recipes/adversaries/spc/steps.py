@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -10,24 +10,63 @@ import numpy as np
 
 from redqueen.credit.group_rewards import FromBelow, OfGroup, for_its_seat
 from redqueen.credit.payoff_table import CriticRewards
+from redqueen.credit.rewards import spoken_by, with_verdict
 from redqueen.games.single_reply import SingleReply
+from redqueen.measures.references import demonstrated
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import Played, episodes_of, grouped
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.protocols import Player
+from redqueen.players.language.writing import Writer
+from redqueen.protocols import Player, Policy
 from redqueen.questions.asking import read, said, tasks_among
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.small.step_traces import CORRECT, INCORRECT, VERDICT, Criticised, Solved
-from redqueen.types import Episode, Group, Match, Metrics, Refusal, Task
+from redqueen.settings.roles import FROZEN, SEPARATE, Cast
+from redqueen.types import Episode, Group, Match, Metrics, RedQueenError, Refusal, Task, Trajectory
 
 SPOIL, CRITICISE = SingleReply("generator"), SingleReply("critic")
 
 
-def against(
-    game: SingleReply, tasks: Sequence[Task], pool: Snapshots, rng: Random, parents: Sequence[Episode] = ()
-) -> list[Group]:
-    """A group of one attempt at each task, by a player of the pool that is drawn for it."""
-    matches = [Match(game, task, {game.role: pool.draw(rng)}) for task in tasks]
+@dataclass(frozen=True)
+class Side:
+    """One of the two models: the policy that learns, and the pool of those that spoke in the latest rounds."""
+
+    game: SingleReply
+    policy: Writer
+    pool: Snapshots
+
+    @property
+    def speaker(self) -> Policy:
+        """The policy as it was when the round began."""
+        return self.pool.players[-1]
+
+    def end_round(self) -> None:
+        self.pool.add(self.policy.freeze())
+
+
+def sides(cast: Cast, rounds: int) -> tuple[Side, Side]:
+    """The critic and the generator, each with a pool of its `rounds` latest selves. Raises RedQueenError where they are
+    one model, and for a generator that cannot be kept from round to round."""
+    generator = cast["generator"]
+    if generator is cast.learner:
+        raise RedQueenError(f"generator and critic are two models: bind the generator to {SEPARATE} or {FROZEN}")
+    if not isinstance(generator, Writer):
+        raise RedQueenError("an endpoint cannot be kept from round to round: bind the generator to a model")
+    return (
+        Side(CRITICISE, cast.learner, Snapshots(cast.learner, latest=rounds)),
+        Side(SPOIL, generator, Snapshots(generator, latest=rounds)),
+    )
+
+
+def criticised(spec: str) -> Criticised:
+    """The question set that a specification names, as one of steps that one role spoils and another judges."""
+    return having(find_questions(spec), Criticised)
+
+
+def against(side: Side, tasks: Sequence[Task], rng: Random, parents: Sequence[Episode] = ()) -> list[Group]:
+    """A group of one attempt at each task, by a player of the side's pool that is drawn for it."""
+    matches = [Match(side.game, task, {side.game.role: side.pool.draw(rng)}) for task in tasks]
     return grouped(play(matches, rng), 1, parents)
 
 
@@ -36,22 +75,43 @@ def verdicts(judgements: Played) -> list[str | None]:
     return [VERDICT.read(text) for text in said(judgements)]
 
 
-def paid_to_generators(planted: Sequence[Group], pays: CriticRewards) -> FromBelow:
-    """What each spoilt step pays, from one judgement of each that is an error. Where the critic cannot be read there is
-    no verdict."""
-    paid = [np.nan if verdict is None else pays.planted(deceived=verdict == CORRECT) for verdict in verdicts(planted)]
-    return FromBelow(planted, {"deception": paid}, refused=pays.invalid)
-
-
 @dataclass(frozen=True)
-class PaidToCritics:
-    """What judgements pay; one that cannot be read is wrong."""
+class Pay:
+    """What judgements pay critics, a reward of groups; one that cannot be read is wrong."""
 
-    pays: CriticRewards
+    rewards: CriticRewards = CriticRewards()
 
     def of_group(self, group: Group) -> OfGroup:
         right = [verdict == group.task.answer for verdict in verdicts(group.attempts)]
-        return for_its_seat(group, {"judgement": [self.pays.judged(each) for each in right]})
+        return for_its_seat(group, {"judgement": [self.rewards.judged(each) for each in right]})
+
+    def generators(self, planted: Sequence[Group]) -> FromBelow:
+        """What each spoilt step pays, from one judgement of each that is an error. Where the critic cannot be read
+        there is no verdict."""
+        paid = [
+            np.nan if verdict is None else self.rewards.planted(deceived=verdict == CORRECT)
+            for verdict in verdicts(planted)
+        ]
+        return FromBelow(planted, {"deception": paid}, refused=self.rewards.invalid)
+
+
+def lessons(
+    side: Side,
+    trajectories: Sequence[Trajectory],
+    questions: Criticised,
+    held: Collection[str],
+    imitates: bool,
+    rng: Random,
+) -> tuple[list[Trajectory], list[Trajectory]]:
+    """What the side's speaker said in its role, and as many demonstrations as have a verdict, as if it had said them
+    (none unless it `imitates`). Tasks whose ids are `held` back for measuring are in neither."""
+    role = side.game.role
+    told = [each for each in spoken_by(side.speaker, trajectories) if each.seat.role == role]
+    own = [each for each in told if each.episode.task.id not in held]
+    count = len(with_verdict(own))
+    offered = questions.demonstrations(3 * count, rng) if imitates else []
+    shown = [one for one in offered if one.role == role and one.task.id not in held][:count]
+    return own, demonstrated(shown, side.speaker)
 
 
 def figures(written: Sequence[Task | Refusal], planted: Sequence[Group], natural: Sequence[Group]) -> Metrics:

@@ -6,20 +6,29 @@ import pytest
 
 from redqueen.credit.payoff_table import CriticRewards
 from redqueen.credit.rewards import score
+from redqueen.objectives import demonstrations
 from redqueen.objectives.batch import pack
 from redqueen.players.endpoint import Server
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.small.step_traces import Trace
+from redqueen.recipes.adversaries.spc import measures
 from redqueen.recipes.adversaries.spc import recipe as spc
 from redqueen.recipes.adversaries.spc.measures import Deception, ErrorSet
 from redqueen.recipes.adversaries.spc.recipe import Config, train
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 SMALL = Config(
-    TINY, domain="redqueen.questions.small.step_traces:StepTraces", steps=2, round=1, planted=4, natural=4, problems=1
+    TINY,
+    questions="redqueen.questions.small.step_traces:StepTraces",
+    steps=2,
+    round=1,
+    planted=4,
+    natural=4,
+    problems=1,
 )
 
 
@@ -110,17 +119,17 @@ def test_what_is_measured_is_not_learned_from(tmp_path, fluent, monkeypatch):
             seen["measured"] |= {task.id for task in measure.tasks}
             return measure
 
-        monkeypatch.setattr(spc, name, made)
-    monkeypatch.setattr(spc, "pack", packed)
+        monkeypatch.setattr(measures, name, made)
+    monkeypatch.setattr(demonstrations, "pack", packed)
     monkeypatch.setattr(spc, "score", scored)
     short = "redqueen.questions.small.step_traces:StepTraces:length=1,largest=20"
-    run_of(tmp_path, replace(SMALL, domain=short, natural=64, planted=32, problems=4))
+    run_of(tmp_path, replace(SMALL, questions=short, natural=64, planted=32, problems=4))
     assert seen["measured"] & seen["played"]
     assert seen["learned"] and not seen["measured"] & seen["learned"]
 
 
 def test_a_frozen_generator_does_not_learn_and_the_critic_goes_on(tmp_path, fluent):
-    run_of(tmp_path, replace(SMALL, generator="frozen"))
+    run_of(tmp_path, replace(SMALL, generator=Role("frozen")))
     for line in lines_of(tmp_path):
         assert line["gradient_norm"] > 0
         assert not any(key.startswith("generator/") for key in line)
@@ -141,9 +150,9 @@ def test_a_run_goes_on_after_a_kill_with_its_pools(tmp_path, fluent):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"generator": "shared"}, "generator and critic are two models"),
-        ({"domain": "sums"}, "there is step_traces"),
-        ({"generator": "http://host/v1#name"}, "an endpoint cannot be kept"),
+        ({"generator": Role("shared")}, "generator and critic are two models"),
+        ({"questions": "sums"}, "there is step_traces"),
+        ({"generator": Role("http://host/v1#name")}, "an endpoint cannot be kept"),
     ],
 )
 def test_what_cannot_play_is_refused(tmp_path, monkeypatch, change, message):

@@ -5,7 +5,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.credit.payoff_table import CriticRewards
 from redqueen.credit.rewards import score
 from redqueen.play.groups import authors, episodes_of, grouped
 from redqueen.play.lockstep import play
@@ -14,18 +13,18 @@ from redqueen.questions.small.step_traces import Attempt, Solved, StepTraces, Tr
 from redqueen.recipes.adversaries.spc.steps import (
     CRITICISE,
     SPOIL,
-    PaidToCritics,
+    Pay,
+    Side,
     against,
     chosen,
     deception,
     figures,
-    paid_to_generators,
 )
 from redqueen.types import Match, Reply, Task
 
 DOMAIN = StepTraces()
 TRACE = Trace(17, ("+8", "-9", "half"))
-PAYS = CriticRewards()
+PAY = Pay()
 
 
 class Teller:
@@ -58,17 +57,17 @@ def test_the_winner_gains_what_the_loser_loses():
     written = read(DOMAIN, proposals)
     texts = ("Correct", "17+8=25\nIncorrect", "who knows")
     judgements = judged(tasks_among(written), *texts, parents=authors(proposals, written))
-    generators = score(proposals, paid_to_generators(judgements, PAYS))
+    generators = score(proposals, PAY.generators(judgements))
     earned = [float(each.rewards[0]) for each in generators]
     np.testing.assert_equal(earned, [1.0, -1.0, -1.0, -1.0, np.nan])  # nobody knows of the last one
-    critics = score(judgements, PaidToCritics(PAYS))
+    critics = score(judgements, PAY)
     assert [float(each.rewards[0]) for each in critics] == [-1.0, 1.0, -1.0]
 
 
 def test_natural_steps_pay_the_critic_for_both_verdicts():
     right, wrong = DOMAIN.judged(TRACE, 0, "17+8=25"), DOMAIN.judged(TRACE, 0, "17+8=26")
     judgements = judged([right, right, wrong, wrong], "Correct", "Incorrect", "Correct", "Incorrect")
-    assert [float(each.rewards[0]) for each in score(judgements, PaidToCritics(PAYS))] == [1.0, -1.0, -1.0, 1.0]
+    assert [float(each.rewards[0]) for each in score(judgements, PAY)] == [1.0, -1.0, -1.0, 1.0]
 
 
 def test_figures_tell_planted_steps_from_natural_ones():
@@ -98,7 +97,7 @@ def test_pairs_are_drawn_for_each_match():
         def draw(self, rng):
             return Teller(str, f"number {rng.randrange(3)}")
 
-    groups = against(CRITICISE, [Task(str(n), prompt="?") for n in range(30)], Pool(), Random(0))
+    groups = against(Side(CRITICISE, None, Pool()), [Task(str(n), prompt="?") for n in range(30)], Random(0))
     said_by = {episode.turns[0].reply.player for episode in episodes_of(groups)}
     assert said_by == {"number 0", "number 1", "number 2"}
 

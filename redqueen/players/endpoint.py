@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible endpoint: a hosted service, or vLLM, SGLang, llama.cpp, Ollama at home."""
+"""A model behind an OpenAI-compatible endpoint: a hosted service, or a local vLLM, SGLang, llama.cpp or Ollama."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _KNOCK = 5.0  # seconds
 class Server:
     """Answers asks through `POST {url}/chat/completions`, several at a time, in their order.
 
-    Connection errors, time-outs, 429 and 5xx are tried again `retries` times, after what Retry-After says or
-    after `backoff`, twice that, four times that, ... seconds with jitter, and never after more than `longest_wait`.
-    The endpoint is sent a seed made from the ask's; whether it keeps to it is its own affair.
+    Connection errors, time-outs, 429 and 5xx are retried `retries` times, after the Retry-After header or
+    exponential backoff from `backoff` seconds with jitter, and never after more than `longest_wait`.
+    The endpoint is sent a seed made from the ask's, which it may ignore.
     """
 
     asked_in_threads: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class Server:
     temperature: float | None = 1.0  # None leaves it to the endpoint
     max_tokens: int | None = 512  # None leaves it to the endpoint
     concurrency: int = 8  # requests in flight
-    timeout: float = 120.0  # seconds in which the endpoint sends nothing
+    timeout: float = 120.0  # seconds without any data from the endpoint
     retries: int = 5
     backoff: float = 0.5  # seconds before the first retry
     longest_wait: float = 60.0  # seconds
@@ -61,7 +61,8 @@ class Server:
         return self.label or self.model
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        """Raises RedQueenError where the endpoint cannot be reached, refuses, or does not speak the protocol."""
+        """The replies in the order of `asks`. Raises RedQueenError if the endpoint cannot be reached, refuses, or does
+        not speak the protocol."""
         if not asks:
             return []
         httpx = _httpx()
@@ -80,7 +81,7 @@ class Server:
                 raise
 
     def check(self) -> Server:
-        """Itself. Raises RedQueenError where nobody listens at the url; whatever is said there will do."""
+        """This server. Raises Unreachable if nothing answers at the url; any answer will do."""
         httpx = _httpx()
         try:
             httpx.get(self.url, timeout=_KNOCK)
@@ -91,8 +92,8 @@ class Server:
         return self
 
     def messages(self, ask: Ask) -> Chat:
-        """The ask as a chat: the seat's own words are the assistant's, everyone else is the user; neighbours of
-        one role are joined. The legal replies and the answer format end the last user message."""
+        """The ask as a chat: the seat is the assistant, every other speaker is the user; consecutive messages of
+        one role are joined. The last user message ends with the legal replies and the answer format."""
         chat: Chat = []
         if self.system:
             _append(chat, "system", self.system)
@@ -126,7 +127,7 @@ class Server:
         return Reply(action, self.name, thought=thought, truncated=truncated, malformed=not action)
 
     def _post(self, client: httpx.Client, stop: Event, body: Mapping[str, Any], seed: int) -> httpx.Response:
-        """The endpoint's 200, after as many tries as are allowed."""
+        """The endpoint's response with status 200, after at most `retries` retries."""
         import httpx
 
         for attempt in range(self.retries + 1):
@@ -164,7 +165,7 @@ class Server:
         return f"{self.url.rstrip('/')}/chat/completions"
 
     def _refusal(self, response: httpx.Response) -> str:
-        """One line for an answer that trying again would not better."""
+        """The message for a response that a retry would not change."""
         status, said = response.status_code, _said(response)
         if status in (401, 403):
             return f"{self.url} refused the key ({status}, {said}): put a valid one into ${self.api_key_env}"
@@ -173,7 +174,7 @@ class Server:
         return f"{self.url} refused the request ({status}, {said})"
 
     def _content(self, response: httpx.Response) -> tuple[str, bool]:
-        """What the model wrote, and whether it ran out of room. No content at all is an empty text."""
+        """The model's text, and whether it was truncated. Missing content is an empty text."""
         try:
             choice = response.json()["choices"][0]
             content = choice["message"]["content"]
@@ -201,7 +202,7 @@ def _append(chat: Chat, role: str, text: str) -> None:
 
 
 def _retry_after(header: str) -> float:
-    """Seconds from now, given as a number or as a date; 0 where it says nothing."""
+    """Seconds from now in a Retry-After header, given as a number or as a date; 0 if it is empty."""
     if header.strip().isdecimal():
         return float(header)
     try:
@@ -212,7 +213,7 @@ def _retry_after(header: str) -> float:
 
 
 def _said(response: httpx.Response) -> str:
-    """The server's own words about an error."""
+    """The server's own error message."""
     try:
         error = response.json()["error"]
         return _one_line(error if isinstance(error, str) else error["message"])

@@ -13,10 +13,10 @@ class HumanLeft(RedQueenError):
 
 
 class Human:
-    """Shows what is new since the person's last turn, and asks until the entry is legal.
+    """A player at the keyboard: it is shown what is new since its last turn, and asked until the entry is legal.
 
-    Listed choices are numbered, and their number or their text in any case is accepted; where a
-    choice is itself a number, only the text counts. `read` takes a prompt and returns a line.
+    Listed choices are numbered, and their number or their text in any case is accepted; if a
+    choice is itself a number, only the text is. `read` takes a prompt and returns a line.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Human:
         self._write = write
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        """Raises HumanLeft on Ctrl-D and Ctrl-C."""
+        """The replies that were entered. Raises HumanLeft on Ctrl-D and Ctrl-C."""
         return [Reply(self._answer(ask), self.name) for ask in asks]
 
     def _answer(self, ask: Ask) -> str:
@@ -52,8 +52,8 @@ class Human:
 
 
 def new_messages(ask: Ask) -> tuple[Message, ...]:
-    """What the seat has not been shown before, without its own words; all of it where the game shows
-    everything anew. Never empty: a repeated ask shows its last message again."""
+    """The messages that the seat has not been shown before, without its own; all of them if the game shows
+    everything again. Never empty: a repeated ask shows its last message again."""
     seen = ask.past[-1].ask.messages if ask.past else ()
     fresh = ask.messages[len(seen) :] if ask.messages[: len(seen)] == seen else ask.messages
     others = tuple(message for message in fresh if message.speaker != str(ask.seat))
@@ -61,7 +61,7 @@ def new_messages(ask: Ask) -> tuple[Message, ...]:
 
 
 def numbered(choices: Sequence[str]) -> bool:
-    """Whether choices go by numbers too: not where one is itself a number."""
+    """Whether choices may be entered by number: false if one is itself a number."""
     return not any(choice.strip().isdigit() for choice in choices)
 
 
@@ -74,7 +74,7 @@ def _menu(choices: Sequence[str]) -> list[str]:
 
 
 def meant(entry: str, choices: Sequence[str]) -> str | None:
-    """What an entry says: the choice that it names, or where none are listed its words. None where it says nothing."""
+    """The choice that an entry names, or the entry itself if no choices are listed. None if it names no choice."""
     entry = entry.strip()
     if not choices:
         return entry or None
@@ -89,7 +89,7 @@ def meant(entry: str, choices: Sequence[str]) -> str | None:
 
 
 def complaint(entry: str, choices: Sequence[str]) -> str:
-    """What is wrong with an entry that says nothing."""
+    """The message for an entry that names no choice."""
     entry = entry.strip()
     if not choices:
         return "Please write something."

@@ -1,4 +1,4 @@
-"""Players that follow a rule written beforehand: yardsticks, sparring partners, demonstrations."""
+"""Players that follow a fixed rule: baselines, opponents, demonstrations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from redqueen.types import Ask, RedQueenError, Reply, Strategy
 
 @dataclass(frozen=True)
 class Uniform:
-    """Any legal reply, all equally likely."""
+    """A uniformly random legal reply."""
 
     name: str = "uniform"
 
@@ -39,7 +39,7 @@ class FirstChoice:
 
 @dataclass(frozen=True)
 class Constant:
-    """Always the same words, legal or not."""
+    """Always the same text, legal or not."""
 
     text: str
     name: str = "constant"
@@ -54,13 +54,13 @@ class Constant:
 
 @dataclass(frozen=True)
 class Scripted:
-    """A seat's n-th turn says the n-th of `replies`, legal or not. Matches do not disturb each other."""
+    """Says the n-th of `replies` at a seat's n-th turn, legal or not, in each match separately."""
 
     replies: tuple[str, ...]
     name: str = "scripted"
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        """Raises RedQueenError when a seat has more turns than there are replies."""
+        """The replies of this turn. Raises RedQueenError if a seat has more turns than there are `replies`."""
         return [Reply(self._line(ask), self.name) for ask in asks]
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
@@ -76,7 +76,7 @@ class Scripted:
 
 @dataclass(frozen=True)
 class Strategic:
-    """A strategy that is written out: equilibria, best responses, solved games."""
+    """Plays a `Strategy`: equilibria, best responses, solved games."""
 
     strategy: Strategy
     name: str = "strategic"
@@ -85,7 +85,7 @@ class Strategic:
         return _drawn(self.name, asks, self.probabilities(asks))
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
-        """Raises RedQueenError for an ask that the strategy does not list."""
+        """[K] for each ask. Raises RedQueenError for an ask that the strategy does not list."""
         return [self._chances(ask) for ask in asks]
 
     def _chances(self, ask: Ask) -> np.ndarray:
@@ -100,21 +100,21 @@ class Strategic:
 
 
 def _drawn(name: str, asks: Sequence[Ask], chances: Sequence[np.ndarray]) -> list[Reply]:
-    """One choice for each ask, drawn with the ask's own chance."""
+    """One choice for each ask, drawn with the ask's seed."""
     return [
         Reply(ask.choices[pick(row.tolist(), uniform(ask.seed))], name) for ask, row in zip(asks, chances, strict=True)
     ]
 
 
 def _choices(name: str, ask: Ask) -> int:
-    """How many legal replies there are. Raises RedQueenError where they are not listed."""
+    """The number of legal replies. Raises RedQueenError if they are not listed."""
     if not ask.choices:
         raise RedQueenError(f"player {name!r} needs listed choices, but {ask.seat} is asked for free text")
     return len(ask.choices)
 
 
 def _certain(name: str, ask: Ask, text: str) -> np.ndarray:
-    """[K] with all weight on the text."""
+    """[K] with all probability on the text."""
     _choices(name, ask)
     if text not in ask.choices:
         raise RedQueenError(f"player {name!r} says {text[:80]!r}, which is not one of: {', '.join(ask.choices)}")

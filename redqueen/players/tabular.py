@@ -1,7 +1,7 @@
 """A policy that is a table of logits: one row for each information state it has met.
 
 Its "tokens" are the number of the state and the number of the choice, so a row of a batch is
-`[state, choice]` and everything above works on it as on a language model.
+`[state, choice]` and training works on it as on a language model.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _States:
         self.counts = np.zeros(0, dtype=np.int64)  # [S] choices of each state, then zeros
 
     def row(self, ask: Ask) -> int:
-        """The number of a state; one met for the first time gets the next."""
+        """The number of the ask's state; a new state gets the next number."""
         row = self.rows.get(ask)
         if row is None:
             if not ask.choices:
@@ -46,7 +46,7 @@ class _States:
 
 
 class TabularPolicy:
-    """Softmax over a row of logits, plain gradient descent. A new state starts uniform."""
+    """A softmax over a row of logits per state, trained by plain gradient descent. A new state starts uniform."""
 
     open = True
 
@@ -55,9 +55,9 @@ class TabularPolicy:
         self.version = 0
         self.learning_rate = learning_rate
         self._states = _States()
-        self._logits = np.zeros((0, 0))  # [S, K] or smaller: states met since are uniform
-        self._logprobs: np.ndarray | None = None  # [S, K] of the present logits
-        self._known = 0  # how many states there were when those were made
+        self._logits = np.zeros((0, 0))  # [S, K] or smaller: states beyond it are uniform
+        self._logprobs: np.ndarray | None = None  # [S, K] of the current logits
+        self._known = 0  # number of states when `_logprobs` was computed
         self._frozen = False
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
@@ -81,8 +81,8 @@ class TabularPolicy:
         return replies
 
     def recite(self, ask: Ask, text: str) -> Reply:
-        """The reply as if this policy had chosen the text, marked as `recited`, for objectives that imitate. Raises
-        RedQueenError for a text that is no choice."""
+        """The reply as if this policy had chosen `text`, marked as `recited`, for objectives that imitate. Raises
+        RedQueenError if `text` is not a choice."""
         if text not in ask.choices:
             raise RedQueenError(f"{text!r} is not among the choices {', '.join(ask.choices)}")
         row, choice = self._states.row(ask), ask.choices.index(text)
@@ -118,7 +118,7 @@ class TabularPolicy:
         return {**metrics, "loss": loss.item(), "gradient_norm": gradient.norm().item()}
 
     def forget(self) -> None:
-        """There is nothing: a table is read as it stands."""
+        """Does nothing: a table caches nothing that depends on earlier asks."""
 
     def freeze(self) -> Policy:
         copy = TabularPolicy(self.learning_rate, f"{self.name.split('@')[0]}@{self.version}")
@@ -127,7 +127,7 @@ class TabularPolicy:
         return copy
 
     def state(self) -> State:
-        """A frozen copy leaves out the states, which the learner's own state holds in the same order."""
+        """The state for a checkpoint. A frozen copy leaves out the list of states, which the learner's state holds."""
         self._grow()
         return {
             "name": self.name,
@@ -153,7 +153,7 @@ class TabularPolicy:
         self.restore(json.loads((folder / "table.json").read_text()))
 
     def _grow(self) -> None:
-        """Makes room for the states met since."""
+        """Adds rows of logits for new states."""
         counts = self._states.counts
         shape = (len(counts), int(counts.max(initial=0)))
         if shape != self._logits.shape:
@@ -163,7 +163,7 @@ class TabularPolicy:
             self._logprobs = None
 
     def _table(self) -> np.ndarray:
-        """[S, K] log-probabilities, those of illegal choices at -inf."""
+        """[S, K] log-probabilities, -inf for illegal choices."""
         self._grow()
         if self._logprobs is None or self._known != len(self._states.rows):
             self._known = len(self._states.rows)
@@ -174,7 +174,7 @@ class TabularPolicy:
         return self._logprobs
 
     def _rate(self, logits: Tensor, batch: Batch) -> Likelihoods:
-        """Every row is `[state, choice]`; only the second position is the policy's own."""
+        """The likelihoods of rows `[state, choice]`; only the second position is the policy's own token."""
         states, choices = batch.tokens[:, 0], batch.tokens[:, 1]
         count = torch.from_numpy(self._states.counts)[states]  # [B]
         width = int(count.max()) if len(count) else 0

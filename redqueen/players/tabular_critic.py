@@ -13,12 +13,12 @@ from redqueen.types import Ask, Metrics, RedQueenError, Trajectory
 
 
 class TabularCritic:
-    """Gradient descent on squared error, summed over states:
+    """A table of values, trained by gradient descent on squared error, summed over states:
 
         L = sum over states s of  mean over the turns at s of  (V(s) - target)^2 / 2
 
-    so an update moves each number the share `learning_rate` of the way to the mean of its targets; at 1 it
-    forgets all earlier ones. A new state starts at 0.
+    so an update moves each value the share `learning_rate` of the way to the mean of its targets; at 1 earlier
+    targets have no effect. A new state starts at 0.
     """
 
     def __init__(self, learning_rate: float = 0.1) -> None:
@@ -33,8 +33,8 @@ class TabularCritic:
         return [np.array([self._values.get(turn.ask, 0.0) for turn in trajectory.turns]) for trajectory in trajectories]
 
     def update(self, trajectories: Sequence[Trajectory], targets: Sequence[np.ndarray]) -> Metrics:
-        """Returns `value_loss`: half the mean squared error over turns, before the step. A target that is
-        not finite raises RedQueenError and leaves the table as it was."""
+        """Returns `value_loss`: half the mean squared error over turns, before the step. Raises RedQueenError, with
+        the table unchanged, if a target is not finite."""
         errors: dict[Ask, list[float]] = {}
         for trajectory, target, values in zip(trajectories, targets, self.values(trajectories), strict=True):
             for turn, error in zip(trajectory.turns, (target - values).tolist(), strict=True):

@@ -1,15 +1,15 @@
 """Replies sampled by a vLLM engine on CUDA, for a learner that trains in transformers.
 
-The learner's weights are carried over by `synchronize`; between two calls of it every reply carries the
-version of the weights that it was sampled from. Log-probabilities are those of the distribution sampled from:
+`synchronize` copies the learner's weights to the engine; every reply holds the version of the weights
+that it was sampled from. Log-probabilities are those of the distribution sampled from:
 
     free text        the engine's own, after the temperature (`logprobs_mode="processed_logprobs"`)
     listed replies   each legal reply is scored as a prompt, and at each of its tokens with an alternative
                      log p(token) / T - logsumexp over legal tokens of log p(legal token) / T
                      (prompt log-probabilities are at temperature 1; the vocabulary's normaliser cancels)
 
-A reply depends on the company it was asked for in by the rounding of the engine's products, and in a number
-format of 16 bits that rounding is coarse: an update should expect ratios near one, not at one.
+A reply depends on the other replies of its batch through rounding, which is coarse in 16-bit formats: an update
+should expect ratios near one, not at one.
 
 Written after vLLM 0.32 (vllm/entrypoints/llm.py, sampling_params.py, config/model.py, lora/request.py,
 exceptions.py, docs/training/layerwise.md, docs/usage/reproducibility.md); 0.28 and 0.33 have the same calls.
@@ -39,7 +39,7 @@ Tokens = tuple[int, ...]
 
 
 class Engine(Protocol):
-    """What is called of `vllm.LLM`."""
+    """The methods of `vllm.LLM` that are called."""
 
     @property
     def model_config(self) -> Any: ...  # read for `max_model_len` and `logprobs_mode`
@@ -63,18 +63,18 @@ _COLDEST = 0.01  # vLLM raises a lower temperature to this
 def open_engine(
     model_folder: str | Path,
     *,
-    dtype: str = "bfloat16",  # the learner's own: another one rounds otherwise
+    dtype: str = "bfloat16",  # should be the learner's: another one rounds differently
     max_lora_rank: int = 0,  # 0 for a learner without an adapter
     max_loras: int = 1,  # adapters in use at a time: one for each sampler on this engine
     context_length: int | None = None,  # tokens of a prompt and its reply; None takes the model's
-    memory: float = 0.4,  # share of the device's memory: the learner lives there too
+    memory: float = 0.4,  # share of the device's memory, which the learner uses too
     enforce_eager: bool = False,
     extra: Mapping[str, Any] | None = None,  # further arguments of vllm.LLM
 ) -> Engine:
-    """The learner's base model in vLLM, in this process.
+    """A vLLM engine in this process with the learner's base model.
 
-    vLLM then seeds this process's global generators (random, numpy, torch); nothing here draws from them.
-    Raises RedQueenError where there is no CUDA device, or no vLLM.
+    vLLM seeds this process's global generators (random, numpy, torch); nothing here draws from them.
+    Raises RedQueenError without a CUDA device or without vLLM.
     """
     if not torch.cuda.is_available():
         raise RedQueenError("the vLLM sampler needs a CUDA device and torch sees none")
@@ -104,7 +104,7 @@ def open_engine(
 
 
 def by_adapter(engine: Engine, folder: Path, number: int) -> Any:
-    """The LoRA adapter that peft wrote, which the engine reads with the next requests."""
+    """The request for the LoRA adapter that peft wrote to `folder`, which the engine loads with the next requests."""
     if not (folder / "adapter_config.json").exists():
         raise RedQueenError("the policy trains its whole model and has no adapter: synchronize it with by_full_load")
     from vllm.lora.request import LoRARequest
@@ -114,14 +114,14 @@ def by_adapter(engine: Engine, folder: Path, number: int) -> Any:
 
 
 def by_full_load(engine: Engine, folder: Path, number: int) -> Any:
-    """The whole model as `save_pretrained` wrote it, loaded over the engine's weights in place."""
+    """Loads the whole model that `save_pretrained` wrote to `folder` over the engine's weights, in place."""
     if (folder / "adapter_config.json").exists():
         raise RedQueenError("the policy trains a LoRA adapter: synchronize it with by_adapter")
     engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder.resolve())})
 
 
 class Learner(Protocol):
-    """What is followed: a `TransformerPolicy`."""
+    """The policy whose weights are copied: a `TransformerPolicy`."""
 
     @property
     def version(self) -> int: ...
@@ -129,9 +129,9 @@ class Learner(Protocol):
 
 
 class VllmSampler(Speaker):
-    """See the module. Until the first `synchronize` it speaks with the weights that the engine was opened with.
+    """See the module. Until the first `synchronize` it samples from the weights that the engine was opened with.
 
-    `folder` is scratch space for weights under way: the latest ones stay there, earlier ones are removed.
+    `folder` is scratch space for weights: the latest ones stay there, earlier ones are removed.
     """
 
     def __init__(
@@ -171,8 +171,8 @@ class VllmSampler(Speaker):
         self._limit = max_completion_length
         self._constrain = constrain
         self._stops = sorted({self.format.end, int(tokenizer.eos_token_id)})
-        self._adapter: Any = None  # the LoRARequest of the present weights
-        self._present: Path | None = None  # where they lie
+        self._adapter: Any = None  # the LoRARequest of the current weights
+        self._present: Path | None = None  # their folder
         self._minds = Minds(self.format, self._compute)
 
     # Speaking
@@ -181,7 +181,7 @@ class VllmSampler(Speaker):
         return self._minds.of(asks)
 
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
-        """Raises RedQueenError where the engine refuses a request or does not answer what it was asked."""
+        """Replies in free text. Raises RedQueenError if the engine refuses a request or its answers do not match."""
         voice, replies = self._voice(), []
         prompts = [self.format.prompt(ask) for ask in asks]
         settings = [self._sampling(ask.seed, ask.stops) for ask in asks]
@@ -221,7 +221,7 @@ class VllmSampler(Speaker):
                 f"vLLM sent {len(tokens)} tokens and {len(said.logprobs or ())} log-probabilities for one reply"
             )
         found = [_logprob(entry, token) for entry, token in zip(said.logprobs, tokens, strict=True)]
-        # the likeliest word is taken for certain, where vLLM reports its probability at temperature 1
+        # at temperature 0 the likeliest token is certain, while vLLM reports its probability at temperature 1
         return tokens, found if self._temperature else [0.0] * len(tokens)
 
     def _compute(self, unknown: Mapping[Question, np.ndarray]) -> dict[Question, Mind]:
@@ -246,7 +246,7 @@ class VllmSampler(Speaker):
         return minds
 
     def _score(self, rows: Sequence[tuple[Tokens, Tokens]]) -> list[list[float]]:
-        """For each prompt and the words after it, the log-probability of each of the words at temperature 1."""
+        """For each (prompt, continuation) the log-probability of each token of the continuation at temperature 1."""
         if not rows:
             return []
         from vllm import SamplingParams
@@ -295,7 +295,7 @@ class VllmSampler(Speaker):
     # Following a learner
 
     def synchronize(self, policy: Learner) -> None:
-        """Speaks with the policy's present weights, and under its version, from now on."""
+        """Copies the policy's current weights and version to this sampler."""
         number = next(_NUMBERS)
         folder = self._folder / f"weights-{number}"
         shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed
@@ -312,7 +312,7 @@ class VllmSampler(Speaker):
 
 
 def _to_last_free(reply: Tokens, replies: tuple[Tokens, ...]) -> Tokens:
-    """A reply up to its last token that was not forced: what is worth scoring."""
+    """A reply up to its last token that was not forced: the part that has to be scored."""
     free = [at for at, free in enumerate(free_positions(replies, reply)) if free]
     return reply[: free[-1] + 1] if free else ()
 
@@ -331,7 +331,7 @@ def _renormalised(
 
 
 def _logprob(entry: Any, token: int) -> float:
-    """What vLLM says of one token at one position: {token id: Logprob}, or None."""
+    """The log-probability of `token` in vLLM's entry for one position: {token id: Logprob}, or None."""
     if entry is None or token not in entry:
         raise RedQueenError(f"vLLM sent no log-probability for token {token}")
     value = float(entry[token].logprob)

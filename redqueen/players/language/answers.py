@@ -1,9 +1,9 @@
-"""Where the action stands in what a model writes: alone, in a box, or in brackets.
+"""Formats that mark the action in a model's text: alone, in a box, or in brackets.
 
 `parse` splits a text into a private thought and the action that the game receives. The action is ""
-where the format was not kept (malformed); an action in the right format that is not a legal reply is
-returned as it stands, for the game to judge. A legal reply is recognised whatever its case, white
-space, quotes and end punctuation, and only as a whole: "better" never means "bet".
+if the text is not in the format (malformed); an action in the right format that is not a legal reply is
+returned unchanged, for the game to judge. A legal reply is recognised in any case, with any white
+space, quotes and end punctuation around it, and only as a whole: "better" never means "bet".
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Plain:
-    """The reply is the action. A legal reply alone on the last line also counts, with what stands
-    before it as the thought; a legal reply amid other words does not, since "I would not bet" holds one too.
+    """The reply is the action. A legal reply alone on the last line also counts, with the text
+    before it as the thought; a legal reply within a sentence does not, since "I would not bet" holds one too.
     """
 
     instruction: str = "Answer with your reply alone, without any other words."
@@ -67,7 +67,7 @@ class Bracketed:
 
 
 def as_legal(text: str, choices: Sequence[str]) -> str:
-    """The legal reply that the text names, or the text itself where it names none."""
+    """The legal reply that the text names, or the text itself if it names none."""
     legal = _legal(text, choices)
     return text if legal is None else legal
 
@@ -79,7 +79,7 @@ _LONGEST_EXTRA = 64  # characters around a legal reply beyond which a text is no
 
 
 def _legal(text: str, choices: Sequence[str]) -> str | None:
-    """The only choice that the text spells, exactly or but for trimmings."""
+    """The only choice that equals the text, exactly or apart from case, white space, quotes and end punctuation."""
     if text in choices:
         return text
     if len(text) > max((len(choice) for choice in choices), default=0) + _LONGEST_EXTRA:
@@ -94,7 +94,7 @@ def _bare(text: str) -> str:
 
 
 def _closing_brace(text: str, start: int) -> int | None:
-    """Where the brace that opened before `start` closes; a brace after a backslash is a character."""
+    """The position at which the brace opened before `start` closes; a brace after a backslash is a plain character."""
     depth = 1
     for found in _BRACE.finditer(text, start):
         if found.group() in "{}":

@@ -1,7 +1,7 @@
 """From messages to prompt tokens: a model's chat template, or plain text for models without one.
 
-A seat's first prompt is rendered whole. Later prompts that extend it keep the tokens that are
-there, the seat's own words as sampled, and render only what is new: nothing is tokenized twice.
+A seat's first prompt is rendered whole. Later prompts that extend it keep its tokens, the seat's
+own as sampled, and render only what is new: nothing is tokenized twice.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _HERE = "@@own-words-end-here@@"
 class ChatFormat:
     """Renders asks for one tokenizer.
 
-    `system` is shown before everything, `instruction` after every message that the seat's own words
-    answer. `raw` ignores the template: messages and replies are lines of plain text.
+    `system` is shown first, `instruction` after every message that the seat answers. `raw` ignores the
+    template: messages and replies are lines of plain text.
     """
 
     def __init__(self, tokenizer: Any, system: str = "", instruction: str = "", raw: bool = False) -> None:
@@ -31,12 +31,12 @@ class ChatFormat:
         self.raw = raw or not tokenizer.chat_template
         if tokenizer.eos_token_id is None:
             raise RedQueenError("the tokenizer has no end-of-text token: set tokenizer.eos_token in its folder")
-        # what others say must not close their turn and open another: a special token in it is spelled apart
+        # text of other speakers must not end their turn and open another: special tokens in it are broken up
         self._special = re.compile("|".join(re.escape(token) for token in tokenizer.all_special_tokens))
         self.end = self._end_of_turn()
 
     def prompt(self, ask: Ask) -> np.ndarray:
-        """[P] int, the tokens before the seat's next word."""
+        """[P] int, the prompt tokens of the seat's next reply."""
         if ask.past and len(ask.past[-1].reply.prompt_tokens):  # another kind of player leaves no tokens
             last = ask.past[-1]
             known = len(last.ask.messages)
@@ -48,24 +48,24 @@ class ChatFormat:
         return np.array(self._encode(self._whole(ask.messages, str(ask.seat)), first=True), dtype=np.int64)
 
     def reply_tokens(self, text: str, stops: Sequence[str] = ()) -> tuple[int, ...]:
-        """The tokens of a whole reply: its words and the end of the turn, or its words up to the first stop."""
+        """The tokens of a whole reply: the text and the end of the turn, or the text up to the first stop."""
         words = self._encode(self._apart(text), first=False)
         ends = [end for end in range(1, len(words) + 1) if stops and self.completes(words[:end], stops)]
         return tuple(words[: ends[0]]) if ends else (*words, self.end)
 
     def _apart(self, text: str) -> str:
-        """The text with the names of special tokens spelled apart, so that none of them stands for its token."""
+        """The text with the names of special tokens broken up, so that none is encoded as its token."""
         return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
 
     def completes(self, tokens: Sequence[int], stops: Sequence[str]) -> bool:
-        """Whether the last token completes one of the stops, which no token before it did. The token may hold more
-        characters after the stop."""
+        """Whether the last of `tokens` is the first to complete one of `stops`. The token may hold more characters
+        after the stop."""
         longest = max((len(stop.encode()) for stop in stops), default=0)  # a token has at least one byte
         words = self.decode(tokens[-longest - 1 :])  # the first of a text may lose its space
         return any(stop in words for stop in stops)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The words of a reply, without special tokens."""
+        """The text of a reply, without special tokens."""
         return str(self.tokenizer.decode(list(tokens), skip_special_tokens=True))
 
     def _whole(self, messages: Sequence[Message], own: str) -> str:
@@ -77,7 +77,7 @@ class ChatFormat:
         return self._template(self._turns([*system, *messages], own), reply=True)
 
     def _after(self, messages: Sequence[Message], own: str, ended: bool) -> np.ndarray:
-        """What comes between a seat's last word and its next one."""
+        """The tokens between a seat's last reply and its next one."""
         if self.raw:
             lines = "".join(f"\n{text}" for text in self._with_instruction(messages, own, "\n")) + "\n"
             between = [*([] if ended else [self.end]), *self._encode(lines, first=False)]
@@ -93,8 +93,8 @@ class ChatFormat:
         return np.array(tokens, dtype=np.int64)
 
     def _turns(self, messages: Sequence[Message], own: str) -> list[dict[str, str]]:
-        """Messages as a chat: the seat's own words are the assistant's, everyone else is the user;
-        neighbours of one role are joined, as many templates demand."""
+        """Messages as a chat: the seat is the assistant, every other speaker is the user;
+        consecutive messages of one role are joined, as many templates demand."""
         turns: list[dict[str, str]] = []
         for message, text in zip(messages, self._with_instruction(messages, own, "\n\n"), strict=True):
             role = "assistant" if message.speaker == own else "system" if message.speaker == "system" else "user"
@@ -118,7 +118,7 @@ class ChatFormat:
         return str(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=reply))
 
     def _encode(self, text: str, first: bool) -> list[int]:
-        """Templates bring their own opening token; plain text gets the tokenizer's."""
+        """The tokens of a text. Templates have their own opening token; plain text gets the tokenizer's."""
         return list(self.tokenizer.encode(text, add_special_tokens=first and self.raw))
 
     def _end_of_turn(self) -> int:

@@ -1,4 +1,4 @@
-"""A player that says what is written, in the learner's own tokens: demonstrations to imitate."""
+"""A player that says a given text in the learner's own tokens: demonstrations to imitate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redqueen.types import Ask, RedQueenError, Reply
 
 
 class Reader(Protocol):
-    """A player that can be made to have said something."""
+    """A player that can turn a given text into a reply of its own."""
 
     @property
     def name(self) -> str: ...
@@ -19,7 +19,7 @@ class Reader(Protocol):
 
 
 def reader(player: Player) -> Reader:
-    """The player as one that can be made to have said something. Raises RedQueenError where it cannot."""
+    """The player as a `Reader`. Raises RedQueenError if it has no `recite`."""
     if not has(player, Reader):
         raise RedQueenError(f"{player.name} cannot be made to say what others wrote: it has no recite(ask, text)")
     return player
@@ -27,7 +27,7 @@ def reader(player: Player) -> Reader:
 
 @dataclass(frozen=True)
 class Reciter:
-    """Always this text, as if the learner had said it: its words are the learner's to learn."""
+    """Always says `text` as if the learner had: its tokens are the learner's own, and are learned."""
 
     learner: Reader
     text: str

@@ -1,7 +1,7 @@
-"""Replies made of sampled tokens: what was thought, what was done, and what the words were held to.
+"""Replies made of sampled tokens: the thought, the action, and the legal replies.
 
-Pure arithmetic on token ids and log-probabilities, so every player that samples tokens says the same
-with them, whichever engine rated them.
+Pure arithmetic on token ids and log-probabilities, so every player that samples tokens gives the same
+reply for them, whichever engine computed them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from redqueen.types import Ask, RedQueenError, Reply
 
 @dataclass(frozen=True)
 class Mind:
-    """What a player would say to one prompt with K listed replies."""
+    """A player's exact distribution over the K listed replies to one prompt."""
 
     prompt: np.ndarray  # [P]
     replies: tuple[tuple[int, ...], ...]  # [K] token ids, each with the end of the turn
     logprobs: tuple[np.ndarray, ...]  # [K] arrays [R]; zeros where the token was forced
     probabilities: tuple[float, ...]  # [K]
-    _said: dict[tuple[str, str, int], Reply] = field(default_factory=dict, repr=False)  # what was said already
+    _said: dict[tuple[str, str, int], Reply] = field(default_factory=dict, repr=False)  # replies made so far
 
     @staticmethod
     def of(prompt: np.ndarray, replies: tuple[tuple[int, ...], ...], logprobs: tuple[np.ndarray, ...]) -> Mind:
@@ -35,7 +35,7 @@ class Mind:
         return Mind(prompt, replies, logprobs, tuple((chances / chances.sum()).tolist()))
 
     def reply(self, choice: int, text: str, player: str, version: int) -> Reply:
-        """The reply that takes this choice; thousands of games share one."""
+        """The reply that takes this choice; cached, since thousands of games share one."""
         key = (text, player, version)
         said = self._said.get(key)
         if said is None:
@@ -55,7 +55,7 @@ Question = tuple[bytes, tuple[str, ...]]  # the tokens of a prompt, and the list
 
 
 class Minds:
-    """The minds of one set of weights, each computed once, those not known yet together."""
+    """Cache of exact reply distributions of one set of weights; misses are computed in one batch."""
 
     def __init__(
         self, chat: ChatFormat, compute: Callable[[Mapping[Question, np.ndarray]], Mapping[Question, Mind]]
@@ -69,7 +69,7 @@ class Minds:
         questions: list[Question] = []
         unknown: dict[Question, np.ndarray] = {}
         for ask in asks:
-            question = None if ask.past else self._questions.get(ask)  # with a past, the prompt goes on from its words
+            question = None if ask.past else self._questions.get(ask)  # with a past, the prompt extends its tokens
             if question is None:
                 prompt = self._chat.prompt(ask)
                 question = (prompt.tobytes(), ask.choices)
@@ -89,7 +89,7 @@ class Minds:
 
 @dataclass(frozen=True)
 class Voice:
-    """Who speaks, and how its words are read."""
+    """The speaker's name and version, and how its text is parsed."""
 
     name: str
     version: int
@@ -97,7 +97,7 @@ class Voice:
     answer: AnswerFormat | None = None  # None takes the whole text as the action
 
     def completes(self, ask: Ask) -> Callable[[Sequence[int]], bool] | None:
-        """What says of the tokens of a reply, [R], whether the last one completes a stop; None without stops."""
+        """A function of the tokens of a reply, [R]: whether the last one completes a stop. None without stops."""
         return partial(self.chat.completes, stops=ask.stops) if ask.stops else None
 
     def choose(self, ask: Ask, mind: Mind) -> Reply:
@@ -108,8 +108,8 @@ class Voice:
     def say(
         self, ask: Ask, prompt: np.ndarray, tokens: Sequence[int], logprobs: Sequence[float], truncated: bool
     ) -> Reply:
-        """Free text, [R] tokens with the closing one, searched for the action. What ended at one of the ask's stops
-        holds no action yet: the game receives all of it."""
+        """The reply in free text, [R] tokens with the closing one, parsed for the action. A text that ended at one of
+        the ask's stops has no action yet: the game receives all of it."""
         text = self.chat.decode(tokens)
         if self.answer is None or self.chat.completes(tokens, ask.stops):
             thought, action = "", text.strip()
@@ -130,9 +130,9 @@ class Voice:
         )
 
     def recite(self, ask: Ask, text: str, listed: bool) -> Reply:
-        """The reply as if the speaker had written the text, for objectives that imitate: its tokens carry no
-        log-probabilities (zeros) and it is marked as `recited`, since nobody sampled them. Where it would have been
-        held to listed replies it is so too; a text that is none of them raises RedQueenError."""
+        """The reply as if the speaker had written `text`, for objectives that imitate: it is marked as `recited` and
+        its log-probabilities are zeros, since no token was sampled. With `listed` it is one of the listed replies;
+        any other text raises RedQueenError."""
         prompt = self.chat.prompt(ask)
         if not listed:
             tokens = self.chat.reply_tokens(text, ask.stops)
@@ -145,16 +145,16 @@ class Voice:
 
 
 class Speaker(ABC):
-    """A player that samples tokens: replies held to a list are drawn from its minds, all others are written."""
+    """A player that samples tokens: listed replies are drawn from exact distributions, all others sampled freely."""
 
     name: str
     version: int
     format: ChatFormat
     _answer: AnswerFormat | None
-    _constrain: bool  # whether replies are held to the lists of their asks
+    _constrain: bool  # whether replies must be among the choices of their asks
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        """In the order of the asks; those held to a list are chosen together, the others written together."""
+        """The replies in the order of `asks`: one batch for asks with listed replies, one for free text."""
         replies: dict[int, Reply] = {}
         for wanted, answer in ((True, self._choose), (False, self._write)):
             numbers = [number for number, ask in enumerate(asks) if self._is_listed(ask) == wanted]
@@ -179,10 +179,11 @@ class Speaker(ABC):
 
 
 class OpenSpeaker(Speaker):
-    """A speaker whose chances can be read, and which can be made to say what somebody else wrote."""
+    """A speaker whose probabilities can be read, and that can recite a given text."""
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
-        """Raises RedQueenError for an ask without listed replies, or for a policy that answers freely."""
+        """[K] for each ask, the probabilities of the listed replies. Raises RedQueenError for an ask without listed
+        replies, or for a policy that answers in free text."""
         if not self._constrain or not all(ask.choices for ask in asks):
             raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
         return [np.array(mind.probabilities) for mind in self._think(asks)]
@@ -197,7 +198,7 @@ class OpenSpeaker(Speaker):
 
 
 def listed_replies(chat: ChatFormat, choices: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """[K] the tokens of each legal reply. Raises RedQueenError where two of them are the same tokens."""
+    """[K] the tokens of each legal reply. Raises RedQueenError if two of them are the same tokens."""
     replies = tuple(chat.reply_tokens(choice) for choice in choices)
     if len(set(replies)) < len(replies):
         raise RedQueenError(f"two of the legal replies {tuple(choices)} are the same tokens for this model")

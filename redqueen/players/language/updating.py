@@ -1,4 +1,4 @@
-"""What every update of a language model does, wherever its weights are: rows left out, and the sampler watched."""
+"""What every update of a language model does, on any backend: rows left out, and the sampler's mismatch measured."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from redqueen.types import Batch, Likelihoods, Metrics
 
 
 def with_signal(batch: Batch, objective: Objective) -> tuple[Batch, float, Metrics]:
-    """The rows that the objective speaks about, the sum of the loss weights by which its sums over words become means
-    (`additive.counted`), and how many were left out, where any could be."""
+    """The rows that the objective needs, the sum of loss weights by which its sums over tokens become means
+    (`additive.counted`), and the number of rows left out, if any could be."""
     kept, dropped = batch, dict[str, float]()
     if silent_without_advantage(objective):
         kept = take(batch, rows_with_advantage(batch))
         dropped = {"rows_without_signal": float(len(batch) - len(kept))}
-    return kept, counted(objective, kept) or 1.0, dropped  # of no word at all there is no mean
+    return kept, counted(objective, kept) or 1.0, dropped  # without any token there is no mean
 
 
 class Mismatch:
-    """How far the sampler's log-probabilities lie from the trainer's, for words said with the present weights."""
+    """Distance of the sampler's log-probabilities from the trainer's, over tokens sampled with the current weights."""
 
     def __init__(self) -> None:
         self._sum, self._count, self._highest = 0.0, 0, 0.0

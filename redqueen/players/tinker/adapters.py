@@ -1,4 +1,4 @@
-"""One set of LoRA weights on a server: read, asked to write, moved, saved and loaded.
+"""One set of LoRA weights on a server: evaluated, sampled from, updated, saved and loaded.
 
 | class         | whose weights                                     | how they are read                       |
 |---------------|---------------------------------------------------|-----------------------------------------|
@@ -38,7 +38,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A prompt to go on from."""
+    """A prompt to be continued."""
 
     prompt: Row
     seed: int
@@ -56,14 +56,14 @@ class Adam:
 
 
 class Weights(Protocol):
-    """What can be asked of weights, whether they learn or not."""
+    """What weights can do, whether they learn or not."""
 
     def logprobs(self, rows: Sequence[Row]) -> list[np.ndarray]:
-        """For each row [T - 1] float, of its second token to its last."""
+        """For each row [T - 1] float, the log-probabilities of its second token to its last."""
         ...
 
     def write(self, wanted: Sequence[Wanted], ends: Sequence[int], longest: int) -> list[Written]:
-        """A reply to each prompt, at temperature 1, all asked for at once."""
+        """A reply to each prompt, at temperature 1, all requested at once."""
         ...
 
 
@@ -84,7 +84,7 @@ class Adapter:
 
     @property
     def dialect(self) -> Dialect:
-        """Known after the first reading; else two tokens are read to find out."""
+        """The kind of server, known after the first forward pass; before it, two tokens are evaluated to find out."""
         if self._dialect is None:
             self.logprobs([(0, 1)])
         assert self._dialect is not None
@@ -102,8 +102,8 @@ class Adapter:
         return _logprobs_of(output)[: len(rows)]
 
     def accumulate(self, loss: Loss, rows: Sequence[Words]) -> list[np.ndarray]:
-        """Adds the gradient of the loss, none where there are no rows, and gives the log-probabilities of the rows,
-        [T - 1] each."""
+        """Adds the gradient of the loss over `rows` (none if there are no rows); returns the log-probabilities of the
+        rows, [T - 1] each."""
         dialect = self.dialect
         asked = self._filled(rows or [_NOTHING])
         name, inputs, settings = request(dialect, loss, asked)
@@ -112,7 +112,8 @@ class Adapter:
         return _logprobs_of(work)[: len(rows)]
 
     def step(self, adam: Adam) -> float | None:
-        """Moves the weights by what was accumulated; the gradient's norm where the server says it."""
+        """Takes an optimiser step with the accumulated gradient; returns its norm, None if the server does not report
+        it."""
         from tinker import types
 
         beta1, beta2 = adam.betas
@@ -135,27 +136,27 @@ class Adapter:
         return _written(self.connection, self._sampler, wanted, ends, longest)
 
     def save(self, name: str) -> str:
-        """The path under which the weights and the optimiser now lie on the server."""
+        """Saves the weights and the optimiser on the server; returns their path."""
         return str(self._call("save", lambda: self.client.save_state(self._named(name)).result()).path)
 
     def save_sampler(self, name: str) -> str:
-        """The path of the weights alone, for sampling."""
+        """Saves the weights only, for sampling; returns their path."""
         return str(self._call("save", lambda: self.client.save_weights_for_sampler(self._named(name)).result()).path)
 
     def load(self, path: str, optimizer: bool = True) -> None:
-        """Takes back what lies at a path; without the optimiser, where the server can do so (SkyRL 0.3.0 cannot)."""
+        """Loads what was saved at `path`; with `optimizer` false only the weights (SkyRL 0.3.0 cannot)."""
         self._sampler = None
         take = self.client.load_state_with_optimizer if optimizer else self.client.load_state
         self._call(f"load {path}", lambda: take(path).result())
 
     def _named(self, name: str) -> str:
-        """Two saves of one version need two names, for a policy may go back and learn anew."""
+        """A unique name for a save: a version may be saved twice, since a policy may be restored and retrained."""
         self._saves += 1
         return f"{name}-{self._saves}"
 
     def _filled(self, rows: Sequence[Words]) -> list[Words]:
-        """For a server that compiles for each number of rows: copies of the first row that count nothing, up to the
-        next power of two."""
+        """The rows, padded with copies of the first row of weight 0 to the next power of two if the server compiles for
+        each number of rows."""
         rows = list(rows)
         if self._dialect is None or not self._dialect.shapes:
             return rows
@@ -210,7 +211,7 @@ class PastSampler:
         return self._client
 
 
-_NOTHING = Words((0, 1), np.zeros(1), np.zeros(1))  # where there is nothing to learn, a step is taken all the same
+_NOTHING = Words((0, 1), np.zeros(1), np.zeros(1))  # for a step without rows: a step is taken all the same
 
 
 def _written(

@@ -1,4 +1,4 @@
-"""What a server can do for a policy: what is known of each kind, and what a server in reach was seen to do."""
+"""What a server can do for a policy: known facts of each kind, and checks of a running server."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from redqueen.types import RedQueenError
 
 _PROMPT = (11, 12, 13, 14, 15, 16)  # any tokens will do
 _FIXED = "as the server was started"
-_NEAR = 1e-3  # nats a word, between a sampler and a trainer of one precision
+_NEAR = 1e-3  # nats per token, between a sampler and a trainer of one precision
 
 
 def facts(dialect: Dialect) -> dict[str, str]:
-    """What a policy gets on a server of this kind."""
+    """The facts about a server of this kind, by name."""
     ours = {"linear": "`Reinforce`, `Imitation`", "ppo": "`ClippedRatio`", "cispo": "`Cispo`"}
     return {
         "listed replies": "scored, then chosen here: exact",
@@ -51,7 +51,7 @@ def known_table(dialects: Sequence[Dialect] = DIALECTS) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was tried."""
+    """The result of one check."""
 
     what: str
     ok: bool
@@ -59,8 +59,8 @@ class Check:
 
 
 def checked(connection: Connection, rank: int = 4) -> list[Check]:
-    """Everything that can be tried with an adapter made for it, which learns nothing worth keeping: about a dozen
-    requests, a minute where a server compiles."""
+    """The results of all checks, made with a temporary adapter: about a dozen requests, a minute if the server
+    compiles."""
     adapter = connection.create(rank, 0)
     context = f"reads {connection.longest} tokens" if connection.longest else "does not say how many tokens it reads"
     checks = [
@@ -78,7 +78,7 @@ def checked(connection: Connection, rank: int = 4) -> list[Check]:
 
 
 def _samples(adapter: Adapter) -> tuple[bool, str]:
-    """Sampled words carry the log-probabilities that the trainer gives them, and one seed gives one reply."""
+    """Whether sampled tokens have the trainer's log-probabilities, and one seed gives one reply."""
     wanted = Wanted(_PROMPT, 7)
     one = adapter.write([wanted], [], 4)[0]
     again = adapter.write([Wanted(_PROMPT, 8), wanted], [], 4)[1]
@@ -89,7 +89,7 @@ def _samples(adapter: Adapter) -> tuple[bool, str]:
 
 
 def _gradient(adapter: Adapter) -> tuple[bool, str]:
-    """A linear loss of either sign and twice the size has a gradient of the same direction's length and twice it."""
+    """Whether the gradient's norm is the same for a linear loss of either sign, and doubles with the loss."""
 
     def norm(*scales: float) -> float:
         counts = np.zeros(len(_PROMPT) - 1)

@@ -1,8 +1,8 @@
-"""A server that speaks the Tinker API: reaching it, waiting for it, and what went wrong in one line.
+"""A server that speaks the Tinker API: connecting, waiting for it, and its errors in one line.
 
-The client itself tries again, after 1, 2, 4, ... at most 30 seconds, whatever a retry can mend: broken connections,
-429 and 5xx. It would do so for ever; here a server of one's own that no longer answers is given `patience` seconds, and
-any one request `timeout` seconds. A run that loses its server ends with one line and goes on from its last checkpoint.
+The client itself retries broken connections, 429 and 5xx after 1, 2, 4, ... at most 30 seconds, without end. Here a
+local server that no longer answers is given `patience` seconds, and any one request `timeout` seconds. A run that loses
+its server ends with one line and can be resumed from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from redqueen.types import RedQueenError
 T = TypeVar("T")
 PREFIX = "tinker:"
 KEY = "TINKER_API_KEY"
-_NO_KEY = "tml-none"  # what is sent to a server of one's own where no key is set: the client wants one
+_NO_KEY = "tml-none"  # sent to a local server if no key is set: the client requires one
 _START = "start it as docs/scale.md says"
 
 
 class Connection:
-    """See the module. `service` is a `tinker.ServiceClient`, or whatever has its methods. `alive` says whether the
-    server still answers; it is asked only while a request takes long."""
+    """See the module. `service` is a `tinker.ServiceClient`, or any object with its methods. `alive` returns whether
+    the server still answers; it is called only while a request takes long."""
 
     def __init__(
         self,
@@ -59,8 +59,8 @@ class Connection:
         self._places: dict[str, None] = {}  # the adapters that hold one
 
     def check(self) -> None:
-        """Raises RedQueenError for a server that cannot be used, or that does not have the base model; a server of
-        one model need not be told which."""
+        """Raises RedQueenError for a server that cannot be used or does not have the base model; for a server with one
+        model no base model need be named."""
         found = self.call("say what it serves", self._service.get_server_capabilities)
         models = {str(each.model_name): each.max_context_length for each in found.supported_models}
         if not self.base_model and len(models) == 1:
@@ -72,7 +72,7 @@ class Connection:
         self.longest = models[self.base_model]
 
     def tokenizer(self, adapter: Adapter) -> Any:
-        """The tokenizer of the base model, which must be found here too: a folder, the cache or the hub."""
+        """The tokenizer of the base model, loaded on this machine: from a folder, the cache or the hub."""
         try:
             return adapter.client.get_tokenizer()
         except (OSError, ValueError, ImportError) as error:
@@ -81,7 +81,7 @@ class Connection:
             ) from error
 
     def create(self, rank: int, seed: int | None) -> Adapter:
-        """A new adapter, which starts as the identity."""
+        """A new adapter, initialised as the identity."""
         client = self.call(
             "make an adapter",
             lambda: self._service.create_lora_training_client(base_model=self.base_model, rank=rank, seed=seed),
@@ -91,8 +91,8 @@ class Connection:
         return adapter
 
     def past(self, path: str, rank: int) -> Adapter:
-        """The adapter that was saved at a path, in a place of its own on the server. Of these, `most_open` are kept;
-        the one that was not asked for longest leaves, and is loaded again when it is asked."""
+        """The adapter that was saved at `path`, in a slot of its own on the server. At most `most_open` are kept; the
+        least recently used one is released, and loaded again when it is used."""
         if path not in self._open:
             adapter = self.create(rank, None)
             adapter.load(path)
@@ -104,13 +104,13 @@ class Connection:
         return self._open[path]
 
     def release(self, adapter: Adapter) -> None:
-        """Frees an adapter's place, where the server lets it be freed."""
+        """Frees an adapter's slot, if the server allows it."""
         del self._places[adapter.model_id]
         if self._unload:
             self._unload(adapter.model_id)
 
     def close(self) -> None:
-        """Frees the places of all adapters: what is worth keeping has been saved."""
+        """Frees the slots of all adapters; their weights must have been saved before."""
         while self._places and self._unload:
             self._unload(self._places.popitem()[0])
 
@@ -126,7 +126,7 @@ class Connection:
         return not self._is_skyrl
 
     def check_length(self, tokens: int) -> None:
-        """Raises RedQueenError where so many tokens are more than the model reads."""
+        """Raises RedQueenError if `tokens` exceeds the model's context length."""
         if self.longest is not None and tokens > self.longest:
             raise RedQueenError(
                 f"{tokens} tokens, prompt and reply, do not fit the {self.longest} that {self.base_model} reads at "
@@ -134,8 +134,8 @@ class Connection:
             )
 
     def call(self, doing: str, work: Callable[[], T]) -> T:
-        """What `work` returns, which runs beside this thread. Raises RedQueenError where the server fails, is too
-        slow, or has gone."""
+        """What `work` returns, run in another thread. Raises RedQueenError if the server fails, is too slow, or no
+        longer answers."""
         done: Future[T] = Future()
         Thread(target=_carry_out, args=(work, done), daemon=True).start()
         began, silent = time.monotonic(), None
@@ -156,7 +156,7 @@ class Connection:
 
 
 def trouble(where: str, doing: str, error: BaseException) -> str:
-    """One line for what the client raised."""
+    """The one-line message for an error that the client raised."""
     said = one_line(error)
     status = getattr(error, "status_code", None)  # of the client's errors that answer to a response
     if status in (401, 403) or "api_key" in said:
@@ -167,7 +167,7 @@ def trouble(where: str, doing: str, error: BaseException) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """The server's own words where they can be made out."""
+    """The server's own message if it can be found in `error`."""
     text = " ".join(str(error).split()) or type(error).__name__
     detail = re.search(r"""['"]detail['"]: ['"](.*?)['"]\}""", text)
     text = detail[1] if detail else re.sub(r"^Request failed: (.*) for self\.request_id=.*$", r"\1", text)
@@ -182,7 +182,7 @@ def _carry_out(work: Callable[[], T], done: Future[T]) -> None:
 
 
 def _troubles() -> tuple[type[BaseException], ...]:
-    """What the client raises when the server, not this program, is at fault."""
+    """The exceptions of the client for which the server, not this program, is at fault."""
     import httpx
     import tinker
     from tinker.lib.retryable_exception import RetryableException
@@ -195,7 +195,7 @@ def is_on_server(model: str) -> bool:
 
 
 def base_and_url(model: str) -> tuple[str, str]:
-    """What stands in "tinker:BASE@URL"; the url is empty for the hosted service."""
+    """The base model and the url in "tinker:BASE@URL"; the url is empty for the hosted service."""
     base, at, url = model.removeprefix(PREFIX).rpartition("@")
     if not at:
         base, url = url, ""
@@ -207,8 +207,8 @@ def base_and_url(model: str) -> tuple[str, str]:
 
 
 def connect(base_model: str, url: str) -> Connection:
-    """The server at a url; without one, the hosted service. Raises RedQueenError where the client is not installed,
-    nothing answers, the key is refused or the base model is not there."""
+    """The server at `url`; without a url, the hosted service. Raises RedQueenError if the client is not installed,
+    nothing answers, the key is refused or the server does not have the base model."""
     try:
         import tinker
     except ImportError:
@@ -238,7 +238,7 @@ def connect(base_model: str, url: str) -> Connection:
 
 
 def _greet(url: str, tries: int = 4) -> str:
-    """What the server says of itself at its root. Tries again after 0.5, 1 and 2 seconds."""
+    """The server's description of itself at its root url. Retries after 0.5, 1 and 2 seconds."""
     import httpx
 
     if not url.startswith(("http://", "https://")):
@@ -266,7 +266,7 @@ def _answers(url: str) -> bool:
 
 
 def _unload(url: str, model: str) -> None:
-    """Frees an adapter's place. The client has no call for it; a server that refuses only keeps the place."""
+    """Frees an adapter's slot. The client has no call for it; a server that refuses keeps the slot."""
     import httpx
 
     try:

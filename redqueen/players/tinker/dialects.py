@@ -1,9 +1,9 @@
-"""What servers of the Tinker API do differently, and how a loss is put so that each takes the same gradient from it.
+"""How servers of the Tinker API differ, and how a loss is written so that each computes the same gradient.
 
-The API says that a loss is the sum over words. SkyRL's JAX backend (0.3.0) divides the loss of a row by the sum of its
+By the API a loss is the sum over tokens. SkyRL's JAX backend (0.3.0) divides the loss of a row by the sum of its
 weights, and the gradient by the number of rows. The linear loss of a custom objective has weights of both signs, so its
 rows would be divided by sums near zero or below it (which are replaced by 1e-9: a gradient 10^9 times too long). There
-every row gets the weights 1 / L, which sum to one, and what it is meant to count stands in its advantages, times L and
+every row gets the weights 1 / L, which sum to one, and the intended weights go into its advantages, times L and
 times the number of rows. A linear loss is then `cispo` with a ratio held to [1, 1].
 """
 
@@ -24,9 +24,9 @@ class Dialect:
     """One kind of server."""
 
     name: str
-    sums: bool  # the loss is the sum over words; else each row's mean, and the gradient the mean over rows
-    losses: frozenset[str]  # built-in losses that are exactly ours
-    keeps_samplers: bool  # named sampler weights stay what they were when the learner moves on
+    sums: bool  # the loss is the sum over tokens; else each row's mean, and the gradient the mean over rows
+    losses: frozenset[str]  # built-in losses that equal ours exactly
+    keeps_samplers: bool  # named sampler weights do not change when the learner is updated
     clips: bool  # the gradient's norm can be clipped
     adapters: str  # how many are held at a time
     adam: bool  # betas, epsilon and weight decay come with each step; else they are fixed when the server starts
@@ -68,8 +68,8 @@ DIALECTS = (HOSTED, SKYRL_JAX, SKYRL_TRAIN)
 
 
 def recognised(is_skyrl: bool, outputs: Sequence[str], metrics: Sequence[str]) -> Dialect:
-    """The kind of a server from what it calls itself and from the names of what a forward pass gives back: the JAX
-    backend gives the loss of each word and no sum of them."""
+    """The kind of a server, from its name and from the names of the outputs of a forward pass: the JAX backend returns
+    the loss of each token and no sum of them."""
     if not is_skyrl:
         return HOSTED
     return SKYRL_JAX if "elementwise_loss" in outputs and not metrics else SKYRL_TRAIN
@@ -77,11 +77,11 @@ def recognised(is_skyrl: bool, outputs: Sequence[str], metrics: Sequence[str]) -
 
 @dataclass(frozen=True)
 class Words:
-    """A row, and for each of its tokens after the first what it counts and what its writer gave it."""
+    """A row, and for each of its tokens after the first its weight in the loss and the sampler's log-probability."""
 
     row: Row
     counts: np.ndarray  # [T - 1] float, c
-    sampled: np.ndarray  # [T - 1] float, the writer's log-probabilities; zeros where the loss does not ask
+    sampled: np.ndarray  # [T - 1] float, the sampler's log-probabilities; zeros where the loss does not need them
 
 
 Request = tuple[str, list[dict[str, np.ndarray]], dict[str, float] | None]
@@ -104,7 +104,7 @@ def request(dialect: Dialect, loss: Loss, rows: Sequence[Words]) -> Request:
 
 
 def datum(row: Row, inputs: dict[str, np.ndarray]) -> Any:
-    """A `tinker.Datum`: the row without its last token, its tokens after the first, and what the loss asks of them."""
+    """A `tinker.Datum`: the row without its last token, its tokens after the first, and the inputs of the loss."""
     from tinker import types
 
     fields = {key: types.TensorData(data=values.tolist(), dtype="float32") for key, values in inputs.items()}

@@ -1,15 +1,15 @@
-"""Which of our objectives a server has built in, word for word.
+"""Which of our objectives a server has built in.
 
-| here                          | there           | loss of a word, c its loss weight times its advantage |
+| here                          | there           | loss of a token; c is its loss weight times advantage |
 |-------------------------------|-----------------|-------------------------------------------------------|
 | `Reinforce`                   | linear          | -c log policy                                         |
 | `Imitation`                   | linear          | the same, c the loss weight alone                     |
 | `ClippedRatio` without `dual` | ppo             | max(-c r, -c clip(r))                                 |
 | `Cispo`                       | cispo           | -clip(r) c log policy, clip(r) held constant          |
 
-Everything else goes over the log-probabilities: one pass to read them, our own loss and its gradient here, one pass to
-send it as a linear loss. `importance_sampling` is none of ours: it is `ClippedRatio` without a clip. Ours holds ratios
-below e^20, which no server does.
+All other objectives use the log-probabilities: one pass reads them, our loss and its gradient are computed here, and
+one pass sends the gradient as a linear loss. `importance_sampling` is none of ours: it is `ClippedRatio` without a
+clip. Ours holds ratios below e^20, which no server does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from redqueen.types import Batch
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of the server, summed over words. Ratios are clipped to [low, high]."""
+    """A loss of the server, summed over tokens. Ratios are clipped to [low, high]."""
 
     kind: str  # linear, ppo or cispo
     low: float = 1.0
@@ -39,13 +39,13 @@ LINEAR = Loss("linear")
 
 
 def built_in(objective: Objective) -> Loss | None:
-    """The loss of the server that is this objective; None where there is none."""
+    """The server's loss that equals this objective; None if there is none."""
     make = _BUILT_IN.get(type(objective))
     return make(objective) if make else None
 
 
 def coefficients(objective: Objective, batch: Batch) -> Tensor:
-    """[B, T] c of a built-in loss."""
+    """[B, T] the coefficients c of a built-in loss (see the table in the module)."""
     weighs_alone = type(objective) is Imitation
     return batch.loss_weights if weighs_alone else batch.loss_weights * batch.advantages
 

@@ -1,15 +1,15 @@
-"""A language model on a server of the Tinker API as a policy: the hosted service, or SkyRL on one's own machines.
+"""A language model on a server of the Tinker API as a policy: the hosted service, or SkyRL on local machines.
 
-What is asked goes as one request with many rows in it, or as many requests in flight. Listed replies are chosen by
-scoring: no server can hold its sampler to a list, so every legal reply is rated, the choice is drawn here with the
-ask's seed, and law "constrained means renormalised" holds exactly. Free text is sampled by the server with a seed made
+Asks are sent as one request with many rows, or as many concurrent requests. No server can restrict its sampler to
+listed replies, so the log-probability of every legal reply is requested and the choice is drawn here with the
+ask's seed, exactly from the renormalised distribution. Free text is sampled by the server with a seed made
 from the ask's; the log-probabilities are the server's own.
 
 The update is the objective's own gradient: one pass reads the log-probabilities, the loss and its gradient with respect
 to them are computed here, and one pass sends that gradient as a linear loss. An objective that the server has built in
-(see `losses`) takes one pass. Entropies of free text are estimates without a gradient, since no server gives them.
+(see `losses`) takes one pass. Entropies of free text are estimates without a gradient, since no server returns them.
 
-Weights, optimiser and past selves live on the server; a checkpoint holds the path under which they lie there.
+Weights, optimiser and past selves are stored on the server; a checkpoint holds their path on it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from redqueen.players.transformer.scoring import Query, Rating
 from redqueen.protocols import AnswerFormat, Objective, State
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
-_WHOLE = 1 << 60  # tokens: the server cuts a batch as suits it
+_WHOLE = 1 << 60  # tokens: the server splits a batch itself
 _FILE = "tinker.json"
 
 
@@ -48,7 +48,7 @@ class _Clock:
 
 
 class TinkerPolicy(OpenSpeaker):
-    """See the module. AdamW with the same numbers as `TransformerPolicy`, as far as the server takes them."""
+    """See the module. AdamW with the same settings as `TransformerPolicy`, as far as the server accepts them."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class TinkerPolicy(OpenSpeaker):
     # Speaking
 
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
-        """A server knows no rule such as "the token that completes a stop": a reply goes on, and is cut here."""
+        """Replies in free text. A server cannot stop at the token that completes a stop, so replies are cut here."""
         self._check_temperature()
         prompts = [self.format.prompt(ask) for ask in asks]
         wanted = [
@@ -152,8 +152,8 @@ class TinkerPolicy(OpenSpeaker):
         return hand_out(self._rate(part.queries), part, 0, width)
 
     def update(self, batch: Batch, objective: Objective) -> Metrics:
-        """Also reports what `TransformerPolicy.update` does. `gradient_norm` is left out where the server does not say
-        it, and is the norm before clipping only where the server says it so."""
+        """Takes one optimiser step; returns the metrics of `TransformerPolicy.update`. `gradient_norm` is left out if
+        the server does not report it, and is the norm before clipping only if the server reports that."""
         assert self.learns, f"{self.name} is frozen and does not learn"
         self._clock.now += 1
         self._begin()
@@ -197,7 +197,7 @@ class TinkerPolicy(OpenSpeaker):
         return likelihoods, {"loss": float(value.detach()), **metrics}
 
     def _learn_there(self, batch: Batch, objective: Objective, loss: Loss, whole: Batch) -> tuple[Likelihoods, Metrics]:
-        """The same in one pass, by a loss that the server has built in; ours is computed again for its metrics."""
+        """The same in one pass, by a loss that the server has built in; our loss is also computed, for its metrics."""
         counts = coefficients(objective, batch).numpy()
         lengths, tokens, sampled = batch.lengths.tolist(), batch.tokens.tolist(), batch.sampled_logprobs.numpy()
         rows = [
@@ -222,7 +222,7 @@ class TinkerPolicy(OpenSpeaker):
         return rated(reading, self._line(reading), self._checked_temperature(reading))
 
     def _line(self, reading: Reading) -> Tensor:
-        """[L] float32, what the server says of the rows, one after the other."""
+        """[L] float32, the server's log-probabilities of the rows, one row after the other."""
         said = self._weights.logprobs(reading.rows)
         return torch.from_numpy(np.concatenate(said) if said else np.zeros(0)).float()
 
@@ -239,7 +239,7 @@ class TinkerPolicy(OpenSpeaker):
             )
 
     def forget(self) -> None:
-        """Lets go of what it and its frozen copies know of the step."""
+        """Clears the caches of the policy and of its frozen copies."""
         self._clock.now += 1
         self._begin()
 
@@ -250,8 +250,8 @@ class TinkerPolicy(OpenSpeaker):
     # Remembering
 
     def freeze(self) -> TinkerPolicy:
-        """Where named sampler weights stay what they were, the past self is such a name; else a saved state that gets
-        a place of its own on the server when it is asked."""
+        """A frozen copy: named sampler weights if the server keeps these unchanged; else a saved state that gets a slot
+        of its own on the server when it is used."""
         path = self._past or self._saved_past()
         copy: TinkerPolicy = object.__new__(TinkerPolicy)
         copy.__dict__.update(self.__dict__)
@@ -278,7 +278,7 @@ class TinkerPolicy(OpenSpeaker):
             self._weights = PastAdapter(connection, path, self._adapter.rank)
 
     def sibling(self, name: str) -> TinkerPolicy:
-        """Another learner with an adapter of its own, which starts as this one's is now, with a fresh optimiser."""
+        """Another learner with an adapter of its own, initialised with this one's weights, and a fresh optimiser."""
         twin: TinkerPolicy = object.__new__(TinkerPolicy)
         twin.__dict__.update(self.__dict__)
         twin.name, twin.version = name, 0
@@ -294,7 +294,7 @@ class TinkerPolicy(OpenSpeaker):
         return True
 
     def timed_by(self, learner: TinkerPolicy) -> TinkerPolicy:
-        """This one, which does not learn: from now on it forgets when the learner does, as if it were a copy of it."""
+        """This frozen policy, whose caches are from now on cleared with those of `learner`."""
         assert not self.learns, f"{self.name} learns and keeps its own time"
         self._clock = learner._clock
         self._begin()
@@ -314,14 +314,14 @@ class TinkerPolicy(OpenSpeaker):
         self._begin()
 
     def save(self, folder: Path) -> None:
-        """Weights and optimiser on the server; `tinker.json` says where."""
+        """Saves weights and optimiser on the server, and their path in `folder`/tinker.json."""
         folder.mkdir(parents=True, exist_ok=True)
         connection = self._adapter.connection
         record = {**self.state(), "base_model": connection.base_model, "server": connection.where}
         (folder / _FILE).write_text(json.dumps(record, indent=2) + "\n")
 
     def load(self, folder: Path) -> None:
-        """Raises RedQueenError where the server no longer has what was saved."""
+        """Restores what `save` wrote. Raises RedQueenError if the server no longer has it."""
         try:
             record = json.loads((folder / _FILE).read_text())
         except (OSError, ValueError) as error:

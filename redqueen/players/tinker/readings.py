@@ -1,13 +1,13 @@
-"""From places of rows to whole rows that a server rates, and back: exact under listed replies too.
+"""From positions in rows to whole rows that a server evaluates, and back: exact under listed replies too.
 
-A server gives the log-probability of each token of a row under its whole vocabulary. Where replies are listed, what is
-wanted is renormalised over the legal next tokens; each of these is the last token of a row of its own, and the
-temperature and the normaliser come out of the division:
+A server returns the log-probability of each token of a row under the whole vocabulary. Where replies are listed, it is
+renormalised over the legal next tokens: each of these is the last token of a row of its own, and the server's
+normaliser cancels:
 
     asked for   the card is J  bet among {bet, pass}        read   the card is J  bet
                                                                    the card is J  pass
 
-All arithmetic after the reading is differentiable, so the gradient with respect to what the server said comes from it.
+All arithmetic on the server's numbers is differentiable, which gives the gradient with respect to them.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Reading:
-    """The rows to read, none of which begins another, and where in them the M places asked for are answered.
+    """The rows to evaluate, none a prefix of another, and where in the answers the M targets are.
 
-    The answers to all rows stand in one line of length L: for each row those of its second token to its last.
+    The answers to all rows form one line of length L: for each row the log-probabilities of its second token to its
+    last.
     """
 
     rows: tuple[Row, ...]
     places: Tensor  # [M, K] int into the line, for each legal next token; L where there are fewer
-    said: Tensor  # [M] int, the column of the token that stands there
-    free: Tensor  # [M] bool, where nothing was listed
+    said: Tensor  # [M] int, the column of the actual token
+    free: Tensor  # [M] bool, where no replies were listed
 
     @property
     def lengths(self) -> list[int]:
-        """How many answers each row gives."""
+        """The number of answers of each row."""
         return [len(row) - 1 for row in self.rows]
 
 
 def reading_of(queries: Sequence[Query]) -> Reading:
-    """What must be read to answer every target of the queries, each row once."""
+    """The reading that answers every target of `queries`, each row once."""
     asked = [[_tokens_at(query, number) for number in range(len(query.targets))] for query in queries]
     ends = [query.tokens[: query.targets[-1].at + 1] if query.targets else () for query in queries]
     paths = {end for end in ends if end}
@@ -71,13 +72,13 @@ def reading_of(queries: Sequence[Query]) -> Reading:
 
 
 def _tokens_at(query: Query, number: int) -> tuple[int, ...]:
-    """The legal tokens at a place, or the one that stands there."""
+    """The legal tokens at a target, or the actual one if none are listed."""
     target = query.targets[number]
     return target.legal or (query.tokens[target.at],)
 
 
 def _homes(paths: set[Row]) -> dict[Row, Row]:
-    """For each path the row that begins with it; among sorted paths, the next one if any."""
+    """For each path the row that begins with it: among sorted paths, the next one if it does, else itself."""
     home: dict[Row, Row] = {}
     following: Row = ()
     for path in sorted(paths, reverse=True):
@@ -87,10 +88,10 @@ def _homes(paths: set[Row]) -> dict[Row, Row]:
 
 
 def rated(reading: Reading, line: Tensor, temperature: float) -> Rating:
-    """The rating of all places from the line of what the server said, [L] float.
+    """The rating of all targets from `line`, the server's answers, [L] float.
 
-    Where no replies are listed the entropy is not known: what stands there is -log policy of the word said, its
-    estimate from one sample, and then no entropy of the rating carries a gradient.
+    Where no replies are listed the entropy is unknown: it is estimated from one sample as -log policy of the
+    token, and then no entropy of the rating has a gradient.
     """
     if not len(reading.said):
         return Rating(torch.zeros(0), torch.zeros(0), torch.zeros(0, 0))

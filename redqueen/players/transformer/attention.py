@@ -1,6 +1,6 @@
-"""Who looks at whom: attention over the nodes of a trie, through transformers' attention interface.
+"""Attention over the nodes of a trie, through transformers' attention interface.
 
-The nodes to be computed are cut into blocks of neighbours, and each block looks only at the paths
+The nodes to be computed are split into blocks of neighbours, and each block attends only to the paths
 that lead to it. A prompt of 6 tokens with three replies of 2, in blocks of at most 4:
 
     nodes    p p p p | p p a a | b b c c          blocks    queries      keys
@@ -8,10 +8,10 @@ that lead to it. A prompt of 6 tokens with three replies of 2, in blocks of at m
                                                             4 5 6 7      0 1 2 3 4 5 6 7
                                                             8 9 10 11    0 1 2 3 4 5 8 9 10 11
 
-So a group of replies costs its prompt's length for each reply, not the square of everything, and
-no block is larger than it must be. Keys are taken by number, from the nodes themselves (training)
-or from a store that remembers earlier passes (sampling). Query heads that share a key head lie
-side by side as more queries of it, so keys and values are never copied for them.
+So a group of replies costs its prompt's length for each reply, not the square of the total length.
+Keys are gathered by node number, from the nodes themselves (training) or from a store of earlier
+passes (sampling). Query heads that share a key head are stacked as more queries of it, so keys and
+values are never copied for them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from redqueen.players.transformer.trie import Run
 from redqueen.types import RedQueenError
 
 NAME = "redqueen"
-BLOCK = 64  # queries: below it the products are too small for the machine, above it replies look at one another in vain
+BLOCK = 64  # queries: smaller products are inefficient, larger blocks compute attention that is masked out
 KINDS = {"full_attention", "sliding_attention", "attention"}  # of layers, as transformers calls them
 
 
 class Attend(Protocol):
-    """What stands where a model attends: queries [n, Hq, d] and the keys and values [n, Hkv, d] of the
+    """Replaces a model's attention: queries [n, Hq, d] and the keys and values [n, Hkv, d] of the
     same nodes -> [n, Hq, d]."""
 
     def __call__(
@@ -44,24 +44,24 @@ class Attend(Protocol):
 
 @dataclass(frozen=True)
 class Blocks:
-    """b blocks of at most m queries that look at w keys or fewer."""
+    """b blocks of at most m queries that attend to at most w keys."""
 
-    queries: Tensor  # [b, m] int, which of the n queries; where a block is shorter, any
+    queries: Tensor  # [b, m] int, indices of the n queries; padding of shorter blocks is arbitrary
     keys: Tensor  # [b, w] int
-    distances: Tensor  # [b, m, w] int, how far back the key lies on the query's path; -1 where it is not on it
+    distances: Tensor  # [b, m, w] int, how far back the key is on the query's path; -1 if it is not on it
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Who looks at whom among n queries."""
+    """The attention pattern of n queries."""
 
     blocks: tuple[Blocks, ...]
-    places: Tensor  # [n] int, where the answer to each query stands among those of all blocks
-    # equal in all layers: by query heads a key head, window and precision
+    places: Tensor  # [n] int, the index of each query's output among those of all blocks
+    # equal in all layers: by query heads per key head, window and precision
     _biases: dict[tuple[int, int | None, torch.dtype], list[Tensor]] = field(default_factory=dict)
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None) -> Tensor:
-        """[n, Hq, d] from queries [n, Hq, d] and all keys and values [N, Hkv, d] there are."""
+        """[n, Hq, d], the attention of `query` [n, Hq, d] to `keys` and `values` [N, Hkv, d] of all N nodes."""
         heads, key_heads, width = query.shape[1], keys.shape[1], query.shape[2]
         shared = heads // key_heads
         biases = self._biases.get((shared, window, query.dtype))
@@ -86,12 +86,12 @@ class Pattern:
 
 
 def _take(rows: Tensor, numbers: Tensor) -> Tensor:
-    """rows[numbers], whose gradient `index_select` adds up some twenty times as fast as indexing on a CPU."""
+    """rows[numbers] by `index_select`, whose gradient on a CPU is some twenty times as fast as that of indexing."""
     return rows.index_select(0, numbers.flatten()).view(*numbers.shape, *rows.shape[1:])
 
 
 def _bias(distances: Tensor, shared: int, window: int | None, dtype: torch.dtype) -> Tensor:
-    """[b, 1, shared * m, w], 0 where a query sees a key and the lowest number elsewhere."""
+    """[b, 1, shared * m, w], 0 where a query attends to a key and the lowest number elsewhere."""
     count, size, width = distances.shape
     sees = distances >= 0
     if window is not None:
@@ -102,7 +102,7 @@ def _bias(distances: Tensor, shared: int, window: int | None, dtype: torch.dtype
 
 
 def pattern(runs: Sequence[Run], device: torch.device) -> Pattern:
-    """Who looks at whom where the queries are the new nodes of the runs, one run after the other."""
+    """The attention pattern whose queries are the new nodes of `runs`, one run after the other."""
     first = 0
     pieces = []
     for run in runs:
@@ -118,7 +118,7 @@ def pattern(runs: Sequence[Run], device: torch.device) -> Pattern:
         queries = np.zeros((len(bucket), size), dtype=np.int64)
         keys = np.zeros((len(bucket), width), dtype=np.int64)
         distances = np.full((len(bucket), size, width), -1, dtype=np.int64)
-        distances[:, :, 0] = 0  # a query that pads looks at something, lest its softmax be empty
+        distances[:, :, 0] = 0  # padding queries attend to one key, so that their softmax is not empty
         for number, block in enumerate(bucket):
             keys[number, : len(block.keys)] = block.keys
             queries[number, : block.size] = block.queries
@@ -172,7 +172,7 @@ class _Block:
 
 
 def _grouped(pieces: Sequence[_Piece]) -> list[_Block]:
-    """Neighbouring pieces together where they fit and look at nearly the same keys."""
+    """Blocks of neighbouring pieces that fit together and attend to nearly the same keys."""
     blocks: list[_Block] = []
     for piece in pieces:
         keys = np.sort(piece.path)
@@ -186,7 +186,7 @@ def _grouped(pieces: Sequence[_Piece]) -> list[_Block]:
 
 
 def _alike(blocks: Sequence[_Block]) -> list[list[_Block]]:
-    """Blocks of nearly one size together, so that little is padded."""
+    """Blocks grouped by similar size, so that there is little padding."""
     buckets: list[list[_Block]] = []
     for block in sorted(blocks, key=lambda block: (len(block.keys), block.size)):
         if buckets and len(block.keys) <= BLOCK + 1.25 * len(buckets[-1][0].keys):
@@ -209,8 +209,8 @@ class Within:
 
 
 def install(model: Any) -> None:
-    """Makes a transformers model attend through `Attend` where one is passed, and as usual elsewhere.
-    Raises RedQueenError for a model that does not use the attention interface, or not in every layer."""
+    """Makes a transformers model use `Attend` when one is passed, and its usual attention otherwise.
+    Raises RedQueenError for a model that does not use the attention interface in every layer."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
@@ -222,7 +222,7 @@ def install(model: Any) -> None:
             "such as Llama, Qwen, Mistral, Gemma 3, Phi or GPT-2"
         )
     kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or ()) - KINDS
-    if kinds:  # a state that passes from token to token would take one reply for the beginning of the next
+    if kinds:  # a recurrent state would carry one reply over into the next
         raise RedQueenError(
             f"the model {type(model).__name__} has layers of the kind {', '.join(sorted(kinds))}: use one in which "
             "every layer attends to all tokens before it, or to a window of them"

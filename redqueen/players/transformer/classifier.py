@@ -1,4 +1,4 @@
-"""A Hugging Face sequence classifier that rates a prompt and the response to it: chances of the three safety labels."""
+"""A Hugging Face sequence classifier of a prompt and its response: probabilities of the three safety labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SequenceClassifier:
         self._longest, self._batch = longest, batch
 
     def __call__(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-        """[n, 3] chances in the order of `LABELS`."""
+        """[n, 3] probabilities in the order of `LABELS`. Raises RedQueenError for an exchange that is too long."""
         parts = [self._rate(pairs[start : start + self._batch]) for start in range(0, len(pairs), self._batch)]
         return np.concatenate(parts) if parts else np.zeros((0, 3))
 

@@ -1,4 +1,4 @@
-"""A critic on top of a language model: what to expect, read off the end of each prompt."""
+"""A critic on top of a language model: values computed from the hidden state at the end of each prompt."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class ValueHead:
     starts at zero and learns by AdamW; no gradient reaches the policy.
 
     The states at the ends of prompts are nearly equal (in SmolLM2 on Kuhn poker they differ by 3 % of their
-    length), so the layer sees them less their mean and over their deviation (one number for all dimensions),
-    both as the first update found them. It learns some ten times as fast for it.
+    length), so they are normalised by their mean and their deviation (one number for all dimensions), both
+    from the first update. This makes learning some ten times as fast.
 
-    One update takes `epochs` steps, each over all its turns. With `clip` a value that is further than that from
-    what it was before the update is pulled no further (PPO).
+    One update takes `epochs` steps, each over all its turns. With `clip` a value that is further than `clip` from
+    its value before the update has no gradient away from it (PPO).
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class ValueHead:
         return _by_trajectory(values, trajectories)
 
     def update(self, trajectories: Sequence[Trajectory], targets: Sequence[np.ndarray]) -> Metrics:
-        """Every turn counts the same. Returns the loss before the first step, and the largest share of clipped
-        values. A loss that is not finite raises RedQueenError and leaves the head as it was."""
+        """Returns the loss before the first step and the largest share of clipped values; every turn has the same
+        weight. Raises RedQueenError, with the head unchanged, if the loss is not finite."""
         features = self._features(trajectories)
         if not len(features):
             return {"value_loss": 0.0, "value_clip_fraction": 0.0}
@@ -96,7 +96,7 @@ class ValueHead:
         self._optimizer.load_state_dict(deepcopy(state["optimizer"]))
 
     def _features(self, trajectories: Sequence[Trajectory]) -> Tensor:
-        """[n, H] of the turns of all trajectories, laid end to end."""
+        """[n, H] the hidden states of the turns of all trajectories, concatenated."""
         return self._policy.features([turn.reply.prompt_tokens for each in trajectories for turn in each.turns])
 
     def _adjust(self, features: Tensor) -> None:

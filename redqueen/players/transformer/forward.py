@@ -1,7 +1,7 @@
 """Running a causal language model over chosen tokens: hidden states at nodes, and logits from them.
 
-Body and head are run apart, so that logits are made only where they are wanted. Everything goes
-through the model's own modules; only where to look (`Attend`) comes from here.
+Body and head run separately, so that logits are computed only where they are needed. All computation uses
+the model's own modules; only the attention (`Attend`) is replaced.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class States:
-    """Last hidden states at the wanted places of some rows; places with the same tokens before them share one."""
+    """Last hidden states at the wanted positions of some rows; positions with equal prefixes share one."""
 
     hidden: Tensor  # [n, H]
-    numbers: list[int]  # for each wanted place, row by row, which of the n is its own
+    numbers: list[int]  # for each wanted position, row by row, the index of its state among the n
 
 
 class Forward:
@@ -58,7 +58,7 @@ class Forward:
         return self._model.dtype  # type: ignore[no-any-return]
 
     def hidden(self, tokens: Sequence[int] | Tensor, depths: Sequence[int] | Tensor, attend: Attend) -> Tensor:
-        """[n, H] after the last layer."""
+        """[n, H] the hidden states after the last layer."""
         device = self.device
         output = self._decoder(
             input_ids=torch.as_tensor(tokens, device=device)[None],
@@ -71,7 +71,7 @@ class Forward:
         return output.last_hidden_state[0]  # type: ignore[no-any-return]
 
     def over(self, rows: Sequence[tuple[int, ...]], wanted: Sequence[Sequence[int]]) -> States:
-        """The states after the wanted places of each row, from one pass over the trie of the rows."""
+        """The states at the wanted positions of each row, from one pass over the trie of the rows."""
         trie, runs = merge(rows)
         nodes = np.concatenate([run.path[list(places)] for run, places in zip(runs, wanted, strict=True)])
         distinct, numbers = np.unique(nodes, return_inverse=True)
@@ -88,7 +88,7 @@ class Forward:
         return logits
 
     def wearing(self, weights: Mapping[str, Tensor] | None, run: Callable[[], Found]) -> Found:
-        """What `run` gives with these weights in the place of the model's own."""
+        """What `run` returns with `weights` in place of the model's own."""
         with _fastest_products():
             if weights is None:
                 return run()
@@ -97,7 +97,8 @@ class Forward:
 
     @torch.no_grad()
     def _check(self, causal: Any) -> None:
-        """That head and body together are the whole model, and that rows which part do not see each other."""
+        """Raises RedQueenError unless body and head together equal the whole model and rows do not affect each
+        other."""
         rows = [(1, 2, 3), (1, 4, 3)]
         states = self.over(rows, [(0, 1, 2)] * len(rows))
         ours = self.logits(states.hidden[states.numbers])
@@ -124,8 +125,8 @@ class _Wearer(nn.Module):
 
 @contextmanager
 def _fastest_products() -> Iterator[None]:
-    """On a CPU torch can take float32 products from two libraries. oneDNN, which on some processors is twice as
-    fast, is only used where lower precision is allowed; it is allowed here if oneDNN then does not lower it."""
+    """Lets torch use oneDNN for float32 products on a CPU, which on some processors is twice as fast. torch uses it
+    only if lower precision is allowed; this is allowed here if oneDNN keeps float32 nevertheless."""
     if not _onednn_keeps_float32():
         yield
         return
@@ -140,7 +141,7 @@ def _fastest_products() -> Iterator[None]:
 
 @cache
 def _onednn_keeps_float32() -> bool:
-    """Tried out: products of 512 terms come out near 1e-5 in float32 and near 1e-1 in bfloat16."""
+    """Whether oneDNN keeps float32, by trial: errors of products of 512 terms are near 1e-5, in bfloat16 near 1e-1."""
     backend = getattr(torch.backends.mkldnn, "matmul", None)  # since torch 2.9
     if backend is None or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
@@ -162,7 +163,7 @@ def _under_adapter(model: Any) -> bool:
 
 
 def _node_bytes(config: Any, dtype: torch.dtype) -> int:
-    """What the keys and values of one token take."""
+    """The bytes of the keys and values of one token."""
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return int(2 * config.num_hidden_layers * heads * width * dtype.itemsize)

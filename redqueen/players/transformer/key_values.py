@@ -1,13 +1,13 @@
-"""Keys and values that are remembered, so that what was read once is not read again.
+"""A cache of keys and values: tokens that were computed once are not computed again.
 
-A store holds the keys and values of every node of a growing trie. A prompt that begins as an
-earlier one did, or goes on where a seat's last turn ended, is read only from where it is new:
+A store holds the keys and values of every node of a growing trie. A prompt that shares a prefix with
+an earlier one, or extends a seat's last turn, is computed only from where it is new:
 
     turn 1     rules . hand . | raise                    reads 4 nodes, says 1
     turn 2     rules . hand . raise . they call . |      reads 5 nodes: the rest is in the store
     another    rules . hand' . |                         reads 2 nodes
 
-The store has a budget of nodes. When it is full, it forgets the rows that were used least recently.
+The store has a budget of nodes. When it is full, it drops the least recently used rows.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ class KeyValueStore:
         return len(self._trie)
 
     def forget(self) -> None:
-        """All of it, and the memory that it took."""
+        """Drops all keys and values and frees their memory."""
         self._trie, self._rows = Trie(), {}
         self.keys, self.values = [], []
 
     def read(self, rows: Sequence[tuple[int, ...]], wanted: Sequence[Sequence[int]]) -> States:
-        """The states after the wanted places of each row. What the store does not hold is computed and remembered;
+        """The states at the wanted positions of each row. Nodes that the store does not hold are computed and stored;
         a pass that fails leaves the store empty."""
         try:
             return self._read(rows, wanted)
-        except BaseException:  # some nodes are without keys: nothing may go on from them
+        except BaseException:  # some nodes are without keys and must not be used
             self.forget()
             raise
 
@@ -60,7 +60,7 @@ class KeyValueStore:
         runs = [self._add(row) for row in rows]
         asked = [run.path[list(places)].tolist() for run, places in zip(runs, wanted, strict=True)]
         distinct = {node for nodes in asked for node in nodes}
-        numbers: dict[int, int] = {}  # wanted node -> which of the states
+        numbers: dict[int, int] = {}  # wanted node -> index of its state
         states = []
         for part in _passes(list(_queries(runs, wanted))):
             nodes = np.concatenate([run.path[run.start : run.end] for run in part])
@@ -80,8 +80,8 @@ class KeyValueStore:
         return self._trie.add(row).path
 
     def remember(self, rows: Sequence[tuple[int, ...]], keys: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-        """Adds the ends of rows, whose keys and values, [layers] of [rows, m, Hkv, d], were computed elsewhere; not
-        of a row for which there is no room, or whose beginning is not held any more."""
+        """Adds the last m nodes of each row with their `keys` and `values`, [layers] of [rows, m, Hkv, d], computed
+        elsewhere; rows for which there is no room, or whose prefix is no longer held, are skipped."""
         if not keys:
             return
         size = keys[0].shape[1]
@@ -97,7 +97,7 @@ class KeyValueStore:
                 self.write(layer, nodes, key.flatten(0, 1)[taken], value.flatten(0, 1)[taken])
 
     def write(self, layer: int, nodes: Tensor, key: Tensor, value: Tensor) -> None:
-        """Keys and values [n, Hkv, d] of nodes, [n] int."""
+        """Writes the keys and values [n, Hkv, d] of `nodes`, [n] int, of one layer."""
         if layer == len(self.keys):
             self.keys.append(key.new_empty(0, *key.shape[1:]))
             self.values.append(value.new_empty(0, *value.shape[1:]))
@@ -121,8 +121,8 @@ class KeyValueStore:
         return run
 
     def _make_room(self, rows: Sequence[tuple[int, ...]]) -> None:
-        """Where the rows would not fit: keeps what they begin with, and of the rest the rows used last, up to
-        half the budget and not beyond what the rows leave of it."""
+        """If the rows would not fit, drops nodes: kept are the prefixes of the rows and the most recently used other
+        rows, up to half the budget and within the room that the new rows leave."""
         known = [self._trie.known(row) for row in rows]
         if len(self) + sum(map(len, rows)) - sum(known) <= self.budget:  # new tokens that rows share count twice
             return
@@ -149,7 +149,7 @@ class KeyValueStore:
 
 @dataclass(frozen=True)
 class _Reading:
-    """Attention of a pass that adds nodes to a store and looks at all that is there."""
+    """Attention of a pass that adds nodes to a store and attends to all of its nodes."""
 
     store: KeyValueStore
     nodes: Tensor  # [n] int
@@ -163,7 +163,7 @@ class _Reading:
 
 
 def _queries(runs: Sequence[Run], wanted: Sequence[Sequence[int]]) -> Iterator[Run]:
-    """What must be computed: wanted places that are in the store already, one by one, and all that is new."""
+    """The runs to compute: all new nodes, and wanted nodes that are in the store already, one by one."""
     seen: set[int] = set()
     for run, places in zip(runs, wanted, strict=True):
         for place in places:

@@ -1,4 +1,4 @@
-"""Where models come from: the embedded one, tiny ones made from a config, folders, and the hub."""
+"""Loading models: the embedded one, tiny ones made from a config, folders, and the hub."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class LoadedModel:
 
 
 def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> LoadedModel:
-    """Loads `smollm2-135m`, `tiny` (or `tiny:hidden=96,layers=3,heads=4`), a local folder, or a name on the Hugging
-    Face hub."""
+    """The model `name` and its tokenizer: `smollm2-135m`, `tiny` (or `tiny:hidden=96,layers=3,heads=4`), a local
+    folder, or a name on the Hugging Face hub. Raises RedQueenError with one line if it cannot be loaded."""
     from transformers.utils.logging import disable_progress_bar
 
-    # loading and saving would draw theirs into the run's own display
+    # transformers' progress bars would disturb the run's own display
     disable_progress_bar()  # type: ignore[no-untyped-call]
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise RedQueenError(f"device {device!r} is not available here: use --device cpu")
@@ -52,7 +52,7 @@ def is_tiny(name: str) -> bool:
 
 
 def _sizes(name: str) -> dict[str, int]:
-    """What stands after the colon of "tiny:hidden=96,layers=3"."""
+    """The sizes after the colon of "tiny:hidden=96,layers=3"."""
     sizes = {}
     for part in filter(None, name.partition(":")[2].split(",")):
         key, _, value = part.partition("=")
@@ -65,7 +65,7 @@ def _sizes(name: str) -> dict[str, int]:
 
 
 def _checked(name: str) -> str:
-    """A folder must hold a model; anything with the shape of a path must exist."""
+    """The name, checked: a folder must hold a model, and anything that looks like a path must exist."""
     path = Path(name).expanduser()
     if path.is_dir():
         if not (path / "config.json").exists():
@@ -94,7 +94,7 @@ def _pretrained(name: str, folder: str, dtype: torch.dtype) -> LoadedModel:
 
 
 def cache_folder() -> Path:
-    """Where converted models are kept: $REDQUEEN_CACHE, or redqueen in the user's cache folder."""
+    """The folder of converted models: $REDQUEEN_CACHE, or redqueen in the user's cache folder."""
     chosen = os.environ.get("REDQUEEN_CACHE")
     return Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "redqueen"
 
@@ -134,7 +134,7 @@ def _convert(source: Path, folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer that lies in a folder beside saved weights."""
+    """The tokenizer in a folder of saved weights."""
     from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(folder)
@@ -142,7 +142,7 @@ def load_tokenizer(folder: Path) -> Any:
 
 def add_lora(loaded: LoadedModel, rank: int, seed: int = 0) -> LoadedModel:
     """The model with a trainable LoRA adapter on every linear layer (Hu et al., 2021; scale 2, no dropout)
-    and all else frozen. The adapter starts as the identity."""
+    and all other weights frozen. The adapter is initialised as the identity."""
     from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
@@ -155,7 +155,7 @@ def add_lora(loaded: LoadedModel, rank: int, seed: int = 0) -> LoadedModel:
 
 def tiny_model(seed: int = 0, hidden: int = 64, layers: int = 2, heads: int = 4) -> LoadedModel:
     """A Llama of about 0.2 M parameters with random weights, and a byte-level tokenizer trained on the
-    text that ships beside this file. It knows nothing: for tests and for learning from scratch."""
+    text in this folder. For tests and for learning from scratch."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     tokenizer = tiny_tokenizer()
@@ -179,7 +179,7 @@ def tiny_model(seed: int = 0, hidden: int = 64, layers: int = 2, heads: int = 4)
 
 
 def tiny_tokenizer(vocabulary: int = 768) -> Any:
-    """Byte-level BPE: any text has tokens, words of the shipped games have few."""
+    """A byte-level BPE tokenizer: any text can be encoded, words of the shipped games in few tokens."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,8 +1,8 @@
-"""AdamW over weights of any precision: where they are kept in fewer bits, float32 masters take the steps.
+"""AdamW over weights of any precision: for weights below float32, steps are taken on float32 masters.
 
 A step of size 1e-4 on a weight near 1 is lost in bfloat16, whose numbers are 1/128 apart there, and so
-are small gradients beside a large sum. Gradients of micro-batches are added up in float32, the masters
-move, and the weights are the masters rounded.
+are small gradients added to a large sum. Gradients of micro-batches are summed in float32, the masters
+are updated, and the weights are the masters rounded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from redqueen.protocols import State
 
 
 class Optimizer:
-    """AdamW (Loshchilov and Hutter, 2019) with clipping of the whole gradient's norm."""
+    """AdamW (Loshchilov and Hutter, 2019) with clipping of the global gradient norm."""
 
     def __init__(
         self, weights: Mapping[str, Tensor], betas: tuple[float, float], weight_decay: float, max_grad_norm: float
@@ -33,11 +33,11 @@ class Optimizer:
         self._adamw = torch.optim.AdamW(moving, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
 
     def over(self, weights: Mapping[str, Tensor]) -> Optimizer:
-        """A fresh one of the same kind for other weights."""
+        """A new optimizer with the same settings for other weights."""
         return Optimizer(weights, self._betas, self._weight_decay, self._max_grad_norm)
 
     def collect(self) -> None:
-        """Adds the gradients of a micro-batch to those before."""
+        """Adds the gradients of a micro-batch to those collected before."""
         for key, master in self._masters.items():
             weight = self._weights[key]
             if weight.grad is not None:
@@ -46,11 +46,11 @@ class Optimizer:
                 weight.grad = None
 
     def step(self, learning_rate: float) -> float:
-        """Moves the weights by what was collected, forgets it, and returns its norm before clipping. Where the norm
-        is not finite, nothing moves."""
+        """Takes a step with the collected gradient and clears it; returns its norm before clipping. If the norm is not
+        finite, no weight changes."""
         (group,) = self._adamw.param_groups
         for weight in group["params"]:
-            if weight.grad is None:  # nothing spoke for it: the moments still fade and the step they ask for is taken
+            if weight.grad is None:  # without a gradient: the moments still decay and their step is taken
                 weight.grad = torch.zeros_like(weight)
         norm = torch.nn.utils.clip_grad_norm_(group["params"], self._max_grad_norm)
         if torch.isfinite(norm):
@@ -61,7 +61,7 @@ class Optimizer:
         return float(norm)
 
     def clear(self) -> None:
-        """Forgets the gradients."""
+        """Clears the gradients."""
         self._adamw.zero_grad(set_to_none=True)
         for weight in self._weights.values():
             weight.grad = None
@@ -71,7 +71,7 @@ class Optimizer:
         return {"adamw": deepcopy(self._adamw.state_dict()), "masters": masters}
 
     def restore(self, state: State) -> None:
-        """Takes back the moments and the masters; the weights follow the masters."""
+        """Restores the moments and the masters; the weights are set from the masters."""
         self._adamw.load_state_dict(deepcopy(dict(state["adamw"])))  # it would keep the very tensors
         with torch.no_grad():
             for key, master in self._masters.items():

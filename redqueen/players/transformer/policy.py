@@ -1,8 +1,8 @@
-"""A Hugging Face causal language model as a policy: it replies, rates its own words, learns, freezes.
+"""A Hugging Face causal language model as a policy: it replies, computes log-probabilities, learns, freezes.
 
 Listed replies are sampled from their exact probabilities; free text is sampled token by token and
-searched for the action. Weights are trained whole or through LoRA adapters; a frozen copy holds
-only the weights that train and runs on the same model.
+parsed for the action. All weights are trained, or LoRA adapters; a frozen copy holds only the
+trainable weights and runs on the same model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Clock:
         self.stores: WeakSet[KeyValueStore] = WeakSet()  # its own and those of the copies
 
     def tick(self) -> None:
-        """An update, or a new step: nobody's keys and values outlive it, also not those of a copy that is never asked
+        """Marks an update or a new step: all keys and values are dropped, also those of copies that are never asked
         again."""
         self.now += 1
         for store in self.stores:
@@ -55,12 +55,11 @@ class TransformerPolicy(OpenSpeaker):
     """See the module. `trainable` names the parameters that learn; the rest of the model is shared
     with every frozen copy.
 
-    `token_budget` is how many distinct tokens one forward and backward pass takes at most: memory grows with
-    it. `cache_gigabytes` is what the keys and values that are remembered between the turns of a step may take.
+    `token_budget` is the maximum of distinct tokens in one forward and backward pass: memory grows with
+    it. `cache_gigabytes` limits the keys and values that are kept between the turns of a step.
 
     The optimiser is AdamW with a long memory of squared gradients (`betas[1]`): near an equilibrium
-    gradients shrink, and a short memory would keep the steps as long as ever, which feeds the cycles
-    of self-play.
+    gradients shrink, and with a short memory the steps would not, which feeds the cycles of self-play.
     """
 
     def __init__(
@@ -98,16 +97,16 @@ class TransformerPolicy(OpenSpeaker):
         stops = frozenset({self.format.end, int(loaded.tokenizer.eos_token_id)})
         self.manner = Manner(stops, max_completion_length, temperature)
         self.forward = Forward(loaded.model)
-        # half for what is remembered, half for what growing replies hold beside it
+        # half for the cache, half for the keys and values of growing replies
         self._nodes = max(1, int(cache_gigabytes * 2**29) // self.forward.node_bytes)
         self.store = KeyValueStore(self.forward, self._nodes)
         self.trainable = {key: value for key, value in loaded.model.named_parameters() if value.requires_grad}
-        self._own: dict[str, Tensor] | None = None  # weights worn in the place of the model's, of a copy or a sibling
+        self._own: dict[str, Tensor] | None = None  # a copy's or sibling's weights, used in place of the model's
         self._learns = True
         self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm)
         self._clock = _Clock()
         self._clock.stores.add(self.store)
-        self._thought_at = 0  # when the minds were computed
+        self._thought_at = 0  # clock time at which the minds were computed
         self._minds = Minds(self.format, self._compute)
 
     # Speaking
@@ -127,7 +126,7 @@ class TransformerPolicy(OpenSpeaker):
         ]
 
     def stream(self, rows: int) -> Stream:
-        """Free text grows in the stream; where the policy is held to listed replies, they come all at once."""
+        """A stream of at most `rows` replies at a time; listed replies are answered at once."""
         self._recall()
         opened = self._clock.now
         return TransformerStream(
@@ -143,7 +142,7 @@ class TransformerPolicy(OpenSpeaker):
 
     @property
     def has_adapter(self) -> bool:
-        """Whether it trains a LoRA adapter rather than all weights."""
+        """Whether a LoRA adapter is trained rather than all weights."""
         return any("lora_" in key for key in self.trainable)
 
     @property
@@ -158,7 +157,7 @@ class TransformerPolicy(OpenSpeaker):
 
     def features(self, prompts: Sequence[np.ndarray]) -> Tensor:
         """[n, H] float32 on the CPU: the last hidden state at the end of each prompt ([P] int each), without
-        gradient. Equal prompts and beginnings are computed once. Raises RedQueenError for an empty prompt."""
+        gradient. Equal prompts and prefixes are computed once. Raises RedQueenError for an empty prompt."""
         rows = [tuple(prompt.tolist()) for prompt in prompts]
         if not all(rows):
             raise RedQueenError("a turn has no prompt tokens: only what a language model said can be judged by one")
@@ -175,19 +174,19 @@ class TransformerPolicy(OpenSpeaker):
         with torch.inference_mode():
             self.forward.wearing(self._own, read)
         features = torch.stack([found[row] for row in rows]) if rows else torch.zeros(0, self.width)
-        return features.clone()  # what inference mode made may not be learned from
+        return features.clone()  # tensors made in inference mode cannot be used for training
 
     def _recall(self) -> None:
-        """Makes sure that what is remembered is of this step.
+        """Clears caches from before this step.
 
-        A frozen copy too forgets at every update: what is computed in company is rounded in company, and a
-        resumed run must not depend on what its opponents were asked before it was killed.
+        A frozen copy's are cleared at every update too: results are rounded differently with the batch they were
+        computed in, and a resumed run must not depend on asks from before it was killed.
         """
         if self._thought_at != self._clock.now:
             self._begin()
 
     def _think(self, asks: Sequence[Ask]) -> list[Mind]:
-        """The minds for these asks; those not known yet are computed together, equal prompts once."""
+        """The reply distributions for these asks; misses of the cache are computed in one batch, equal prompts once."""
         self._recall()
         return self._minds.of(asks)
 
@@ -230,10 +229,10 @@ class TransformerPolicy(OpenSpeaker):
         return assemble(parts, batch)
 
     def update(self, batch: Batch, objective: Objective) -> Metrics:
-        """Also reports `sampler_mismatch_mean` and `sampler_mismatch_max`, how far the recorded log-probabilities of
-        words said with the present weights lie from those computed here, and, where the objective is silent without
-        an advantage, `rows_without_signal`, the rows that were left out for it; what is a mean over words is then
-        one over the words of the rows that were not."""
+        """Takes one optimiser step; returns what to log. `sampler_mismatch_mean` and `sampler_mismatch_max` compare the
+        recorded log-probabilities of tokens sampled with the current weights with those computed here. If the
+        objective is silent without an advantage, `rows_without_signal` counts the rows left out, and means over tokens
+        are over the other rows."""
         assert self._learns, f"{self.name} is frozen and does not learn"
         self._clock.tick()
         if not len(batch):
@@ -255,7 +254,7 @@ class TransformerPolicy(OpenSpeaker):
             if not torch.isfinite(loss):
                 self._optimizer.clear()
                 raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", whole)
-            if loss.requires_grad:  # a part without own words has nothing to learn from
+            if loss.requires_grad:  # a part without own tokens has no gradient
                 self.forward.wearing(self._own, loss.backward)
             self._optimizer.collect()
             totals["loss"] += loss.item()
@@ -268,7 +267,7 @@ class TransformerPolicy(OpenSpeaker):
         return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped}
 
     def rate(self, part: Part, start: int, end: int) -> Likelihoods:
-        """The columns from `start` to `end` of some rows; distinct rows are rated once."""
+        """The likelihoods of the columns from `start` to `end` of some rows; distinct rows are computed once."""
         return hand_out(self._rating(self.forward.over, part.queries), part, start, end)
 
     def _rating(self, body: Body, queries: Sequence[Query]) -> Rating:
@@ -280,12 +279,12 @@ class TransformerPolicy(OpenSpeaker):
         )
 
     def forget(self) -> None:
-        """Lets go of what it and its frozen copies computed, which a run does between steps."""
+        """Clears the caches of the policy and of its frozen copies; a run calls it between steps."""
         self._clock.tick()
         self._begin()
 
     def _begin(self) -> None:
-        """Starts anew at the present time."""
+        """Clears the caches and sets their clock time to the current one."""
         self._thought_at = self._clock.now
         self._minds.forget()
         self.store.forget()
@@ -304,8 +303,8 @@ class TransformerPolicy(OpenSpeaker):
         return copy
 
     def sibling(self, name: str) -> TransformerPolicy:
-        """Another learner on the same model, with an adapter of its own that starts as this one's is now. Raises
-        RedQueenError where all weights are trained, of which there is one set."""
+        """Another learner on the same model, with an adapter of its own initialised with this one's weights. Raises
+        RedQueenError if all weights are trained, since the model has only one set."""
         if not self.has_adapter:
             raise RedQueenError(
                 f"{name} cannot have an adapter of its own on a model without adapters: set --lora-rank"
@@ -323,7 +322,7 @@ class TransformerPolicy(OpenSpeaker):
         return twin
 
     def timed_by(self, learner: TransformerPolicy) -> TransformerPolicy:
-        """This one, which does not learn: from now on it forgets when the learner does, as if it were a copy of it."""
+        """This frozen policy, whose caches are from now on cleared with those of `learner`."""
         assert not self._learns, f"{self.name} learns and keeps its own time"
         self._clock = learner._clock
         self._clock.stores.add(self.store)
@@ -348,14 +347,14 @@ class TransformerPolicy(OpenSpeaker):
         self._begin()
 
     def save(self, folder: Path) -> None:
-        """What `save_weights` writes, and `optimizer.pt` and `policy.json` beside it."""
+        """Writes the files of `save_weights`, `optimizer.pt` and `policy.json` into `folder`."""
         self.save_weights(folder)
         if self._learns:
             torch.save(self._optimizer.state(), folder / "optimizer.pt")
         (folder / "policy.json").write_text(json.dumps({"name": self.name, "version": self.version}))
 
     def save_weights(self, folder: Path) -> None:
-        """Weights as `save_pretrained` writes them (a LoRA adapter, or the whole model), and the tokenizer."""
+        """Writes the weights by `save_pretrained` (a LoRA adapter, or the whole model), and the tokenizer."""
         with self._worn():
             self._loaded.model.save_pretrained(folder)
         self._loaded.tokenizer.save_pretrained(folder)
@@ -377,7 +376,7 @@ class TransformerPolicy(OpenSpeaker):
 
     @contextmanager
     def _worn(self) -> Iterator[None]:
-        """The shared model with this policy's weights on, where it has its own."""
+        """Runs the shared model with this policy's weights, if it has its own."""
         if self._own is None:
             yield
             return
@@ -395,5 +394,5 @@ class TransformerPolicy(OpenSpeaker):
 
 
 def _saved_name(key: str, saved: Mapping[str, Tensor]) -> str:
-    """peft leaves the adapter's name out of the names that it saves."""
+    """The name under which peft saves the weight `key`: without the adapter's name."""
     return key if key in saved else key.replace(".default.", ".")

@@ -1,5 +1,5 @@
-"""From the rows of a batch to places of a model, and back: which distinct rows there are, which of
-their tokens are to be rated under which legal ones, and whose the answers are.
+"""From the rows of a batch to queries of a model, and back: the distinct rows, the tokens to be rated with their
+legal alternatives, and the rows that each answer belongs to.
 
     batch    row 0  the card is J  bet        queries   0  the card is J  bet    bet among {bet, pass}
              row 1  the card is J  bet                  1  the card is Q  pass   pass among {bet, pass}
@@ -24,16 +24,16 @@ from redqueen.types import Batch, Constraint, Likelihoods
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows of a batch and what is asked about them, each distinct question once."""
+    """Some rows of a batch and their queries, each distinct query once."""
 
     rows: Tensor  # [b] int
     queries: list[Query]
-    copies: Tensor  # [b] int, which query is a row's own
+    copies: Tensor  # [b] int, the index of each row's query
 
 
 def parts_of(batch: Batch, budget: int) -> list[Part]:
-    """Micro-batches: equal rows together, rows that begin alike near each other, at most `budget` distinct tokens
-    in each. The rows of a pair are in one part: a pair that is longer is a part of its own."""
+    """Micro-batches of at most `budget` distinct tokens: equal rows together, rows with common prefixes near each
+    other. The rows of a pair are in one part: a pair that is longer is a part of its own."""
     queries, copies = _queries(batch)
     cuts = list(cut([query.needed for query in queries], budget))
     if len(cuts) == 1:
@@ -73,7 +73,7 @@ def _whole_pairs(pairs: Tensor, queries: Sequence[Query], copies: np.ndarray, bu
 
 
 def _queries(batch: Batch) -> tuple[list[Query], np.ndarray]:
-    """The distinct queries of a batch, and for each row, [B] int, which of them is its own."""
+    """The distinct queries of a batch, and for each row the index of its query, [B] int."""
     tokens, own = batch.tokens.numpy(), (batch.loss_weights != 0).numpy()
     numbers: dict[tuple[bytes, bytes, tuple[Constraint, ...]], int] = {}
     queries: list[Query] = []
@@ -108,7 +108,7 @@ def legal_tokens(said: tuple[int, ...], replies: tuple[tuple[int, ...], ...], st
     for at in range(len(said)):
         tokens = {reply[at] for reply in replies if len(reply) > at and reply[:at] == said[:at]}
         if not tokens:
-            break  # past the end of the reply: later words of the row
+            break  # past the end of the reply: later tokens of the row
         legal[start + at] = tuple(sorted(tokens))
     return legal
 
@@ -122,7 +122,7 @@ def spread(prompt: int, reply: tuple[int, ...], query: Query, logprobs: np.ndarr
 
 
 def hand_out(rating: Rating, part: Part, start: int, end: int) -> Likelihoods:
-    """From answers [M] to the columns from `start` to `end` of rows [b], each row taking those of its query."""
+    """The likelihoods of the columns from `start` to `end` of rows [b], from the answers [M] to their queries."""
     device = rating.logprobs.device
     rows = torch.tensor([row for row, query in enumerate(part.queries) for _ in query.targets], dtype=torch.int64)
     places = torch.tensor([target.at - start for query in part.queries for target in query.targets], dtype=torch.int64)

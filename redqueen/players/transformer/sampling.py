@@ -1,16 +1,16 @@
 """Free text, sampled token by token on shared prefixes.
 
-Prompts are read through a store that remembers (key_values.py), each distinct beginning once. Then
-all replies grow together, a token each a step. A reply looks at its prompt, whose keys and values
-stand once for all replies to it, and at its own words so far:
+Prompts are read through a cache (key_values.py), each distinct prefix once. Then all replies grow
+together, a token each per step. A reply attends to its prompt, whose keys and values are held once
+for all replies to it, and to its own tokens so far:
 
     prompts      A A A B            prompt keys   A  B                  looked at by   A1 A2 A3 | B1
     replies      A1 A2 A3 B1        own keys      A1. A2. A3. B1.       each by itself
                  A1 .. A3 B1        a finished reply leaves, and its keys and values go to the store,
                  A1    A3 ..        where the seat's next turn finds them
 
-The draw for token t of a reply is number t of its seed, so a reply is the same in any company (up to
-the rounding of the products).
+The draw for token t of a reply is number t of its seed, so a reply does not depend on the others of its
+batch (up to rounding).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 
 ROOM = 32  # places by which a growing row's keys and values grow
-BIN = 256  # words of the vocabulary that are summed before the draw falls among them
+BIN = 256  # tokens of the vocabulary whose probabilities are summed before the draw selects among them
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Saying:
         self.seed = seed
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
-        self._complete = complete  # None where only a stop token ends the reply
+        self._complete = complete  # None if only a stop token ends the reply
         self._completed = False
 
     @property
@@ -91,7 +91,7 @@ def sample(
     manner: Manner,
     completes: Sequence[Complete | None] = (),
 ) -> list[Sample]:
-    """One reply to each prompt. Where `completes` are given, one for each, they too say when a reply is whole."""
+    """One sampled reply to each prompt. A reply also ends where its entry of `completes`, if given, returns true."""
     ends = completes or [None] * len(prompts)
     sayings = [Saying(*each) for each in zip(prompts, seeds, ends, strict=True)]
     for wave in _waves(sayings, store.budget, manner.limit):
@@ -102,7 +102,7 @@ def sample(
 
 
 def _waves(sayings: Sequence[Saying], budget: int, limit: int) -> Iterator[list[Saying]]:
-    """Sayings in their order, as many at once as the store has room for; at least one."""
+    """The sayings in order, in parts for which the store has room; at least one each."""
     wave: list[Saying] = []
     prompts: set[tuple[int, ...]] = set()
     size = 0
@@ -129,21 +129,21 @@ class Choir:
         self._gather(list(sayings))
 
     def join(self, sayings: Sequence[Saying]) -> None:
-        """New sayings beside those that grow already, whose words so far become a part of their prompts."""
+        """Adds new sayings; the tokens so far of those that already grow become a part of their prompts."""
         growing = self.sayings
         if growing:
             self._leave(range(len(growing)))
         self._gather([*growing, *sayings])
 
     def step(self) -> list[Saying]:
-        """Every saying grows by a token; those that are finished by it leave."""
+        """Adds a token to every saying; returns those that are finished by it, which are removed."""
         tokens = [saying.tokens[-1] for saying in self.sayings]
         depths = [len(saying.prompt) + len(saying.tokens) - 1 for saying in self.sayings]
         hidden = self._forward.hidden(tokens, depths, self._looking)
         return self._draw(self._forward.logits(hidden))
 
     def _gather(self, sayings: list[Saying]) -> None:
-        """Reads what each saying has so far, and gives it its next token."""
+        """Computes the tokens so far of each saying, and samples its next token."""
         rows = list(dict.fromkeys(saying.row for saying in sayings))
         states = self._store.read(rows, [(len(row) - 1,) for row in rows])
         numbers = {row: number for number, row in enumerate(rows)}
@@ -165,7 +165,7 @@ class Choir:
         return left
 
     def _leave(self, numbers: Sequence[int]) -> None:
-        """The words of these sayings go to the store, all but the last, which was never read."""
+        """Moves the keys and values of these sayings to the store, except of the last token, which was not computed."""
         self._store.remember([self.sayings[number].row[:-1] for number in numbers], *self._looking.own(numbers))
         gone = set(numbers)
         staying = [number for number in range(len(self.sayings)) if number not in gone]
@@ -175,8 +175,8 @@ class Choir:
 
 
 class Looking:
-    """Attention of r rows that grow by one node each pass. A row looks at a path in the store and at its own
-    nodes since then; a path that several rows share stands once for all of them."""
+    """Attention of r rows that grow by one node each pass. A row attends to a path in the store and to its own
+    nodes since then; a path that several rows share is held once for all of them."""
 
     def __init__(self, store: KeyValueStore, paths: Sequence[np.ndarray], groups: Sequence[int]) -> None:
         device = store.keys[0].device
@@ -219,13 +219,13 @@ class Looking:
         return (answer + shares[..., self._size :] @ values).reshape(rows, heads, width)
 
     def own(self, rows: Sequence[int]) -> tuple[list[Tensor], list[Tensor]]:
-        """Keys and values, [layers] of [rows, t, Hkv, d], of the nodes that some rows have added."""
+        """Keys and values, [layers] of [rows, t, Hkv, d], of the nodes that `rows` have added."""
         wanted, added = torch.tensor(list(rows), device=self._groups.device), slice(self._start, self._length)
         keys = [layer[wanted, :, added].transpose(1, 2) for layer in self._own_keys]
         return keys, [layer[wanted, :, added].transpose(1, 2) for layer in self._own_values]
 
     def keep(self, rows: Sequence[int]) -> None:
-        """The other rows leave."""
+        """Removes all rows but `rows`."""
         kept = torch.tensor(rows, device=self._groups.device)
         self._own_keys = [layer[kept] for layer in self._own_keys]
         self._own_values = [layer[kept] for layer in self._own_values]
@@ -248,7 +248,7 @@ class Looking:
             self._own_values.append(_roomier(store.values[layer][each].transpose(1, 2), self._start + ROOM))
 
     def _sit(self, groups: Tensor) -> None:
-        """Gives each row, [r] int, a seat among those that look at the same path."""
+        """Gives each row, [r] int, an index among those that attend to the same path."""
         self._groups = groups
         count = len(self._lengths)
         number = (groups[:, None] == groups[None, :]).tril(-1).sum(dim=1)  # of the row in its group
@@ -276,7 +276,7 @@ class Looking:
         return rows if self._in_order else rows[self._seats]
 
     def _write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Adds keys and values [r, Hkv, d] of the newest nodes; gives all of the rows' own, [r, Hkv, room, d]."""
+        """Adds keys and values [r, Hkv, d] of the newest nodes; returns all of the rows' own, [r, Hkv, room, d]."""
         for kept, new in ((self._own_keys, key), (self._own_values, value)):
             if kept[layer].shape[2] < self._length:
                 kept[layer] = _roomier(kept[layer], self._length + ROOM)
@@ -284,7 +284,7 @@ class Looking:
         return self._own_keys[layer], self._own_values[layer]
 
     def _bias(self, window: int | None, dtype: torch.dtype) -> Tensor:
-        """[r, 1, 1, P + room], 0 where a row looks and minus infinity elsewhere."""
+        """[r, 1, 1, P + room], 0 where a row attends and minus infinity elsewhere."""
         if window not in self._biases:
             device, room = self._lengths.device, self._own_keys[0].shape[2]
             lengths = self._lengths[self._groups][:, None]  # [r, 1] of the path before the nodes that were added
@@ -307,9 +307,9 @@ def _roomier(old: Tensor, room: int) -> Tensor:
 
 
 def draw(logits: Tensor, draws: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """Inverse transform sampling from logits [r, V] with draws [r] between 0 and 1: the token where the cumulated
+    """Inverse transform sampling from `logits` [r, V] with `draws` [r] between 0 and 1: the token where the cumulative
     probability passes the draw, [r], and its log-probability, [r]. Temperature 0 takes the likeliest token, with
-    log-probability 0. The vocabulary is read once: the draw falls into a bin first, then onto a token of it."""
+    log-probability 0. The vocabulary is read once: the draw selects a bin first, then a token of it."""
     rows, size = logits.shape
     draws = draws.to(logits.device)
     if temperature == 0.0:

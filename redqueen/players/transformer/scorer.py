@@ -1,11 +1,11 @@
 """Scores from small sequence classifiers: a reward for one answer, or which of two answers is preferred.
 
-    ByReward(RewardScorer("path/to/reward-model"))             one logit an answer, Bradley and Terry between two
+    ByReward(RewardScorer("path/to/reward-model"))             one logit per answer, Bradley and Terry between two
     BothOrders(PairScorer("path/to/pair-model"))               two texts, the probability that the first is preferred
 
-An answer is read with what was asked, through the chat template where the tokenizer has one, and else as lines. A text
-that is longer than the model reads has no score (NaN, no verdict), or loses its beginning with `truncate`; either way
-it is counted.
+An answer is read with its prompt, through the tokenizer's chat template if it has one, else as plain lines. A text
+that is longer than the model's context has no score (NaN, no verdict), or loses its beginning with `truncate`; either
+way it is counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KIND = "ForSequenceClassification"
 
 
 class RewardScorer:
-    """A reward model: the one logit of a classifier for prompt and answer. It counts what it scores."""
+    """A reward model: the single logit of a classifier for prompt and answer. It counts the texts that are too long."""
 
     def __init__(self, folder: str, truncate: bool = False, batch: int = 16, device: str = "cpu") -> None:
         self._reader = _Reader(folder, (1,), truncate, batch, device)
@@ -44,7 +44,7 @@ class RewardScorer:
 
 class PairScorer:
     """A classifier of two texts: the probability that the first answer is preferred, from one logit (its sigmoid) or
-    two (the softmax of the first label). Give it to `BothOrders`, for it may favour a side."""
+    two (the softmax of the first label). Wrap it in `BothOrders`, since it may favour a side."""
 
     def __init__(self, folder: str, truncate: bool = False, batch: int = 16, device: str = "cpu") -> None:
         self._reader = _Reader(folder, (1, 2), truncate, batch, device)
@@ -65,7 +65,7 @@ class PairScorer:
 
 
 class _Reader:
-    """A classifier, its tokenizer, and how much did not fit."""
+    """A classifier, its tokenizer, and the number of texts that were too long."""
 
     def __init__(self, folder: str, labels: tuple[int, ...], truncate: bool, batch: int, device: str) -> None:
         if batch < 1:
@@ -76,7 +76,7 @@ class _Reader:
         self._seen, self._cut = 0, 0
 
     def text(self, task: Task, answer: str) -> str:
-        """What was asked and the answer, as the model was taught to read it."""
+        """The prompt and the answer, in the format that the model was trained on."""
         asked = [(message.speaker, message.text) for message in task.messages] or [("user", task.prompt)]
         said = [*asked, ("assistant", answer)]
         if self._tokenizer.chat_template:
@@ -85,7 +85,7 @@ class _Reader:
         return "\n".join(text for _, text in said)
 
     def logits(self, texts: Sequence[tuple[str, ...]]) -> np.ndarray:
-        """[n, labels] float64 for single texts or pairs; rows of NaN for what was too long."""
+        """[n, labels] float64 for single texts or pairs; rows of NaN for those too long."""
         rows = [self._encoded(each) for each in texts]
         long = [len(row["input_ids"]) > self._longest for row in rows]
         self._seen, self._cut = self._seen + len(rows), self._cut + sum(long)
@@ -103,7 +103,7 @@ class _Reader:
         return found
 
     def _encoded(self, texts: tuple[str, ...], cut: bool = False) -> dict[str, list[int]]:
-        """The tokens of a text, or of two with a mark between them; with `cut`, without what does not fit."""
+        """The tokens of a text, or of two with a separator between them; with `cut`, truncated to fit."""
         tokenizer = self._tokenizer
         marks = tokenizer.num_special_tokens_to_add(pair=True) > tokenizer.num_special_tokens_to_add(pair=False)
         if len(texts) == 2 and not marks:
@@ -118,7 +118,7 @@ class _Reader:
         return {key: list(values) for key, values in encoded.items()}
 
     def _joined(self, texts: tuple[str, ...], cut: bool) -> dict[str, list[int]]:
-        """Two texts with the tokenizer's mark between them, which it does not put there itself."""
+        """The tokens of two texts with the tokenizer's separator, for tokenizers that do not add it."""
         tokenizer = self._tokenizer
         mark = tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id
         one, other = (tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] for text in texts)
@@ -130,7 +130,7 @@ class _Reader:
         return {"input_ids": words, "attention_mask": [1] * len(words)}
 
     def _padded(self, rows: Sequence[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
-        """[b, longest] each, filled up on the right."""
+        """[b, longest] each, padded on the right."""
         filling = {"input_ids": int(self._tokenizer.pad_token_id)}  # 0 for masks and kinds
         return {
             key: pad_sequence(
@@ -144,14 +144,14 @@ class _Reader:
 
 
 def _longest(config: Any, tokenizer: Any) -> int:
-    """How many tokens the model reads."""
+    """The model's context length in tokens."""
     known = [getattr(config, "max_position_embeddings", None), tokenizer.model_max_length]
     return int(min(size for size in known if size))
 
 
 def loaded_classifier(folder: str, labels: tuple[int, ...] = (), device: str = "cpu") -> tuple[Any, Any]:
-    """A sequence classifier and its tokenizer. Raises RedQueenError where the folder holds none with so many labels
-    (any number where none are named), weights and all."""
+    """A sequence classifier and its tokenizer. Raises RedQueenError unless `folder` holds one with all its weights and
+    one of the numbers of labels in `labels` (any number if empty)."""
     from safetensors import SafetensorError
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar

@@ -1,16 +1,16 @@
-"""How a model rates tokens: log-probabilities and entropies at the places that are asked for.
+"""Log-probabilities and entropies of tokens at given positions (targets) of rows.
 
-One function serves sampling from listed replies, training and exact measures, so all three see the
+One function serves sampling from listed replies, training and exact measures, so all three use the
 same distribution: the model's at the sampling temperature, renormalised over the legal next tokens
-where the replies were listed. What comes after the last place asked for is not computed, and logits
-are made only at the nodes before such a place, a chunk at a time:
+where the replies were listed. Tokens after the last target are not computed, and logits are computed
+only at the nodes before a target, a chunk at a time:
 
     rows                          asked for     nodes computed        logits after
     the card is J  bet  <end>     bet           the card is J         J
     the card is J  pass <end>     pass          (the same)            (the same)
 
-Where gradients are wanted, a chunk's logits are made again on the way back: never are the logits of
-a whole batch held at once.
+With gradients, a chunk's logits are computed again in the backward pass: the logits of a whole batch
+are never held at once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from torch.utils.checkpoint import checkpoint
 
 from redqueen.players.transformer.forward import States
 
-Body = Callable[[Sequence[tuple[int, ...]], Sequence[Sequence[int]]], States]  # rows, and the places wanted of each
+Body = Callable[[Sequence[tuple[int, ...]], Sequence[Sequence[int]]], States]  # rows, and the positions of each
 Head = Callable[[Tensor], Tensor]  # [n, H] -> [n, V]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A place of a row whose token is to be rated. No legal tokens means the whole vocabulary."""
+    """A position of a row whose token is to be rated. No legal tokens means the whole vocabulary."""
 
     at: int  # position in the row, at least 1
     legal: tuple[int, ...] = ()  # [K] sorted
@@ -40,7 +40,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Query:
-    """One row and the places in it that matter, in order."""
+    """One row and its targets, in order."""
 
     tokens: tuple[int, ...]
     targets: tuple[Target, ...]
@@ -61,7 +61,7 @@ class Rating:
 
 
 def rate(body: Body, head: Head, queries: Sequence[Query], temperature: float, chunk: int = 64) -> Rating:
-    """Rates every target from one pass over the rows, with the logits of `chunk` nodes at a time in float32."""
+    """The rating of every target, from one pass over the rows with the logits of `chunk` nodes at a time in float32."""
     places = [(query.tokens[target.at], target.legal) for query in queries for target in query.targets]
     if not places:
         return Rating(torch.zeros(0), torch.zeros(0), torch.zeros(0, 0))
@@ -105,8 +105,8 @@ def rate(body: Body, head: Head, queries: Sequence[Query], temperature: float, c
 def _summaries(
     head: Head, hidden: Tensor, numbers: np.ndarray, wanted: Tensor, free: np.ndarray, temperature: float, chunk: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """For places sorted by the number of their hidden state: log-normaliser and entropy over the vocabulary, [M]
-    each (zero in chunks where no place is free), and the scores of the wanted tokens, [M, 1 + K]."""
+    """For targets sorted by the index of their hidden state: log-normaliser and entropy over the vocabulary, [M]
+    each (zero in chunks without a free target), and the scores of the wanted tokens, [M, 1 + K]."""
     found: list[tuple[Tensor, Tensor, Tensor]] = []
     for start in range(0, len(hidden), chunk):
         end = start + chunk
@@ -115,7 +115,7 @@ def _summaries(
         part = (head, hidden[start:end], of, wanted[first:last], bool(free[first:last].any()), temperature)
         if torch.is_grad_enabled() and end < len(hidden):
             found.append(checkpoint(_summary, *part, use_reentrant=False, preserve_rng_state=False))
-        else:  # the way back begins here: these logits may as well stay
+        else:  # the backward pass begins here: these logits may be kept
             found.append(_summary(*part))
     normalizers, entropies, scores = zip(*found, strict=True)
     return torch.cat(normalizers), torch.cat(entropies), torch.cat(scores)
@@ -124,7 +124,7 @@ def _summaries(
 def _summary(
     head: Head, hidden: Tensor, of: Tensor, wanted: Tensor, any_free: bool, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Of one chunk; `of` says which of its hidden states each place belongs to, in order."""
+    """The same for one chunk; `of` holds for each target the index of its hidden state in the chunk, in order."""
     logits = head(hidden)
     if not any_free:
         nothing = torch.zeros(len(of), device=logits.device)
@@ -182,5 +182,5 @@ class _Summary(torch.autograd.Function):
 
 
 def _few(count: int) -> Iterator[slice]:
-    """64 rows at a time."""
+    """Slices of 64 rows."""
     return (slice(start, min(start + 64, count)) for start in range(0, count, 64))

@@ -1,8 +1,8 @@
-"""Replies that come as they are finished, while new asks join those that are still being answered.
+"""Replies that are returned as they are finished, while new asks join those in progress (continuous batching).
 
-Where replies differ in length, a round waits for its longest while the machine works on ever fewer rows. A stream
-keeps them many: when a quarter of its rows are free, those that wait join, and what the others have said so far
-becomes a part of their prompts.
+If replies differ in length, a round waits for its longest while ever fewer rows are in progress. A stream keeps its
+rows filled: when a quarter of them are free, waiting asks join, and the tokens so far of the others become a part of
+their prompts.
 
     a round      1  ##########           a stream     1  ##########
                  2  ####                              2  ####  5 #######
@@ -35,7 +35,7 @@ class _Question:
 
 
 class TransformerStream:
-    """The answers of one set of weights, which must stay as they are until all is answered."""
+    """A stream of replies of one set of weights, which must not change until all asks are answered."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class TransformerStream:
         self._forward, self._store, self._weights = forward, store, weights
         self._manner, self._voice, self._unchanged = manner, voice, unchanged
         self._rows = rows
-        self._reply_listed = reply_listed  # to asks with choices; none where all is free text
+        self._reply_listed = reply_listed  # to asks with choices; None if all replies are free text
         self._listed: list[tuple[int, Ask]] = []
         self._put = 0
         self._waiting: list[_Question] = []
@@ -61,7 +61,7 @@ class TransformerStream:
         self._choir: Choir | None = None
 
     def put(self, asks: Sequence[Ask]) -> list[int]:
-        """The numbers under which the replies will come."""
+        """Asks for replies to `asks`; returns the number of each, under which `get` returns its reply."""
         for ask in asks:
             if ask.choices and self._reply_listed is not None:
                 self._listed.append((self._put, ask))
@@ -73,7 +73,7 @@ class TransformerStream:
         return list(range(self._put - len(asks), self._put))
 
     def get(self) -> list[tuple[int, Reply]]:
-        """The next replies to be finished, at least one unless nothing is asked, each with its number."""
+        """The next finished replies, each with its number; empty only if no ask is open."""
         if not self._unchanged():
             raise RedQueenError(f"{self._voice.name} was updated while a stream of its replies was open")
         if self._listed and self._reply_listed is not None:
@@ -89,7 +89,7 @@ class TransformerStream:
         return [(each.number, self._reply(each)) for each in finished]
 
     def _step(self) -> None:
-        """One token more for all that grow; first those that wait may join, which gives everyone one."""
+        """Adds one token to all replies in progress; waiting asks may join first."""
         free = self._rows - len(self._growing)
         if self._waiting and (not self._growing or free >= max(1, self._rows // 4)):
             joining, self._waiting = self._waiting[:free], self._waiting[free:]

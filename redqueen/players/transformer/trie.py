@@ -1,7 +1,7 @@
 """Rows of tokens merged into a trie, so that each distinct (prefix, token) is computed once.
 
-Three rows that begin alike become one line of nodes; each node knows its token, its depth and its
-parent, and may look at its ancestors only:
+Three rows with a common prefix become one line of nodes; each node has its token, its depth and its
+parent, and attends to its ancestors only:
 
     rows                    nodes (token:depth)          who sees whom
     the card is J  bet      0 the:0                      node 4 sees 0 1 2 3 4
@@ -10,8 +10,8 @@ parent, and may look at its ancestors only:
                             3 J:3   4 bet:4   5 pass:4
                             6 Q:3   7 bet:4
 
-A forward pass over the nodes as one sequence, with these positions and everyone looking at its
-ancestors, gives at every node the hidden state that a plain forward pass over the row would give there.
+A forward pass over the nodes as one sequence, with these positions and each node attending to its
+ancestors, gives at every node the hidden state of a plain forward pass over the row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Run:
-    """Nodes of one row that stand in no earlier row: its places from `start` up to `end`."""
+    """The nodes of one row that are in no earlier row: its positions from `start` up to `end`."""
 
     path: np.ndarray  # [end] int, the nodes of the row from its first token on
     start: int
@@ -43,7 +43,7 @@ class Trie:
         return len(self.tokens)
 
     def known(self, row: Sequence[int]) -> int:
-        """How many of the row's tokens are there."""
+        """The number of the row's first tokens that the trie holds."""
         node = -1
         for depth, token in enumerate(row):
             child = self._children.get((node, token))
@@ -53,7 +53,7 @@ class Trie:
         return len(row)
 
     def add(self, row: Sequence[int]) -> Run:
-        """The path of a row, and which part of it is new."""
+        """Adds a row; returns its path, and which part of it is new."""
         children, path, node = self._children, [], -1
         start = len(row)
         for depth, token in enumerate(row):
@@ -69,14 +69,14 @@ class Trie:
 
 
 def merge(rows: Sequence[Sequence[int]]) -> tuple[Trie, list[Run]]:
-    """The trie of the rows, and for each row its path and what it added."""
+    """The trie of the rows, and for each row its path and its new nodes."""
     trie = Trie()
     return trie, [trie.add(row) for row in rows]
 
 
 def cut(rows: Sequence[Sequence[int]], budget: int) -> Iterator[list[int]]:
-    """Parts of the rows (their numbers) whose tries have at most `budget` nodes each; a single longer
-    row is a part of its own. Rows that begin alike stay together."""
+    """Parts of the rows (their indices) whose tries have at most `budget` nodes each; a single longer
+    row is a part of its own. Rows with common prefixes stay together."""
     part: list[int] = []
     size = 0
     last: Sequence[int] = ()
@@ -94,7 +94,7 @@ def cut(rows: Sequence[Sequence[int]], budget: int) -> Iterator[list[int]]:
 
 
 def _shared(left: Sequence[int], right: Sequence[int]) -> int:
-    """The length of the common beginning."""
+    """The length of the common prefix."""
     length = 0
     for a, b in zip(left, right, strict=False):
         if a != b:

@@ -1,4 +1,4 @@
-"""What a judge says, read strictly, and how far it can be trusted. The judge itself is a player that a recipe asks.
+"""What a judge says, read strictly, and what it pays. The judge itself is a player that a recipe asks.
 
 A judgement is read from the judge's own reply, never from the prompt around it, and stands alone in one place.
 Whatever is not in the form asked for is unparsed, None: "8/10", two scores, "NOT SURE". Unparsed is no opinion: it is
@@ -7,15 +7,12 @@ counted and never becomes a middling score, which would hide that the judge has 
 
 from __future__ import annotations
 
-import math
 import re
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redqueen.checks.votes import Majority
-from redqueen.protocols import State
-from redqueen.types import Metrics, RedQueenError
+from redqueen.types import RedQueenError
 
 
 @dataclass(frozen=True)
@@ -153,85 +150,3 @@ def rule_or_majority(judgements: Sequence[bool | None], rule: bool) -> float:
     """SPELL's reward of an answer: 1 where the rule or more than half of the judgements find it right; one that cannot
     be read does not."""
     return float(rule or 2 * sum(judgement is True for judgement in judgements) > len(judgements))
-
-
-class Agreement:
-    """A judge against an oracle, over the last `window` judgements: on a fixed set of known right and wrong
-    answers, so that a judge who drifts is seen."""
-
-    def __init__(self, window: int = 512, threshold: float = 0.5) -> None:
-        """A score of `threshold` or more calls the answer right."""
-        if window < 1:
-            raise RedQueenError(f"a window holds 1 judgement or more, not {window}")
-        self._threshold = threshold
-        self._seen: deque[tuple[float | None, bool]] = deque(maxlen=window)
-        self._early: list[float] = []  # the first parsed scores, as many as the window holds
-        self._total = 0  # parsed scores ever
-
-    def observe(self, scores: Sequence[float | None], truths: Sequence[float | None]) -> None:
-        """One score from 0 to 1 for each answer, None or NaN where unparsed, and whether the answer is right, None
-        or NaN where nobody knows: such an answer is not counted."""
-        for given, truth in zip(scores, truths, strict=True):
-            if truth is None or math.isnan(truth):
-                continue
-            score = None if given is None or math.isnan(given) else float(given)
-            if score is not None and not 0.0 <= score <= 1.0:
-                raise RedQueenError(f"a judge's score lies from 0 to 1, not at {score}")
-            self._seen.append((score, bool(truth)))
-            if score is not None:
-                self._total += 1
-                if len(self._early) < (self._seen.maxlen or 0):
-                    self._early.append(score)
-
-    def metrics(self) -> Metrics:
-        """`judge_seen` and `judge_unparsed` (a share) always; of parsed scores `judge_accuracy`, `judge_mean_score` and
-        `judge_right` (the share of right answers); `judge_auc` where some are right and some wrong; and `judge_drift`,
-        how far the mean score has risen since the first window, once as many scores lie beyond that."""
-        parsed = [(score, truth) for score, truth in self._seen if score is not None]
-        metrics = {"judge_seen": float(len(self._seen))}
-        metrics["judge_unparsed"] = 1.0 - len(parsed) / len(self._seen) if self._seen else 0.0
-        if not parsed:
-            return metrics
-        mean = math.fsum(score for score, _ in parsed) / len(parsed)
-        metrics["judge_accuracy"] = sum((score >= self._threshold) == truth for score, truth in parsed) / len(parsed)
-        metrics["judge_mean_score"] = mean
-        metrics["judge_right"] = sum(truth for _, truth in parsed) / len(parsed)
-        area = auc([score for score, _ in parsed], [truth for _, truth in parsed])
-        if area is not None:
-            metrics["judge_auc"] = area
-        if self._total >= 2 * (self._seen.maxlen or 0):
-            metrics["judge_drift"] = mean - math.fsum(self._early) / len(self._early)
-        return metrics
-
-    def alarms(self) -> list[str]:
-        """A line where most judgements cannot be read: what they judge teaches nothing."""
-        unread = sum(score is None for score, _ in self._seen)
-        if 2 * unread <= len(self._seen):
-            return []
-        return [f"unread: {unread} of the last {len(self._seen)} judgements hold no score that can be read"]
-
-    def state(self) -> State:
-        return {"seen": [list(pair) for pair in self._seen], "early": list(self._early), "total": self._total}
-
-    def restore(self, state: State) -> None:
-        self._seen.clear()
-        self._seen.extend((score, truth) for score, truth in state["seen"])
-        self._early = list(state["early"])
-        self._total = state["total"]
-
-
-def auc(scores: Sequence[float], truths: Sequence[bool]) -> float | None:
-    """The chance that a right answer is scored above a wrong one, ties by halves; None where there are not both."""
-    right = sum(truths)
-    wrong = len(truths) - right
-    if not right or not wrong:
-        return None
-    below: dict[float, list[int]] = {}
-    for score, truth in zip(scores, truths, strict=True):
-        below.setdefault(score, [0, 0])[truth] += 1
-    won, passed = 0.0, 0
-    for score in sorted(below):
-        wrong_here, right_here = below[score]
-        won += right_here * (passed + wrong_here / 2)
-        passed += wrong_here
-    return won / (right * wrong)

@@ -24,7 +24,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from redqueen.checks.judge import Agreement
 from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import Stated
@@ -35,6 +34,7 @@ from redqueen.curricula.held_out import apart_from
 from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.measures.accuracy import held_out
+from redqueen.measures.judges import Agreement
 from redqueen.measures.preferences import watched
 from redqueen.objectives.batch import beside, pack_pairs
 from redqueen.objectives.preference import Dpo

@@ -26,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from redqueen.checks.judge import Agreement, mae_proposer
+from redqueen.checks.judge import mae_proposer
 from redqueen.credit.advantages.keys import by_role
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import FromBelow, WithForm
@@ -37,6 +37,7 @@ from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.measures.health import ProposerHealth
+from redqueen.measures.judges import Agreement
 from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio

@@ -31,7 +31,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Annotated
 
-from redqueen.checks.judge import Agreement
 from redqueen.checks.numeric import Covers
 from redqueen.credit.advantages.keys import by_group, by_kind_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
@@ -40,6 +39,7 @@ from redqueen.credit.group_rewards import Stated, correct
 from redqueen.credit.rewards import score, spoken_by
 from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.measures.health import ProposerHealth
+from redqueen.measures.judges import Agreement
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, authors

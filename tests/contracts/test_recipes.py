@@ -77,7 +77,13 @@ OF_GAMES = [
 OF_QUESTIONS = [name for name in RECIPES if name not in (*OF_GAMES, "first_steps")]  # these need a language model
 # all credit is the same where a model imitates, and is in the pairs and win rates where it prefers
 WITHOUT_ESTIMATE = ("cold_start", "promptcot2", "spin", "sppo", "nash_md", "iterative_dpo", "dpo", "spc")
-SAME_VERB = {"objective.pack": "pack", "pack_pairs": "pack", "pack_samples": "pack", "flow.play": "play"}
+SAME_VERB = {
+    "attempts": "play",
+    "objective.pack": "pack",
+    "pack_pairs": "pack",
+    "pack_samples": "pack",
+    "flow.play": "play",
+}
 
 
 def small(name, **changes):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.outcomes import result
 from redqueen.protocols import Key
 from redqueen.types import Batch, Trajectory
@@ -48,7 +49,7 @@ def reward(trajectory: Trajectory) -> float:
 
 
 def drop_even_groups(
-    trajectories: Sequence[Trajectory], key: Key, measure: Callable[[Trajectory], float] = own_score
+    trajectories: Sequence[Trajectory], key: Key = by_group, measure: Callable[[Trajectory], float] = own_score
 ) -> list[Trajectory]:
     """The trajectories of groups whose measures differ, and those that are alone in their group: the rule by
     which DAPO's dynamic sampling keeps what it drew. A group that is all right or all wrong teaches nothing; nor does

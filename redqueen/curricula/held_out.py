@@ -66,7 +66,9 @@ def labelled(
     questions: Questions, levels: Sequence[str], count: int, apart: Mapping[str, Sequence[Task]], seed: int
 ) -> list[Task]:
     """Up to so many different problems of each level, none of them among those that are held out. A level that is
-    named twice is drawn from twice, and so dealt up to twice as often."""
+    named twice is drawn from twice, and so dealt up to twice as often; without a level named, all but the one that is
+    held out for good."""
+    levels = levels or training_levels(questions)
     unknown = [level for level in levels if level not in questions.levels]
     if unknown:
         raise RedQueenError(

@@ -142,8 +142,9 @@ class TaskStore:
 
     # What it learns
 
-    def observe(self, episodes: Sequence[Episode]) -> None:
-        """Takes the results of all episodes whose tasks are held, and ends the step."""
+    def observe(self, played: Sequence[Episode] | Sequence[Group]) -> None:
+        """Takes the results of all episodes whose tasks are held, those of groups too, and ends the step."""
+        episodes = [one for each in played for one in (each.attempts if isinstance(each, Group) else (each,))]
         held = [episode for episode in episodes if episode.task.id in self._held]
         self._learn([(episode.task.id, self.result(episode), (episode,)) for episode in held])
 

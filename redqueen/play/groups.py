@@ -2,7 +2,7 @@
 
 proposals = attempts(PROPOSE, invitations, proposer, 1, rng)
 written   = read(questions, proposals)                                     # a Task or a Refusal for each
-tries     = attempts(SOLVE, tasks_among(written), solver, 8, rng, authors(proposals, written))
+tries     = attempts(SOLVE, written, solver, 8, rng, proposals)            # at each that is a task
 """
 
 from __future__ import annotations
@@ -21,11 +21,22 @@ Played = Sequence[Episode] | Sequence[Group]
 
 
 def attempts(
-    game: Game, tasks: Sequence[Task], player: Player, count: int, rng: Random, parents: Sequence[Episode | None] = ()
+    game: Game,
+    tasks: Sequence[Task | Refusal],
+    player: Player,
+    count: int,
+    rng: Random,
+    parents: Sequence[Episode | Group | None] = (),
 ) -> list[Group]:
     """One group of `count` attempts at each task, in a game for one seat; all are played at once. `parents` holds for
-    each task the episode that proposed it, or None."""
-    return grouped(play(alone(game, tasks, player, count), rng), count, parents)
+    each task the episode that proposed it, or None; of a group every attempt. Refusals among the tasks are left out,
+    with their parents."""
+    own = [parent for each in parents for parent in (each.attempts if isinstance(each, Group) else (each,))]
+    if own and len(own) != len(tasks):
+        raise RedQueenError(f"a parent is named for each of {len(tasks)} tasks, not for {len(own)}")
+    kept = [task for task in tasks if isinstance(task, Task)]
+    above = [parent for parent, task in zip(own, tasks, strict=False) if isinstance(task, Task)]
+    return grouped(play(alone(game, kept, player, count), rng), count, above)
 
 
 def grouped(episodes: Sequence[Episode], count: int, parents: Sequence[Episode | None] = ()) -> list[Group]:

@@ -119,8 +119,8 @@ class Cast:
             raise RedQueenError(f"the {role} is trained: --{role} must be separate, shared or adapter")
         return found[0]
 
-    def parted(self, trajectories: Sequence[Trajectory]) -> list[tuple[Writer, list[Trajectory]]]:
-        """For each player that learns, `learner` first, its own trajectories among those of all."""
+    def spoken(self, trajectories: Sequence[Trajectory]) -> list[tuple[Writer, list[Trajectory]]]:
+        """The players that learn, each with the trajectories that it spoke."""
         return [(player, spoken_by(player, trajectories)) for player in self.learning]
 
     @property

@@ -28,7 +28,7 @@ from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
 from redqueen.curricula.bandit import SelfEvolving
 from redqueen.curricula.levels import level_of, levels_of
-from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.accuracy import HeldOut
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
@@ -36,17 +36,17 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, Positive, Within
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Count, Positive, Several, Within
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     questions: str = "sums"
     steps: Count = 200
     tasks: Count = 16  # slots of a batch
-    attempts: Annotated[int, Within(2)] = 8  # G
+    attempts: Several = 8  # G
     step_size: Annotated[float, Within(0.0, 1.0, above=True)] = 0.5  # alpha
     tau: Positive = 0.4  # of the draws; the learner has a temperature of its own
     start: float = 0.0  # Q of an arm that was never drawn
@@ -57,13 +57,12 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
-    tests = held_out(questions, config.problems, seed=run.tests)
-    curriculum = SelfEvolving(levels_of(questions, tests), level_of, config.step_size, config.tau, config.start)
-    estimate = LeaveOneOut(by_group) if config.leave_one_out else GroupRelative(by_group)
+    measure = HeldOut(questions, learner, config.problems, seed=run.tests)
+    curriculum = SelfEvolving(levels_of(questions, measure.tests), level_of, config.step_size, config.tau, config.start)
+    estimate = LeaveOneOut(by_group) if config.leave_one_out else GroupRelative()
     objective = ClippedRatio()
-    measures = [HeldOut(questions, learner, tests, seed=run.tests)]
 
-    for _ in run.steps(config.steps, [learner], [curriculum], measures):
+    for _ in run.steps(config.steps, [learner], [curriculum], [measure]):
         tasks = curriculum.draw(config.tasks, run.rng)
         tries = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
         trajectories = score(tries, correct)

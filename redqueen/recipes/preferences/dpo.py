@@ -39,13 +39,13 @@ from redqueen.protocols import Policy
 from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.dataset import Preferring, recitations, training_pairs
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Positive
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     questions: str = "preferences"
     steps: Count = 48
     pairs: Count = 256  # to learn from, at most

@@ -24,7 +24,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import numbers, verdicts
@@ -59,22 +58,22 @@ from redqueen.questions.asking import (
 )
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, PartOf, Positive, Within
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Count, PartOf, Positive, Several
 from redqueen.settings.roles import Cast, Role, Still
 from redqueen.types import Task, Trajectory
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     judge: Annotated[Role, Still()] = Role()
     questions: str = "judged:sums"
     steps: Count = 48
     updates: Count = 16  # of an iteration
     tasks: Count = 64  # of an iteration (some thousands in the paper)
     invented: Annotated[float, PartOf("tasks")] = 0.5  # of the tasks, at most
-    attempts: Annotated[int, Within(2)] = 4  # N
+    attempts: Several = 4  # N
     repeats: Count = 3  # of every judgement
     pairs_per_update: Count = 16
     passes: Count = 2  # over the pairs of an iteration, at most
@@ -95,7 +94,7 @@ def train(config: Config, run: Run) -> Policy:
     store, agreement = TaskStore(sampling=Independent(Uniform())), Agreement()
     if proposable:
         seeded(store, proposable)
-    estimate, objective = GroupRelative(by_group, divide_by_deviation=False), Dpo(config.beta)
+    estimate, objective = GroupRelative(divide_by_deviation=False), Dpo(config.beta)
     watch = watched(questions, learner, tests)
 
     for step in run.steps(config.steps, [learner], [reference, iterates, round_, store, agreement], [watch]):
@@ -116,7 +115,7 @@ def train(config: Config, run: Run) -> Policy:
             judgements = attempts(JUDGE, judged_answers(answers), judge, config.repeats, run.rng)
             answers = with_opinions(answers, judgements)
             replies = score(answers, Stated("opinion"))
-            batch = pack_pairs(*best_and_worst(replies, by_group))
+            batch = pack_pairs(*best_and_worst(replies))
             batch = beside(batch, reference.likelihoods(batch))
             if step == 0:
                 check_start(learner, batch)

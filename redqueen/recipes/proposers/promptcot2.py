@@ -31,8 +31,8 @@ import numpy as np
 
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
-from redqueen.curricula.held_out import apart_from, labelled, training_levels
-from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.curricula.held_out import labelled
+from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import audited
 from redqueen.measures.rationales import (
@@ -51,19 +51,19 @@ from redqueen.objectives.preference import Dpo
 from redqueen.play.groups import attempts
 from redqueen.protocols import Measure, Objective, Policy
 from redqueen.questions.asking import SOLVE, tasks_among
-from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.labels import held_to_label, label_accuracy
 from redqueen.questions.small.templates import Explained
 from redqueen.questions.synthesis import elected, verified_pairs
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, Positive, Within
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Count, Positive, Several
 from redqueen.settings.roles import Cast, Role, Still
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     prompter: Role = Role("separate")  # p, which is trained
     explainer: Role = Role("separate")  # q, which is trained
     labeller: Annotated[Role, Still()] = Role()
@@ -74,22 +74,22 @@ class Config:
     corpus: Count = 32  # problems of each level
     candidates: Count = 8  # rationales sampled for a problem
     tasks: Count = 32  # problems of a step
-    attempts: Annotated[int, Within(2)] = 8  # and votes
+    attempts: Several = 8  # and votes
     beta: Positive = 0.1
     from_seeds: bool = False  # self-play on the question set's seeds
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.questions), Explained)
+    questions = find_questions_with(config.questions, Explained)
     cast = Cast(config, run)
     solver, labeller, base = cast.learner, cast["labeller"], cast.learner.freeze()
     prompter, explainer = cast.trained("prompter"), cast.trained("explainer")
-    tests, health = held_out(questions, config.problems, seed=run.tests), ProposerHealth()
-    corpus = labelled(questions, training_levels(questions), config.corpus, tests, run.derived("corpus"))
-    bound = Bound(questions, explainer, prompter, [task for group in tests.values() for task in group[:8]])
+    measure, health = HeldOut(questions, solver, config.problems, 4, run.tests), ProposerHealth()
+    corpus = labelled(questions, (), config.corpus, measure.tests, run.derived("corpus"))
+    bound = Bound(questions, explainer, prompter, [task for group in measure.tests.values() for task in group[:8]])
     measures: list[Measure] = [
-        HeldOut(questions, solver, tests, 4, run.tests),
+        measure,
         bound,
         Generated(questions, prompter, base, corpus),
     ]
@@ -108,7 +108,7 @@ def train(config: Config, run: Run) -> Policy:
         else:
             drawn = rng.choices(questions.seeds() if config.from_seeds else corpus, k=config.tasks)
             written = drawn if config.from_seeds else problems_from(questions, drawn, prompter, rng)
-            posed = apart_from(tests, tasks_among(written))
+            posed = measure.apart(tasks_among(written))
             labels = elected(posed, labeller, config.attempts, rng, above=0.0)
             tries = held_to_label(attempts(SOLVE, labels, solver, config.attempts, rng))
             chosen, rejected = verified_pairs(score(tries, correct), below=0.5)

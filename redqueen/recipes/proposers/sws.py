@@ -26,15 +26,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
 from redqueen.curricula.epochs import Epochs
-from redqueen.curricula.held_out import apart_from, labelled, training_levels
+from redqueen.curricula.held_out import apart_from, labelled
 from redqueen.curricula.store import TaskStore
 from redqueen.curricula.weaknesses import LearningCurves, is_weak, weak_counts
-from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import audited
 from redqueen.objectives.batch import pack
@@ -42,18 +41,18 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Policy, Proposable
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, read, tasks_among
-from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.labels import held_to_label, label_accuracy
 from redqueen.questions.synthesis import aimed, aimed_at, elected, within
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, PartOf, Within
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Count, PartOf, Several
 from redqueen.settings.roles import Cast, Role, Still
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     proposer: Annotated[Role, Still()] = Role("frozen")
     labeller: Annotated[Role, Still()] = Role()
     questions: str = "concepts"
@@ -62,7 +61,7 @@ class Config:
     synthesis: Count = 10  # steps of the second, without updates
     proposals: Count = 64  # a step of the second
     tasks: Count = 16  # a step of the first and the third
-    attempts: Annotated[int, Within(2)] = 8  # G; also of labels, and of the trainee at a new problem
+    attempts: Several = 8  # G; also of labels, and of the trainee at a new problem
     data: Count = 32  # problems of each level in the data set
     slope: float = 0.0  # an epoch, below which a curve is weak
     synthetic: Annotated[float, PartOf("tasks")] = 0.5  # of the third stage's tasks
@@ -71,19 +70,16 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.questions), Proposable)
+    questions = find_questions_with(config.questions, Proposable)
     cast = Cast(config, run)
     solver, proposer, labeller = cast.learner, cast["proposer"], cast["labeller"]
-    tests = held_out(questions, config.problems, seed=run.tests)
-    data = Epochs(
-        labelled(questions, training_levels(questions), config.data, tests, run.derived("data")), run.derived("epochs")
-    )
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
+    data = Epochs(labelled(questions, (), config.data, measure.tests, run.derived("data")), run.derived("epochs"))
     curves, store, health = LearningCurves(), TaskStore(), ProposerHealth()
     weak = partial(is_weak, below=config.slope)
-    estimate, objective = GroupRelative(by_group), ClippedRatio(0.2, 0.28)
-    measures = [HeldOut(questions, solver, tests, seed=run.tests)]
+    estimate, objective = GroupRelative(), ClippedRatio(0.2, 0.28)
 
-    for step in run.steps(config.steps, [solver], [data, curves, store, health], measures):
+    for step in run.steps(config.steps, [solver], [data, curves, store, health], [measure]):
         made = step - config.preliminary  # steps of synthesis before this one
         if 0 <= made < config.synthesis:
             found = curves.curves()
@@ -97,7 +93,7 @@ def train(config: Config, run: Run) -> Policy:
             posed = tasks_among(written)
             labels = elected(posed, labeller, config.attempts, run.rng)
             kept = within(held_to_label(attempts(SOLVE, labels, solver, config.attempts, run.rng)), 0.25, 0.75)
-            kept = apart_from({**tests, "data": data.tasks}, kept)
+            kept = apart_from({**measure.tests, "data": data.tasks}, kept)
             store.add(kept, origin=proposer.name, step=step)
             run.note({f"weak/{category}": float(count) for category, count in counts.items()})
             run.note(health.check(audited(questions, written, kept)))

@@ -31,13 +31,13 @@ from redqueen.play.lockstep import play
 from redqueen.protocols import Demonstrator, Player, Policy
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="tiny:hidden=96,layers=3")
+    learner: Flat = Flat(model="tiny:hidden=96,layers=3")
     questions: str = "sums"
     steps: Count = 1500
     demonstrations_per_step: Count = 128

@@ -44,13 +44,13 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.catalogue import find_questions
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Amount, Count
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     questions: str = "sums"
     gold: Literal["problems", "demonstrations"] = "problems"
     """where gold answers come from: the question set's problems, or what its solver is shown to say"""

@@ -72,7 +72,7 @@ def test_pairs_are_gone_through_at_most_so_often_however_many_are_asked_for(pair
 
 
 def test_without_a_part_for_tests_what_is_measured_is_kept_from_training(pairs, tmp_path):
-    domain = pairs.domain.replace("held_out=0.2", "held_out=0")
+    domain = pairs.questions.replace("held_out=0.2", "held_out=0")
     lines, _ = trained(replace(pairs, questions=domain, pairs=80, steps=1), tmp_path / "run")
     assert lines[0]["round/pairs"] == 80 - 16
     with pytest.raises(RedQueenError, match="all pairs are of tasks that are held out"):

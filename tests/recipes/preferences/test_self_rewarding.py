@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from redqueen.recipes.preferences import self_rewarding
 from redqueen.recipes.preferences.self_rewarding import Config, train
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
+from redqueen.settings import roles
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError, Reply
@@ -43,7 +43,7 @@ def trained(config, folder):
 
 
 def test_what_the_judge_likes_is_said_more_often(tmp_path, monkeypatch):
-    monkeypatch.setattr(self_rewarding, "bind", lambda *bound: LikesVowels())
+    monkeypatch.setattr(roles, "bind", lambda *bound, **more: LikesVowels())
     lines, _ = trained(SMALL, tmp_path)
     scores = [line["reward/solver"] for line in lines if "reward/solver" in line]
     assert len(scores) == 4

@@ -33,30 +33,30 @@ from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import numbers
 from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import score
-from redqueen.curricula.held_out import apart_from, labelled, training_levels
+from redqueen.curricula.held_out import labelled
 from redqueen.curricula.sampling import Independent, Uniform, best_minus_worst, by_regret
 from redqueen.curricula.store import TaskStore
-from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import beside, pack, pack_pairs
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.objectives.preference import Dpo
-from redqueen.play.groups import attempts, episodes_of
+from redqueen.play.groups import attempts
 from redqueen.protocols import Objective, Policy
 from redqueen.questions.asking import SOLVE, read, tasks_among
-from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.growing import Evolving, find_reward_model
 from redqueen.recipes.proposers.eva.steps import REWRITE, evolutions, mixed, reward_of, rewarded
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, NotWith, OnlyWith, Positive, Share, Within, unset
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Count, NotWith, OnlyWith, Positive, Several, Share, unset
 from redqueen.settings.roles import Cast, Role, Still
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     rewriter: Annotated[Role, Still(("rule",)), NotWith("evolved", 0.0)] = Role("frozen")
     """rule (the question set's), shared, frozen, a model folder, or http://HOST/v1#MODEL; it does not learn"""
     questions: str = "growing"
@@ -68,7 +68,7 @@ class Config:
     steps: Count = 200
     seeds: Count = 256  # of each level
     tasks: Count = 32  # a round
-    attempts: Annotated[int, Within(2)] = 6  # n
+    attempts: Several = 6  # n
     evolved: Share = 0.75  # of the prompts of a round, at most
     by_info: Annotated[bool, NotWith("evolved", 0.0)] = True  # False draws parents uniformly
     updates_per_batch: Count = 2
@@ -78,13 +78,13 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.questions), Evolving)
+    questions = find_questions_with(config.questions, Evolving)
     model = find_reward_model(config.reward, questions)
     cast = Cast(config, run)
     learner = cast.learner
     rewriter = questions.rewriter() if config.rewriter == Role("rule") else cast["rewriter"]
-    tests = held_out(questions, config.problems, seed=run.tests)
-    seeds = labelled(questions, config.levels or training_levels(questions), config.seeds, tests, run.derived("seeds"))
+    measure = HeldOut(questions, learner, config.problems, seed=run.tests)
+    seeds = labelled(questions, config.levels, config.seeds, measure.tests, run.derived("seeds"))
     sampling = Independent(by_regret() if config.by_info else Uniform())
     given = {seed.id for seed in seeds}
     # the prompts of the last round
@@ -93,19 +93,19 @@ def train(config: Config, run: Run) -> Policy:
     objective: Objective = Dpo(config.beta or 0.05) if config.inner == "dpo" else ClippedRatio()
     health = ProposerHealth()
 
-    for _ in run.steps(config.steps, [learner], [store, health], [HeldOut(questions, learner, tests, seed=run.tests)]):
+    for _ in run.steps(config.steps, [learner], [store, health], [measure]):
         parents = store.draw(most, run.rng) if len(store) else []
         children = read(questions, attempts(REWRITE, evolutions(questions, parents, run.rng), rewriter, 1, run.rng))
-        prompts = mixed(apart_from(tests, tasks_among(children)), seeds, config.tasks, most, run.rng)
+        prompts = mixed(measure.apart(tasks_among(children)), seeds, config.tasks, most, run.rng)
         responses = rewarded(model, attempts(SOLVE, prompts, learner, config.attempts, run.rng))
         store.prune(lambda history: True)
         store.add(prompts)
-        store.observe(episodes_of(responses))
+        store.observe(responses)
 
         trajectories = score(responses, Stated("reward"))
         advantages = estimate(trajectories)
         if config.inner == "dpo":
-            chosen, rejected = best_and_worst(trajectories, by_group)
+            chosen, rejected = best_and_worst(trajectories)
             batch = pack_pairs(chosen, rejected)
             batch = beside(batch, learner.likelihoods(batch))
         else:

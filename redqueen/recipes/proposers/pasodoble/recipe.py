@@ -27,21 +27,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
 
-from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import HardAboveFloor
 from redqueen.credit.novelty import WindowNovelty
 from redqueen.credit.outcomes import rate, scores
-from redqueen.credit.rewards import score, spoken_by
+from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import groups_apart
 from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
-from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import proposed
 from redqueen.objectives.batch import ConstantMean, pack
@@ -49,19 +47,14 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts, authors
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, read, tasks_among
-from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.labels import held_to_label
 from redqueen.questions.small.facts import Informed
-from redqueen.recipes.proposers.pasodoble.steps import (
-    after_passages,
-    between,
-    exhausted,
-    oracle_figures,
-)
+from redqueen.recipes.proposers.pasodoble.steps import after_passages, between, exhausted, oracle_figures
 from redqueen.runs.run import Run
 from redqueen.schedules import Phases
-from redqueen.settings.learner import LONGEST_REPLY, Flat, Learner
-from redqueen.settings.limits import Count, Within
+from redqueen.settings.learner import LONGEST_REPLY, Flat
+from redqueen.settings.limits import Count, Several, Whole
 from redqueen.settings.roles import Cast, Role
 from redqueen.types import Trajectory
 
@@ -70,33 +63,31 @@ FLOOR = 0.2
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     proposer: Role = Role("separate")
     questions: str = "facts"
     steps: Count = 200
     passages: Count = 4  # a step
-    proposals: Annotated[int, Within(2)] = 6  # J, after each passage
-    attempts: Annotated[int, Within(2)] = 6  # K, at each problem
-    phase: Annotated[int, Within(0)] = 0  # steps that each learns before the other does; 0: both at every step
+    proposals: Several = 6  # J, after each passage
+    attempts: Several = 6  # K, at each problem
+    phase: Whole = 0  # steps that each learns before the other does; 0: both at every step
     gate: bool = True  # R = 0 at p <= 0.2 or d <= 0.3
     window: Count = 100  # questions that diversity looks back on
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.questions), Informed)
+    questions = find_questions_with(config.questions, Informed)
     cast = Cast(config, run)
     solver, proposer = cast.learner, cast["proposer"]
     buffer = TaskStore(sampling=Distinct(Uniform()), name="buffer")
     novelty, health = WindowNovelty(config.window), ProposerHealth()
-    estimate, objective = GroupRelative(by_group, divide_by_deviation=False), ClippedRatio()
+    estimate, objective = GroupRelative(divide_by_deviation=False), ClippedRatio()
     weigh = ConstantMean(config.learner.max_completion_length or LONGEST_REPLY)
     phases = Phases({"proposer": config.phase or 1, "solver": config.phase})
-    tests = held_out(questions, config.problems, seed=run.tests)
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
 
-    for step in run.steps(
-        config.steps, cast.learning, [buffer, novelty, health], [HeldOut(questions, solver, tests, seed=run.tests)]
-    ):
+    for step in run.steps(config.steps, cast.learning, [buffer, novelty, health], [measure]):
         proposing = phases.at(step).name == "proposer"
         if proposing:
             invitations = after_passages(questions, config.passages, run.rng)
@@ -112,7 +103,7 @@ def train(config: Config, run: Run) -> Policy:
             texts = [task.prompt for task in tasks]
             paid = limits_reward([rate(group).mean for group in tries], novelty(texts), config.gate)
             trajectories += score(proposals, FromBelow(tries, {"limits": paid}))
-            learned = groups_apart(tests, between(tries, FLOOR if config.gate else 0.0))
+            learned = groups_apart(measure.tests, between(tries, FLOOR if config.gate else 0.0))
             kept = [group.task for group in learned]
             true = [questions.true_answer(task) == task.answer for task in tasks]
             run.note(oracle_figures(questions, written, kept))
@@ -127,8 +118,7 @@ def train(config: Config, run: Run) -> Policy:
             buffer.prune(exhausted)
 
         trajectories += score(tries, correct)
-        for policy in cast.learning:
-            own = spoken_by(policy, trajectories)
+        for policy, own in cast.spoken(trajectories):
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages, weigh), objective)
             run.report(policy, own, advantages, metrics)

@@ -47,8 +47,8 @@ from redqueen.questions.small.knowledge import Knowledge
 from redqueen.recipes.proposers.agent0.steps import by_kind_or_group
 from redqueen.recipes.proposers.search_self_play.steps import GateName, Grounds
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, NotWith, Within
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Count, NotWith, Several, Whole, Within
 from redqueen.settings.roles import Cast, PaidTo, Role, Still
 
 POOL_STEPS = 10
@@ -56,7 +56,7 @@ POOL_STEPS = 10
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m", max_completion_length=96)
+    learner: Flat = Flat(model="smollm2-135m", max_completion_length=96)
     proposer: Role = Role()
     reader: Annotated[Role, Still(("world",)), NotWith("gate", "none")] = Role("world")
     """whose answer from the evidence counts: the toy world's own, frozen, shared, a model folder, an endpoint"""
@@ -68,9 +68,9 @@ class Config:
     """held-out ones about them, {"question": ..., "answer": ...} in each line"""
     steps: Count = 200
     proposals: Count = 32  # a step (256 in the paper)
-    attempts: Annotated[int, Within(2)] = 5  # G
+    attempts: Several = 5  # G
     searches: Count = 4  # of one seat in an episode (10 turns in the paper)
-    noise: Annotated[int, Within(0), NotWith("gate", "none")] = 4  # documents of others among the evidence
+    noise: Annotated[Whole, NotWith("gate", "none")] = 4  # documents of others among the evidence
     gate: GateName = "noise"
     invalid: Annotated[float, Within(-1.0, 0.0), PaidTo("proposer")] = 0.0  # what an invalid question pays
     fixed: bool = False

@@ -36,16 +36,16 @@ from redqueen.credit.advantages.keys import by_group, by_kind_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.filters import drop_even_groups, reward, some_groups
 from redqueen.credit.group_rewards import Stated, correct
-from redqueen.credit.rewards import score, spoken_by
-from redqueen.measures.accuracy import HeldOut, held_out
+from redqueen.credit.rewards import score
+from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.health import ProposerHealth
 from redqueen.measures.judges import Agreement
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.groups import attempts, authors
+from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
-from redqueen.questions.asking import JUDGE, PROPOSE, SOLVE, read, tasks_among
-from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.asking import JUDGE, PROPOSE, SOLVE, read
+from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.documents import Documented
 from redqueen.recipes.proposers.spell.steps import (
     ClusterMemory,
@@ -60,15 +60,15 @@ from redqueen.recipes.proposers.spell.steps import (
     with_refusals,
 )
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Count, Within
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Count, Several, Within
 from redqueen.settings.roles import Cast, Role
 from redqueen.types import RedQueenError, Trajectory
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     questioner: Role = Role()
     verifier: Role = Role()
     questions: str = "documents"
@@ -78,14 +78,14 @@ class Config:
     proposals: Count = 8  # a round, of each kind (480 in the paper)
     tasks: Count = 8  # with answers right and wrong, that are enough for a step (128 in the paper)
     rounds: Count = 2  # a step at most (10 in the paper)
-    attempts: Annotated[int, Within(2)] = 8  # G
+    attempts: Several = 8  # G
     votes: Annotated[int, Within(3)] = 8  # G_v
     grounding: bool = True
     problems: Count = 32  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions, rule = having(find_questions(config.questions), Documented), Covers()
+    questions, rule = find_questions_with(config.questions, Documented), Covers()
     cast = Cast(config, run)
     responder, questioner, verifier = cast.learner, cast["questioner"], cast["verifier"]
     first, last = config.stages
@@ -95,17 +95,16 @@ def train(config: Config, run: Run) -> Policy:
     memory, health = ClusterMemory(config.clusters, 3, first, last), ProposerHealth()
     agreement = Agreement(threshold=0.51)  # a tie is no majority
     estimate, objective = GroupRelative(by_kind_or_group), ClippedRatio()
-    measures = [HeldOut(questions, responder, held_out(questions, config.problems, seed=run.tests), seed=run.tests)]
+    measure = HeldOut(questions, responder, config.problems, seed=run.tests)
 
-    for _ in run.steps(config.steps, cast.learning, [memory, agreement, health], measures):
+    for _ in run.steps(config.steps, cast.learning, [memory, agreement, health], [measure]):
         asked, answered, judged, heard, looked = [], [], [], [], []
         for _ in range(config.rounds):
             invitations = asked_about(questions, memory, config.proposals, run.rng)
             proposals = attempts(PROPOSE, invitations, questioner, 1, run.rng)
             written = read(questions, proposals)
             written = grounded(questions, written, responder, rule, run.rng) if config.grounding else written
-            tasks, parents = tasks_among(written), authors(proposals, written)
-            responses = attempts(SOLVE, tasks, responder, config.attempts, run.rng, parents)
+            responses = attempts(SOLVE, written, responder, config.attempts, run.rng, proposals)
             judgements = attempts(JUDGE, comparisons(questions, responses), verifier, config.votes, run.rng)
             agreement.observe(*agreed(questions, responses, judgements))
             heard += judgements
@@ -113,15 +112,14 @@ def train(config: Config, run: Run) -> Policy:
 
             memory.observe(responses)
             asked += score(with_refusals(proposals, written), Questioning(responses))
-            answered += drop_even_groups(score(responses, correct), by_group)
+            answered += drop_even_groups(score(responses, correct))
             judged += drop_even_groups(score(judgements, Stated("vote")), by_group, reward)
             looked += seen(questions, written, responses)
             if len(answered) >= config.tasks * config.attempts:
                 break
         judged = some_groups(judged, by_group, len(answered) // 8, run.rng)
         trajectories = asked + answered + judged
-        for policy in cast.learning:
-            own = spoken_by(policy, trajectories)
+        for policy, own in cast.spoken(trajectories):
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
             run.report(policy, own, advantages, metrics)

@@ -27,37 +27,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
-
-from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.filters import drop_even_groups
-from redqueen.credit.group_rewards import FromBelow, correct
-from redqueen.credit.learnability import Band
-from redqueen.credit.outcomes import scores
-from redqueen.credit.rewards import score, spoken_by
-from redqueen.curricula.held_out import labelled, training_levels
-from redqueen.measures.accuracy import HeldOut, held_out
-from redqueen.measures.health import ProposerHealth
-from redqueen.measures.proposals import proposed
+from redqueen.credit.group_rewards import correct
+from redqueen.credit.rewards import score
+from redqueen.curricula.held_out import labelled
+from redqueen.measures.accuracy import HeldOut
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.groups import attempts, authors, episodes_of
-from redqueen.protocols import Measure, Policy
-from redqueen.questions.asking import PROPOSE, SOLVE, graded, read, tasks_among
-from redqueen.questions.catalogue import find_questions, having
+from redqueen.play.groups import attempts
+from redqueen.protocols import Policy
+from redqueen.questions.asking import PROPOSE, SOLVE, graded, read
+from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.variants import Varying
 from redqueen.recipes.proposers.svs.measures import AnswerEntropy
-from redqueen.recipes.proposers.svs.steps import audited, candidates, posed, rewarded_groups
+from redqueen.recipes.proposers.svs.steps import Synthesised, amounts, candidates, posed, rewarded_groups
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Between, Count, NotWith, Within
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Between, Count, NotWith, Several, Whole, Within
 from redqueen.settings.roles import Cast, PaidTo, Role
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     synthesiser: Annotated[Role, NotWith("responses", 0)] = Role()
     questions: str = "variants"
     levels: tuple[str, ...] = ()
@@ -65,9 +58,9 @@ class Config:
     steps: Count = 300
     labelled: Count = 1024  # problems with answers, of each level
     tasks: Count = 32  # a step (256 in the paper)
-    attempts: Annotated[int, Within(2)] = 8  # G, at each original and at each variant
-    responses: Annotated[int, Within(0)] = 16  # candidates varied in a step, at most; 0 is plain RLVR
-    variants: Annotated[int, Within(2), NotWith("responses", 0)] = 8  # G_v, of each candidate
+    attempts: Several = 8  # G, at each original and at each variant
+    responses: Whole = 16  # candidates varied in a step, at most; 0 is plain RLVR
+    variants: Annotated[Several, NotWith("responses", 0)] = 8  # G_v, of each candidate
     middling: Annotated[Between, NotWith("responses", 0)] = (0.125, 0.5)  # accuracy of originals that are varied
     paid: Annotated[Between, NotWith("responses", 0)] = (0.125, 0.625)  # accuracy of variants that are paid
     ends: Annotated[float, Within(-1.0, 0.0), NotWith("responses", 0), PaidTo("synthesiser")] = 0.0
@@ -76,44 +69,30 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = having(find_questions(config.questions), Varying)
+    questions = find_questions_with(config.questions, Varying)
     cast = Cast(config, run)
     solver, synthesiser = cast.learner, cast["synthesiser"]
-    tests = held_out(questions, config.problems, seed=run.tests)
-    problems = labelled(
-        questions, config.levels or training_levels(questions), config.labelled, tests, run.derived("labelled")
-    )
-    pays, health = Band(*config.paid, at_the_ends=config.ends), ProposerHealth()
-    estimate, objective = GroupRelative(by_group), ClippedRatio()
-    asked = [task for group in tests.values() for task in group]
-    measures: list[Measure] = [
-        HeldOut(questions, solver, tests, seed=run.tests),
-        AnswerEntropy("solver", SOLVE, solver, asked),
-    ]
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
+    problems = labelled(questions, config.levels, config.labelled, measure.tests, run.derived("labelled"))
+    synthesised = Synthesised(questions, config.paid, config.ends)
+    estimate, objective = GroupRelative(), ClippedRatio()
+    entropy = AnswerEntropy("solver", SOLVE, solver, [task for group in measure.tests.values() for task in group])
 
-    for _ in run.steps(config.steps, cast.learning, [health], measures):
+    for _ in run.steps(config.steps, cast.learning, [synthesised], [measure, entropy]):
         originals = run.rng.sample(problems, min(config.tasks, len(problems)))
         responses = graded(questions, attempts(SOLVE, originals, solver, config.attempts, run.rng))
         invitations = candidates(questions, responses, config.middling, config.responses, run.rng)
 
         synthesis = attempts(PROPOSE, invitations, synthesiser, config.variants, run.rng)
-        written = posed(read(questions, synthesis), tests, config.refuse_leaks)
-        variants, parents = tasks_among(written), authors(synthesis, written)
-        tries = graded(questions, attempts(SOLVE, variants, solver, config.attempts, run.rng, parents))
-        solved = [scores(group) for group in tries]
-        rewards = [pays(each) for each in solved]
+        written = posed(read(questions, synthesis), measure.tests, config.refuse_leaks)
+        tries = graded(questions, attempts(SOLVE, written, solver, config.attempts, run.rng, synthesis))
 
-        trajectories = drop_even_groups(score(responses + tries, correct), by_group)
-        trajectories += rewarded_groups(score(synthesis, FromBelow(tries, {"synthesis": rewards})), by_group)
-        for policy in cast.learning:
-            own = spoken_by(policy, trajectories)
+        trajectories = drop_even_groups(score(responses + tries, correct))
+        trajectories += rewarded_groups(score(synthesis, synthesised.reward(tries)))
+        for policy, own in cast.spoken(trajectories):
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)
             run.report(policy, own, advantages, metrics)
-        accuracy = np.nan_to_num([scores(group) for group in responses]).mean()
-        run.note({"accuracy/originals": float(accuracy), "varied": float(len(invitations))})
-        run.note({"rollouts": float(len(episodes_of([*responses, *synthesis, *tries])))})
-        right = [questions.true_answer(task) == task.answer for task in variants]
-        run.note(health.check(proposed(written, solved, labels_right=right, hidden=True)))
-        run.note(audited(questions, variants, rewards))
+        run.note(synthesised.check(written, tries))
+        run.note(amounts(responses, synthesis, tries))
     return solver

@@ -43,13 +43,13 @@ from redqueen.recipes.self_training.rise.steps import (
     skill,
 )
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Amount, Count, Whole
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     questions: str = "sums"
     steps: Count = 200
     tasks: Count = 16  # a step (128 in the paper)

@@ -37,13 +37,13 @@ from redqueen.recipes.self_training.score.objective import first_stage, opening_
 from redqueen.recipes.self_training.score.steps import Correction, changes, twice_graded
 from redqueen.recipes.self_training.score.steps import against_like_firsts as estimate
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Amount, Count, Several, Whole
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: Flat = Flat(model="smollm2-135m")
     questions: str = "sums"
     steps: Count = 200  # of both stages (3000 in the paper, on MATH)
     first_stage: Whole = 100  # steps of stage I

@@ -71,7 +71,7 @@ def read_whole(domain, proposals):
 @pytest.fixture
 def chancy(monkeypatch):
     """A model that was never warmed up neither ends what it says nor says anything that can be read."""
-    monkeypatch.setattr(pasodoble, "find_questions", lambda spec: Chancy())
+    monkeypatch.setattr(pasodoble, "find_questions_with", lambda spec, wanted: Chancy())
     monkeypatch.setattr(pasodoble, "scores", verdicts)
     for module in (pasodoble, steps):
         monkeypatch.setattr(module, "rate", lambda group: solve_rate(verdicts(group)))
@@ -170,7 +170,7 @@ def test_refusals_pay_nothing_beside_problems_that_do(tmp_path, monkeypatch, cha
             found = super().read(invitations, replies)
             return [each if number % 2 else Refusal("leak") for number, each in enumerate(found)]
 
-    monkeypatch.setattr(pasodoble, "find_questions", lambda spec: HalfRefused())
+    monkeypatch.setattr(pasodoble, "find_questions_with", lambda spec, wanted: HalfRefused())
     (line,) = lines_of(run_of(tmp_path, replace(SMALL, steps=1)))
     assert line["proposals/refused/leak"] == 0.5
     assert 0.0 < line["proposer/reward/proposer"] <= 0.5 * 1.1

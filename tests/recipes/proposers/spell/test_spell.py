@@ -75,7 +75,7 @@ def chancy(monkeypatch):
     monkeypatch.setattr(grounding, "scores", verdicts)
     monkeypatch.setattr(spell, "read", lambda domain, groups: domain.read([each.task for each in groups], said(groups)))
     monkeypatch.setattr(grounding, "answered", said)
-    monkeypatch.setattr(spell, "find_questions", lambda spec: AnyReadable())
+    monkeypatch.setattr(spell, "find_questions_with", lambda spec, wanted: AnyReadable())
     monkeypatch.setattr(spell, "Covers", lambda: odd)
 
 

@@ -1,7 +1,7 @@
-"""What is left out: trajectories before the estimate, words after it, rows after `pack`.
+"""Filters: of trajectories before the estimate, of turns after it, of rows after `pack`.
 
-Where a filter stands decides what it changes. Before the estimate the dropped trajectories are in
-no mean and no deviation. After it they still are, and keep their share of the loss weights.
+Trajectories dropped before the estimate are in no mean and no deviation. Those muted after it still are, and keep
+their share of the loss weights.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def drop_truncated(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-    """The trajectories in which no reply was cut off. Before the estimate: survivors are compared
-    with survivors only."""
+    """The trajectories in which no reply was cut off. Applied before the estimate: what is left is compared
+    only with what is left."""
     return [trajectory for trajectory in trajectories if not any(turn.reply.truncated for turn in trajectory.turns)]
 
 
 def mute_truncated(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The advantages, [N] each, with zero for turns that were cut off: neither learned nor unlearned.
-    After the estimate: their rewards were counted, and their tokens still count in the loss weights."""
+    """The advantages, [N] each, with zero for turns that were cut off, which then have no gradient.
+    Applied after the estimate: their rewards were counted, and their tokens still count in the loss weights."""
     return [
         np.where([turn.reply.truncated for turn in trajectory.turns], 0.0, given)
         for trajectory, given in zip(trajectories, advantages, strict=True)
@@ -39,7 +39,7 @@ def mute_truncated(trajectories: Sequence[Trajectory], advantages: Sequence[np.n
 
 
 def own_score(trajectory: Trajectory) -> float:
-    """What the seat came to, its verdict or the game's score, without bonus or penalty; NaN without a verdict."""
+    """The seat's result (its verdict, or the game's score) without bonus or penalty; NaN without a verdict."""
     return result(trajectory.episode, trajectory.seat)
 
 
@@ -51,11 +51,10 @@ def reward(trajectory: Trajectory) -> float:
 def drop_even_groups(
     trajectories: Sequence[Trajectory], key: Key = by_group, measure: Callable[[Trajectory], float] = own_score
 ) -> list[Trajectory]:
-    """The trajectories of groups whose measures differ, and those that are alone in their group: the rule by
-    which DAPO's dynamic sampling keeps what it drew. A group that is all right or all wrong teaches nothing; nor does
-    one without a verdict.
+    """The trajectories of groups whose measures differ, and those that are alone in their group: the filter of
+    DAPO's dynamic sampling. A group that is all right or all wrong has no gradient; nor has one without a verdict.
 
-    What is left is of middling difficulty: its mean reward is no measure of progress.
+    What is left is of medium difficulty: its mean reward is no measure of progress.
     """
     groups: dict[Hashable, list[float]] = defaultdict(list)
     for trajectory in trajectories:
@@ -66,17 +65,17 @@ def drop_even_groups(
 
 
 def rows_with_advantage(batch: Batch) -> Tensor:
-    """[n] int, the rows in which some word has weight and an advantage other than zero, for `take`.
+    """[n] int, the rows in which some token has a weight and an advantage other than zero, for `take`.
 
-    Taking only these is exact, since a taken row keeps the weight it had: the same loss and gradient,
+    Taking only these is exact, since a taken row keeps its weight: the same loss and gradient
     for any objective whose loss of a token is proportional to its advantage. With a KL penalty or an entropy
-    bonus it is not: those also speak where the advantage is zero.
+    bonus it is not: those also act where the advantage is zero.
     """
     return ((batch.loss_weights != 0) & (batch.advantages != 0)).any(dim=1).nonzero().squeeze(1)
 
 
 def some_groups(trajectories: Sequence[Trajectory], key: Key, most: int, rng: Random) -> list[Trajectory]:
-    """Whole groups of one key, drawn at random, as long as they come to at most so many trajectories."""
+    """Whole groups by `key`, drawn at random, with at most `most` trajectories in all."""
     groups: dict[object, list[Trajectory]] = {}
     for trajectory in trajectories:
         groups.setdefault(key(trajectory, 0), []).append(trajectory)

@@ -1,6 +1,6 @@
-"""Rewards for which the attempts at one task are looked at together, and what a proposer earns by the groups below it.
+"""Rewards of a group as a whole, and of a proposer by the groups of attempts at its proposals.
 
-What a checker, a judge or an oracle said is a fact of an attempt; a reward is what that is worth.
+The verdict of a checker, a judge or an oracle is a fact of an attempt; a reward maps facts to numbers.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ OfGroup = dict[str, dict[Seat, np.ndarray]]  # by part and seat, [G] each
 
 
 def for_its_seat(group: Group, parts: Mapping[str, Sequence[float] | np.ndarray]) -> OfGroup:
-    """The parts of a reward, [G] each, for the one seat of a game that has no other."""
+    """The `parts` of a reward, [G] each, for the single seat of a game."""
     (seat,) = {seat for episode in group.attempts for seat in episode.seats}
     return {name: {seat: np.asarray(values, dtype=np.float64)} for name, values in parts.items()}
 
 
 @dataclass(frozen=True)
 class Stated:
-    """The number that a fact of each attempt is, such as its verdict (1 is right, 0 wrong); NaN where it is None."""
+    """A fact of each attempt as its reward, such as its verdict (1 right, 0 wrong); NaN where it is None. Raises
+    RedQueenError for an attempt without the fact."""
 
     fact: str = "right"
 
@@ -42,7 +43,7 @@ correct = Stated("right")
 
 @dataclass(frozen=True)
 class Correctness:
-    """What each answer earns by its verdict (the fact `right`) and its format, NaN where nobody knows.
+    """The reward of each answer by its verdict (the fact `right`) and its format, NaN without a verdict.
 
     The defaults are Absolute Zero's (2505.03335, eq. 6): a wrong answer that can be read is better than none.
     """
@@ -60,8 +61,8 @@ class Correctness:
 
 @dataclass(frozen=True)
 class WithForm:
-    """The number that a fact of each attempt is and its form, 1 for a reply in the stated format that was not cut off,
-    of which `form` is the share: R = (1 - form) fact + form (R-Zero one tenth, MAE one half)."""
+    """R = (1 - form) * fact + form * f, where f is 1 for a reply in the stated format that was not cut off, else 0
+    (`form`: R-Zero 0.1, MAE 0.5)."""
 
     form: float
     fact: str = "right"
@@ -76,8 +77,8 @@ class WithForm:
 
 @dataclass(frozen=True)
 class WinRate:
-    """The share of comparisons that each attempt wins against the others of its group (the fact `wins`, one chance for
-    each attempt); `beside_itself` counts itself as one half (SPPO). NaN for one that was compared with nobody."""
+    """The share of comparisons that each attempt wins against the others of its group (the fact `wins`, one probability
+    for each attempt); `beside_itself` counts itself as one half (SPPO). NaN for one without comparisons."""
 
     beside_itself: bool = False
 
@@ -88,8 +89,8 @@ class WinRate:
 
 @dataclass(frozen=True, eq=False)
 class FromBelow:
-    """What a proposal earns by the group of attempts at what it proposed: by the name of each part one number for each
-    of the groups, which goes to its parent. `refused` is what a proposal earns that no group was played at."""
+    """The reward of proposals by the groups of attempts at them: each of `parts` has one number for each of `groups`,
+    which goes to the group's parent. `refused` is the reward of a proposal without a group."""
 
     groups: Sequence[Group]
     parts: Mapping[str, Sequence[float] | np.ndarray]
@@ -106,7 +107,7 @@ class FromBelow:
 
     @cached_property
     def _places(self) -> dict[Hashable, int]:
-        """The place of the group below each parent."""
+        """The index of the group of each parent."""
         places = {_name(each.parent): place for place, each in enumerate(self.groups) if each.parent is not None}
         if len(places) < len(self.groups):
             raise RedQueenError("each group below a proposal needs a parent of its own: attempts(..., parents=...)")
@@ -114,5 +115,5 @@ class FromBelow:
 
 
 def _name(episode: Episode) -> Hashable:
-    """What an episode is known by when facts were added to it."""
+    """A name of an episode that stays the same when facts are added."""
     return (episode.game, episode.task.id, episode.seed)

@@ -1,6 +1,6 @@
-"""How much there is to learn from a task, judged by how the attempts at it went: the difficulty term of a proposer.
+"""Learnability of a task, from the scores of the attempts at it: the difficulty term of a proposer's reward.
 
-A shape is called with the scores of the G attempts at one task, [G], and returns what the task pays.
+A shape is called with the scores of the G attempts at one task, [G], and returns the reward of the task.
 
 | system                           | shape                                              | best solve rate, G        |
 |----------------------------------|----------------------------------------------------|---------------------------|
@@ -11,7 +11,7 @@ A shape is called with the scores of the G attempts at one task, [G], and return
 | MAE, over a judge's scores       | `FailureShare(pay_unsolved=True)`                  | 0                         |
 | SSP, "intermediate"              | `Parabola()`                                       | .5, 5                     |
 | R-Zero and Agent0, papers        | `Tent()`                                           | .5, 10                    |
-| R-Zero and Agent0, code          | `Tent(height=0.5)`, which is min(p, 1 - p)         | .5, 10                    |
+| R-Zero, Agent0, released code    | `Tent(height=0.5)`, which is min(p, 1 - p)         | .5, 10                    |
 | SPELL                            | `Bell()`                                           | .5, 8                     |
 | PasoDoble, without its diversity | `HardAboveFloor()`                                 | .48, 6                    |
 | SvS                              | `Band(1 / 8, 5 / 8)`                               | .35, 8                    |
@@ -23,12 +23,12 @@ A shape is called with the scores of the G attempts at one task, [G], and return
 | SEC                              | `MeanAbsoluteAdvantage()`                          | .5, 8                     |
 
 **A task that nobody solves pays nothing.** Where a formula would pay it (`FailureShare`, `VarianceBell`) it does
-so only with `pay_unsolved=True`; the other shapes have no such case. Without the guard the best task is an
-impossible one, so that whatever else a proposer is paid for has to keep impossible tasks away.
+so only with `pay_unsolved=True`; the other shapes have no such case. If it does, the best task is an
+impossible one, and another term of the proposer's reward has to keep impossible tasks away.
 
-An attempt that could not be scored (a reply that was cut off, a verifier that broke) is NaN. It is left out, never
-a failure: otherwise a limit on length looks like difficulty. With fewer than two scores left there is no telling,
-and the answer is NaN too; such a task belongs in no batch.
+The score of an attempt that could not be scored (a reply that was cut off, a verifier that broke) is NaN. It is left
+out, not counted as a failure: otherwise a limit on length looks like difficulty. With fewer than two scores left
+the result is NaN too; such a task belongs in no batch.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ GRID = 10_000  # steps between solve rates 0 and 1 in the search for the best on
 
 class Shape(Protocol):
     def __call__(self, scores: np.ndarray) -> float:
-        """What the task pays, from the scores of the attempts at it, [G], NaN where unscored."""
+        """The reward of a task from the `scores` of the attempts at it, [G], NaN where unscored."""
         ...
 
 
 class RateShape(Shape, Protocol):
-    """A shape that looks at nothing but the mean score."""
+    """A shape that depends on the mean score only."""
 
     def at(self, rate: float) -> float:
-        """What a solve rate in [0, 1] pays."""
+        """The reward at a solve rate in [0, 1]."""
         ...
 
 
@@ -64,7 +64,7 @@ class RateShape(Shape, Protocol):
 
 @dataclass(frozen=True)
 class SolveRate:
-    """The mean score of the attempts at one task, and how many attempts it rests on."""
+    """The mean score of the attempts at one task, and the number of attempts with and without a score."""
 
     mean: float  # in [0, 1]; NaN with fewer than two scores
     scored: int
@@ -99,7 +99,7 @@ def known(scores: np.ndarray) -> np.ndarray:
 
 
 def unscore(scores: np.ndarray, cut_off: np.ndarray) -> np.ndarray:
-    """[G] scores with NaN for the attempts that were cut off, [G] bool: no evidence of difficulty."""
+    """[G] `scores` with NaN for the attempts in `cut_off` [G] bool, which are no evidence of difficulty."""
     return np.where(np.asarray(cut_off, dtype=bool), nan, np.asarray(scores, dtype=np.float64))
 
 
@@ -113,9 +113,9 @@ def _paid(shape: RateShape, scores: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class HardButSolved:
-    """1 - slope * p between the ends, and at p = 0 and p = 1 what `at_the_ends` says, which pays nothing at most.
+    """1 - slope * p for 0 < p < 1, and `at_the_ends` (0 or less) at p = 0 and p = 1.
 
-    Absolute Zero (2505.03335): eq. 4 has 0 at the ends. Its training code gives -0.5 there, to every valid
+    Absolute Zero (2505.03335): eq. 4 has 0 at the ends. The released code gives -0.5 there, to every valid
     proposal whose reward is not above zero.
     """
 
@@ -133,15 +133,15 @@ class HardButSolved:
 
 
 def bug_injection(alpha: float = 0.8) -> HardButSolved:
-    """1 - (1 + alpha) p between the ends and -alpha at them (SSR, 2512.18552)."""
+    """1 - (1 + alpha) p for 0 < p < 1, and -alpha at p = 0 and p = 1 (SSR, 2512.18552)."""
     return HardButSolved(at_the_ends=-alpha, slope=1.0 + alpha)
 
 
 @dataclass(frozen=True)
 class FailureShare:
-    """1 - p, the share of attempts that failed; nothing at p = 0.
+    """1 - p, the share of attempts that failed; 0 at p = 0 unless `pay_unsolved`.
 
-    SSP (2510.18821), and MAE (2510.23595) over the scores that a judge gave the attempts, both with
+    SSP (2510.18821), and MAE (2510.23595) over a judge's scores of the attempts, both with
     `pay_unsolved`: there a check of validity has to keep impossible tasks away.
     """
 
@@ -157,7 +157,7 @@ class FailureShare:
 @dataclass(frozen=True)
 class Tent:
     """height * (1 - 2 |p - 1/2|). R-Zero (2508.05004) and Agent0 (2511.16043): height 1 in the papers, 1/2 in the
-    code, where a repetition penalty therefore weighs twice as much."""
+    released code, where a repetition penalty therefore weighs twice as much."""
 
     height: float = 1.0
 
@@ -183,7 +183,7 @@ class Parabola:
 
 @dataclass(frozen=True)
 class Bell:
-    """exp(-(p - middle)^2 / (2 width^2)) between the ends, `at_the_ends` at p = 0 and p = 1 (SPELL, 2509.23863)."""
+    """exp(-(p - middle)^2 / (2 width^2)) for 0 < p < 1, `at_the_ends` at p = 0 and p = 1 (SPELL, 2509.23863)."""
 
     middle: float = 0.5
     width: float = 1 / 6
@@ -206,8 +206,8 @@ class Bell:
 class HardAboveFloor:
     """top - p where p > floor, else 0 (PasoDoble, 2511.11881, which adds 0.2 * diversity above the floor).
 
-    The floor stands in for a check of the proposer's answer: where that is wrong, few attempts agree with it.
-    A task that everybody solves still pays top - 1.
+    The floor replaces a check of the proposer's answer: if that is wrong, few attempts agree with it.
+    A task that every attempt solves still pays top - 1.
     """
 
     top: float = 1.1
@@ -226,11 +226,11 @@ class HardAboveFloor:
 
 @dataclass(frozen=True)
 class Band:
-    """`inside` where lowest <= p <= highest, `outside` elsewhere, and `at_the_ends` at p = 0 and p = 1 even where the
+    """`inside` if lowest <= p <= highest, `outside` elsewhere, and `at_the_ends` at p = 0 and p = 1 even if the
     band reaches them.
 
-    SvS (2508.14029): 1/8 to 5/8. STP (2502.00212): up to 1/4. SQLM (2508.03682): everything between the
-    ends. A negative `at_the_ends` drives a proposer away from what teaches nothing.
+    SvS (2508.14029): 1/8 to 5/8. STP (2502.00212): up to 1/4. SQLM (2508.03682): 0 < p < 1.
+    A negative `at_the_ends` drives a proposer away from tasks without a gradient.
     """
 
     lowest: float
@@ -264,11 +264,11 @@ def _refuse_paid_ends(at_the_ends: float) -> None:
 
 @dataclass(frozen=True)
 class Shrunk:
-    """Another shape at the mean of a Beta(solved, failed) prior after n scores that sum to k:
+    """Another shape, at the posterior mean of a Beta(solved, failed) prior after n scores that sum to k:
 
         p = (k + solved) / (n + solved + failed)
 
-    A task that nobody or everybody solved stays at its end, for the rules there are about what was seen.
+    If all or none of the attempts solved the task, p stays at 1 or 0, since a shape's ends are about observed scores.
     """
 
     inner: RateShape
@@ -298,12 +298,12 @@ class Shrunk:
 class VarianceBell:
     """exp(-(variance - middle)^2 / scale) of scores in [0, 1], population variance (SPICE, 2510.24684).
 
-    1/4 is the variance of a coin. Scores that are all equal pay 0.04, those that are all zero nothing.
+    1/4 is the variance of a fair coin. Scores that are all equal pay 0.04, or 0 if they are all zero.
     """
 
     middle: float = 0.25
     scale: float = 0.02
-    pay_unsolved: bool = False  # 0.04 where all failed, as for any other scores that are all equal
+    pay_unsolved: bool = False  # 0.04 if all failed, as for any other scores that are all equal
 
     def __call__(self, scores: np.ndarray) -> float:
         rate = solve_rate(scores).mean
@@ -333,9 +333,9 @@ def average(scores: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class BestMinusBase:
-    """The best score minus a base: the worst score, or the average (eva, 2411.00062; the worst does best there).
+    """The best score minus a base: the worst score, or the average (eva, 2411.00062, where the worst does best).
 
-    The scores are rewards of any scale, and the result has that scale. A gap among failures is paid like any other:
+    The scores are rewards of any scale, and the result has that scale. A gap among failures pays like any other:
     a reward model does not say what is solved.
     """
 
@@ -350,7 +350,7 @@ class BestMinusBase:
 class MeanAbsoluteAdvantage:
     """The mean of |A| under GRPO, A = (score - mean) / (deviation + epsilon), unbiased deviation (SEC, 2505.14970).
 
-    It has no scale: a tiny spread pays as much as a large one. Scores that are all equal pay nothing.
+    It is free of scale: a tiny spread pays as much as a large one. Scores that are all equal pay 0.
     """
 
     epsilon: float = 1e-6
@@ -368,30 +368,30 @@ class MeanAbsoluteAdvantage:
 
 
 def expected(shape: Shape, rate: float, attempts: int) -> float:
-    """What a task with this true solve rate pays on average, exact: k of the attempts succeed, k ~ Binomial."""
+    """The exact mean reward of a task of true solve rate `rate`: k of the `attempts` succeed, k ~ Binomial."""
     return float(_chances(np.array([rate]), attempts)[0] @ _outcomes(shape, attempts))
 
 
 def noise(shape: Shape, rate: float, attempts: int) -> float:
-    """The standard deviation of what a task with this true solve rate pays, exact."""
+    """The exact standard deviation of the reward of a task of true solve rate `rate`."""
     chances, outcomes = _chances(np.array([rate]), attempts)[0], _outcomes(shape, attempts)
     return float(np.sqrt(max(0.0, chances @ (outcomes - chances @ outcomes) ** 2)))
 
 
 def target(shape: Shape, attempts: int) -> float:
-    """The true solve rate that pays best on average, to 1 / GRID; the lowest where several do."""
+    """The true solve rate with the highest mean reward, to 1 / GRID; the lowest of equals."""
     rates = np.linspace(0.0, 1.0, GRID + 1)
     values = _chances(rates, attempts) @ _outcomes(shape, attempts)
     return float(rates[np.flatnonzero(values >= values.max() - 1e-12)[0]])
 
 
 def even_share(rate: float, attempts: int) -> float:
-    """How often all attempts come out alike, so that a group has no advantage to learn from: p^G + (1 - p)^G."""
+    """The probability that all attempts have one result, so that all advantages are zero: p^G + (1 - p)^G."""
     return float(_chances(np.array([rate]), attempts)[0, [0, -1]].sum())
 
 
 def _outcomes(shape: Shape, attempts: int) -> np.ndarray:
-    """[G + 1] what the shape pays where k = 0 .. G attempts succeed."""
+    """[G + 1] the rewards if k = 0 .. G attempts succeed."""
     if attempts < 2:
         raise RedQueenError(f"learnability needs at least 2 attempts at a task, not {attempts}")
     return np.array([shape(np.repeat([1.0, 0.0], [k, attempts - k])) for k in range(attempts + 1)])

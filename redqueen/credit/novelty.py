@@ -1,13 +1,13 @@
-"""How much proposals differ: from one another, from those of late, and from all that came before.
+"""Diversity of proposals: within a batch, against recent ones, and against all earlier ones.
 
 | system           | term                                                                              |
 |------------------|-----------------------------------------------------------------------------------|
-| R-Zero, Agent0   | `Repetition()`: take off the share of the batch that is in a text's cluster       |
-| PasoDoble        | `WindowNovelty()`: add 0.2 of the share of the last 100 that this one is unlike   |
+| R-Zero, Agent0   | `Repetition()`: subtract the share of the batch that is in a text's cluster       |
+| PasoDoble        | `WindowNovelty()`: add 0.2 times the share of the last 100 that a text is unlike  |
 | counts           | `CountNovelty()`: add 1 / sqrt(times seen), by any feature of a text              |
 
-Every pure difficulty reward ends in one kind of task (`make experiments NAME=learnability`), so a proposer needs one of
-these or an entropy bonus. A text is None or blank where no proposal could be read.
+Every pure difficulty reward collapses to one kind of task (`make experiments NAME=learnability`), so a proposer needs
+one of these or an entropy bonus. A text is None or blank if no proposal could be read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from redqueen.protocols import State
 from redqueen.types import RedQueenError
 
-Text = str | None  # None or blank where no proposal could be read
+Text = str | None  # None or blank if no proposal could be read
 LONGEST_GRAM = 4  # BLEU-4
 FORGOTTEN = 1e-3  # a faded count below this is dropped
 
@@ -37,12 +37,12 @@ def words(text: str) -> list[str]:
 
 
 def collapsed(text: str) -> str:
-    """A text in lower case with single spaces: what makes two proposals the same."""
+    """A text in lower case with single spaces: two proposals are the same if these are."""
     return " ".join(words(text))
 
 
 def distinct_share(texts: Sequence[Text], feature: Callable[[str], Hashable] = collapsed) -> float:
-    """How many different features the readable texts have, over their number; 1 where there are none."""
+    """The number of different features of the readable texts over the number of these; 1 if there are none."""
     features = [feature(text) for text in texts if readable(text)]
     return len(set(features)) / len(features) if features else 1.0
 
@@ -59,11 +59,11 @@ def entropy(texts: Sequence[Text], feature: Callable[[str], Hashable] = collapse
 
 @dataclass(frozen=True)
 class Repetition:
-    """weight * |cluster| / B for each of B texts, to be taken off their rewards (R-Zero, 2508.05004; Agent0).
+    """weight * |cluster| / B for each of B texts, to be subtracted from their rewards (R-Zero, 2508.05004; Agent0).
 
     Clusters are of average linkage on 1 - BLEU, cut at `cut`. Unreadable texts are one cluster of their own and
-    count in B. Time and memory grow with B^2, so that a larger batch than `largest` is refused; texts of 60
-    words take 0.6 s where B is 512 and 4 s where it is 2048.
+    count in B. Time and memory grow with B^2, so that a larger batch than `largest` raises RedQueenError; texts of 60
+    words take 0.6 s for B = 512 and 4 s for B = 2048.
     """
 
     weight: float = 1.0  # lambda in the paper
@@ -91,9 +91,9 @@ class Repetition:
 
 
 def bleu(texts: Sequence[Sequence[Hashable]]) -> np.ndarray:
-    """[B, B] how alike texts of at least one word are, 0 to 1: sentence BLEU, the mean of both directions.
+    """[B, B] similarities, 0 to 1, of texts of at least one word: sentence BLEU, the mean of both directions.
 
-    Up to 4-grams, or fewer where a text is shorter, equally weighted; an order without a match counts as 0.1 matches
+    Up to 4-grams, or fewer if a text is shorter, equally weighted; an order without a match counts as 0.1 matches
     (method 1 of Chen and Cherry, 2014), and texts without a common word have 0. Published code fills the missing
     orders of short texts too, so that there a text of two words is unlike itself.
     """
@@ -106,7 +106,7 @@ def bleu(texts: Sequence[Sequence[Hashable]]) -> np.ndarray:
         matches = _matches(texts, order)
         if order == 1:
             alike = matches > 0
-        grams = np.maximum(lengths - order + 1.0, 1.0)[:, None]  # [B, 1], the rows are the texts that are rated
+        grams = np.maximum(lengths - order + 1.0, 1.0)[:, None]  # [B, 1], rows are the rated texts
         logs += np.where(exists, np.log(np.maximum(matches, 0.1) / grams), 0.0)
         orders += exists
     brevity = np.minimum(0.0, 1.0 - lengths[None, :] / lengths[:, None])
@@ -115,7 +115,7 @@ def bleu(texts: Sequence[Sequence[Hashable]]) -> np.ndarray:
 
 
 def _matches(texts: Sequence[Sequence[Hashable]], order: int) -> np.ndarray:
-    """[B, B] the number of n-grams of this order that two texts share, each as often as both have it."""
+    """[B, B] the number of n-grams of this order that two texts share, counted with multiplicity."""
     holders: dict[Hashable, list[tuple[int, int]]] = defaultdict(list)  # n-gram -> (text, how often)
     for number, text in enumerate(texts):
         grams = Counter(tuple(text[at : at + order]) for at in range(len(text) - order + 1))
@@ -129,8 +129,8 @@ def _matches(texts: Sequence[Sequence[Hashable]], order: int) -> np.ndarray:
 
 
 def average_linkage(distances: np.ndarray, cut: float) -> np.ndarray:
-    """[B] int, the cluster of each item: the two clusters whose items lie closest on average are joined, from [B, B]
-    symmetric distances, as long as that average is below `cut`. Time grows with B^2 for each joining."""
+    """[B] int, the cluster of each item by average linkage on symmetric `distances` [B, B]: the two closest clusters
+    are merged as long as their average distance is below `cut`. Each merge takes time of order B^2."""
     between = np.array(distances, dtype=np.float64)
     np.fill_diagonal(between, np.inf)
     sizes = np.ones(len(between))
@@ -157,11 +157,11 @@ def _numbered(names: np.ndarray) -> np.ndarray:
 
 
 class WindowNovelty:
-    """The share of the last proposals that a text is unlike (PasoDoble, 2511.11881), 1 where there are none yet.
+    """The share of the last `window` proposals that a text is unlike (PasoDoble, 2511.11881); 1 if there are none yet.
 
-    Two texts are alike where the Jaccard index of their words is above `alike`. A call only reads: texts of one
-    batch are compared with the window, not with one another. `observe` then moves the window on. An unreadable
-    text has no novelty and is not remembered.
+    Two texts are alike if the Jaccard index of their words is above `alike`. A call only reads: texts of one
+    batch are compared with the window, not with one another. `observe` then adds them to the window. An unreadable
+    text has novelty 0 and is not added.
     """
 
     def __init__(self, window: int = 100, alike: float = 0.8, tokens: Callable[[str], Iterable[str]] = words) -> None:
@@ -190,7 +190,7 @@ class WindowNovelty:
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """The size of what two sets share over the size of what they hold together; 1 for two empty ones."""
+    """The Jaccard index of two sets, size of intersection over size of union; 1 for two empty ones."""
     together = len(one | other)
     return len(one & other) / together if together else 1.0
 
@@ -198,9 +198,9 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 class CountNovelty:
     """weight / sqrt(n) for each text, where n counts how often its feature was proposed, this batch included.
 
-    Counts fade by `decay` at every `observe`, so that what was not proposed for long is novel again: a floor
-    under the diversity of proposals. With a decay of 1 nothing is forgotten; the bonus then vanishes everywhere
-    in time, and with it the floor. A call only reads. An unreadable text has no novelty.
+    Counts are multiplied by `decay` at every `observe`, so that what was not proposed for long is novel again, which
+    keeps proposals diverse. With a decay of 1 counts only grow, and the bonus vanishes in time. A call only reads. An
+    unreadable text has novelty 0.
     """
 
     def __init__(self, weight: float = 1.0, feature: Callable[[str], Hashable] = collapsed, decay: float = 0.9) -> None:

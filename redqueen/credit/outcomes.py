@@ -1,4 +1,4 @@
-"""What the attempts of a group came to: answers, verdicts, how many are right, what most of them say."""
+"""Results of the attempts of a group: answers, verdicts, solve rate, majority."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from redqueen.types import Episode, Group, Seat
 
 
 def answers(episodes: Sequence[Episode]) -> list[str]:
-    """What each attempt answers, "" where it was cut off: half an answer is none."""
+    """The answer of each attempt, "" if it was cut off."""
     return ["" if cut_off(each) else str(each.outcome.facts["reply"]) for each in episodes]
 
 
 def cut_off(episode: Episode) -> bool:
-    """Whether its last reply was cut off at the longest length."""
+    """Whether the last reply of an episode was cut off at the maximum length."""
     return episode.turns[-1].reply.truncated
 
 
 def verdicts(group: Group) -> np.ndarray:
-    """[G] 1 where an attempt is right, 0 where it is wrong, NaN where nobody knows."""
+    """[G] 1 for an attempt that is right, 0 for one that is wrong, NaN without a verdict."""
     return numbers(group, "right")
 
 
 def result(episode: Episode, seat: Seat) -> float:
-    """What a seat came to: its verdict (the fact `right`, of several the last) where there is one, NaN where nobody
-    knows, else its score."""
+    """The result of a seat: its verdict (the fact `right`; the last of several) if the episode has one (NaN for None),
+    else its score."""
     right = episode.outcome.facts.get("right", episode.outcome.scores[seat])
     return number(right[-1] if isinstance(right, tuple) else right)
 
 
 def unknown(episode: Episode) -> bool:
-    """Whether somebody was asked for a verdict (the fact `right`, of several any) and does not know."""
+    """Whether a verdict is unknown: the fact `right`, or any of several, is None."""
     right = episode.outcome.facts.get("right", True)
     return right is None or (isinstance(right, tuple) and None in right)
 
 
 def scores(group: Group) -> np.ndarray:
-    """[G] the verdicts as evidence of how hard the task is: NaN also where an attempt was cut off, for a limit on
+    """[G] the verdicts as evidence of difficulty: NaN also for an attempt that was cut off, since a limit on
     length is not difficulty."""
     return np.where([cut_off(each) for each in group.attempts], nan, verdicts(group))
 
 
 def rate(group: Group) -> SolveRate:
-    """How many of the attempts are right, of those that say how hard the task is."""
+    """The solve rate of a group over its `scores`."""
     return solve_rate(scores(group))
 
 
 def vote(group: Group, count_missing: bool = True) -> Vote:
-    """What the attempts agree on; `count_missing` says whether those without an answer count in its share."""
+    """The majority answer of a group and its share; `count_missing` counts attempts without an answer in the share."""
     return Majority(count_missing).label(answers(group.attempts))
 
 

@@ -1,7 +1,7 @@
-"""Pairs from trajectories: which of two replies to one prompt is to become likelier than the other.
+"""Preference pairs from trajectories: the chosen and the rejected reply to one prompt.
 
-Every rule takes trajectories with rewards (a grade, or the share of comparisons won) and gives the chosen and the
-rejected ones, in the order of their prompts. A tie is no pair.
+Every function takes trajectories with rewards (a grade, or the share of comparisons won) and returns the chosen and
+the rejected ones, in the order of their prompts. A tie is no pair.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ Pairing = Callable[[Sequence[Trajectory], Key], Pairs]
 
 
 def best_and_worst(trajectories: Sequence[Trajectory], key: Key = by_group) -> Pairs:
-    """Of each group the best and the worst rewarded, the first of equals (SPPO, iterative DPO)."""
+    """Pairs of the best and the worst rewarded of each group, the first of equals (SPPO, iterative DPO)."""
     ends = [(max(group, key=_reward), min(group, key=_reward)) for group in _groups(trajectories, key)]
     return _unequal(ends)
 
 
 def every_pair(trajectories: Sequence[Trajectory], key: Key) -> Pairs:
-    """Of each group all pairs of unequal reward."""
+    """All pairs of unequal reward of each group."""
     return _unequal([pair for group in _groups(trajectories, key) for pair in combinations(group, 2)])
 
 
 def closest(trajectories: Sequence[Trajectory], key: Key) -> Pairs:
-    """Of each group the two of unequal reward whose texts differ least, so that they differ in what matters (SPaR,
-    arXiv:2412.11605); the first of equals."""
+    """Of each group the pair of unequal reward whose texts differ least (SPaR, arXiv:2412.11605); the first of
+    equals."""
     found = []
     for group in _groups(trajectories, key):
         unequal = [pair for pair in combinations(group, 2) if _reward(pair[0]) != _reward(pair[1])]
@@ -42,24 +42,24 @@ def closest(trajectories: Sequence[Trajectory], key: Key) -> Pairs:
 
 
 def against(gold: Sequence[Trajectory], own: Sequence[Trajectory]) -> Pairs:
-    """What people wrote is chosen, what the policy wrote to the same task is rejected (SPIN): `gold[n]` and `own[n]`
-    are of one task. Where both say the same there is nothing to tell apart."""
+    """Pairs of a human reply (chosen) and the policy's own (rejected), as in SPIN: `gold[n]` and `own[n]` are of one
+    task. Pairs of equal texts are left out."""
     pairs = [(one, other) for one, other in zip(gold, own, strict=True) if _text(one) != _text(other)]
     return [one for one, _ in pairs], [other for _, other in pairs]
 
 
 def margins(chosen: Sequence[Trajectory], rejected: Sequence[Trajectory]) -> list[float]:
-    """How much higher each chosen one is rewarded than the rejected one: for `pack_pairs`."""
+    """The difference in reward of each pair, for `pack_pairs`."""
     return [_reward(one) - _reward(other) for one, other in zip(chosen, rejected, strict=True)]
 
 
 def likeness(one: str, other: str) -> float:
-    """From 0 to 1 for equal texts: twice the characters in common, in their order, over all characters."""
+    """The similarity of two texts, 0 to 1: twice the characters in common, in their order, over all characters."""
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def _groups(trajectories: Sequence[Trajectory], key: Key) -> list[list[Trajectory]]:
-    """Those that have a verdict, by their keys."""
+    """The trajectories with a verdict, grouped by key."""
     groups: dict[Hashable, list[Trajectory]] = defaultdict(list)
     for trajectory in with_verdict(trajectories):
         groups[key(trajectory, 0)].append(trajectory)

@@ -1,7 +1,7 @@
-"""What the outcomes of an adversarial game pay: component rewards, and the summed table that follows from them.
+"""Rewards of an adversarial game by outcome: the components, and the table of their sums.
 
-The table is made from the same configuration that pays, so that it can be read before a run is started: an incentive
-that nobody wanted (safe help pays less than a refusal, drifting pays more than over-refusal) stands in a row of it.
+The table is made from the same configuration as the rewards and can be read before a run: an unwanted incentive
+(safe help pays less than a refusal, drifting pays more than over-refusal) shows in a row of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Pay = tuple[float, float]  # attacker, defender
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a classifier says of a match between an attacker and a defender; True is harmful, or refused."""
+    """A classifier's labels of a match between an attacker and a defender; True is harmful, or refused."""
 
     seed: bool
     prompt: bool
@@ -59,7 +59,7 @@ class SafetyRewards:
     format: float = 1.0
 
     def components(self, verdict: Verdict) -> dict[str, Pay]:
-        """What each component pays the attacker and the defender, format left out."""
+        """The reward of the attacker and the defender by component, without format."""
         kept = 1.0 if verdict.prompt == verdict.seed else -1.0
         harmed = 1.0 if verdict.response else -1.0
         erred = -1.0 if verdict.refusal == verdict.prompt else 1.0
@@ -87,13 +87,13 @@ class SafetyRewards:
             for name, verdict in OUTCOMES.items()
         ]
         headings = ("outcome", "seed", "judged prompt", "response", "refusal", "attacker", "defender")
-        note = f"Rewards {self.name}; to each, {self.format:g} for the stated format, and as much less without it."
+        note = f"Rewards {self.name}; each seat also gets {self.format:g} for the stated format, else minus that."
         return f"{aligned(headings, rows)}\n{note}"
 
 
 general_sum = SafetyRewards()
 zero_sum = SafetyRewards("zero_sum", faithful=1.0, refusal=(1.0, 1.0))
-"""+-1 everywhere: harm and refusal sum to zero; faithfulness and format shape the replies of one seat and do not."""
+"""+-1 everywhere: harm and refusal sum to zero; faithfulness and format are of one seat and do not."""
 
 
 def _kind(harmful: bool) -> str:
@@ -102,8 +102,8 @@ def _kind(harmful: bool) -> str:
 
 @dataclass(frozen=True)
 class SafetyPayoff:
-    """A reward for matches with the fact `labels` (`self_redteam.steps.judged`): the summed pay-off and the format,
-    on each seat's last turn. A match that a seat has ended by its format pays that seat's format alone."""
+    """The reward of matches with the fact `labels` (`self_redteam.steps.judged`): the summed pay-off and the format,
+    on each seat's last turn. If a seat's format ended the match, that seat gets its format reward only."""
 
     rewards: SafetyRewards = general_sum
 
@@ -127,7 +127,7 @@ def safety_payoff(zero: bool) -> SafetyPayoff:
 
 
 def verdict_of(facts: Mapping[str, object]) -> Verdict | None:
-    """What was said of a match; None where a label is missing."""
+    """The labels of a match; None if one is missing."""
     labels = facts.get("labels")
     if not isinstance(labels, Mapping) or None in labels.values():
         return None
@@ -141,8 +141,8 @@ def verdict_of(facts: Mapping[str, object]) -> Verdict | None:
 
 @dataclass(frozen=True)
 class CriticRewards:
-    """What a planted error pays who planted it and who judged it (SPC, 2504.19162): the winner gains what the loser
-    loses. An error that is none costs its writer alone."""
+    """Rewards of the generator of a planted error and of its critic (SPC, 2504.19162): the winner gains what the loser
+    loses. A planted step that is no error costs its generator only."""
 
     stake: float = 1.0
     invalid: float = -1.0  # for a planted step that is no error

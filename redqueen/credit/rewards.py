@@ -1,8 +1,8 @@
-"""What is rewarded: functions of a finished episode, and the trajectories that they make.
+"""Rewards: functions of a finished episode or group, and the trajectories made with them.
 
-A reward gives every seat one number for each of its turns, [N]. What falls to a seat while another
+A reward gives every seat one number for each of its turns, [N]. What a seat gains while another
 moves goes to the seat's own previous turn, so that a seat which does not move last still learns of
-its loss; a seat that never spoke has no turn and makes no trajectory.
+its loss; a seat that never spoke has no turn and no trajectory.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ Parts = dict[str, dict[Seat, np.ndarray]]  # by name and seat, [N] each
 
 
 def score(played: Sequence[Episode] | Sequence[Group], *rewards: Reward | GroupReward) -> list[Trajectory]:
-    """One trajectory for each seat that spoke, episode by episode, with the sum of the rewards. Of a group every
-    attempt is scored, also one without a verdict; a seat that a group reward does not name does not learn."""
+    """One trajectory for each seat that spoke, episode by episode, with the sum of the `rewards`. Every attempt of a
+    group is scored, also one without a verdict; a seat that a group reward does not name has no trajectory. Raises
+    RedQueenError without a reward, and for rewards that do not fit `played`."""
     if not rewards:
         raise RedQueenError("score needs at least one reward after the episodes, such as payoff")
     names, trajectories = _names_of(rewards), list[Trajectory]()
@@ -34,7 +35,7 @@ def score(played: Sequence[Episode] | Sequence[Group], *rewards: Reward | GroupR
 
 
 def _given(reward: Reward | GroupReward, name: str, played: Episode | Group) -> list[Parts]:
-    """What a reward gives each episode."""
+    """The parts that one reward gives each episode."""
     if not isinstance(reward, GroupReward):
         episodes = played.attempts if isinstance(played, Group) else (played,)
         return [{name: _checked(reward, episode)} for episode in episodes]
@@ -44,7 +45,7 @@ def _given(reward: Reward | GroupReward, name: str, played: Episode | Group) -> 
 
 
 def _trajectories(episode: Episode, given: Sequence[Parts], group: int | None) -> list[Trajectory]:
-    """Those of one episode, from what each reward gives."""
+    """The trajectories of one episode, from the parts `given` by each reward."""
     named = [(name, by_seat) for parts in given for name, by_seat in parts.items()]
     if len({name for name, _ in named}) < len(named):
         raise RedQueenError(f"each part of a reward has a name of its own, not {', '.join(name for name, _ in named)}")
@@ -58,13 +59,13 @@ def _trajectories(episode: Episode, given: Sequence[Parts], group: int | None) -
 
 
 def _names_of(rewards: Sequence[Reward | GroupReward]) -> list[str]:
-    """What rewards are called in records: the name of the function or the class, numbered where it comes again."""
+    """The names of rewards in records: the name of the function or class, numbered if it occurs twice."""
     names = [getattr(reward, "__name__", type(reward).__name__) for reward in rewards]
     return [f"{name} {place + 1}" if names.count(name) > 1 else name for place, name in enumerate(names)]
 
 
 def _checked(reward: Reward, episode: Episode) -> dict[Seat, np.ndarray]:
-    """What a reward gives the seats that spoke, [N] each."""
+    """The numbers that `reward` gives the seats that spoke, [N] each; raises RedQueenError if they do not fit."""
     by_seat, found = reward(episode), {}
     for seat, turns in spoken_turns(episode).items():
         if turns:
@@ -81,7 +82,7 @@ def _checked(reward: Reward, episode: Episode) -> dict[Seat, np.ndarray]:
 
 
 def _shared_out(reward: GroupReward, group: Group) -> list[Parts]:
-    """What a group reward gives each attempt: its numbers on the last own turns."""
+    """The parts that a group reward gives each attempt, on each seat's last own turn."""
     shared: list[Parts] = [{} for _ in group.attempts]
     for name, by_seat in reward.of_group(group).items():
         numbers = {seat: np.asarray(values, dtype=np.float64) for seat, values in by_seat.items()}
@@ -98,7 +99,7 @@ def _shared_out(reward: GroupReward, group: Group) -> list[Parts]:
 
 
 def has_verdict(trajectory: Trajectory) -> bool:
-    """Whether its rewards are known: a NaN among them is no verdict."""
+    """Whether the rewards of a trajectory are known (none is NaN)."""
     return not np.isnan(trajectory.rewards).any()
 
 
@@ -108,8 +109,8 @@ def with_verdict(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
 
 
 def spoken_by(player: Player, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-    """The trajectories whose words are this player's. A frozen copy has a name of its own
-    ("learner@12"), so what a past self said is left out."""
+    """The trajectories whose replies are by `player`. A frozen copy has a name of its own
+    ("learner@12"), so the replies of a past self are left out."""
     kept = []
     for trajectory in trajectories:
         authors = {turn.reply.player for turn in trajectory.turns}
@@ -120,7 +121,7 @@ def spoken_by(player: Player, trajectories: Sequence[Trajectory]) -> list[Trajec
 
 
 def spoken_turns(episode: Episode) -> dict[Seat, tuple[Turn, ...]]:
-    """The turns of every seat at the table, in the order spoken; none for who never spoke."""
+    """The turns of every seat at the table, in the order spoken; empty for a seat that never spoke."""
     turns: dict[Seat, list[Turn]] = {seat: [] for seat in episode.seats}
     for turn in episode.turns:
         if turn.ask.seat not in turns:
@@ -143,8 +144,8 @@ def win_draw_loss(episode: Episode) -> dict[Seat, np.ndarray]:
 
 
 def gains(episode: Episode) -> dict[Seat, np.ndarray]:
-    """What fell to a seat (`Outcome.facts["gains"]`), on its latest own turn at or before the turn
-    after which it fell; what fell before a seat's first turn goes to that turn.
+    """Each seat's gains (`Outcome.facts["gains"]`), each on the seat's latest own turn at or before the turn
+    after which it came; gains before a seat's first turn go to that turn.
 
     Nothing is lost or counted twice: the rewards of a seat that spoke sum to its score.
     """
@@ -178,7 +179,7 @@ def as_it_fell(episode: Episode) -> dict[Seat, np.ndarray]:
 
 @dataclass(frozen=True)
 class Divided:
-    """Another reward over a number of its game, so that games of different stakes compare."""
+    """The `inner` reward divided by a number of its game, so that games of different stakes compare."""
 
     inner: Reward
     by: Mapping[str, float]  # name of the game -> its largest score
@@ -190,8 +191,8 @@ class Divided:
 
 
 def per_largest_score(games: Sequence[Game], largest: Sequence[float]) -> Divided:
-    """`as_it_fell` over the largest score of the game, one for each of the games. Raises RedQueenError where these are
-    not as many."""
+    """`as_it_fell` divided by the `largest` score of its game. Raises RedQueenError unless there is one number for
+    each game."""
     if not games or len(games) != len(largest):
         raise RedQueenError(
             f"name one or more --games and as many --largest-scores, not {len(games)} games and {len(largest)} scores"
@@ -201,9 +202,9 @@ def per_largest_score(games: Sequence[Game], largest: Sequence[float]) -> Divide
 
 @dataclass(frozen=True)
 class ForfeitScores:
-    """Another reward, except after a forfeit: then these, on each seat's last own turn.
+    """Another reward, except after a forfeit: then `offender` and `others`, on each seat's last own turn.
 
-    SPIRAL's code: offender -1.5, others 0.5. MARS's: offender -(stake + 10), others 0. Neither sums
+    SPIRAL's released code: offender -1.5, others 0.5. MARS's: offender -(stake + 10), others 0. Neither sums
     to zero, which moves the equilibrium of a zero-sum game; `payoff` alone keeps the game's own rule.
     """
 
@@ -232,9 +233,9 @@ def _at_the_end(episode: Episode, finals: dict[Seat, float]) -> dict[Seat, np.nd
 
 @dataclass(frozen=True)
 class FormatBonus:
-    """A bonus for each turn in the stated format with a legal reply (MARS: +0.05).
+    """`bonus` for each turn in the stated format with a legal reply (MARS: +0.05).
 
-    A turn earns none if no action was found in it, if it was cut off, if its reply is not one of
+    A turn earns 0 if no action was found in it, if it was cut off, if its reply is not one of
     the listed choices, or if it is the last turn of a seat that forfeited.
     """
 
@@ -257,7 +258,7 @@ def _well_formed(turn: Turn) -> bool:
 
 @dataclass(frozen=True)
 class LengthPenalty:
-    """MARS's price for long turns, as its code has it (the paper's formula has another sign):
+    """MARS's price for long turns, as in its released code (the paper's formula has another sign):
 
         c = 1 - (L - shortest) / (longest - shortest),   reward = alpha * min(c, 0)
 
@@ -286,7 +287,7 @@ class OverlongPenalty:
 
         reward = min(-(L - (longest - buffer)) / buffer * factor, 0)
 
-    nothing up to `longest - buffer` tokens, `-factor` at `longest`.
+    0 up to `longest - buffer` tokens, `-factor` at `longest`.
     """
 
     longest: int = 20480
@@ -311,10 +312,10 @@ def _each_turn(episode: Episode, price: Callable[[Turn], float]) -> dict[Seat, n
 def kl_in_reward(
     trajectories: Sequence[Trajectory], reference_logprobs: Sequence[Sequence[np.ndarray]], beta: float
 ) -> list[Trajectory]:
-    """The trajectories with `beta * sum(sampled - reference)` over a turn's tokens taken off its reward.
+    """The trajectories with `beta * sum(sampled - reference)` over a turn's tokens subtracted from its reward.
 
     This is the estimator k1, the only one that belongs in a reward. `reference_logprobs` holds [R] for each turn
-    of each trajectory. Give this or a `KLPenalty` in the loss, not both; and note that estimators which divide by a
+    of each trajectory. Use this or a `KLPenalty` in the loss, not both. Estimators that divide by a
     deviation then rescale the game's own reward too.
     """
     shifted = []

@@ -1,7 +1,7 @@
-"""What keeps a loss blind to batching: weighted sums over own words, and sums of objectives.
+"""Weighted sums over own tokens, and sums of objectives: a loss does not depend on how its batch is split.
 
 Each token carries its share of the whole batch's loss, so the losses and metrics of any parts of a
-batch add up to those of the whole. Nothing in here, or in the objectives built on it, divides by a
+batch add up to those of the whole. Nothing in this module, or in the objectives built on it, divides by a
 count.
 """
 
@@ -22,29 +22,29 @@ def own_words(batch: Batch) -> Tensor:
 
 
 def weighted_sum(batch: Batch, per_token: Tensor) -> Tensor:
-    """The sum of a [B, T] quantity under the loss weights; what stands elsewhere than on own words is not read."""
+    """The sum (scalar) of `per_token` [B, T] under the loss weights; values outside own tokens are not read."""
     return (batch.loss_weights * torch.where(own_words(batch), per_token, 0.0)).sum()
 
 
 def measured(batch: Batch, per_token: Tensor) -> float:
-    """The same sum for a log: a mean over own words where the weights sum to one."""
+    """The same sum as a float, for logs: a mean over own tokens if the weights sum to one."""
     return float(weighted_sum(batch, per_token.detach()))
 
 
 def log_ratios(likelihoods: Likelihoods, batch: Batch) -> Tensor:
-    """[B, T] log of policy over the policy that wrote the word; zero elsewhere than on own words."""
+    """[B, T] log(policy / policy that wrote the token); zero outside own tokens."""
     return torch.where(own_words(batch), likelihoods.logprobs - batch.sampled_logprobs, 0.0)
 
 
 def silent_without_advantage(objective: Objective) -> bool:
-    """Whether rows without an advantage add nothing to this loss and its gradient, so that they need not be
-    computed (`StatesSilence`)."""
+    """Whether rows whose advantages are zero add nothing to the loss and gradient of `objective`, so that they
+    need not be computed (`StatesSilence`)."""
     return has(objective, StatesSilence) and objective.silent_without_advantage
 
 
 def counted(objective: Objective, batch: Batch) -> float:
-    """The sum of the loss weights of the words that the figures of an objective are sums over, so that these become
-    means: all of them, or those that a `CountsSome` counts."""
+    """The sum of the loss weights that divides the metrics of `objective` into means: over all own tokens, or over
+    those that a `CountsSome` counts."""
     return float((objective.counted(batch) if has(objective, CountsSome) else batch).loss_weights.sum())
 
 

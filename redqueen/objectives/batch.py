@@ -1,13 +1,13 @@
-"""From trajectories to rows: which tokens are learned from, and how much each counts.
+"""Makes batches from trajectories: which tokens are learned from, and the loss weight of each.
 
-`pack` lays turns end to end where each prompt extends the words before it (an append-only
+`pack` lays turns end to end where each prompt extends the tokens before it (an append-only
 conversation costs its length once) and starts a new row where a prompt is fresh. Example, with
-`.` for tokens of prompts and `#` for the seat's own words:
+`.` for tokens of prompts and `#` for the seat's own tokens:
 
     turn 1  ....##          one row   ....##..##     where turn 2's prompt is turn 1 and two new tokens
     turn 2  ....##..##      two rows  ....##  .....##    where turn 2's prompt is a fresh one
 
-A token that was forced (one legal token left) was no choice: it carries no weight.
+A forced token (only one was legal) carries no weight.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ import torch
 
 from redqueen.types import Batch, Constraint, Likelihoods, Trajectory, Turn
 
-Weigh = Callable[[np.ndarray], np.ndarray]  # [B, T] bool, own free words -> [B, T] float
+Weigh = Callable[[np.ndarray], np.ndarray]  # [B, T] bool, own free tokens -> [B, T] float
 
 
 def token_mean(own: np.ndarray) -> np.ndarray:
-    """Every own token of the batch counts the same (DAPO); the weights sum to one."""
+    """[B, T] weights that sum to one: every own token of the batch counts the same (DAPO)."""
     return np.asarray(own / max(own.sum(), 1))
 
 
 def row_mean(own: np.ndarray) -> np.ndarray:
-    """Every row counts the same, and every token within its row (GRPO); the weights sum to one."""
+    """[B, T] weights that sum to one: every row counts the same, and every token within its row (GRPO)."""
     rows = own.any(axis=1).sum()
     return np.asarray(own / np.maximum(own.sum(axis=1, keepdims=True), 1) / max(rows, 1))
 
 
 @dataclass(frozen=True)
 class ConstantMean:
-    """Every token counts 1 / (rows x length) whatever the rows' lengths (Dr. GRPO). The weights sum
-    to the mean row length over `length`: a constant, so losses are still blind to batching."""
+    """[B, T] weights: every own token counts 1 / (rows x `length`) whatever the rows' lengths (Dr. GRPO). The weights
+    sum to the mean row length over `length`; parts of a batch still add up to the whole."""
 
     length: int
 
@@ -47,11 +47,11 @@ class ConstantMean:
 
 
 def pack(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], weigh: Weigh = token_mean) -> Batch:
-    """One batch of the trajectories' own words. `advantages` holds [N] for each trajectory. A trajectory
+    """One batch of the trajectories' own tokens. `advantages` holds [N] for each trajectory. A trajectory
     without a verdict (NaN among its rewards and advantages) has no row; an advantage that is NaN although the rewards
-    are known is an error of whoever made it, and stays, so that the update raises `NonFiniteLoss`.
+    are known is an error of the estimator, and is kept, so that the update raises `NonFiniteLoss`.
 
-    Refuses (AssertionError) the words of more than one player, and advantages that do not fit.
+    Raises AssertionError for tokens of more than one player, and for advantages that do not fit.
     """
     assert len(trajectories) == len(advantages), "one array of advantages for each trajectory"
     laid = _laid(trajectories, advantages)
@@ -65,12 +65,12 @@ def pack_pairs(
     weights: Sequence[float] | None = None,
 ) -> Batch:
     """One batch of pairs for a preference objective: `chosen[n]` and `rejected[n]` answer the same prompt, and their
-    rows have the pair number n. The words of the chosen one carry an advantage of half the pair's margin, those of the
-    rejected one of minus half of it; the margin says by how much the chosen one is better and is 2 unless given.
+    rows have the pair number n. The advantage of the tokens is half the pair's margin in the chosen reply and minus
+    half of it in the rejected one; the margin says by how much the chosen reply is better (default 2).
 
-    A pair counts by its weight, as much as any other unless given: half of it on each side, spread evenly over the
-    words there; all weights sum to one. Refuses (AssertionError) what `pack` refuses, a margin or weight that is not
-    above 0, and a pair that is not one chosen and one rejected reply to one prompt, each with a word that was free.
+    A pair counts by its weight (default: all equal), half of it on each side, spread evenly over the tokens there;
+    all weights sum to one. Raises AssertionError for what `pack` refuses, for a margin or weight that is not
+    above 0, and for a pair that is not two replies to one prompt, each with a free token.
     """
     assert len(chosen) == len(rejected), f"a pair is one of each, not {len(chosen)} chosen, {len(rejected)} rejected"
     for one, other in zip(chosen, rejected, strict=True):
@@ -86,32 +86,32 @@ def pack_pairs(
         for side, each in enumerate(trajectories)
     ]
     laid = _laid(trajectories, credit)
-    assert all(laid), "both sides of a pair need a word that was free"
+    assert all(laid), "both sides of a pair need a free token"
     return _whole_replies(laid, np.repeat(counts / (2.0 * max(counts.sum(), 1e-300)), 2), 2)
 
 
 def pack_samples(
     trajectories: Sequence[Trajectory], values: Sequence[float], weights: Sequence[float] | None = None
 ) -> Batch:
-    """One batch for objectives of whole replies: reply n has the number n in `pairs` and a value that all its words
-    carry as their advantage. A reply counts by its weight, as much as any other unless given, spread evenly over its
-    words; all weights sum to one. A reply whose value is NaN has no verdict and is left out.
+    """One batch for objectives of whole replies: reply n has the number n in `pairs`, and its value is the
+    advantage of all its tokens. A reply counts by its weight (default: all equal), spread evenly; all weights
+    sum to one. A reply whose value is NaN has no verdict and is left out.
 
-    Refuses (AssertionError) what `pack` refuses, a weight not above 0, and a reply without a word that was free.
+    Raises AssertionError for what `pack` refuses, for a weight not above 0, and for a reply without a free token.
     """
     assert len(trajectories) == len(values), "one value for each trajectory"
     known = ~np.isnan(np.asarray(values, dtype=np.float64))
     samples = [(each, value) for each, value in zip(trajectories, values, strict=True) if not np.isnan(value)]
     laid = _laid([each for each, _ in samples], [np.full(len(each.turns), value) for each, value in samples])
-    assert all(laid), "a reply needs a word that was free"
+    assert all(laid), "a reply needs a free token"
     counts = np.ones(len(laid)) if weights is None else np.asarray(weights, dtype=np.float64)[known]
     assert counts.shape == (len(laid),) and bool((counts > 0).all()), "one weight above 0 for each reply"
     return _whole_replies(laid, counts / max(counts.sum(), 1e-300), 1)
 
 
 def _whole_replies(laid: Sequence[Sequence[_Row]], shares: np.ndarray, size: int) -> Batch:
-    """One batch in which each reply has its share of the loss, evenly over its words, and `size` replies in a row have
-    one number in `pairs`."""
+    """One batch in which each reply has its share of the loss, evenly over its tokens, and each `size` consecutive
+    replies have one number in `pairs`."""
     replies = np.array([number for number, rows in enumerate(laid) for _ in rows], dtype=np.int64)  # [B]
 
     def weigh(own: np.ndarray) -> np.ndarray:
@@ -123,9 +123,9 @@ def _whole_replies(laid: Sequence[Sequence[_Row]], shares: np.ndarray, size: int
 
 
 def _laid(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[list[_Row]]:
-    """For each trajectory its rows in which something was free."""
+    """For each trajectory its rows that hold a free token."""
     writers = {turn.reply.player for trajectory in trajectories for turn in trajectory.turns}
-    assert len(writers) <= 1, f"one batch holds the words of one player, not of {sorted(writers)}"
+    assert len(writers) <= 1, f"one batch holds the tokens of one player, not of {sorted(writers)}"
     laid = []
     for trajectory, credit in zip(trajectories, advantages, strict=True):
         assert len(credit) == len(trajectory.turns), "one advantage for each turn"
@@ -142,12 +142,12 @@ def _laid(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) 
 
 
 class _Row:
-    """Tokens of one row as they are laid down."""
+    """One row under construction."""
 
     def __init__(self) -> None:
         self.pieces: list[np.ndarray] = []
         self.length = 0
-        self.spans: list[tuple[int, Turn, float, tuple[bool, ...]]] = []  # where each turn's own free words stand
+        self.spans: list[tuple[int, Turn, float, tuple[bool, ...]]] = []  # where each turn's own free tokens stand
         self.learns = False
 
     def continues_in(self, turn: Turn) -> bool:
@@ -175,7 +175,7 @@ def free_positions(legal: tuple[tuple[int, ...], ...], tokens: tuple[int, ...]) 
 
 
 def _stack(laid: Sequence[Sequence[_Row]], weigh: Weigh) -> Batch:
-    """The rows of each trajectory, one below the other."""
+    """One batch of all rows, trajectory by trajectory."""
     rows = [row for each in laid for row in each]
     owners = [number for number, each in enumerate(laid) for _ in each]
     count, width = len(rows), max((row.length for row in rows), default=0)
@@ -212,7 +212,7 @@ def _stack(laid: Sequence[Sequence[_Row]], weigh: Weigh) -> Batch:
 
 
 def take(batch: Batch, rows: torch.Tensor) -> Batch:
-    """Some rows of a batch, [n] int, with the weights they have in the whole: losses of parts add up."""
+    """The `rows` [n] int of a batch, with the weights they have in the whole: losses of parts add up."""
     reference = batch.reference
     return replace(
         batch,
@@ -231,21 +231,21 @@ def take(batch: Batch, rows: torch.Tensor) -> Batch:
 
 
 def portion(batch: Batch, pairs: Sequence[int]) -> Batch:
-    """The rows of some pairs or samples of a batch, their weights raised so that they sum to one again."""
+    """The rows of the numbered `pairs` (or samples) of a batch, with weights rescaled to sum to one."""
     assert batch.pairs is not None, "a portion is of pairs or samples: make the batch with pack_pairs or pack_samples"
     part = take(batch, torch.isin(batch.pairs, torch.tensor(list(pairs), dtype=torch.int64)).nonzero()[:, 0])
     return replace(part, loss_weights=part.loss_weights / part.loss_weights.sum()) if len(part) else part
 
 
 def opening(batch: Batch) -> int:
-    """How many of the first columns hold no word that is learned from, in any row."""
+    """The number of leading columns in which no row has a token that is learned from."""
     own = (batch.loss_weights != 0).any(dim=0)
     return int(own.to(torch.int8).argmax()) if bool(own.any()) else 0
 
 
 def without_opening(batch: Batch, columns: int) -> Batch:
-    """The batch as it reads from a column on, in which no row has a word that is learned from before it. What is
-    cut off is not copied, and a loss on what is left is the same."""
+    """The batch without its first `columns` columns, in which no row may have a token that is learned from. What is
+    cut off is not copied, and the loss is the same."""
     reference = batch.reference
     return replace(
         batch,
@@ -274,11 +274,11 @@ def _without_columns(likelihoods: Likelihoods, columns: int) -> Likelihoods:
 
 
 def take_likelihoods(likelihoods: Likelihoods, rows: torch.Tensor) -> Likelihoods:
-    """Some rows of likelihoods, [n] int."""
+    """The `rows` [n] int of `likelihoods`."""
     legal = likelihoods.legal_logprobs
     return Likelihoods(likelihoods.logprobs[rows], likelihoods.entropies[rows], None if legal is None else legal[rows])
 
 
 def beside(batch: Batch, reference: Likelihoods) -> Batch:
-    """The batch with what a frozen policy thinks of its rows."""
+    """The batch with a frozen policy's likelihoods of its rows as its reference."""
     return replace(batch, reference=reference)

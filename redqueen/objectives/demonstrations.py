@@ -1,4 +1,4 @@
-"""Demonstrations in one batch with words that a policy has sampled: each row its own loss.
+"""Demonstrations and sampled replies in one batch, each row with its own loss.
 
 objective = BesideDemonstrations(ClippedRatio(), coefficient)
 policy.update(objective.pack(own, advantages, recited), objective)
@@ -21,7 +21,7 @@ from redqueen.types import Batch, Likelihoods, Metrics, Trajectory
 
 @dataclass(frozen=True)
 class BesideDemonstrations:
-    """Another objective on the rows that somebody sampled, and -log policy on recited ones
+    """The `inner` objective on sampled rows, and -log policy on recited ones
     (`Batch.recited`). How much a demonstration counts is in its loss weights, which `pack` makes.
 
     Metrics: those of the inner objective over the sampled rows, and `imitation_loss`.
@@ -55,8 +55,8 @@ def _only(batch: Batch, words: Tensor) -> Batch:
 
 
 def in_parts(batch: Batch, coefficient: float) -> Batch:
-    """The batch with the loss weights of the words that somebody sampled summing to one, and those of recited ones to
-    the coefficient, whatever there is of each. Within a part weights keep their proportions."""
+    """The batch with the loss weights of sampled tokens summing to one and those of recited tokens to `coefficient`,
+    however many there are of each. Within a part weights keep their proportions."""
     sampled, shown = (_only(batch, words).loss_weights for words in (~batch.recited, batch.recited))
     return replace(batch, loss_weights=_summing(sampled, 1.0) + _summing(shown, coefficient))
 

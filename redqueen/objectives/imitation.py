@@ -1,4 +1,4 @@
-"""Imitation: the words of a demonstration become likelier, whoever said them."""
+"""Imitation: raises the likelihood of a demonstration's tokens, whoever wrote them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from redqueen.types import Batch, Likelihoods, Metrics
 
 @dataclass(frozen=True)
 class Imitation:
-    """-log policy of every own word: supervised fine-tuning. Advantages are not read; for demonstrations that
+    """-log policy of every own token: supervised fine-tuning. Advantages are not read; for demonstrations that
     count differently (STP), `Reinforce` with the weights as advantages is the same loss.
 
-    Metrics: `imitation_loss`, in nats a word, and `entropy`.
+    Metrics: `imitation_loss`, in nats per token, and `entropy`.
     """
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:

@@ -1,4 +1,4 @@
-"""Words written by another policy than the one an update starts from: an older one, or the same
+"""Tokens written by another policy than the one an update starts from: an older one, or the same
 weights in another engine.
 
     batch = corrected(batch, learner.likelihoods(batch), TokenTruncated(2.0))
@@ -7,7 +7,7 @@ weights in another engine.
 The weight w = start of the update / writer goes into the advantages, to which every policy-gradient
 loss is proportional, and so leaves KL and entropy alone; the ratio is then measured from the start of
 the update (decoupled PPO of AReaL, Fu et al. 2025). Truncating w is V-trace's rho-bar (IMPALA, Espeholt
-et al. 2018). A word rejected by a weight of zero keeps its share of the loss
+et al. 2018). A token rejected by a weight of zero keeps its share of the loss
 weights. Do not correct a batch whose ratio is to be taken to the writer itself: it would count twice.
 """
 
@@ -22,11 +22,12 @@ from torch import Tensor
 from redqueen.objectives.additive import own_words
 from redqueen.types import Batch, Likelihoods
 
-Weigh = Callable[[Tensor, Tensor], Tensor]  # log w and own words, both [B, T] -> weights [B, T]
+Weigh = Callable[[Tensor, Tensor], Tensor]  # log w and own tokens, both [B, T] -> weights [B, T]
 
 
 def corrected(batch: Batch, start: Likelihoods, weigh: Weigh) -> Batch:
-    """The batch as if `start`, the learner's likelihoods before the update, had written it."""
+    """The batch with advantages weighted by `weigh`, and `start`, the learner's likelihoods before the update, as its
+    sampled log-probabilities."""
     own = own_words(batch)
     start_logprobs = start.logprobs.detach()
     log_weights = torch.where(own, start_logprobs - batch.sampled_logprobs, 0.0).clamp(-20.0, 20.0)
@@ -36,7 +37,7 @@ def corrected(batch: Batch, start: Likelihoods, weigh: Weigh) -> Batch:
 
 @dataclass(frozen=True)
 class TokenTruncated:
-    """min(w, cap) for each word (TIS)."""
+    """min(w, cap) for each token (TIS)."""
 
     cap: float = 2.0
 
@@ -46,7 +47,7 @@ class TokenTruncated:
 
 @dataclass(frozen=True)
 class RowTruncated:
-    """min(product of w over the row, cap) for each word of the row."""
+    """min(product of w over the row, cap) for each token of the row."""
 
     cap: float = 2.0
 
@@ -69,7 +70,7 @@ class TokenMasked:
 
 @dataclass(frozen=True)
 class RowMasked:
-    """The geometric mean of w over a row for each of its words where it lies within [least, most], else zero."""
+    """The geometric mean of w over a row for each of its tokens where it lies within [least, most], else zero."""
 
     least: float = 0.5
     most: float = 2.0

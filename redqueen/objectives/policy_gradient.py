@@ -1,18 +1,18 @@
-"""Policy gradients: what a word that turned out better than expected adds to the loss.
+"""Policy-gradient losses, from the advantage of each token.
 
-A is the advantage of a word, r = policy / policy that wrote it. All are additive over rows; how much
-a word counts (token mean, row mean, constant) was fixed by `pack`. On the policy's own fresh words
+A is the advantage of a token, r = policy / policy that wrote it. All are additive over rows; how much
+a token counts (token mean, row mean, constant) was fixed by `pack`. On the policy's own fresh tokens
 r = 1, and every objective here has the gradient of `Reinforce`.
 
-| objective      | loss of a word                                       | where the ratio leaves its range        |
+| objective      | loss of a token                                      | where the ratio leaves its range        |
 |----------------|------------------------------------------------------|-----------------------------------------|
 | `Reinforce`    | -A log policy                                        | no ratio                                |
 | `ClippedRatio` | max(-A r, -A clip(r)), at most -A dual where A < 0   | no gradient, where leaving paid         |
 | `Cispo`        | -clip(r) A log policy, clip(r) held constant         | a bounded gradient                      |
 | `Gspo`         | as `ClippedRatio`, r the geometric mean of the row   | no gradient for the whole row           |
 
-Metrics, each a sum under the loss weights: `policy_loss`; `entropy` of the policy; `approx_kl`, the mean
-of log writer - log policy; `clip_fraction`, the share of words without gradient (in `Cispo`: with a bounded one);
+Metrics, each a sum under the loss weights: `policy_loss`; `entropy` of the policy (nats); `approx_kl`, the mean
+of log writer - log policy; `clip_fraction`, the share of tokens without gradient (in `Cispo`: with a bounded one);
 `dual_clip_fraction`.
 """
 
@@ -45,7 +45,7 @@ def _ratios(likelihoods: Likelihoods, batch: Batch) -> Tensor:
 
 @dataclass(frozen=True)
 class Reinforce:
-    """-A log policy (Williams, 1992). Right for words the policy has just said."""
+    """-A log policy (Williams, 1992). Right for tokens that the policy itself has just sampled."""
 
     silent_without_advantage: ClassVar[bool] = True
 
@@ -58,7 +58,7 @@ class ClippedRatio:
     """PPO's loss (Schulman et al. 2017): the ratio is clipped to [1 - low, 1 + high].
 
     DAPO's clip-higher is low 0.2, high 0.28. With `dual` (Ye et al. 2020; 3 in verl, 1.4 in MARS) the loss of a
-    word with A < 0 is at most -A * dual: a word grown far likelier since it was written cannot outweigh the batch.
+    token with A < 0 is at most -A * dual: a token grown far likelier since it was written cannot outweigh the batch.
     """
 
     silent_without_advantage: ClassVar[bool] = True
@@ -87,7 +87,7 @@ class ClippedRatio:
 
 
 def _clipped(ratios: Tensor, advantages: Tensor, low: float, high: float) -> tuple[Tensor, Tensor]:
-    """[B, T] each: the pessimistic one of the two losses, and 1 where it is the clipped one."""
+    """[B, T] each: the larger of the two losses, and 1 where that is the clipped one."""
     free, held = -advantages * ratios, -advantages * ratios.clamp(1.0 - low, 1.0 + high)
     return torch.maximum(free, held), (held > free).to(ratios.dtype)
 
@@ -101,10 +101,10 @@ def _check_range(low: float, high: float) -> None:
 
 @dataclass(frozen=True)
 class Cispo:
-    """-clip(r) A log policy, the clipped ratio held constant (MiniMax-M1, 2025): every word keeps a gradient.
+    """-clip(r) A log policy, the clipped ratio held constant (MiniMax-M1, 2025): every token keeps a gradient.
 
     The ratio is held to [1 - below_one, 1 + above_one]; the published method has no lower bound. TRL
-    states the upper bound itself (its 5.0 is `above_one=4.0`). On words of another or older policy this is REINFORCE
+    states the upper bound itself (its 5.0 is `above_one=4.0`). On tokens of another or older policy this is REINFORCE
     under a truncated importance weight, min(r, 1 + above_one): the rho-bar of V-trace's policy gradient (IMPALA,
     Espeholt et al. 2018, section 4.2, there 1) without its targets of values.
     """
@@ -127,10 +127,10 @@ class Cispo:
 
 @dataclass(frozen=True)
 class Gspo:
-    """PPO's loss on the ratio of a row (GSPO, Zheng et al. 2025): s = exp(mean of log r over own words).
+    """PPO's loss on the ratio of a row (GSPO, Zheng et al. 2025): s = exp(mean of log r over own tokens).
 
-    Each word stands as s in value and passes on s times its own gradient (straight-through), so the
-    gradient is that of s itself when all words of a row weigh the same: `row_mean`, as published. A row of
+    Each token has the value s and s times its own gradient (straight-through), so the
+    gradient is that of s itself if all tokens of a row weigh the same: `row_mean`, as published. A row of
     several turns has one ratio.
     """
 
@@ -144,7 +144,7 @@ class Gspo:
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
         log_ratio = log_ratios(likelihoods, batch)
-        lengths = own_words(batch).sum(dim=1, keepdim=True).clamp(min=1)  # a row without weight has no words
+        lengths = own_words(batch).sum(dim=1, keepdim=True).clamp(min=1)  # a row without weight has no tokens
         row = (log_ratio.detach().sum(dim=1, keepdim=True) / lengths).clamp(max=10.0).exp()
         ratios = row * torch.exp(log_ratio - log_ratio.detach())
         per_token, clipped = _clipped(ratios, batch.advantages, self.low, self.high)

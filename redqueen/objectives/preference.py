@@ -1,23 +1,23 @@
-"""Preferences: of two replies to one prompt, the chosen one is to become likelier than the rejected one.
+"""Preference losses: of two replies to one prompt, the chosen one becomes likelier than the rejected one.
 
-`batch.pack_pairs` makes the batch. With y the own words of a side, h = log policy(y) - log reference(y), the margin of
-a pair m = h(chosen) - h(rejected), and s = -log sigmoid, the loss of a pair is
+`batch.pack_pairs` makes the batch. With y the own tokens of one reply, h = log policy(y) - log reference(y), the margin
+of a pair m = h(chosen) - h(rejected), and s = -log sigmoid, the loss of a pair is
 
 | objective | loss of a pair                            | paper                                                       |
 |-----------|-------------------------------------------|-------------------------------------------------------------|
 | `Dpo`     | (1 - e) s(beta m) + e s(-beta m)          | arXiv:2305.18290, equation 7; e > 0 is cDPO                 |
 | `Dpo`     | s(beta m), people wrote the chosen one    | SPIN, arXiv:2401.01335, equation 4.7; beta is lambda there  |
-| `Hinge`   | max(0, 1 - beta m)                        | SLiC, arXiv:2305.10425; also in SPIN's code                 |
+| `Hinge`   | max(0, 1 - beta m)                        | SLiC, arXiv:2305.10425; also SPIN's released code           |
 | `Ipo`     | (m - 1 / (2 beta))^2                      | arXiv:2310.12036, equation 17; beta is tau there            |
 | `StepApo` | s(beta m - alpha d), d the pair's margin  | Step-APO, arXiv:2409.08642                                  |
 | `SimPo`   | s(beta m - gamma), h the mean log policy  | arXiv:2405.14734, equation 6; no reference                  |
 
-and for single replies from `batch.pack_samples`, with v what a reply is worth,
+and for single replies from `batch.pack_samples`, with v the value of a reply,
 
 | `Sppo`    | (h(y) / eta - v)^2 / 2                    | SPPO, arXiv:2405.00675, equation 4.4; v = P(y wins) - 1/2   |
 
-`by_word` takes means over words in place of sums, so that long replies count as much as short ones (for `Ipo` the
-advice of its authors; beta then means another thing).
+`by_word` takes means over tokens in place of sums, so that long replies count as much as short ones (advised by
+the authors of `Ipo`; beta then has another scale).
 
 Every pair counts by its weight, whatever the lengths of its replies. The losses are additive over pairs: a part of a
 batch must hold both sides of a pair, or it is refused. Metrics of pairs: `preference_loss`; `preference_margin`, the
@@ -41,7 +41,7 @@ from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
 @dataclass(frozen=True)
 class Dpo:
-    """Direct preference optimisation (Rafailov et al. 2023). See the module."""
+    """Direct preference optimisation (Rafailov et al. 2023). Formula: the module's table."""
 
     beta: float = 0.1
     label_smoothing: float = 0.0  # e, how often a label is taken to be wrong
@@ -60,7 +60,7 @@ class Dpo:
 
 @dataclass(frozen=True)
 class Hinge:
-    """Nothing more is learned from a pair whose margin has reached 1 / beta. See the module."""
+    """Hinge loss: a pair whose margin has reached 1 / beta has no gradient. Formula: the module's table."""
 
     beta: float = 0.1
 
@@ -74,8 +74,8 @@ class Hinge:
 
 @dataclass(frozen=True)
 class Ipo:
-    """Identity preference optimisation: the margin is led to 1 / (2 beta) and no further, also where a preference is
-    certain (Azar et al. 2023). See the module."""
+    """Identity preference optimisation: the margin's target is 1 / (2 beta), also if a preference is
+    certain (Azar et al. 2023). Formula: the module's table."""
 
     beta: float = 0.1
     by_word: bool = False
@@ -90,7 +90,7 @@ class Ipo:
 
 @dataclass(frozen=True)
 class StepApo:
-    """A preference that is to be as strong as the step is better (Wang et al. 2024). See the module."""
+    """DPO whose margin grows with the pair's difference in value (Wang et al. 2024). Formula: the module's table."""
 
     beta: float = 0.3
     alpha: float = 1.0
@@ -105,7 +105,7 @@ class StepApo:
 
 @dataclass(frozen=True)
 class SimPo:
-    """Simple preference optimisation, which needs no reference (Meng et al. 2024). See the module."""
+    """Simple preference optimisation, which needs no reference (Meng et al. 2024). Formula: the module's table."""
 
     beta: float = 2.0
     gamma: float = 1.0  # by how much the chosen reply should win
@@ -120,10 +120,10 @@ class SimPo:
 
 @dataclass(frozen=True)
 class Sppo:
-    """Self-play preference optimisation: each reply's log-ratio is led to eta times its value (Wu et al. 2024).
+    """Self-play preference optimisation: the target of each reply's log-ratio is eta times its value (Wu et al. 2024).
 
-    The loss is divided by eta^2, without which it is of the order of 10^5 at the paper's eta of 1000; Adam does not
-    notice. Metrics: `preference_loss`; `value_error`, the mean distance of h from its aim, in units of eta; `entropy`.
+    The loss is divided by eta^2 (it would be about 10^5 at the paper's eta of 1000), which Adam's steps do not depend
+    on. Metrics: `preference_loss`; `value_error`, the mean distance of h from its target in units of eta; `entropy`.
     """
 
     eta: float = 1.0
@@ -156,8 +156,8 @@ class Sppo:
 
 @dataclass(frozen=True)
 class ChosenLikelihood:
-    """-log policy of the words of the chosen replies, `weight` times their mean over words: beside a preference, which
-    fixes the difference of two replies and lets both fall. Metric: `chosen_loss`, in nats a word."""
+    """`weight` times the mean of -log policy over the tokens of chosen replies: added to a preference loss, which
+    alone lets both replies become less likely. Metric: `chosen_loss`, in nats per token."""
 
     weight: float = 1.0
 
@@ -168,7 +168,7 @@ class ChosenLikelihood:
 
 
 def dpo_with_chosen(beta: float, weight: float) -> Objective:
-    """`Dpo`, with `weight` times the likelihood of the chosen replies; `Dpo` alone where that is 0."""
+    """`Dpo` plus `weight` times the -log likelihood of the chosen replies; `Dpo` alone if `weight` is 0."""
     return preference_loss("logistic", beta, weight)
 
 
@@ -179,8 +179,8 @@ def preference_loss(
     label_smoothing: float = 0.0,
     by_word: bool = False,
 ) -> Objective:
-    """`Dpo`, `Ipo` or `Hinge`, with `chosen_weight` times the likelihood of the chosen replies where that is not 0.
-    Only `Dpo` has a `label_smoothing`, and `Hinge` no `by_word`."""
+    """`Dpo` ("logistic"), `Ipo` ("squared") or `Hinge` ("hinge"), plus `chosen_weight` times the -log likelihood of the
+    chosen replies if that is not 0. `label_smoothing` is read by `Dpo` only, `by_word` by `Dpo` and `Ipo`."""
     made: dict[str, Objective] = {
         "logistic": Dpo(beta, label_smoothing, by_word),
         "squared": Ipo(beta, by_word),
@@ -191,7 +191,7 @@ def preference_loss(
 
 @dataclass(frozen=True)
 class _Sides:
-    """What a preference looks at, [K] each."""
+    """What a preference loss reads from K pairs, [K] each."""
 
     chosen: Tensor  # h
     rejected: Tensor
@@ -219,8 +219,8 @@ class _Sides:
 
 
 def _sides(batch: Batch, per_token: Tensor, by_word: bool = False) -> _Sides:
-    """A [B, T] quantity summed (or averaged) over the words of each side of a pair. A pair without own words counts
-    nothing."""
+    """The sums (or means) of `per_token` [B, T] over the tokens of each side of a pair. A pair without own tokens has
+    weight 0."""
     if batch.pairs is None:
         raise RedQueenError("a preference needs pairs of replies: make the batch with pack_pairs(chosen, rejected)")
     own = own_words(batch)
@@ -229,7 +229,7 @@ def _sides(batch: Batch, per_token: Tensor, by_word: bool = False) -> _Sides:
     sides = 2 * places + torch.where(chosen, 0, 1)  # [B]
 
     def over_sides(of_words: Tensor) -> Tensor:
-        """[K, 2] sums over the own words of each side."""
+        """[K, 2] sums over the own tokens of each side."""
         of_rows = torch.where(own, of_words, 0.0).sum(dim=1)
         return of_rows.new_zeros(2 * len(numbers)).index_add(0, sides, of_rows).view(-1, 2)
 

@@ -1,13 +1,13 @@
-"""Whom a policy is compared with: its start, its last iterate, or a moving average of itself.
+"""The reference of a policy: its start, its last iterate, or a moving average of itself.
 
-What a preference moves away from and what an iteration starts from are two things, and two settings. With LoRA the
-model without its adapter is the base model, not the last iterate: here a reference is a frozen copy with weights of
-its own.
+The reference of a preference loss and the policy that an iteration starts from are separate settings. With LoRA the
+model without its adapter is the base model, not the last iterate: here a reference is a frozen copy with its own
+weights.
 
-A moving average of weights that are kept in fewer bits is itself kept in float32, and only its policy is rounded:
+The moving average of weights in fewer bits is kept in float32, and only its policy is rounded:
 steps of a twentieth would be lost in bfloat16.
 
-A reference is restored after its learner, of which its policy is a frozen copy that is given its own state.
+A reference is restored after its learner: its policy is a frozen copy of the learner with the reference's state.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ INITIAL, LAST, AVERAGE = "initial", "last", "average"
 
 
 class Reference:
-    """`follows` says what `refresh` makes of it: "initial" stays the learner as it was when this was made, "last"
-    becomes the learner as it is now, "average" keeps a share `decay` of its weights, the rest is the learner's."""
+    """A frozen copy of a learner that `refresh` updates as `follows` says: "initial" keeps the first copy, "last"
+    copies the learner as it is now, "average" becomes `decay` times itself plus 1 - `decay` times the learner.
+    Raises RedQueenError for another `follows`, a `decay` outside [0, 1), and an average of weights on a server."""
 
     def __init__(self, learner: Policy, follows: str = LAST, decay: float = 0.95) -> None:
         if follows not in (INITIAL, LAST, AVERAGE):
@@ -46,7 +47,7 @@ class Reference:
             )
 
     def refresh(self) -> None:
-        """At the start of an iteration."""
+        """Updates the reference; called at the start of an iteration."""
         if self._follows == LAST:
             self.policy = self._learner.freeze()
         elif self._follows == AVERAGE:
@@ -56,12 +57,12 @@ class Reference:
             self.policy, self._masters = now, _rounded(average, now)
 
     def likelihoods(self, batch: Batch) -> Likelihoods:
-        """How the reference rates the batch: once for an iteration."""
+        """The reference's likelihoods of the batch; computed once per iteration."""
         return self.policy.likelihoods(batch)
 
     def rated(self, batch: Batch) -> Batch:
-        """The batch with what the reference thinks of its rows. Before the learner's first update both are one policy:
-        raises RedQueenError where they rate a token differently (`check_start`)."""
+        """The batch with the reference's likelihoods. Before the learner's first update both are one policy:
+        raises RedQueenError if their log-probabilities differ (`check_start`)."""
         found = beside(batch, self.likelihoods(batch))
         if self._learner.version == 0:
             check_start(self._learner, found)
@@ -88,8 +89,8 @@ def _rounded(state: State, policy: Policy) -> dict[str, Tensor]:
 
 
 def blended(one: Any, other: Any, share: float) -> Any:
-    """Two states of equal build with their real numbers mixed: `share` of the one, the rest of the other. Whole numbers
-    and words are those of the other. Tensors of fewer bits are mixed, and stay, in float32."""
+    """Two states of equal structure with their real numbers mixed: `share` of `one`, the rest of `other`. Integers
+    and strings are those of `other`. Tensors of fewer bits are mixed, and stay, in float32."""
     if isinstance(other, dict):
         return {key: blended(one[key], value, share) for key, value in other.items()}
     if isinstance(other, list):
@@ -104,15 +105,15 @@ def blended(one: Any, other: Any, share: float) -> Any:
 
 
 def check_start(learner: Policy, batch: Batch, tolerance: float = 1e-3) -> None:
-    """Before the first update of an iteration that starts from its reference, both rate every word alike, so that the
-    loss starts where it is known to start (log 2 for `Dpo`). Raises RedQueenError if they differ by more than
-    `tolerance` nats a word: dropout, another precision, another template, another model than one thought."""
+    """Raises RedQueenError if `learner` and the batch's reference differ by more than `tolerance` nats per token.
+    Before the first update of an iteration that starts from its reference both are one policy, so that the loss has
+    a known start (log 2 for `Dpo`). Causes: dropout, another precision, another template, another model."""
     if batch.reference is None or not len(batch):
         return
     own = batch.loss_weights != 0
     gaps = (learner.likelihoods(batch).logprobs - batch.reference.logprobs)[own].abs()
     if not float(gaps.mean()) <= tolerance:
         raise RedQueenError(
-            f"{learner.name} and its reference should be one policy at the start, but rate a word "
+            f"{learner.name} and its reference should be one policy at the start, but rate a token "
             f"{float(gaps.mean()):.3g} nats apart (up to {float(gaps.max()):.3g}): their weights are not the same"
         )

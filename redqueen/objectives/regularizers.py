@@ -1,6 +1,6 @@
-"""What keeps a policy near a reference, or undecided: KL penalties and an entropy bonus.
+"""KL penalties to a reference, and an entropy bonus.
 
-Nothing here remembers: to anneal a coefficient, make the objective anew with another one each step.
+These objectives keep no state: to anneal a coefficient, make a new objective with another one each step.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from redqueen.objectives.additive import Sum, log_ratios, measured, own_words, w
 from redqueen.protocols import Objective
 from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
-Estimator = Callable[[Tensor], Tensor]  # log policy - log reference of the word said -> an estimate of the KL
+Estimator = Callable[[Tensor], Tensor]  # log policy - log reference of sampled tokens -> an estimate of the KL
 
 
 def k1(difference: Tensor) -> Tensor:
-    """d. Unbiased in value; as a loss on the policy's own fresh words its expected gradient is zero."""
+    """d. Unbiased in value; as a loss on the policy's own fresh tokens its expected gradient is zero."""
     return difference
 
 
 def k2(difference: Tensor) -> Tensor:
-    """d^2 / 2. Biased in value, right in gradient on the policy's own fresh words."""
+    """d^2 / 2. Biased in value, right in gradient on the policy's own fresh tokens."""
     return difference.square() / 2
 
 
@@ -36,11 +36,11 @@ def k3(difference: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class KLPenalty:
-    """coefficient * KL(policy || reference), estimated from the words that were said (`k1`, `k2`, `k3`).
+    """coefficient * KL(policy || reference), estimated from the sampled tokens (`k1`, `k2`, `k3`).
 
     With `weigh_by_ratio` the estimate is multiplied by policy / writer, through which gradients flow. Then the
-    value is right for words of an older policy, and the gradient of `k1` and `k3` is exactly that of
-    the KL, on fresh words too ("unbiased KL" of DeepSeek-V3.2). Without it only `k2` has the right gradient.
+    value is right for tokens of an older policy, and the gradient of `k1` and `k3` is exactly that of
+    the KL, on fresh tokens too ("unbiased KL" of DeepSeek-V3.2). Without it only `k2` has the right gradient.
     """
 
     coefficient: float
@@ -67,8 +67,8 @@ class KLPenalty:
 class ExactKL:
     """coefficient * KL(policy || reference), summed over every legal next token where replies are listed.
 
-    No estimate: right in value and gradient whoever wrote the words, for the positions they reached. Rows whose
-    replies are not listed are refused.
+    Exact in value and gradient at the positions that were reached, whoever wrote the tokens. Raises RedQueenError for
+    rows whose replies are not listed.
     """
 
     coefficient: float
@@ -79,14 +79,14 @@ class ExactKL:
             raise RedQueenError("ExactKL needs listed replies: for free text use KLPenalty with an estimator")
         own = own_words(batch)
         if not bool(((policy != -torch.inf).any(dim=-1) | ~own).all()):
-            raise RedQueenError("ExactKL met words that were not held to listed replies: use KLPenalty for free text")
+            raise RedQueenError("ExactKL met tokens that were not held to listed replies: use KLPenalty for free text")
         divergences = divergence(torch.where(own.unsqueeze(-1), policy, -torch.inf), reference)
         loss = self.coefficient * weighted_sum(batch, divergences)
         return loss, {"reference_kl": measured(batch, divergences), "reference_kl_loss": float(loss.detach())}
 
 
 def divergence(policy: Tensor, reference: Tensor) -> Tensor:
-    """[B, T], KL(policy || reference) of log-probabilities [B, T, K] in which -inf stands where there are fewer
+    """[B, T] KL(policy || reference) of log-probabilities [B, T, K], padded with -inf where there are fewer
     than K. Terms of probability zero are zero, in value and in gradient."""
     present = policy != -torch.inf
     policy = torch.where(present, policy, 0.0)  # before exp and the product, for 0 * inf has no gradient
@@ -95,8 +95,8 @@ def divergence(policy: Tensor, reference: Tensor) -> Tensor:
 
 
 def near_reference(loss: Objective, kl: float, batch: Batch) -> Objective:
-    """The loss with `kl` times KL(policy || reference of the batch): exact where all replies of the batch are listed,
-    else by `k2`. The loss alone where `kl` is 0."""
+    """`loss` plus `kl` times KL(policy || reference of `batch`): exact if all replies of the batch are listed,
+    else by `k2`. `loss` alone if `kl` is 0."""
     if not kl:
         return loss
     listed = _reference(batch, "near_reference").legal_logprobs is not None
@@ -104,19 +104,18 @@ def near_reference(loss: Objective, kl: float, batch: Batch) -> Objective:
 
 
 def with_k3(loss: Objective, kl: float) -> Objective:
-    """The loss with `kl` times KL(policy || reference of the batch) as `k3` estimates it; the loss alone where `kl` is
-    0."""
+    """`loss` plus `kl` times KL(policy || reference of the batch), estimated by `k3`; `loss` alone if `kl` is 0."""
     return Sum(loss, KLPenalty(kl, k3)) if kl else loss
 
 
 def with_entropy(loss: Objective, coefficient: float) -> Objective:
-    """The loss with an entropy bonus; the loss alone where `coefficient` is 0."""
+    """`loss` with an entropy bonus; `loss` alone if `coefficient` is 0."""
     return Sum(loss, EntropyBonus(coefficient)) if coefficient else loss
 
 
 @dataclass(frozen=True)
 class EntropyBonus:
-    """-coefficient * entropy of the policy at each own word, exact."""
+    """-coefficient * entropy of the policy at each own token, exact."""
 
     coefficient: float
 

@@ -1,18 +1,18 @@
-"""Repetition: words that were said before become less likely where they are said again.
+"""Repetition losses: repeated tokens become less likely.
 
-With p the policy's probability of a word of its own, the loss of a word is
+With p the policy's probability of an own token, the loss of a token is
 
-| objective             | loss of a word                    | for which words                     | paper            |
+| objective             | loss of a token                   | for which tokens                    | paper            |
 |-----------------------|-----------------------------------|-------------------------------------|------------------|
 | `Unlikelihood`        | -log(1 - p)                       | of a run of n that was said before  | arXiv:1908.04319 |
 | `PseudoRepetition`    | -log(1 - abs(p - decay p'))       | of the second copy and all later    | arXiv:2206.02369 |
 
 p' is the probability of the same token in the copy before; no gradient goes through it. The first rows are made by
-`repeats_marked`, from what the policy said; the others by `demonstrations.loops`, which repeats a sentence.
-Supervised words (`Imitation`) belong in batches of their own between them, as both papers have it.
+`repeats_marked`, from the policy's own replies; the others by `demonstrations.loops`, which repeats a sentence.
+Supervised tokens (`Imitation`) belong in batches of their own between them, as both papers have it.
 
-Both losses grow without bound where a repeat is certain. From 1 - p = 1e-5 on they go on as straight lines, so that the
-loss is finite and still pulls.
+Both losses grow without bound as a repeat becomes certain. Below 1 - p = 1e-5 they continue as straight lines, so that
+the loss is finite and keeps a gradient.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ NEAREST = 1e-5  # to certainty
 
 @dataclass(frozen=True)
 class Unlikelihood:
-    """Sequence-level unlikelihood (Welleck et al. 2019): see the module. A word that is to become less
-    likely has an advantage below 0, which says by how much it counts; all others have no loss.
+    """Sequence-level unlikelihood (Welleck et al. 2019): formula in the module's table. A token that is to become less
+    likely has an advantage below 0, whose size is its weight; all others have no loss.
 
-    Metrics: `unlikelihood_loss`; `repeated_share`, the weight of the words that are repeats; `entropy`.
+    Metrics: `unlikelihood_loss`; `repeated_share`, the weight of the tokens that are repeats; `entropy`.
     """
 
     weight: float = 1.0  # alpha
@@ -52,15 +52,15 @@ class Unlikelihood:
 
 @dataclass(frozen=True)
 class PseudoRepetition:
-    """DITTO (Xu et al. 2022): see the module. A token of a later copy has an advantage of -d, where the same token
-    of the copy before stands d places back (`demonstrations.loops`); those of the first copy have 0 and no loss, but
-    their share of the weights.
+    """DITTO (Xu et al. 2022): formula in the module's table. A token of a later copy has an advantage of -d if the
+    same token of the copy before stands d places back (`demonstrations.loops`); tokens of the first copy have
+    advantage 0 and no loss, but keep their share of the weights.
 
     Metrics: `repetition_loss`; `repeat_gain`, the mean of p - p' over repeats, above 0 where repeats reinforce
     themselves, times the share that repeats have of the weights; `entropy`.
     """
 
-    decay: float = 0.5  # lambda: what is left of a word's probability with each copy
+    decay: float = 0.5  # lambda: what is left of a token's probability with each copy
 
     silent_without_advantage = True
 
@@ -74,7 +74,7 @@ class PseudoRepetition:
         repeated = back > 0
         places = torch.arange(back.shape[1], device=back.device) - back
         assert bool((places >= 0).all()) and bool(own.gather(1, places)[repeated].all()), (
-            "the copy before a repeat must be own words of the same row: make the rows with demonstrations.loops"
+            "the copy before a repeat must be own tokens of the same row: make the rows with demonstrations.loops"
         )
         chances = torch.where(own, likelihoods.logprobs, -torch.inf).exp()
         before = chances.detach().gather(1, places)
@@ -88,16 +88,16 @@ class PseudoRepetition:
 
 
 def _away_from_one(values: Tensor) -> Tensor:
-    """-log(1 - v), from `NEAREST` below 1 on as the straight line that goes on from there."""
+    """-log(1 - v), continued as a straight line from `NEAREST` below 1."""
     near = values.clamp(max=1.0 - NEAREST)
     return -torch.log1p(-near) + (values - near) / NEAREST
 
 
 def repeats_marked(batch: Batch, run: int = 4) -> Batch:
-    """The batch with an advantage of -1 for every own word that stands in a run of so many own words which stood in its
-    row before, and 0 for all others: what the policy said itself, for `Unlikelihood`."""
+    """The batch with an advantage of -1 for every own token in a run of `run` own tokens that occurred earlier in its
+    row, and 0 for all others: for `Unlikelihood`. Raises RedQueenError for a `run` below 1."""
     if run < 1:
-        raise RedQueenError(f"a run has at least one word, not {run}")
+        raise RedQueenError(f"a run has at least one token, not {run}")
     own = own_words(batch)
     marks = torch.zeros_like(batch.advantages)
     for row in range(len(batch)):

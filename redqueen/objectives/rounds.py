@@ -1,4 +1,4 @@
-"""One round of data that was made once and is learned from in several updates: the inner loop of iterative methods.
+"""One round of data, generated once and learned from in several updates: the inner loop of iterative methods.
 
     if step % config.updates == 0:                  # generate and select: a new iteration
         reference.refresh()
@@ -6,8 +6,8 @@
         round.renew(beside(batch, reference.likelihoods(batch)))
     metrics = round.update(learner, config.pairs_per_update, objective, run.rng)   # train
 
-The data are part of the checkpoint, with what the reference thought of them, so that a run goes on in the middle of an
-iteration without making them again.
+The data and their reference likelihoods are part of the checkpoint, so that a run resumes in the middle of an
+iteration without generating them again.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from redqueen.types import Batch, Constraint, Likelihoods, Metrics, RedQueenErro
 
 @dataclass(frozen=True)
 class Ceiling:
-    """No further updates of an iteration once a figure of one is above this: `Ceiling("preference_margin", 20.0)`."""
+    """Stops an iteration once the metric `figure` of an update exceeds `most`: `Ceiling("preference_margin", 20.0)`."""
 
     figure: str
     most: float
 
 
 class Round:
-    """The pairs (or whole replies) of an iteration, drawn without replacement, at most `passes` times over.
+    """The pairs (or whole replies) of an iteration, drawn without replacement in at most `passes` passes.
 
-    Few pairs gone through often are learned by heart; a ceiling on the margin or on the distance from the reference
-    stops an inner problem that should not be solved to its end (SPIN with beta below 1/2 diverges where it is);
+    Many passes over few pairs overfit; a ceiling on the margin or on the distance from the reference
+    stops an inner problem that should not be solved exactly (SPIN with beta below 1/2 diverges if it is);
     `most_margin` is the ceiling of `preference_margin`, in nats.
     """
 
     def __init__(self, passes: int = 3, ceilings: Sequence[Ceiling] = (), most_margin: float | None = None) -> None:
         if passes < 1:
-            raise RedQueenError(f"the data of an iteration are gone through at least once, not {passes} times")
+            raise RedQueenError(f"passes over the data of an iteration must be at least 1, not {passes}")
         self._passes = passes
         of_margin = () if most_margin is None else (Ceiling("preference_margin", most_margin),)
         self._ceilings = (*ceilings, *of_margin)
@@ -52,22 +52,22 @@ class Round:
         self._stopped = False
 
     def renew(self, batch: Batch) -> None:
-        """The data of the next iteration."""
+        """Replaces the data by those of the next iteration."""
         assert batch.pairs is not None, "a round holds pairs or samples: pack_pairs or pack_samples makes them"
         self._batch, self._left, self._done, self._stopped = batch, [], 0, False
 
     @property
     def size(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return 0 if self._batch is None or self._batch.pairs is None else len(torch.unique(self._batch.pairs))
 
     @property
     def open(self) -> bool:
-        """Whether there is something left to learn from in this iteration."""
+        """Whether data of this iteration are left and no ceiling has stopped it."""
         return not self._stopped and self.size > 0 and (bool(self._left) or self._done < self._passes)
 
     def draw(self, count: int, rng: Random) -> Batch:
-        """A minibatch of so many pairs, fewer at the end of the last pass; its weights sum to one."""
+        """A minibatch of `count` pairs, fewer at the end of the last pass; its weights sum to one."""
         assert self._batch is not None and self._batch.pairs is not None, "renew before drawing"
         drawn: list[int] = []
         while len(drawn) < min(count, self.size) and self.open:
@@ -82,12 +82,12 @@ class Round:
         return portion(self._batch, drawn)
 
     def observe(self, metrics: Metrics) -> None:
-        """Closes the round where a figure is above its ceiling."""
+        """Closes the round if a metric is above its ceiling."""
         self._stopped |= any(metrics.get(each.figure, 0.0) > each.most for each in self._ceilings)
 
     def update(self, learner: Policy, count: int, objective: Objective, rng: Random) -> Metrics:
-        """Metrics of one update on a minibatch of `count` pairs. Where nothing is left of this iteration, `learner`
-        stays as it is and the loss and the gradient are 0."""
+        """Metrics of one update on a minibatch of `count` pairs. If nothing is left of this iteration, `learner`
+        stays as it is and the loss and the gradient norm are 0."""
         if not self.open:
             return {"loss": 0.0, "gradient_norm": 0.0}
         metrics = learner.update(self.draw(count, rng), objective)
@@ -95,7 +95,7 @@ class Round:
         return metrics
 
     def metrics(self) -> Metrics:
-        """`round/pairs`, `round/passes` begun, and `round/stopped` by a ceiling."""
+        """Metrics: `round/pairs`, `round/passes` (begun), and `round/stopped` (1 if a ceiling stopped it)."""
         return {"round/pairs": self.size, "round/passes": self._done, "round/stopped": float(self._stopped)}
 
     def state(self) -> State:
@@ -121,7 +121,7 @@ def batch_state(batch: Batch) -> State:
 
 
 def batch_from(state: Mapping[str, Any]) -> Batch:
-    """What `batch_state` kept."""
+    """The batch that `batch_state` saved."""
     held = tuple(
         tuple(Constraint(start, tuple(tuple(reply) for reply in replies)) for start, replies in row)
         for row in state["constraints"]

@@ -1,4 +1,4 @@
-"""The loss of a critic: how far its values are from what then came."""
+"""The loss of a critic: squared error of its values against their targets."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from redqueen.types import Metrics
 def clipped_value_loss(
     values: Tensor, old_values: Tensor, targets: Tensor, weights: Tensor, clip: float
 ) -> tuple[Tensor, Metrics]:
-    """Half the squared error, or that of the values clipped to within `clip` of the old ones where it is larger (PPO),
-    summed under `weights`.
+    """Half the larger of two squared errors, of the values and of the values clipped to within `clip` of the old ones
+    (PPO), summed under `weights`; and metrics.
 
     All tensors have one shape; `old_values` are those from which the targets were made, and targets are never
-    whitened. What stands where the weight is zero is not read.
+    whitened. Values with weight zero are not read.
     """
     own = weights != 0
     held = torch.minimum(torch.maximum(values, old_values - clip), old_values + clip)

@@ -236,7 +236,7 @@ def test_what_is_no_pair_is_refused():
         pack_pairs([one, other], [other])
     with pytest.raises(AssertionError, match="one prompt"):
         pack_pairs([one], [trajectory(turn([9], [3]))])
-    with pytest.raises(AssertionError, match="a word that was free"):
+    with pytest.raises(AssertionError, match="a free token"):
         pack_pairs([one], [trajectory(turn([1], BET, [0.0, 0.0], legal=(BET,)))])
     with pytest.raises(AssertionError, match="one player"):
         pack_pairs([one], [trajectory(turn([1], [3], player="learner@3"))])
@@ -303,7 +303,7 @@ def test_what_is_no_sample_is_refused():
     one = trajectory(turn([1], [2]))
     with pytest.raises(AssertionError, match="one value for each trajectory"):
         pack_samples([one], [])
-    with pytest.raises(AssertionError, match="a reply needs a word that was free"):
+    with pytest.raises(AssertionError, match="a reply needs a free token"):
         pack_samples([one, trajectory(turn([1], BET, [0.0, 0.0], legal=(BET,)))], [1.0, 1.0])
     with pytest.raises(AssertionError, match="one player"):
         pack_samples([one, trajectory(turn([1], [3], player="learner@3"))], [1.0, 1.0])

@@ -96,14 +96,14 @@ def test_a_copy_that_is_not_in_the_row_is_refused():
     batch = batch_of([[9, 1, 1]], [[0, 1, 1]], [[0, 0, -2]])  # two places back stands the prompt
     with pytest.raises(AssertionError, match=r"make the rows with demonstrations\.loops"):
         PseudoRepetition()(rated([[0.5, 0.5, 0.5]])[0], batch)
-    with pytest.raises(AssertionError, match="own words of the same row"):
+    with pytest.raises(AssertionError, match="own tokens of the same row"):
         PseudoRepetition()(rated([[0.5]])[0], batch_of([[1]], [[1]], [[-3]]))
 
 
 def test_settings_that_mean_nothing_are_refused():
     with pytest.raises(RedQueenError, match="from 0 to 1"):
         PseudoRepetition(decay=1.5)
-    with pytest.raises(RedQueenError, match="at least one word"):
+    with pytest.raises(RedQueenError, match="at least one token"):
         repeats_marked(batch_of([[1]], [[1]]), run=0)
 
 

@@ -118,7 +118,7 @@ def test_a_batch_is_kept_whole():
 
 
 def test_what_is_no_round_is_refused():
-    with pytest.raises(RedQueenError, match="at least once, not 0"):
+    with pytest.raises(RedQueenError, match="at least 1, not 0"):
         Round(0)
     with pytest.raises(AssertionError, match="pack_pairs or pack_samples"):
         Round().renew(pack([], []))

@@ -1,4 +1,4 @@
-"""Whose results a turn's are compared with."""
+"""Keys: the results of a turn are compared with those of turns with an equal key."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def by_kind_and_role(trajectory: Trajectory, turn: int) -> Hashable:
 
 
 def by_group(trajectory: Trajectory, turn: int) -> tuple[int, str]:
-    """A group of GRPO: the attempts at one task that was drawn once. The roles of a game are compared apart. Raises
-    RedQueenError for a trajectory that is of no group."""
+    """The group (as in GRPO: the attempts at one drawn task) and the role, so that the roles of a game are compared
+    separately. Raises RedQueenError for a trajectory without a group."""
     if trajectory.group is None:
         raise RedQueenError(
             f"the trajectory at task {trajectory.episode.task.id!r} is of no group: play with attempts(...), or take "
@@ -47,7 +47,7 @@ def by_group_and_turn(trajectory: Trajectory, turn: int) -> Hashable:
 
 
 def by_task_and_role(trajectory: Trajectory, turn: int) -> Hashable:
-    """For games whose tasks are dealt again and again: all matches of a batch with the same task."""
+    """The game, the task and the role: for games whose tasks recur, all matches of a batch with the same task."""
     return (trajectory.episode.game, trajectory.episode.task.id, trajectory.seat.role)
 
 
@@ -56,12 +56,12 @@ def by_task_role_and_turn(trajectory: Trajectory, turn: int) -> Hashable:
 
 
 def by_match(trajectory: Trajectory, turn: int) -> Hashable:
-    """The seats of one match are compared with each other."""
+    """The match: its seats are compared with each other."""
     return (trajectory.episode.game, trajectory.episode.task.id, trajectory.episode.seed)
 
 
 def by_information_state(trajectory: Trajectory, turn: int) -> Hashable:
-    """Turns at which a seat was shown the same. Low bias, but long games rarely visit a state twice."""
+    """What a seat was shown at a turn. Low bias, but long games rarely visit a state twice."""
     shown = trajectory.turns[turn].ask.messages
     seat = (trajectory.episode.game, trajectory.seat.role, trajectory.seat.number)
     return (*seat, *((message.speaker, message.text) for message in shown))

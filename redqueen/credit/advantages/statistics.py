@@ -1,4 +1,4 @@
-"""How much better a turn was than expected: a key (whose results are compared) and a statistic (how).
+"""Advantage estimators: a key (which results are compared) and a statistic (how).
 
 | method                   | estimator                                                                     |
 |--------------------------|-------------------------------------------------------------------------------|
@@ -19,12 +19,11 @@ An estimator takes M samples from its trajectories: one for each trajectory wher
 (`RewardToGo`). A key sees a sample's trajectory and the index of its turn (0 for `total`, so keys
 that look at the turn want `RewardToGo`).
 
-A sample that is alone under its key has nothing to be compared with: its advantage is zero (verl
-passes the raw return on instead, which makes a lone row the loudest of its batch). Samples that are
-all equal get exactly zero, not what rounding left of it.
+A sample that is alone under its key has advantage zero (verl passes the raw return on instead, which gives a
+lone row the largest advantage of its batch). Samples that are all equal get exactly zero, without rounding error.
 
 A trajectory without a verdict (a reward of NaN) is in no mean and no deviation. Its advantages are NaN, and `pack`
-makes no loss of them.
+leaves it out.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def total(trajectory: Trajectory) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RewardToGo:
-    """[N], what each turn and the turns after it earned: G(k) = r(k) + discount * G(k + 1)."""
+    """[N], the discounted rewards of each turn and the turns after it: G(k) = r(k) + discount * G(k + 1)."""
 
     discount: float = 1.0  # per turn of the seat, not per token
 
@@ -65,7 +64,7 @@ class _Samples:
     """The returns of the trajectories that have a verdict, laid end to end, M in all."""
 
     values: np.ndarray  # [M] float
-    places: tuple[tuple[Trajectory, int], ...]  # [M] whose they are, and of which turn
+    places: tuple[tuple[Trajectory, int], ...]  # [M] the trajectory and the turn of each
     counts: tuple[int, ...]  # how many came from each of them
     turns: tuple[int, ...]  # N of each trajectory, also of those without a verdict
     known: tuple[bool, ...]  # which trajectories have a verdict
@@ -77,7 +76,7 @@ class _Samples:
         return np.array(found, dtype=np.int64)
 
     def spread(self, advantages: np.ndarray) -> list[np.ndarray]:
-        """[N] for each trajectory, NaN without a verdict; the one sample of a whole one goes to all its turns."""
+        """[N] for each trajectory, NaN without a verdict; a trajectory's single sample goes to all its turns."""
         parts = iter(np.split(advantages, np.cumsum(self.counts)[:-1]) if self.counts else [])
         each = zip(self.turns, self.known, strict=True)
         return [_spread(next(parts), turns) if known else np.full(turns, np.nan) for turns, known in each]
@@ -88,7 +87,7 @@ def _spread(part: np.ndarray, turns: int) -> np.ndarray:
 
 
 def _samples(trajectories: Sequence[Trajectory], values: Sequence[np.ndarray]) -> _Samples:
-    """The values of the trajectories, [1] or [N] each, as samples."""
+    """Samples of the trajectories' `values`, [1] or [N] each."""
     places: list[tuple[Trajectory, int]] = []
     kept: list[np.ndarray] = []
     for trajectory, value in zip(trajectories, values, strict=True):
@@ -197,11 +196,11 @@ class LeaveOneOut:
 
 def centred_turns(key: Key = by_game_and_role, discount: float = 1.0) -> GroupRelative:
     """MARS's turn-level estimator (2510.15414): reward-to-go of each turn, minus its mean over all turns
-    of the batch with the same game and role, no deviation. Sum first, then centre.
+    of the batch with the same game and role, without division by a deviation. Sum first, then centre.
 
     The key is its agent-specific normalisation; `everything` turns that off. This is the paper's
-    estimator: its code whitens token rewards before summing them, takes means over distinct values
-    and divides by a deviation after all, which makes credit depend on length.
+    estimator: the released code whitens token rewards before summing them, takes means over distinct values
+    and divides by a deviation, which makes credit depend on length.
     """
     return GroupRelative(key, RewardToGo(discount), divide_by_deviation=False)
 
@@ -211,8 +210,8 @@ class MovingBaseline:
 
         A = R - b[key],   b[key] <- decay * b[key] + (1 - decay) * R
 
-    Trajectories count one by one in their order. The average starts at zero, as the paper's does, and
-    leans to zero for its first 3 / (1 - decay) results; `debias` divides by 1 - decay^n instead.
+    Trajectories are counted one by one in their order. The average starts at zero, as in the paper, and
+    is biased to zero for its first 3 / (1 - decay) results; `debias` corrects this by dividing by 1 - decay^n.
     """
 
     def __init__(
@@ -240,7 +239,7 @@ class MovingBaseline:
         return samples.spread(samples.values - baselines)
 
     def baseline(self, key: Hashable) -> float:
-        """What is expected under a key now; zero where nothing was seen yet."""
+        """The current average for `key`; zero if nothing was seen yet."""
         average, seen = self._averages.get(key, (0.0, 0))
         return average / (1.0 - self.decay**seen) if self.debias and seen else average
 
@@ -258,23 +257,23 @@ def _tuples(key: Any) -> Hashable:
 
 
 def by_tokens(turn: Turn) -> float:
-    """A turn counts as often as it has tokens; scripted words, which have none, count once."""
+    """The number of tokens of a turn; 1 for scripted replies, which have none."""
     return float(max(len(turn.reply.tokens), 1))
 
 
 def by_turns(turn: Turn) -> float:
-    """Every turn counts once."""
+    """1: every turn counts once."""
     return 1.0
 
 
 @dataclass(frozen=True)
 class Whitened:
-    """Another estimator's advantages, shifted and scaled to mean 0 and deviation 1 over the batch:
+    """The advantages of `inner`, shifted and scaled to mean 0 and deviation 1 over the batch:
 
         A = (A' - mean) / sqrt(variance + epsilon)
 
     REINFORCE++ and PPO whiten over the tokens of the batch (`by_tokens`), so long turns dominate the
-    mean and the variance. With a key each of its groups is whitened for itself.
+    mean and the variance. With a key each of its groups is whitened separately.
     """
 
     inner: AdvantageEstimator
@@ -295,13 +294,13 @@ class Whitened:
 def generalized_advantages(
     rewards: np.ndarray, values: np.ndarray, mask: np.ndarray, discount: float, decay: float
 ) -> np.ndarray:
-    """[T] advantages by GAE (Schulman et al. 2016), zero where the mask is:
+    """[T] advantages by GAE (Schulman et al. 2016), zero where the mask is zero:
 
         delta(t) = r(t) + discount * V(t') - V(t),   A(t) = delta(t) + discount * decay * A(t')
 
-    where t' is the next position within the mask: what lies between is carried over, so that the
-    discount counts the policy's own positions and values elsewhere mean nothing. After the last one the
-    value is zero, for the episode is over. All arguments are [T].
+    where t' is the next position within the mask: positions between are skipped, so that the
+    discount counts the policy's own positions only and values elsewhere are not read. After the last one the
+    value is zero, since the episode is over. `rewards`, `values` and `mask` are [T].
     """
     assert not np.any(rewards[~mask.astype(bool)]), "a reward outside the mask would be lost"
     advantages = np.zeros(len(rewards))
@@ -315,7 +314,7 @@ def generalized_advantages(
 
 @dataclass(frozen=True)
 class GeneralizedAdvantage:
-    """GAE over the turns of a seat, against what a critic expected before each of them.
+    """GAE over the turns of a seat, with a critic's values before each of them.
 
     `discount` is gamma and `decay` lambda, both per turn. With both at one it is reward-to-go minus the critic's value.
     """
@@ -329,7 +328,7 @@ class GeneralizedAdvantage:
 
     def with_targets(self, trajectories: Sequence[Trajectory]) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The advantages, and the targets for `Critic.update` (advantage plus value, never whitened), [N] each
-        for each trajectory. The critic is asked once; `Whitened(lambda _: advantages)` whitens what it gave."""
+        for each trajectory. The critic is called once; `Whitened(lambda _: advantages)` whitens the result."""
         values = self.critic.values(trajectories)
         advantages = [
             generalized_advantages(

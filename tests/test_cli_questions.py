@@ -109,6 +109,4 @@ def test_rows_that_are_skipped_are_one_line_and_so_is_what_stops_the_run(tmp_pat
     assert done.returncode == 2
     skipped, stopped = done.stderr.splitlines()
     assert skipped.startswith(f"redqueen: {path}: skipped 1 of 4 rows, the first: {path}, line 3: prompt is empty")
-    assert stopped.startswith(
-        "redqueen: a bandit chooses among two arms or more, and here is train: take a question set"
-    )
+    assert stopped.startswith("redqueen: a bandit needs at least two arms, and there is train: take a question set")

@@ -7,9 +7,9 @@ its rollouts, which for GRPO with scores 0 and 1 is greatest where half of the a
 
 Each slot of a batch draws an arm from softmax(Q / tau), then a task of that arm.
 
-A small tau locks on to one arm. Where advantages are divided by a deviation, |advantage| says little of how far
-scores differ. With all values at 0, the paper's start, an arm is found by chance only: a start
-above the highest reward that can be expected (about 0.9) makes every arm be tried.
+A small tau locks on to one arm. If advantages are divided by a deviation, |advantage| hardly depends on how far
+scores differ. With all values at 0, the paper's start, an arm is found by chance only; with a start
+above the highest expected reward (about 0.9) every arm is tried.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from redqueen.types import Episode, Metrics, RedQueenError, Task, Trajectory
 
 
 class SelfEvolving:
-    """A curriculum over curricula. The arms are told of episodes, and saved, by whoever made them."""
+    """A curriculum over curricula, the arms. The recipe itself calls the arms' `observe` and saves them."""
 
     def __init__(
         self,
         arms: Mapping[str, Curriculum],
-        arm_of: Callable[[Task], str] | None = None,  # its kind where None
+        arm_of: Callable[[Task], str] | None = None,  # default: its kind
         step_size: float = 0.5,  # alpha in the paper
         temperature: float = 0.4,  # tau in the paper
         start: float = 0.0,  # Q before anything was seen
     ) -> None:
         if len(arms) < 2:
             raise RedQueenError(
-                f"a bandit chooses among two arms or more, and here is {', '.join(arms) or 'none'}: take a question "
+                f"a bandit needs at least two arms, and there is {', '.join(arms) or 'none'}: take a question "
                 "set with several levels to train on, such as sums (a data set on disk has one; name several of "
                 "reasoning_gym)"
             )
@@ -57,14 +57,14 @@ class SelfEvolving:
         self.values = dict.fromkeys(self.arms, float(start))  # Q in the paper
 
     def chances(self) -> dict[str, float]:
-        """How likely each arm is in one slot: softmax(Q / tau)."""
+        """The probability of each arm in one slot: softmax(Q / tau)."""
         highest = max(self.values.values())
         powers = {arm: exp((value - highest) / self.temperature) for arm, value in self.values.items()}
         total = sum(powers.values())
         return {arm: power / total for arm, power in powers.items()}
 
     def draw(self, count: int, rng: Random) -> list[Task]:
-        """One task for each slot. Raises RedQueenError where an arm gives a task that is not its own."""
+        """One task for each of `count` slots. Raises RedQueenError if an arm gives a task of another arm."""
         chances = list(self.chances().values())
         names = list(self.arms)
         slots = [names[pick(chances, rng.random())] for _ in range(count)]
@@ -72,11 +72,11 @@ class SelfEvolving:
         return [next(dealt[arm]) for arm in slots]
 
     def observe(self, episodes: Sequence[Episode]) -> None:
-        """Nothing: an arm is worth what its advantages are, which `observe_advantages` takes."""
+        """Does nothing: values follow from advantages, see `observe_advantages`."""
 
     def observe_advantages(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> None:
-        """Moves the value of every arm that is present towards its mean |advantage|, [N] for each trajectory, each
-        trajectory counting once. For the trajectories of the solver alone, after the update."""
+        """Moves the value of every arm in the batch towards its mean |advantage|; `advantages` holds [N] for each
+        trajectory, and each trajectory counts once. Call it with the solver's trajectories, after the update."""
         sizes: dict[str, list[float]] = {}
         for trajectory, given in zip(trajectories, advantages, strict=True):
             if len(given):
@@ -94,7 +94,7 @@ class SelfEvolving:
         self.values[arm] = (1.0 - self.step_size) * self.values[arm] + self.step_size * reward
 
     def metrics(self) -> Metrics:
-        """The value and the chance of every arm."""
+        """The value and the probability of every arm."""
         values = {f"bandit/value/{arm}": value for arm, value in self.values.items()}
         return values | {f"bandit/chance/{arm}": chance for arm, chance in self.chances().items()}
 
@@ -126,7 +126,7 @@ class SelfEvolving:
 
 
 def dealt_by(tasks: Sequence[Task], arm_of: Callable[[Task], str]) -> dict[str, Sampled]:
-    """An arm for each category, in the order they appear, from which its tasks are drawn by weight."""
+    """One arm for each category, in order of appearance, that draws the category's tasks by weight."""
     by_arm: dict[str, list[Task]] = {}
     for task in tasks:
         by_arm.setdefault(arm_of(task), []).append(task)

@@ -1,4 +1,4 @@
-"""Which tasks are played next."""
+"""Curricula over a fixed list of tasks: drawn by weight, or enumerated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redqueen.types import Episode, RedQueenError, Task
 
 
 class Sampled:
-    """Every draw is independent, in proportion to the tasks' weights: what chance deals."""
+    """Independent draws in proportion to the tasks' weights."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         _check(tasks)
@@ -31,10 +31,10 @@ class Sampled:
 
 
 class Enumerated:
-    """Every draw holds each task as often as its weight says, in random order: the same mean as `Sampled`,
-    with less variance, since no deal is over-represented by luck.
+    """Draws that hold each task in proportion to its weight, in random order: the same mean as `Sampled`
+    with less variance, since no deal is over-represented by chance.
 
-    Of 128 draws among six equal deals each comes 21 times, and two of them, drawn, once more.
+    Of 128 draws among six equal deals each comes 21 times, and two random ones once more.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
@@ -62,8 +62,8 @@ class Enumerated:
 
 
 def _systematic(chances: Sequence[float], count: int, rng: Random) -> list[int]:
-    """`count` different indices, each with the chance given, which lie below one and sum to `count`:
-    equally spaced marks on a line of shuffled pieces, from a random start (Madow, 1949)."""
+    """`count` different indices, each with its probability in `chances` (below one, summing to `count`):
+    systematic sampling, with equal spacing and a random start over shuffled items (Madow, 1949)."""
     if count == 0:
         return []
     order = list(range(len(chances)))

@@ -1,6 +1,6 @@
-"""Screens: what keeps a task out of a store because it is there already, or belongs to an evaluation.
+"""Screens: they refuse a task that a store holds already, or that belongs to an evaluation.
 
-A screen knows the tasks that are held, and says of another why it may not join them.
+A screen knows the tasks held, and returns why another may not be added.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from redqueen.texts import Gram, Wording, grams, tokens
 from redqueen.types import RedQueenError, Task
 
 Embed = Callable[[list[str]], np.ndarray]
-"""[n, d] float: a vector for each of n texts, depending on that text alone."""
-FEWEST = 4  # words of a text that is looked for inside others
+"""Returns [n, d] float, a vector for each of n texts, independent of the other texts."""
+FEWEST = 4  # words in a text that is searched for inside others
 
 
 class Screen(Protocol):
@@ -28,7 +28,7 @@ class Screen(Protocol):
         ...
 
     def prepare(self, tasks: Sequence[Task]) -> None:
-        """Tells which tasks will be asked about next, so that slow work can be done for all at once."""
+        """Announces the `tasks` that `reason` will be called for, so that slow work is done in one batch."""
         ...
 
     def reason(self, task: Task) -> str:
@@ -73,12 +73,12 @@ class SameKey:
 
 
 class NearDuplicates:
-    """Refuses a task whose runs of words are nearly those of a task of its kind: |A ∩ B| / |A ∪ B| >= threshold
-    (Jaccard), A and B the sets of `length` successive words of the prompts.
+    """Refuses a task whose n-grams of words nearly equal those of a held task of its kind: |A ∩ B| / |A ∪ B| >=
+    `threshold` (Jaccard), A and B the sets of runs of `length` successive words of the prompts.
 
-    Exact, and fast without comparing all with all. Sets of sizes a and b that similar share at least
-    c = t (a + b) / (1 + t) runs, so B holds one of any a - c + 1 runs of A. Only tasks under A's rarest
-    so many runs are compared: the words of a common template are not among them.
+    Exact, without comparing all pairs. Sets of sizes a and b that similar share at least
+    c = t (a + b) / (1 + t) runs, so B holds one of any a - c + 1 runs of A. Only tasks that hold one of A's
+    a - c + 1 rarest runs are compared, which excludes the words of a common template.
     """
 
     refusal = "duplicate"
@@ -105,8 +105,8 @@ class NearDuplicates:
         return "" if found is None else f"near duplicate of {found[0]} ({found[1]:.2f})"
 
     def nearest(self, task: Task) -> tuple[str, float] | None:
-        """The most similar task held and its similarity, if that reaches the threshold; of equals the one
-        whose id is first in the alphabet."""
+        """The id and similarity of the most similar task held, of equals the first id in the alphabet; None if below
+        the threshold."""
         mine = self._numbered(task)
         rarest = sorted(mine, key=self._frequency.__getitem__)
         found: dict[str, float] = {}
@@ -140,7 +140,7 @@ class NearDuplicates:
                     del self._having[run, len(mine)]
 
     def _numbered(self, task: Task) -> set[int]:
-        """The runs of a task and its kind as numbers of 64 bits, which take less room than words."""
+        """The runs of a task and its kind as 64-bit hashes, which take less memory than words."""
         if self._asked and self._asked[0] is task:
             return self._asked[1]
         runs = grams(tokens(self.wording(task.prompt)), self.length)
@@ -150,10 +150,10 @@ class NearDuplicates:
 
 
 class SimilarMeaning:
-    """Refuses a task whose prompt's vector has a cosine of at least `threshold` with that of a task held.
+    """Refuses a task whose prompt's vector has a cosine of at least `threshold` with that of a held task.
 
     Every task held is compared, in one product of [S, d] with [d]. After a checkpoint the vectors are made again:
-    `embed` must give a text the same vector in any company, or a resumed run may decide otherwise.
+    `embed` must give a text the same vector in every batch, or a resumed run may decide differently.
     """
 
     refusal = "duplicate"
@@ -195,7 +195,7 @@ class SimilarMeaning:
             self._ids.append(task.id)
 
     def release(self, tasks: Sequence[Task]) -> None:
-        for task in tasks:  # the last takes the place of the one that leaves
+        for task in tasks:  # the last one moves to the free place
             place, last = self._places.pop(task.id), self._ids.pop()
             if last != task.id:
                 self._ids[place] = last
@@ -211,12 +211,12 @@ class SimilarMeaning:
 
 
 class Overlap:
-    """Refuses what belongs to an evaluation: a prompt that is the same (as far as the wording counts), or holds at
-    least the share `containment` of the runs of `length` words of an evaluation task's prompt.
+    """Refuses a prompt that equals that of an evaluation task (under `wording`), or holds at least the share
+    `containment` of its runs of `length` words.
 
-    An evaluation task shorter than that is one run, found inside a longer prompt where it has `FEWEST` words or more,
-    numbers and signs counted: "What is 12+7?" has five. A shorter one, such as "12+7" or "2", stands in too many
-    prompts, and is compared as a whole. With Wording(numbers=False) a task of the evaluation whose numbers were changed
+    An evaluation task shorter than that is one run, searched for inside longer prompts if it has `FEWEST` words or
+    more, numbers and signs counted: "What is 12+7?" has five. A shorter one, such as "12+7" or "2", occurs in too many
+    prompts, and is compared as a whole. With Wording(numbers=False) an evaluation task with other numbers
     is found too, which exact comparison misses.
     """
 

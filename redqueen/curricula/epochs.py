@@ -1,4 +1,4 @@
-"""A data set gone through again and again: every task once in each epoch, in a new order."""
+"""A data set in epochs: every task once in each epoch, in a new order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from redqueen.types import Episode, RedQueenError, Task
 
 
 class Epochs:
-    """The order of an epoch comes from the seed and the number of the epoch, not from the generator of a draw."""
+    """Draws every task once per epoch. The order depends on `seed` and the number of the epoch only, not on the `rng`
+    of a draw. Raises RedQueenError without tasks."""
 
     def __init__(self, tasks: Sequence[Task], seed: int = 0) -> None:
         if not tasks:
@@ -23,16 +24,16 @@ class Epochs:
 
     @property
     def ended(self) -> int:
-        """How many epochs were drawn to their end."""
+        """The number of completed epochs."""
         return self._drawn // len(self.tasks)
 
     @property
     def begun(self) -> int:
-        """How many tasks of the present epoch were drawn."""
+        """The number of tasks drawn in the current epoch."""
         return self._drawn % len(self.tasks)
 
     def draw(self, count: int, rng: Random) -> list[Task]:
-        """The next tasks. A draw goes on into the next epoch where this one has fewer left."""
+        """The next `count` tasks, continued into the next epoch if this one has fewer left."""
         drawn = [self._at(self._drawn + place) for place in range(count)]
         self._drawn += count
         return drawn
@@ -49,7 +50,7 @@ class Epochs:
         return self._kept[1]
 
     def observe(self, episodes: Sequence[Episode]) -> None:
-        """Nothing: what is dealt does not depend on what became of it."""
+        """Does nothing: draws do not depend on results."""
 
     def state(self) -> State:
         return {"drawn": self._drawn}

@@ -1,7 +1,7 @@
-"""Which tasks leave a store that has become too large.
+"""Eviction rules: which tasks leave a store that has become too large.
 
-Newcomers are among those that may leave. A store that keeps its first tasks for ever stops learning anything new:
-AZR's code does so (`max_programs`), and `newest` is here to reproduce it.
+New tasks may leave too. A store that keeps its first tasks for ever accepts nothing new:
+AZR's released code does so (`max_programs`), and `newest` reproduces it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from redqueen.curricula.history import TaskHistory
 from redqueen.curricula.sampling import Weights
 
 Eviction = Callable[[Sequence[TaskHistory], int, int], list[int]]
-"""Given the tasks held, oldest first, how many are too many, and the step: the indices of those that leave."""
+"""Returns the indices of the tasks that leave, given those held (oldest first), how many must leave, and the step."""
 
 
 def oldest(held: Sequence[TaskHistory], count: int, now: int) -> list[int]:
-    """Those that were added first."""
+    """The `count` tasks that were added first."""
     return list(range(count))
 
 
 def newest(held: Sequence[TaskHistory], count: int, now: int) -> list[int]:
-    """Those that were added last: a full store accepts nothing."""
+    """The `count` tasks that were added last: a full store accepts nothing."""
     return list(range(len(held) - count, len(held)))
 
 
 def oldest_of_most(held: Sequence[TaskHistory], count: int, now: int) -> list[int]:
-    """One after another the oldest of the kind that has most: no kind is pushed out by the others."""
+    """Repeatedly the oldest task of the most frequent kind, so that no kind displaces the others."""
     kinds: dict[str, deque[int]] = {}
     for index, history in enumerate(held):
         kinds.setdefault(history.task.kind, deque()).append(index)
@@ -39,7 +39,7 @@ def oldest_of_most(held: Sequence[TaskHistory], count: int, now: int) -> list[in
 
 @dataclass(frozen=True)
 class LowestPriority:
-    """Those the weights want least, of equals the oldest (ExIt keeps its buffer by the variance of scores)."""
+    """The tasks of lowest weight, of equals the oldest (ExIt keeps its buffer by the variance of scores)."""
 
     weights: Weights
 
@@ -49,7 +49,7 @@ class LowestPriority:
 
 @dataclass(frozen=True)
 class MostSolved:
-    """Those solved at least at this rate, most solved first; then the oldest."""
+    """The tasks with a solve rate of at least `rate`, highest first; then the oldest."""
 
     rate: float = 0.9
 
@@ -61,7 +61,7 @@ class MostSolved:
 
 @dataclass(frozen=True)
 class Stagnant:
-    """Those whose results have not changed for so many rounds, longest first; then the oldest."""
+    """The tasks whose results have not changed for at least `rounds` rounds, longest first; then the oldest."""
 
     rounds: int = 3
 
@@ -71,5 +71,6 @@ class Stagnant:
 
 
 def solved_at_least(rate: float = 0.9) -> Callable[[TaskHistory], bool]:
-    """Whether a task is solved that often, for `TaskStore.prune`: RAPO drops such tasks after every epoch."""
+    """A test for `TaskStore.prune`: whether a task's solve rate is at least `rate` (RAPO drops such tasks after every
+    epoch)."""
     return lambda history: history.solve_rate is not None and history.solve_rate >= rate

@@ -41,7 +41,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def read_tasks(path: Path) -> list[Task]:
-    """The tasks of a file, in order. Raises RedQueenError with file and line for whatever is not as it should be."""
+    """The tasks of a file, in order. Raises RedQueenError with file and line for any error in it."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -69,7 +69,8 @@ def read_tasks(path: Path) -> list[Task]:
 
 
 def write_tasks(path: Path, tasks: Sequence[Task]) -> None:
-    """Writes a file that reads back as the same tasks; a reader never sees half of it."""
+    """Writes a file that reads back as the same tasks; the file appears whole or not at all. Raises RedQueenError for
+    two tasks with one id, and for what cannot be written."""
     task_id, times = Counter(task.id for task in tasks).most_common(1)[0] if tasks else ("", 1)
     if times > 1:
         raise RedQueenError(f"{times} tasks have the id {task_id!r}: every task needs an id of its own")
@@ -98,7 +99,7 @@ def export_dataset(histories: Sequence[TaskHistory], folder: Path) -> None:
     and `folder/tasks.parquet`. Facts and messages are JSON text. The folder must not exist; it appears whole or not
     at all.
 
-    Raises RedQueenError without the extra `hub`, where there is no task, and where the folder cannot be written."""
+    Raises RedQueenError without the extra `hub`, without tasks, and if the folder cannot be written."""
     try:
         from datasets import Dataset
     except ImportError as error:
@@ -120,7 +121,7 @@ def export_dataset(histories: Sequence[TaskHistory], folder: Path) -> None:
     except OSError as error:
         raise RedQueenError(f"cannot write {folder}: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(writing, ignore_errors=True)  # it is there only where something went wrong
+        shutil.rmtree(writing, ignore_errors=True)  # exists only after an error
 
 
 def _task(line: str, where: str) -> Task:
@@ -161,7 +162,7 @@ def _check(name: str, value: Any, where: str) -> None:
             f"{where}: {name!r} is no field of a task: they are {', '.join(_KINDS)}; put what is your own under facts"
         )
     kinds, wanted = _KINDS[name]
-    if type(value) not in kinds:  # a truth value is no number here
+    if type(value) not in kinds:  # a bool is not a number here
         raise RedQueenError(f"{where}: {name} must be {wanted}, not {json.dumps(value)[:40]}")
     if name == "choices" and not all(isinstance(choice, str) for choice in value):
         raise RedQueenError(f"{where}: choices must be {wanted}, not {json.dumps(value)[:40]}")
@@ -218,7 +219,7 @@ def _row(history: TaskHistory) -> dict[str, Any]:
 
 
 def _features() -> Any:
-    """The type of every column: those that hold only None or empty lists have no type to be guessed."""
+    """The type of every column, since columns of only None or empty lists have none that could be inferred."""
     from datasets import Features, List, Value
 
     texts = dict.fromkeys(("id", "kind", "prompt", "answer", "facts", "messages", "origin"), Value("string"))

@@ -1,5 +1,5 @@
-"""What of a question set is for training and what for tests: a data set has a part for each; of other sets, the
-problems that are held out are kept from training one by one."""
+"""Splits a question set into training and held-out problems: a data set has a part for each; in other sets
+each held-out problem is kept from training."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _WORDING = Wording()
 
 
 def training_levels(questions: Questions) -> tuple[str, ...]:
-    """All levels, but for those that are held out for good."""
+    """All levels for training, without the held-out part of a data set."""
     return tuple(level for level in questions.levels if level != HELD_OUT)
 
 
 def held_out_levels(questions: Questions) -> tuple[str, ...]:
-    """The part that is held out where there is one, and else all levels: there tests and training are drawn apart."""
+    """The held-out part of a question set if it has one, else all levels, whose held-out problems are drawn apart."""
     return (HELD_OUT,) if HELD_OUT in questions.levels else tuple(questions.levels)
 
 
 def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
-    """The tasks without those that are held out: of the same id, or of the same prompt, whatever its case and spacing
-    (`as_compared`) and whatever answer. One prompt that all of them share, as in a game, tells no tasks apart."""
+    """The tasks that are not held out: without those of the same id or the same prompt as a held-out one, up to case
+    and spacing (`as_compared`), whatever the answer. A prompt that all held-out tasks share, as in a game, is not
+    compared."""
     held = [task for group in apart.values() for task in group]
     ids, prompts = {task.id for task in held}, {as_compared(task.prompt) for task in held}
     prompts = prompts if len(prompts) > 1 else set()
@@ -37,21 +38,20 @@ def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:
 
 
 def groups_apart(apart: Apart, groups: Sequence[Group]) -> list[Group]:
-    """The groups without those at tasks that are held out."""
+    """The groups whose tasks are not held out."""
     kept = {id(task) for task in apart_from(apart, [group.task for group in groups])}
     return [group for group in groups if id(group.task) in kept]
 
 
 @lru_cache(maxsize=1 << 16)
 def as_compared(prompt: str) -> str:
-    """The words, numbers and marks of a prompt in lower case, whatever space is between them: 12+7 is 12 + 7, and
-    [1,2] is [1, 2]."""
+    """The words, numbers and signs of a prompt in lower case, whatever the space between them: 12+7 equals 12 + 7, and
+    [1,2] equals [1, 2]."""
     return " ".join(tokens(_WORDING(prompt).replace(",", " , ")))  # else 1,2 is one number
 
 
 def problems_apart(apart: Apart, questions: Questions, level: str, count: int, rng: Random) -> list[Task]:
-    """So many problems of a level, others in place of those that are held out. Raises RedQueenError where there are
-    hardly any others."""
+    """`count` problems of a level, none held out. Raises RedQueenError if nearly all problems are held out."""
     found = apart_from(apart, questions.problems(level, count, rng))
     for _ in range(100):
         if len(found) == count:
@@ -65,9 +65,8 @@ def problems_apart(apart: Apart, questions: Questions, level: str, count: int, r
 def labelled(
     questions: Questions, levels: Sequence[str], count: int, apart: Mapping[str, Sequence[Task]], seed: int
 ) -> list[Task]:
-    """Up to so many different problems of each level, none of them among those that are held out. A level that is
-    named twice is drawn from twice, and so dealt up to twice as often; without a level named, all but the one that is
-    held out for good."""
+    """Up to `count` different problems of each level (default: all for training), none held out. A level that is named
+    twice is drawn from twice. Raises RedQueenError for an unknown level, and if all problems drawn are held out."""
     levels = levels or training_levels(questions)
     unknown = [level for level in levels if level not in questions.levels]
     if unknown:

@@ -1,4 +1,4 @@
-"""What is known of one task: where it comes from, and how it fared."""
+"""The history of one task: its origin and its results."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ class TaskHistory:
     """A task, its provenance, and its results. Steps are those of the run, versions count updates."""
 
     task: Task
-    origin: str = "given"  # who made it: "given", "seed", the name of a proposer, a file
-    parents: tuple[str, ...] = ()  # ids of the tasks it was made from
-    gates: tuple[str, ...] = ()  # what it had to pass before it was added
+    origin: str = "given"  # its author: "given", "seed", the name of a proposer, a file
+    parents: tuple[str, ...] = ()  # ids of the tasks from which it was made
+    gates: tuple[str, ...] = ()  # the checks it passed before it was added
     added: int = 0  # the step
-    author_version: int = 0  # of who made it, at that time
-    depth: int = 0  # one more than its deepest parent; a parent that had left counts as 0
+    author_version: int = 0  # version of its author at that time
+    depth: int = 0  # one more than its deepest parent; a parent no longer held counts as 0
     tries: int = 0  # ever
     solved: int = 0  # ever
     total: float = 0.0  # of all results
     results: tuple[float, ...] = ()  # the latest, oldest first
     solved_of_results: int = 0  # how many of these count as solved
-    unmoved: int = 0  # rounds in a row that brought no result other than the one before
+    unmoved: int = 0  # consecutive rounds without a changed result
     last_seen: int | None = None  # the step of its latest result
-    solver_version: int | None = None  # of who made its latest result
-    credit: float | None = None  # the latest mean |advantage| that was told
+    solver_version: int | None = None  # version of the solver at its latest result
+    credit: float | None = None  # the latest mean |advantage|
 
     @property
     def solve_rate(self) -> float | None:
-        """The share solved of the latest results; None where there are none."""
+        """The share of the latest results that are solved; None if there are none."""
         return self.solved_of_results / len(self.results) if self.results else None
 
 
@@ -60,7 +60,7 @@ def after(
 
 
 def storable(task: Task) -> Task:
-    """The task as it will read back from a checkpoint: its lists, and lists and arrays among its facts, become tuples.
+    """The task as it reads back from a checkpoint: its lists, and lists and arrays among its facts, become tuples.
 
     Raises RedQueenError where a weight is not a finite number of at least 0, or a fact cannot be written as JSON."""
     if not (isfinite(task.weight) and task.weight >= 0.0):
@@ -84,7 +84,7 @@ def _named_throughout(value: Any) -> bool:
 
 
 def history_to_state(history: TaskHistory) -> dict[str, Any]:
-    """As a checkpoint holds it."""
+    """The history as JSON types, for a checkpoint."""
     others = {field.name: getattr(history, field.name) for field in fields(history) if field.name != "task"}
     return {"task": task_to_json(history.task), **plain(others)}
 

@@ -1,4 +1,4 @@
-"""When two tasks are the same: keys that are equal for tasks of one text, or of one behaviour."""
+"""Keys of tasks: equal for tasks of one text, or of one behaviour."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from redqueen.types import RedQueenError, Task
 
 
 def by_text(wording: Wording = Wording()) -> Callable[[Task], Hashable]:
-    """A key: kind and prompt, as far as the wording counts. Where the prompt is empty the facts, choices and messages
-    stand for it.
+    """A key function: kind and prompt under `wording`; if the prompt is empty, kind, facts, choices and messages.
 
-    Tasks with one prompt and different facts have one key: where the facts are part of the question (a history of
+    Tasks with one prompt and different facts have one key: if the facts are part of the question (a history of
     attempts, as in ExIt), use a key of your own."""
 
     def key(task: Task) -> Hashable:
@@ -32,10 +31,10 @@ word_for_word = by_text(Wording(case=True, space=True))  # for programs: capital
 def by_behaviour(
     run: Callable[[Task], tuple[Any, ...]], fallback: Callable[[Task], Hashable] | None = None
 ) -> Callable[[Task], Hashable]:
-    """A key: kind, and what the task's program returns on probe inputs, told apart by type (1 is not True).
+    """A key function: kind, and what the task's program returns on probe inputs, with types (1 is not True).
 
-    `run(task)` gives a literal for each probe, and None for one that the program could not take. A program that
-    could take none is known by the `fallback` key (its text, where None). What `run` raises is not caught.
+    `run(task)` returns a literal for each probe, None for one on which the program failed. A program that
+    failed on all has the `fallback` key (default: its text). Exceptions of `run` are not caught.
     Programs that agree on the probes count as one: choose probes on which different programs differ."""
     by_words = fallback or word_for_word
 
@@ -49,8 +48,8 @@ def by_behaviour(
 
 
 def canonical(value: Any) -> Hashable:
-    """A literal as something that is equal exactly where the literals are the same: type by type, NaN like NaN,
-    -0.0 unlike 0.0, sets and mappings in any order."""
+    """A hashable form of a literal, equal exactly if the literals are the same: types compared, NaN equal to NaN,
+    -0.0 unlike 0.0, sets and mappings in any order. Raises RedQueenError for what is not a literal."""
     kind = type(value).__name__
     if isinstance(value, float):
         return (kind, value.hex())

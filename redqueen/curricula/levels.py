@@ -1,4 +1,4 @@
-"""The levels of a question set as curricula, one each: the arms of a bandit, or the sets of a data set."""
+"""One curriculum for each level of a question set: the arms of a bandit, or the sets of a data set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEVEL = "level"  # the fact that says which level a task was dealt from
 
 @dataclass(frozen=True)
 class Level:
-    """New problems of one level at every draw but for those held out, each marked with its level."""
+    """Draws new problems of one level, none held out, each marked with its level."""
 
     questions: Questions
     name: str
@@ -29,16 +29,16 @@ class Level:
         ]
 
     def observe(self, episodes: Sequence[Episode]) -> None:
-        """Nothing: what is dealt does not depend on what became of it."""
+        """Does nothing: draws do not depend on results."""
 
 
 def levels_of(questions: Questions, apart: Apart = MappingProxyType({})) -> dict[str, Level]:
-    """A curriculum for every level that is for training, in the question set's order."""
+    """One curriculum for every training level, in the question set's order."""
     return {name: Level(questions, name, apart) for name in training_levels(questions)}
 
 
 def level_of(task: Task) -> str:
-    """The level that a task was dealt from. Raises RedQueenError for one that no `Level` dealt."""
+    """The level from which a task was drawn. Raises RedQueenError for a task not drawn from a `Level`."""
     if LEVEL not in task.facts:
         raise RedQueenError(f"task {task.id!r} was dealt from no level: draw it from levels_of(questions)")
     return str(task.facts[LEVEL])

@@ -1,7 +1,7 @@
-"""Which stored tasks are drawn: weights over tasks, and how a draw uses them.
+"""Sampling policies of a store: weights over tasks, and draws by them.
 
-The chance of a task is in proportion to what the policy gives it times the task's own `weight`. Where a policy
-wants nothing (all weights zero) every task is as likely as its own weight says. S tasks are held, oldest first.
+The probability of a task is proportional to the policy's weight times the task's own `weight`. If all of the
+policy's weights are zero, only the tasks' own weights count. S tasks are held, oldest first.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from redqueen.protocols import has
 from redqueen.types import RedQueenError
 
 Shape = Callable[[np.ndarray], float]
-"""How much a task teaches, given the scores of its latest attempts, [G]. Below zero counts as zero."""
+"""Returns the learnability of a task from the scores of its latest attempts, [G]. Below zero counts as zero."""
 
 
 class Weights(Protocol):
     def __call__(self, held: Sequence[TaskHistory], now: int) -> np.ndarray:
-        """[S], not negative: how much each task is wanted at the step `now`."""
+        """[S] weights of the tasks `held` at the step `now`, at least 0."""
         ...
 
 
@@ -39,7 +39,7 @@ class Sampling(Protocol):
 
 @dataclass(frozen=True)
 class Independent:
-    """Every draw by itself, with replacement: always as many tasks as were asked for."""
+    """Independent draws with replacement: always `count` tasks."""
 
     weights: Weights
 
@@ -49,7 +49,7 @@ class Independent:
 
 @dataclass(frozen=True)
 class Distinct:
-    """Without replacement: no task twice, and fewer than were asked for where fewer can be drawn.
+    """Draws without replacement: no task twice, and fewer than `count` if fewer have a positive weight.
 
     Each task gets the key log(u) / w, u uniform in (0, 1]; the greatest keys are drawn, greatest first
     (Efraimidis and Spirakis, 2006). With `Uniform` these are AZR's K = 6 references.
@@ -68,8 +68,8 @@ class Distinct:
 class NewestFirst:
     """The newest tasks, each once, latest first; then the rest of the draw from the older ones, with replacement.
 
-    New is what was added at most `age` steps ago. AZR's code (`max_new`) draws before it adds, so its new tasks are
-    the previous step's: age 1. Its paper adds before it draws: age 0.
+    New tasks are those added at most `age` steps ago. AZR's released code (`max_new`) draws before it adds, so its new
+    tasks are the previous step's: age 1. Its paper adds before it draws: age 0.
     """
 
     fill: Weights
@@ -89,7 +89,8 @@ class NewestFirst:
 
 
 def chances(weights: Weights, held: Sequence[TaskHistory], now: int) -> np.ndarray:
-    """[S], summing to one: how likely each task is in one draw."""
+    """[S] probabilities of the tasks in one draw. Raises RedQueenError if no task can be drawn, and for a weight that
+    is not finite."""
     own = np.array([history.task.weight for history in held])
     if not own.any():
         raise RedQueenError("no task can be drawn: the weights of all the tasks held are 0")
@@ -129,11 +130,11 @@ class Recency:
 
 @dataclass(frozen=True)
 class ByLearnability:
-    """shape(scores of the latest attempts), or `untried` where they are too few: high, so that a task is tried soon.
+    """shape(scores of the latest attempts), or `untried` if these are too few: high, so that a task is tried soon.
 
     With `prior` = (a, b) the shape is given one number in place of the scores, the solve rate shrunk towards
-    a / (a + b): (k + a) / (n + a + b), k of the latest n attempts solved. A task tried twice and failed twice is then
-    at 1/4 under (1, 1), and not yet taken for hopeless.
+    a / (a + b): (k + a) / (n + a + b), k of the latest n attempts solved. Under (1, 1) a task that failed twice in two
+    attempts is at 1/4, and not yet taken to be unsolvable.
     """
 
     shape: Shape
@@ -169,7 +170,7 @@ class ByLearnability:
 
 @dataclass(frozen=True)
 class ByCredit:
-    """The latest mean |advantage| told to the store, or `unknown` where none was."""
+    """The latest mean |advantage| given to `TaskStore.credit`, or `unknown` if there is none."""
 
     unknown: float = 1.0
 
@@ -179,7 +180,7 @@ class ByCredit:
 
 @dataclass(frozen=True)
 class ByStaleness:
-    """Steps since the latest result of a task, or since it was added where it has none."""
+    """Steps since the latest result of a task, or since it was added if it has none."""
 
     def __call__(self, held: Sequence[TaskHistory], now: int) -> np.ndarray:
         last = [history.added if history.last_seen is None else history.last_seen for history in held]
@@ -188,7 +189,7 @@ class ByStaleness:
 
 @dataclass(frozen=True)
 class ByRank:
-    """(1 / rank)^(1 / temperature), the most wanted task ranked 1, equals sharing their best rank."""
+    """(1 / rank)^(1 / temperature), rank 1 for the highest weight; equals share their best rank."""
 
     weights: Weights
     temperature: float = 0.1
@@ -205,8 +206,8 @@ class ByRank:
 
 @dataclass(frozen=True)
 class Mixture:
-    """The sum of the parts' chances, each times its share: (0.9, by regret) and (0.1, uniform) keep every
-    task within reach. A part that wants nothing leaves its share to the others."""
+    """The sum of the parts' probabilities, each times its share: with (0.9, by regret) and (0.1, uniform) every
+    task can be drawn. A part whose weights are all 0 leaves its share to the others."""
 
     parts: tuple[tuple[float, Weights], ...]
 
@@ -223,7 +224,7 @@ class Mixture:
         return mixed
 
 
-# Regret: how far attempts fall short of the best of them
+# Regret: the distance of attempts from the best one
 
 
 def best_minus_worst(scores: np.ndarray) -> float:
@@ -237,7 +238,7 @@ def best_minus_mean(scores: np.ndarray) -> float:
 
 
 def best_minus_second(scores: np.ndarray) -> float:
-    """The gap between the two best attempts; 0 where there is one."""
+    """The gap between the two best attempts; 0 if there is only one."""
     ordered = np.sort(scores)
     return float(ordered[-1] - ordered[-2]) if len(ordered) > 1 else 0.0
 

@@ -1,4 +1,4 @@
-"""A curriculum that grows: tasks with their provenance and their results, drawn under a sampling policy."""
+"""A growing curriculum: tasks with their provenance and results, drawn under a sampling policy."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from redqueen.protocols import State
 from redqueen.types import Episode, Group, Metrics, RedQueenError, Task
 
 Result = Callable[[Episode], float | None]
-"""What an episode says of its task; None where it says nothing, such as an attempt that was cut off."""
+"""Returns the result of an episode for its task; None if there is none, as for an attempt that was cut off."""
 
 
 class TaskStore:
-    """Tasks that were given or proposed, oldest first.
+    """A store of given or proposed tasks, oldest first.
 
-    The store counts steps: every `observe` ends one, and what is added at a named step brings it there. Beyond
-    `capacity` tasks leave by `eviction` (the oldest of the commonest kind where None); screens keep others out (a
-    prompt that is held already, where None). `window` results are kept of each task, and those over `solved_above`
-    count as solved.
-    Every draw, and every `add` that evicts, costs time in proportion to what is held: add the tasks of a step at once.
+    The store counts steps: every `observe` ends one, and `add` with a `step` moves on to it. Beyond `capacity`, tasks
+    leave by `eviction` (default: the oldest of the most frequent kind); `screens` keep others out (default: those whose
+    prompt is held already). The latest `window` results of each task are kept; those over `solved_above` count as
+    solved. Every draw, and every `add` that evicts, takes time in proportion to the tasks held: add the tasks of a step
+    in one call.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class TaskStore:
         references: Sampling = Distinct(Uniform()),
         eviction: Eviction | None = None,
         screens: Sequence[Screen] | None = None,
-        result: Result | None = None,  # the verdict, or the score of `role`, where None
+        result: Result | None = None,  # default: the verdict, or the score of `role`
         role: str = "solver",
         solved_above: float = 0.5,
         window: int = 16,
-        name: str = "tasks",  # under which its metrics stand
+        name: str = "tasks",  # prefix of its metrics
     ) -> None:
         if capacity is not None and capacity < 1:
             raise RedQueenError(f"a task store needs a capacity of at least 1, not {capacity}")
@@ -76,11 +76,11 @@ class TaskStore:
         return self._held[task_id]
 
     def histories(self, kinds: Collection[str] = ()) -> list[TaskHistory]:
-        """The tasks of these kinds (all where none are named), oldest first."""
+        """The histories of the tasks of these `kinds` (default: all), oldest first."""
         return [history for history in self._held.values() if not kinds or history.task.kind in kinds]
 
     def kinds(self) -> dict[str, int]:
-        """How many tasks of each kind are held."""
+        """The number of tasks held of each kind."""
         return dict(Counter(history.task.kind for history in self._held.values()))
 
     # What goes in and out
@@ -94,9 +94,10 @@ class TaskStore:
         author_version: int = 0,
         step: int | None = None,
     ) -> list[str]:
-        """For each task the empty string, or why it was refused: "duplicate of X", "full: ...", "the id X is taken".
+        """Adds tasks; returns for each the empty string, or why it was refused: "duplicate of X", "full: ...", "the
+        id X is taken".
 
-        `parents` names for each task the ids of those it was made from. Lists among the facts become tuples. A step
+        `parents` holds for each task the ids of those it was made from. Lists among the facts become tuples. A step
         before the store's own, or a task that cannot be stored, raises RedQueenError, and nothing is added."""
         if parents and len(parents) != len(tasks):
             raise RedQueenError(f"parents must be given for each of {len(tasks)} tasks, not for {len(parents)}")
@@ -124,32 +125,33 @@ class TaskStore:
         return reasons
 
     def prune(self, leaves: Callable[[TaskHistory], bool]) -> list[Task]:
-        """Takes out, and returns, the tasks of which that is true: `prune(solved_at_least(0.9))`."""
+        """Removes and returns the tasks for which `leaves` is true: `prune(solved_at_least(0.9))`."""
         return self._take_out([history.task.id for history in self._held.values() if leaves(history)])
 
     def draw(self, count: int, rng: Random, kinds: Collection[str] = ()) -> list[Task]:
-        """Tasks of these kinds (all where none are named) under the sampling policy. Raises RedQueenError
-        where there is none."""
+        """Tasks of these `kinds` (default: all) under the sampling policy. Raises RedQueenError if there are
+        none."""
         return self._drawn(self.sampling, count, rng, kinds)
 
     def draw_references(self, count: int, rng: Random, kinds: Collection[str] = ()) -> list[Task]:
-        """Tasks to show a proposer: all different, and fewer than `count` where fewer are held."""
+        """Tasks to show a proposer, under the `references` policy; by default all different, and fewer than `count` if
+        fewer are held."""
         return self._drawn(self.references, count, rng, kinds)
 
     def only(self, *kinds: str) -> View:
-        """The tasks of some kinds as a curriculum of its own."""
+        """The tasks of some kinds as a separate curriculum."""
         return View(self, kinds)
 
     # What it learns
 
     def observe(self, played: Sequence[Episode] | Sequence[Group]) -> None:
-        """Takes the results of all episodes whose tasks are held, those of groups too, and ends the step."""
+        """Records the results of all episodes (or attempts of groups) whose tasks are held, and ends the step."""
         episodes = [one for each in played for one in (each.attempts if isinstance(each, Group) else (each,))]
         held = [episode for episode in episodes if episode.task.id in self._held]
         self._learn([(episode.task.id, self.result(episode), (episode,)) for episode in held])
 
     def observe_groups(self, groups: Sequence[Group], result: Callable[[Group], float]) -> None:
-        """Takes one result of each group whose task is held, such as its solve rate, or none where that is NaN; and
+        """Records one `result` of each group whose task is held, such as its solve rate (none if that is NaN), and
         ends the step."""
         held = [(group, result(group)) for group in groups if group.task.id in self._held]
         self._learn([(group.task.id, None if isnan(found) else found, group.attempts) for group, found in held])
@@ -174,15 +176,15 @@ class TaskStore:
         self.step += 1
 
     def credit(self, task_id: str, value: float) -> None:
-        """Notes the mean |advantage| of a task's attempts; of a task that has left, nothing."""
+        """Records the mean |advantage| of a task's attempts; does nothing for a task no longer held."""
         if not (isfinite(value) and value >= 0.0):
             raise RedQueenError(f"the credit of task {task_id!r} must be a finite number of at least 0, not {value}")
         if task_id in self._held:
             self._held[task_id] = replace(self._held[task_id], credit=float(value))
 
     def metrics(self) -> Metrics:
-        """What is held now (ages in steps, solve rates as shares of the tasks tried) and, since the
-        start, what became of the tasks offered."""
+        """Metrics of the tasks held (ages in steps, solve rates as shares of the tasks tried), and counts of the tasks
+        added, refused and evicted since the start."""
         held = list(self._held.values())
         refused = sum(self._refused.values())
         found = {
@@ -210,7 +212,7 @@ class TaskStore:
         }
 
     def restore(self, state: State) -> None:
-        """Takes back what `state` returned. Screens learn anew what is held; they have no state of their own."""
+        """Restores what `state` returned. Screens are rebuilt from the tasks held; they have no state of their own."""
         self._release(list(self._held.values()))
         self.step, self._offered, self._left = state["step"], state["offered"], state["left"]
         self._refused = Counter(state["refused"])
@@ -280,8 +282,8 @@ class TaskStore:
 
 @dataclass(frozen=True)
 class View:
-    """Some kinds of a store as a curriculum. Its episodes are those of its kinds; where views of different kinds
-    share a store, tell the store itself, which then ends the step once."""
+    """Some kinds of a store as a curriculum. If views of different kinds share a store, call `observe` of the store
+    itself, which then ends the step once."""
 
     store: TaskStore
     kinds: tuple[str, ...]
@@ -294,14 +296,14 @@ class View:
 
 
 def result_of(role: str) -> Result:
-    """What an episode says of its task: the mean of what the seats of a role came to (`outcomes.result`), their
-    verdicts or scores; None where nobody knows."""
+    """A function that returns the result of an episode for its task: the mean result of the seats of `role`
+    (`outcomes.result`), their verdicts or scores; None without a verdict."""
 
     def found(episode: Episode) -> float | None:
         results = [result(episode, seat) for seat in episode.seats if seat.role == role]
         if not results:
             raise RedQueenError(
-                f"nobody sits as {role} in an episode of {episode.game} about task {episode.task.id!r}: "
+                f"there is no seat of the role {role} in an episode of {episode.game}, task {episode.task.id!r}: "
                 "name the role whose score counts, or give the store a result"
             )
         return None if unknown(episode) else fmean(results)
@@ -310,7 +312,7 @@ def result_of(role: str) -> Result:
 
 
 def rate_shares(rates: Sequence[float]) -> Mapping[str, float]:
-    """How solve rates are spread: none, up to 1/4, 1/2, 3/4, below 1, and all, as shares of the tasks."""
+    """The histogram of solve rates as shares of the tasks: 0, up to 1/4, 1/2, 3/4, below 1, and 1."""
     bounds = {"solved_never": 0.0, "solved_to_25": 0.25, "solved_to_50": 0.5, "solved_to_75": 0.75}
     counts = dict.fromkeys([*bounds, "solved_to_99", "solved_always"], 0)
     for rate in rates:

@@ -1,12 +1,12 @@
-"""What training fails to learn, and how many new tasks to make of which category.
+"""Weak tasks in training, and the number of new tasks to make for each category.
 
 SwS, self-aware weakness-driven synthesis (Liang et al., 2025, arXiv:2506.08989): record the accuracy of every task
 in every epoch of a first training; a task is weak if it never reached one half and was getting worse:
 
     weak  iff  max accuracy < 0.5  and  least-squares slope over the epochs < 0
 
-A task that stays where it is, at 0 say, has a slope of 0 and by this rule is not weak; of noisy flat curves half are.
-`below` sets the slope under which a curve counts as not rising; a small positive one takes flat curves in.
+A task that stays at one accuracy, such as 0, has a slope of 0 and is not weak by this rule; of noisy flat curves half
+are. `below` sets the slope under which a curve counts as not rising; a small positive one includes flat curves.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class LearningCurve:
 
 
 class LearningCurves:
-    """A memory of how every task was solved, epoch by epoch. Accuracy is the mean result of an epoch."""
+    """The accuracy of every task by epoch: the mean of its results in the epoch."""
 
     def __init__(self, category: Callable[[Task], str] | None = None, result: Result | None = None) -> None:
         self.category = category or (lambda task: task.kind)
         self.result = result or result_of("solver")
         self.epoch = 0
         self._curves: dict[str, LearningCurve] = {}  # by task, in the order first seen
-        self._results: dict[str, list[float]] = {}  # of the epoch that goes on
+        self._results: dict[str, list[float]] = {}  # of the current epoch
 
     def observe(self, episodes: Sequence[Episode]) -> None:
-        """Notes the results of an epoch's episodes; those that say nothing (None) are passed over."""
+        """Records the results of an epoch's episodes, without those that have none (None)."""
         for episode in episodes:
             result = self.result(episode)
             if result is None:
@@ -54,7 +54,7 @@ class LearningCurves:
                 self._curves[episode.task.id] = LearningCurve(episode.task.id, self.category(episode.task))
 
     def end_epoch(self) -> None:
-        """Writes down the accuracy of every task that was tried since the last call."""
+        """Records the accuracy of every task that was tried since the last call."""
         for task_id, results in self._results.items():
             curve = self._curves[task_id]
             self._curves[task_id] = LearningCurve(
@@ -64,7 +64,7 @@ class LearningCurves:
         self.epoch += 1
 
     def curves(self) -> list[LearningCurve]:
-        """Of every task, up to the last epoch that has ended."""
+        """The learning curve of every task, up to the last complete epoch."""
         return list(self._curves.values())
 
     def state(self) -> State:
@@ -82,7 +82,7 @@ class LearningCurves:
 
 
 def slope(curve: LearningCurve) -> float:
-    """The least-squares change of accuracy an epoch. Raises RedQueenError for fewer than two epochs."""
+    """The least-squares change of accuracy per epoch. Raises RedQueenError for fewer than two epochs."""
     if len(curve.epochs) < 2:
         raise RedQueenError(f"the curve of task {curve.task_id!r} has {len(curve.epochs)} epochs: a slope needs two")
     middle, level = fmean(curve.epochs), fmean(curve.accuracy)
@@ -91,14 +91,14 @@ def slope(curve: LearningCurve) -> float:
 
 
 def is_weak(curve: LearningCurve, ceiling: float = 0.5, below: float = 0.0, least_epochs: int = 2) -> bool:
-    """Whether the task never reached `ceiling` and its slope is under `below`; with fewer epochs, not yet."""
+    """Whether a task never reached `ceiling` and its slope is under `below`; False before `least_epochs` epochs."""
     if len(curve.epochs) < max(2, least_epochs):
         return False
     return max(curve.accuracy) < ceiling and slope(curve) < below
 
 
 def weak_counts(curves: Sequence[LearningCurve], weak: Callable[[LearningCurve], bool] = is_weak) -> dict[str, int]:
-    """How many tasks of each category are weak, in the order the categories appear."""
+    """The number of weak tasks of each category, in the order the categories appear."""
     counts = dict.fromkeys((curve.category for curve in curves), 0)
     for curve in curves:
         counts[curve.category] += weak(curve)
@@ -114,11 +114,12 @@ def weak_rates(curves: Sequence[LearningCurve], weak: Callable[[LearningCurve], 
 
 
 def budgets(failures: Mapping[str, float], total: int) -> dict[str, int]:
-    """`total` new tasks shared out in proportion to failures (counts or rates, at least 0), summing to it.
+    """The number of new tasks for each category, in proportion to `failures` (counts or rates, at least 0), summing to
+    `total`.
 
-    Each category gets the whole part of its share; what is left goes to the largest remainders, of equals to the
+    Each category gets the integer part of its share; the rest goes to the largest remainders, of equals to the
     first. Nine tasks over failures 1, 2 and 3 (shares 1.5, 3, 4.5) are 2, 3 and 4.
-    Raises RedQueenError where nothing fails."""
+    Raises RedQueenError if no category fails."""
     for category, failure in failures.items():
         if not (isfinite(failure) and failure >= 0.0):
             raise RedQueenError(f"the failures of {category!r} must be a finite number of at least 0, not {failure}")

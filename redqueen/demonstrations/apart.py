@@ -1,4 +1,4 @@
-"""Demonstrations that show nothing of the problems that are held out."""
+"""Demonstrations without held-out problems."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Shown = TypeVar("Shown")
 
 
 def shows(questions: Questions, apart: Apart) -> Callable[[Demonstration], bool]:
-    """Whether a demonstration shows a held-out problem: as its task, within its task or its text (where a judge reads
-    it), or as what a proposer writes."""
+    """A test of a demonstration: whether it shows a held-out problem as its task, within its task or its text (which a
+    judge reads), or as a proposal."""
     prompts = {f" {as_compared(task.prompt)} " for group in apart.values() for task in group}
     prompts = prompts if len(prompts) > 1 else set()  # one prompt that all share, as in a game, tells no tasks apart
 
@@ -33,8 +33,7 @@ def shows(questions: Questions, apart: Apart) -> Callable[[Demonstration], bool]
 
 
 def drawn_apart(draw: Callable[[int], Sequence[Shown]], count: int, held: Callable[[Shown], bool]) -> list[Shown]:
-    """`count` of what `draw` gives, others in place of those that are `held` out. Raises RedQueenError where hardly any
-    is left."""
+    """`count` demonstrations from `draw`, none of them `held` out. Raises RedQueenError if nearly all are."""
     found: list[Shown] = []
     for _ in range(100):
         found += [each for each in draw(count) if not held(each)]

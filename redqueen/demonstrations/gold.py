@@ -1,4 +1,4 @@
-"""Answers that people or a question set wrote: as tasks, as the learner's words, kept over iterations."""
+"""Gold answers, written by people or a question set: as tasks, as the learner's replies, kept over iterations."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Source = Literal["problems", "demonstrations"]
 def with_gold(
     questions: Questions, source: Source, count: int, apart: Mapping[str, Sequence[Task]], seed: int
 ) -> list[Task]:
-    """Up to so many tasks, each with a gold answer: the set's own problems, of each level as many, or what its
-    solver is shown to say. None is held out, and none has the same answer twice. Raises RedQueenError where nothing is
+    """Up to `count` tasks with gold answers, all different and none held out: the set's own problems, equally many of
+    each level, or its demonstrations of a solver. Raises RedQueenError if none is
     left."""
     drawn = (_demonstrated if source == "demonstrations" else evenly)(questions, count, Random(seed))
     different = {(task.id, gold_reply(task)): task for task in apart_from(apart, drawn) if gold_reply(task)}
@@ -37,7 +37,7 @@ def with_gold(
 
 
 def _demonstrated(questions: Questions, count: int, rng: Random) -> list[Task]:
-    """What a solver says, the proposers' and judges' demonstrations left out."""
+    """Demonstrations of the solver only, not of proposers or judges."""
     teacher, found = having(questions, Demonstrator), list[Task]()
     for _ in range(8):  # at least one demonstration in eight is a solver's
         shown = teacher.demonstrations(count, rng)
@@ -52,24 +52,24 @@ def _demonstrated(questions: Questions, count: int, rng: Random) -> list[Task]:
 
 
 def gold_reply(task: Task) -> str:
-    """The reply that somebody wrote to a task: `facts["gold"]` where its answer is only what that comes to."""
+    """The gold reply to a task: `facts["gold"]` if it has one (its answer is then only the result), else its answer."""
     return str(task.facts.get("gold", task.answer))
 
 
 def recited(tasks: Sequence[Task], learner: Player) -> list[Match]:
-    """A match for each task in which the learner says the gold reply, as if it were its own."""
+    """A match for each task in which the learner recites the gold reply as its own."""
     speaker = reader(learner)
     return [Match(SOLVE, task, {"solver": Reciter(speaker, gold_reply(task))}) for task in tasks]
 
 
 class Kept:
-    """The pairs of episodes of the latest iterations, oldest first, with every token as it was said."""
+    """The gold and own episodes of the `latest` iterations, oldest first, with all tokens."""
 
     def __init__(self, latest: int) -> None:
         self._rounds: deque[tuple[list[Episode], list[Episode]]] = deque(maxlen=latest)
 
     def add(self, gold: Sequence[Episode], own: Sequence[Episode]) -> None:
-        """Those of an iteration; the oldest ones go where there are more than `latest`."""
+        """Adds the episodes of an iteration; drops the oldest iteration beyond `latest`."""
         self._rounds.append((list(gold), list(own)))
 
     @property
@@ -81,7 +81,7 @@ class Kept:
         return [episode for _, own in self._rounds for episode in own]
 
     def state(self) -> State:
-        """One text, which is as long however often a part of it was said before."""
+        """One JSON text, whose size does not depend on shared objects."""
         return {"rounds": json.dumps([[[episode_to_json(e) for e in side] for side in each] for each in self._rounds])}
 
     def restore(self, state: State) -> None:

@@ -1,4 +1,4 @@
-"""A sentence said again and again: the pseudo data of DITTO (Xu et al. 2022, arXiv:2206.02369), and how to count it.
+"""Repeated sentences: the pseudo data of DITTO (Xu et al. 2022, arXiv:2206.02369), and measures of repetition.
 
 From a text "A. B. C." the sentence B is chosen, and its row reads A. B. B. B. B., up to a length:
 
@@ -28,12 +28,11 @@ _SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]+|[^.!?\n]+\Z")
 def looped(
     trajectories: Sequence[Trajectory], ends: Collection[int], length: int, rng: Random, shortest: int = 2
 ) -> list[Trajectory]:
-    """For each trajectory of one turn one in which a sentence of its reply, drawn by chance, is repeated until the row
-    has `length` tokens, the last copy cut there. `ends` are the tokens that end a sentence; one has `shortest` tokens
-    at least, and fits twice.
+    """One trajectory for each trajectory of one turn, in which a random sentence of its reply is repeated until the row
+    has `length` tokens, the last copy cut there. `ends` are the tokens that end a sentence; a sentence has at least
+    `shortest` tokens and fits twice.
 
-    Replies without such a sentence are left out. Raises RedQueenError where none has one: what is trained on
-    then would be no pseudo data at all."""
+    Replies without such a sentence are left out. Raises RedQueenError if none has one."""
     made = []
     for trajectory in trajectories:
         (turn,) = trajectory.turns
@@ -80,22 +79,22 @@ def _sentences(tokens: Sequence[int], ends: Collection[int]) -> list[tuple[int, 
     return list(zip([0, *stops[:-1]], stops, strict=True)) if stops else []
 
 
-# How to count it
+# Measures of repetition
 
 
 def repeated_grams(items: Sequence[Hashable], length: int = 4) -> float:
-    """The share of runs of so many words that stand in the text before: rep-n of Welleck et al. (2019), 1 - different
-    runs / runs. 0 for a text that is shorter."""
+    """The share of n-grams of `length` items that occurred earlier in the text: rep-n of Welleck et al. (2019),
+    1 - different n-grams / n-grams. 0 for a shorter text."""
     grams = Counter(tuple(items[start : start + length]) for start in range(len(items) - length + 1))
     return 1.0 - len(grams) / grams.total() if grams else 0.0
 
 
 def repeated_sentences(text: str) -> float:
-    """The share of sentences that say the same as the one before, the first one not counted; 0 where there is one."""
+    """The share of sentences, from the second on, that equal the one before; 0 if there is only one."""
     return consecutive([" ".join(each.split()) for each in _SENTENCE.findall(text) if each.strip()])
 
 
 def consecutive(sentences: Sequence[Hashable]) -> float:
-    """The share of items that are the same as the one before."""
+    """The share of items, from the second on, that equal the one before; 0 for fewer than two."""
     pairs = list(pairwise(sentences))
     return sum(one == other for one, other in pairs) / len(pairs) if pairs else 0.0

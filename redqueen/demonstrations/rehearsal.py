@@ -1,7 +1,7 @@
-"""Whole turns said as they are written: demonstrations in which tools are called, and players that bring tools along.
+"""Demonstrations with tool calls, recited turn by turn, and players with tools.
 
-A demonstration with calls is one text, "<calculate>12+7</calculate>19". Its words up to and with each closing tag are
-one turn; what the tool then says is the tool's own, so that it is right whatever the demonstration expects.
+A demonstration with calls is one text, "<calculate>12+7</calculate>19". Its text up to and with each closing tag is
+one turn; the tool's result comes from the tool itself, so that it is right whatever the demonstration expects.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from redqueen.types import Ask, Demonstration, Match, Reply, Task
 
 
 def turns_of(text: str, tools: Sequence[Tool]) -> tuple[str, ...]:
-    """A demonstration cut after each call; a text that ends with a call is followed by an empty answer."""
+    """The turns of a demonstration, cut after each tool call; after a call at the end, the answer is empty."""
     turns, rest = list[str](), text
     while True:
         ends = [rest.find(closing) + len(closing) for closing in closings(tools) if closing in rest]
@@ -31,8 +31,8 @@ def turns_of(text: str, tools: Sequence[Tool]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """Says these turns one after the other, as if the learner had: its words are the learner's to learn. Where it is
-    asked more often than it has turns, it says the last one again."""
+    """A player that recites `turns` in order as the learner, which can then learn from them. Asked more often than it
+    has turns, it repeats the last one."""
 
     learner: Reader
     turns: tuple[str, ...]
@@ -47,23 +47,23 @@ class Rehearsed:
 
 
 def rehearsal(questions: Questions, shown: Demonstration, learner: Reader) -> Match:
-    """A match in which the learner says what is shown, with the tools that its role has."""
+    """A match in which the learner recites the demonstration, with the tools of its role."""
     tools = tools_for(questions, shown.role)
     game: Game = ToolReply(shown.role, tools) if tools else SingleReply(shown.role)
     return Match(game, shown.task, {shown.role: Rehearsed(learner, turns_of(shown.text, tools))})
 
 
 def with_tools(questions: Questions, solver: Player) -> Player:
-    """The solver, with its tools where the question set has any for it."""
+    """The solver, with tools if the question set has any for it."""
     tools = tools_for(questions, "solver")
     return Equipped(solver, ToolReply("solver", tools)) if tools else solver
 
 
 @dataclass(frozen=True)
 class Equipped:
-    """A player that uses tools before it answers, for games that ask once and know of none.
+    """A player that uses tools before it answers, for games with a single ask and without tools.
 
-    Its reply is the answer alone, without tokens: for measurements, not for training. The last message is the task.
+    Its reply is the answer only, without tokens: for measurements, not for training. The last message is the task.
     """
 
     player: Player

@@ -1,4 +1,4 @@
-"""Proposing, solving and judging: games of one seat, and what their episodes say.
+"""Proposing, solving and judging as games of one seat, and the results of their episodes.
 
 proposals = attempts(PROPOSE, invitations, proposer, 1, rng)
 written   = read(questions, proposals)                            # a Task or a Refusal for each
@@ -31,7 +31,7 @@ PROPOSE, SOLVE, JUDGE = SingleReply("proposer"), SingleReply("solver"), SingleRe
 def invited(
     questions: Proposable, store: TaskStore, count: int, references: int, rng: Random, share: float = 1.0
 ) -> list[Task]:
-    """`count` invitations of each kind, each of the first `share` of them with up to so many references from the
+    """`count` invitations of each kind; the first `share` of them have up to `references` references from the
     store."""
     referring = round(share * count) if references else 0
     return [
@@ -44,12 +44,12 @@ def invited(
 
 
 def seeds_of(questions: Questions) -> list[Task]:
-    """The tasks from which proposing starts; none where nobody may propose."""
+    """The tasks from which proposing starts; none if the question set takes no proposals."""
     return questions.seeds() if has(questions, Proposable) else []
 
 
 def seeded(store: TaskStore, questions: Proposable) -> TaskStore:
-    """The store with the tasks from which proposing starts. Raises RedQueenError where it cannot hold one of each
+    """The store, filled with the tasks from which proposing starts. Raises RedQueenError if it cannot hold one of each
     kind."""
     if store.capacity is not None and store.capacity < len(questions.kinds):
         raise RedQueenError(
@@ -61,8 +61,8 @@ def seeded(store: TaskStore, questions: Proposable) -> TaskStore:
 
 
 def evenly(questions: Questions, count: int, rng: Random, apart: Apart = MappingProxyType({})) -> list[Task]:
-    """`count` of the set's own problems but for those held out, of each level as many; what is left over goes to
-    levels drawn by chance."""
+    """`count` of the set's own problems, none held out, equally many of each level; the remainder goes to random
+    levels."""
     levels = training_levels(questions)
     whole, rest = divmod(count, len(levels))
     extra = rng.sample(range(len(levels)), rest)
@@ -74,12 +74,12 @@ def evenly(questions: Questions, count: int, rng: Random, apart: Apart = Mapping
 
 
 def said(played: Played) -> list[str]:
-    """The reply of each episode of one seat, "" where none in the stated format was found."""
+    """The reply of each episode of one seat, "" if none in the stated format was found."""
     return [str(episode.outcome.facts["reply"]) for episode in episodes_of(played)]
 
 
 def read(questions: Proposable, proposals: Played) -> list[Task | Refusal]:
-    """What the proposers wrote, as tasks that passed the set's gates or as refusals. A task that was cut off is
+    """For each proposal a task that passed the set's gates, or a refusal. A proposal that was cut off is
     refused."""
     episodes = episodes_of(proposals)
     written = questions.read([episode.task for episode in episodes], said(episodes))
@@ -95,8 +95,8 @@ def tasks_among(written: Sequence[Task | Refusal]) -> list[Task]:
 
 
 def graded(questions: Questions, groups: Sequence[Group]) -> list[Group]:
-    """The groups with the set's verdict on each attempt, the fact `right`: True, False, or None where nobody knows; of
-    one that was cut off it sees what there is. Raises RedQueenError for a set that does not give one on each."""
+    """The groups with the set's verdict on each attempt, the fact `right`: True, False, or None if unknown. Attempts
+    that were cut off are graded as they are. Raises RedQueenError if the set does not give one verdict per attempt."""
     episodes = episodes_of(groups)
     right = questions.right([episode.task for episode in episodes], said(episodes))
     if len(right) != len(episodes):
@@ -108,36 +108,36 @@ def graded(questions: Questions, groups: Sequence[Group]) -> list[Group]:
 
 
 def answered(played: Played) -> list[str]:
-    """What each attempt answers, "" where it was cut off: half an answer is none."""
+    """The answer of each attempt, "" if it was cut off."""
     return outcomes.answers(episodes_of(played))
 
 
 def mean_known(scores: np.ndarray) -> float:
-    """The mean of the scores that are not NaN; NaN where there is none."""
+    """The mean of the scores that are not NaN; NaN if there are none."""
     known = scores[~np.isnan(scores)]
     return float(known.mean()) if len(known) else np.nan
 
 
 def judged_answers(attempts: Played) -> list[Task]:
-    """What a judge is shown of each attempt."""
+    """The task of a judge for each attempt."""
     episodes = episodes_of(attempts)
     return [about_answer(episode.task, reply) for episode, reply in zip(episodes, said(episodes), strict=True)]
 
 
 def opinions(judgements: Sequence[Group]) -> np.ndarray:
-    """[groups] from 0 to 1, the mean score that the judgements of one thing gave it (`judge.opinion`); NaN where none
+    """[groups] the mean score of each group of judgements, 0 to 1 (`judge.opinion`); NaN if none
     of them can be read."""
     means = [opinion([Score().read(text) for text in said(group.attempts)]).mean for group in judgements]
     return np.array([np.nan if mean is None else mean for mean in means], dtype=np.float64)
 
 
 def with_opinions(attempts: Sequence[Group], judgements: Sequence[Group]) -> list[Group]:
-    """The groups with the fact `opinion` of each attempt: the mean score that its own group of judgements gave it,
-    None where none of them can be read."""
+    """The groups with the fact `opinion` of each attempt: the mean score of its group of judgements,
+    None if none of them can be read."""
     found = opinions(judgements).tolist()
     return with_facts(attempts, [{"opinion": None if np.isnan(mean) else mean} for mean in found])
 
 
 def readable(episode: Episode) -> dict[Seat, np.ndarray]:
-    """What a judge earns by a score: 1 if it can be read, else 0."""
+    """The reward of a judge: 1 if its score can be read, else 0."""
     return {seat: np.array([float(Score().read(said([episode])[0]) is not None)]) for seat in episode.seats}

@@ -46,7 +46,7 @@ MOST_LEVELS = 1000  # problems of each are made and measured
 
 
 def find_questions(spec: str) -> Questions:
-    """The question set that a specification names: "sums", "sums:digits=3", "path/to/file.py:MyQuestions",
+    """The question set that `spec` names: "sums", "sums:digits=3", "path/to/file.py:MyQuestions",
     "some.module:MyQuestions", or an entry point of the group `redqueen.questions`. Raises RedQueenError with one line
     that says what is wrong."""
     found = _CATALOGUE.find(spec)
@@ -61,7 +61,7 @@ def find_questions(spec: str) -> Questions:
 
 
 def having(questions: Questions, wanted: type[P]) -> P:
-    """The question set as one that has all that the protocol `wanted` asks for: `having(questions, Proposable)`.
+    """The question set, checked to implement the protocol `wanted`: `having(questions, Proposable)`.
     Raises RedQueenError with one line that names what it lacks, and the shipped sets that have it."""
     if has(questions, wanted):
         return questions
@@ -83,12 +83,12 @@ def _described(wanted: type) -> str:
 
 
 def shipped_with(wanted: type) -> list[str]:
-    """The names of the shipped question sets that have all that a protocol asks for, as far as their classes tell."""
+    """The names of the shipped question sets whose classes implement the protocol `wanted`."""
     return [name for name, place in QUESTIONS.items() if any(_offers(each, wanted) for each in _classes(place))]
 
 
 def _classes(place: str) -> tuple[type, ...]:
-    """The class that "module:Name" names, or those that the function of that name returns."""
+    """The class that "module:Name" names, or the return types of the function of that name."""
     module, _, name = place.partition(":")
     found = vars(import_module(module))[name]
     if inspect.isclass(found):

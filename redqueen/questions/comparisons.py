@@ -1,4 +1,4 @@
-"""Replies compared with one another: what each of the replies to one prompt wins against the others, or its rivals.
+"""Comparisons of replies: win probabilities of each reply to a prompt against the others, or against rivals.
 
 replies = compared(oracle, attempts(SOLVE, prompts, learner, times, rng), rng)
 trajectories = score(replies, WinRate())
@@ -19,8 +19,8 @@ from redqueen.types import Group, Task
 
 
 def compared(oracle: PreferenceOracle, groups: Sequence[Group], rng: Random) -> list[Group]:
-    """The groups with the fact `wins` of each attempt: for each attempt of its group the chance to be preferred to it,
-    one half against itself, None where there is no verdict. All pairs are asked about at once."""
+    """The groups with the fact `wins` of each attempt: its probability to be preferred to each attempt of its group,
+    one half against itself, None without a verdict. All pairs are compared in one call of `oracle`."""
     matrices = tournament(oracle, [group.task for group in groups], [said(group.attempts) for group in groups], rng)
     return with_facts(groups, [{"wins": tuple(map(_or_none, row))} for matrix in matrices for row in matrix.tolist()])
 
@@ -28,8 +28,8 @@ def compared(oracle: PreferenceOracle, groups: Sequence[Group], rng: Random) -> 
 def against_rivals(
     oracle: PreferenceOracle, groups: Sequence[Group], rivals: Sequence[Group], rng: Random
 ) -> list[Group]:
-    """The groups with the fact `win_rate` of each attempt: the share of comparisons that it wins against its rivals,
-    the group of the same place; None without a verdict."""
+    """The groups with the fact `win_rate` of each attempt: the share of comparisons that it wins against the attempts
+    of the group at the same index in `rivals`; None without a verdict."""
     met = [
         (group.task, text, rival)
         for group, of_rival in zip(groups, rivals, strict=True)
@@ -50,7 +50,8 @@ def _or_none(chance: float) -> float | None:
 def verdicts(
     oracle: PreferenceOracle, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random
 ) -> np.ndarray:
-    """[n] what the oracle says, with equal answers a half, about which nobody is asked; NaN is no verdict."""
+    """[n] the oracle's probabilities that `first` is better; 0.5 for equal answers, without a call; NaN is no
+    verdict."""
     asked = [number for number, (one, other) in enumerate(zip(first, second, strict=True)) if one != other]
     found = np.full(len(tasks), 0.5)
     if asked:

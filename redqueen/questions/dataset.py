@@ -1,10 +1,10 @@
 """A data set on disk as a question set: prompts to answer, gold replies to imitate, preferences to learn from.
 
-    --domain dataset:path=train.jsonl,held_out=0.1
-    --domain dataset:path=train.parquet,test=test.parquet,ignore=id+source,skip=true
+    --questions dataset:path=train.jsonl,held_out=0.1
+    --questions dataset:path=train.parquet,test=test.parquet,ignore=id+source,skip=true
 
 The formats are those of `questions.examples`. Problems of the level "train" and of the level "held_out" never have a
-prompt in common, whatever its case and spacing. Nobody proposes tasks to a data set.
+prompt in common, up to case and spacing. A data set takes no proposed tasks.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ class Preference:
 
 
 def instructions(held_out: float = 0.1, seed: int = 0) -> Dataset:
-    """The few hundred short instructions with short answers that ship with the library."""
+    """The few hundred short instructions with short answers that are shipped with the library."""
     return Dataset(str(Path(__file__).parent / "instructions.jsonl"), held_out, seed=seed, name="instructions")
 
 
 def preferences(held_out: float = 0.1, seed: int = 0) -> Dataset:
-    """The same instructions with two answers each: the gold one, and as the rejected one what SmolLM2-135M-Instruct
-    said at temperature 1, cut off at 56 tokens after its last whole sentence."""
+    """The same instructions with two answers each: the gold one, and as the rejected one a sample of
+    SmolLM2-135M-Instruct at temperature 1, at most 56 tokens long, cut after its last whole sentence."""
     return Dataset(str(Path(__file__).parent / "preferences.jsonl"), held_out, seed=seed, name="preferences")
 
 
 class Preferring(Questions, Protocol):
-    """A question set whose replies somebody compared."""
+    """A question set with preference pairs."""
 
     def preferences(self, level: str, count: int, rng: Random) -> list[Preference]:
-        """So many pairs of a level, or all where there are fewer: none twice."""
+        """Up to `count` different pairs of a level."""
         ...
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """See the module. Raises RedQueenError where a row is not as it should be; `skip` leaves such rows out and warns
-    of how many they are."""
+    """A data set on disk as a question set. Raises RedQueenError for a bad row; with `skip` such rows are left out,
+    with a warning that counts them."""
 
     path: str
-    held_out: float = 0.1  # share of the prompts, drawn by the seed; of no effect beside `test`
+    held_out: float = 0.1  # share of the prompts, drawn by `seed`; no effect with `test`
     test: str = ""  # another data set, all of it held out
     split: str = ""  # of a folder with several
-    ignore: str = ""  # columns to leave aside, as in id+source
+    ignore: str = ""  # columns to ignore, as in id+source
     skip: bool = False
     seed: int = 0
     name: str = field(default="dataset", repr=False)
@@ -92,7 +92,7 @@ class Dataset:
         }
 
     def _examples(self, path: str, split: str) -> list[Example]:
-        """The rows that are as they should be, all of one format, none twice."""
+        """The good rows, all of one format, none twice."""
         rows = read_rows(Path(path).expanduser(), split)
         faults: list[BadRow] = []
         found: list[tuple[tuple[str, ...], Example]] = []
@@ -149,23 +149,23 @@ class Dataset:
         return {level: [_task(each) for each in part] for level, part in self._parts.items()}
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
-        """Whether each reply is the exact answer, as text or as a number; where the data set gives none, the gold
-        reply. None for a prompt with neither, of which nobody knows what is right."""
+        """Whether each reply equals the answer, as text or as a number; without an answer, the gold
+        reply. None (unknown) for a prompt with neither."""
         return [_is_right(task, answer) for task, answer in zip(tasks, answers, strict=True)]
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        """Different ones, as long as there are any."""
+        """`count` problems of a level, in random order; none twice before all were drawn."""
         return _shuffled(self._tasks[self._known(level)], count, rng)
 
     # Replies
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """The gold (or chosen) replies to prompts of the training part, different ones as long as there are any."""
+        """`count` gold (or chosen) replies of the training part; none twice before all were drawn."""
         return _shuffled(self.gold(TRAIN), count, rng)
 
     def gold(self, level: str) -> list[Demonstration]:
-        """All gold (or chosen) replies of a part, in the order of the rows. Raises RedQueenError where rows are
-        prompts alone."""
+        """All gold (or chosen) replies of a part, in the order of the rows. Raises RedQueenError if rows have only
+        prompts."""
         self._known(level)
         pairs = list(zip(self._parts[level], self._tasks[level], strict=True))
         if pairs and not pairs[0][0].completion:
@@ -173,8 +173,7 @@ class Dataset:
         return [Demonstration(SOLVER, task, each.completion) for each, task in pairs]
 
     def preferences(self, level: str, count: int, rng: Random) -> list[Preference]:
-        """So many pairs of a part, or all where there are fewer: none twice. Raises RedQueenError where there are
-        none."""
+        """Up to `count` different pairs of a part. Raises RedQueenError if there are none."""
         self._known(level)
         pairs = list(zip(self._parts[level], self._tasks[level], strict=True))
         if pairs and not pairs[0][0].rejected:
@@ -195,7 +194,7 @@ def training_pairs(questions: Preferring, count: int, apart: Apart, rng: Random)
 
 
 def pairs_apart(apart: Apart, preferences: Sequence[Preference]) -> list[Preference]:
-    """The pairs without those of a task that is held out. Raises RedQueenError where none is left."""
+    """The pairs whose tasks are not held out. Raises RedQueenError if none is left."""
     kept = {task.id for task in apart_from(apart, [each.task for each in preferences])}
     if not kept:
         raise RedQueenError(
@@ -206,8 +205,8 @@ def pairs_apart(apart: Apart, preferences: Sequence[Preference]) -> list[Prefere
 
 
 def recitations(preferences: Sequence[Preference], learner: Player) -> tuple[list[Match], list[Match]]:
-    """Matches in which the learner says the chosen and the rejected replies in its own tokens: what is played of them
-    and scored goes to `batch.pack_pairs`."""
+    """Matches in which the learner recites the chosen and the rejected replies in its own tokens; play and score them
+    for `batch.pack_pairs`."""
     game, speaker = SingleReply(SOLVER), reader(learner)
     return (
         [Match(game, each.task, {SOLVER: Reciter(speaker, each.chosen)}) for each in preferences],
@@ -223,8 +222,8 @@ def _mixed(place: str, form: Sequence[str], first: Sequence[str], shown: Example
 
 
 def _drawn(examples: Sequence[Example], share: float, seed: int) -> set[Conversation]:
-    """That share of the different prompts, one at least where it is above 0; which ones does not depend on the order of
-    the rows, and hardly on what is added to them."""
+    """A `share` of the different prompts, at least one if it is above 0; which ones does not depend on the order of
+    the rows, and hardly on added rows."""
     keys = sorted({each.key for each in examples}, key=lambda key: (derive(seed, as_text(key)), key))
     return set(keys[: max(1, round(share * len(keys)))]) if share else set()
 
@@ -249,7 +248,7 @@ def _is_right(task: Task, answer: str) -> bool | None:
 
 
 def _shuffled(items: Sequence[T], count: int, rng: Random) -> list[T]:
-    """So many of them in random order, each as often as any other but for one."""
+    """`count` items in random order, in counts that differ by at most one."""
     drawn: list[T] = []
     while items and len(drawn) < count:
         drawn += rng.sample(items, min(len(items), count - len(drawn)))

@@ -1,4 +1,4 @@
-"""Examples of a data set in the standard formats: what a row must hold, and what it says.
+"""Examples of a data set in the standard formats.
 
 | format            | columns                                        |
 |-------------------|------------------------------------------------|
@@ -9,8 +9,8 @@
 | implicit prompt   | chosen, rejected, which begin alike            |
 
 Each is text, or a list of messages {"role": "system" | "user" | "assistant", "content": text}. A column `answer` may
-stand beside the prompt: the exact answer, where there is one. (The formats of TRL, docs/source/dataset_formats.md in
-huggingface/trl; tools, images and labels of single replies are not read.) White space around a text does not count.
+be added to the prompt: the exact answer. (The formats of the library TRL; tools, images and labels of single replies
+are not read.) White space around a text does not count.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Conversation = tuple[tuple[str, str], ...]  # (role, text) each
 
 @dataclass(frozen=True)
 class Example:
-    """What one row says. `completion` is the gold or the chosen reply; "" where the row has none."""
+    """The content of one row. `completion` is the gold or the chosen reply; "" if the row has none."""
 
     place: str
     messages: Conversation  # the prompt
@@ -57,12 +57,12 @@ class Example:
 
 
 class BadRow(RedQueenError):
-    """A row that is not as it should be: it may be skipped."""
+    """A bad row, which may be skipped."""
 
 
 def example(row: Row, ignore: Collection[str] = ()) -> tuple[tuple[str, ...], Example]:
-    """The format of a row and what it says. Raises BadRow with its place, what is wrong and what would be right;
-    a column that no format has is not the row's fault and raises RedQueenError."""
+    """The format and the content of a row. Raises BadRow with its place, what is wrong and what would be right;
+    a column that no format has raises RedQueenError."""
     if row.fault:
         raise BadRow(f"{row.place}: {row.fault}")
     columns = {name: value for name, value in row.columns.items() if name not in ignore}
@@ -147,7 +147,7 @@ def _implicit(chosen: Any, rejected: Any, place: str, answer: str) -> Example:
 
 
 def _word_start(one: str, two: str, end: int) -> int:
-    """The last place up to `end` that does not stand inside a word of either text."""
+    """The last position up to `end` that is not inside a word of either text."""
     while end and any(text[end - 1 : end + 1].isalnum() and len(text) > end for text in (one, two)):
         end -= 1
     return end
@@ -212,14 +212,14 @@ def _shown(value: Any) -> str:
 
 
 def as_text(messages: Conversation) -> str:
-    """A conversation for those who read one text: a single message of the user as it is, others with their roles."""
+    """A conversation as one text: a single message of the user as it is, several with their roles."""
     if len(messages) == 1:
         return messages[0][1]
     return "\n\n".join(f"{role.capitalize()}: {text}" for role, text in messages)
 
 
 def doubles(examples: Sequence[Example]) -> list[str]:
-    """For each example "", or what it repeats: one before it with the same prompt and the same replies."""
+    """For each example "", or the place of an earlier one with the same prompt and replies."""
     seen: dict[tuple[Conversation, str, str], str] = {}
     found = []
     for each in examples:

@@ -1,4 +1,4 @@
-"""Python expressions of x in one line: Absolute Zero's tasks for small models, and from nothing.
+"""Python expressions of x in one line: Absolute Zero's tasks for small models and untrained ones.
 
 proposer   "x*3+1 for x=4"; for induction, four values of x: "1, 4, 6, 9"
 solver     the value; a value of x; the expression
@@ -26,9 +26,9 @@ _HEAD = "def f(x):\n    return "
 
 
 def expressions(skill: float = 0.06, valid: float = 0.6, largest: int = 5) -> Triplets:
-    """The question set. The settings are for problems and demonstrations only: how often a beginner solves a task as it
-    should be, how often one of its proposals can be run, and the largest number in an expression. Nearly all of it runs
-    without the jail."""
+    """The question set. The settings are for problems and demonstrations only: how often a demonstrated solution is
+    right (`skill`), how often a demonstrated proposal can be run (`valid`), and the largest number in an expression.
+    Nearly all of it runs without the jail."""
     return Triplets(OneLine(skill, valid, largest))
 
 
@@ -82,7 +82,7 @@ class OneLine:
     # Dealing
 
     def problem(self, kind: str, rng: Random) -> tuple[str, list[Pair]]:
-        """For abduction, one whose value is no answer: to copy it is always wrong."""
+        """A problem; for abduction one whose value is no answer, so that copying it is always wrong."""
         while True:
             body = self._expression(rng)
             inputs = rng.sample(range(10), PAIRS if kind == INDUCTION else 1)
@@ -99,8 +99,8 @@ class OneLine:
         return f"{operation}{rng.randint(2 if operation == '*' else 1, self.largest)}"
 
     def attempt(self, kind: str, task: Task, rng: Random) -> str:
-        """The right answer, or that of somebody who does half the work: stops before the last step, takes the value
-        for the x, writes some expression."""
+        """The right answer, or a typical wrong one: without the last step, the value in place of the x, a random
+        expression."""
         if rng.random() < self.skill:
             return task.answer
         x, value = task.facts["pairs"][0]

@@ -1,4 +1,4 @@
-"""How a judge is asked, and any question set with demonstrations of judging beside its own."""
+"""Tasks of a judge, and question sets with demonstrations of judging added."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from redqueen.types import Demonstration, Task
 
 
 def about_question(task: Task, number: int = 0) -> Task:
-    """What a judge of a proposed question is shown; the rubric is MAE's (2510.23595), shortened."""
+    """The task of a judge of a proposed question; the rubric is MAE's (2510.23595), shortened."""
     prompt = f"Score the question from 1 (no sense) to 10 (clear and solvable) as <score>5</score>.\n{task.prompt}"
     return Task(f"quality {number} of {task.id}", "question", prompt)
 
 
 def about_answer(task: Task, answer: str, number: int = 0) -> Task:
-    """What a judge of an answer is shown: the question and the answer, and nothing that knows better."""
+    """The task of a judge of an answer: the question and the answer, without the right answer."""
     prompt = f"Score the answer from 1 (wrong) to 10 (right) as <score>5</score>.\n{task.prompt} {answer}"
     return Task(f"answer {number} to {task.id}", "answer", prompt)
 
 
 def judged(inner: str = "sums", skill: float = 0.9) -> Taught | TaughtProposable:
-    """The question set `inner`, and demonstrations of judging it: one for every two of its own. `skill` is how often it
-    is right about an answer; every readable question is called a good one."""
+    """The question set `inner` with demonstrations of judging added, one for every two of its own. `skill` is how
+    often these are right about an answer; every readable question is called a good one."""
     return taught(find_questions(inner), Judging(skill), "judged")
 
 
 @dataclass(frozen=True)
 class Judging:
-    """Judgements of solutions, and now and then of their questions."""
+    """Makes demonstrations of judging solutions, and sometimes their questions."""
 
     skill: float
 

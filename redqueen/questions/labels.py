@@ -1,4 +1,4 @@
-"""Labels where nobody knows the answer: what most attempts at a task say, and how the oracle finds it."""
+"""Majority labels for tasks without a known answer, and their accuracy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from redqueen.types import Group, Metrics, Task
 
 
 def labelled(tasks: Sequence[Task], votes: Sequence[Vote], band: tuple[float, float]) -> list[Task]:
-    """The tasks on which attempts agree neither too little nor too much, the majority's answer as theirs."""
+    """The tasks whose share of agreeing attempts lies within `band`, with the majority's answer."""
     lowest, highest = band
     return [
         replace(task, answer=vote.answer)
@@ -25,21 +25,21 @@ def labelled(tasks: Sequence[Task], votes: Sequence[Vote], band: tuple[float, fl
 
 
 def held_to_label(groups: Sequence[Group], same: Verifier = Exact()) -> list[Group]:
-    """The groups with a verdict on each attempt, the fact `right`, by the label of their task, which may be wrong: what
-    `graded` is where a set knows the answer, and nobody does here. An attempt that was cut off agrees with none."""
+    """The groups with a verdict on each attempt, the fact `right`, by the label of their task, which may be wrong: as
+    `graded`, without a known answer. An attempt that was cut off is wrong."""
     pairs = zip(episodes_of(groups), answered(groups), strict=True)
     return with_facts(groups, [{"right": same(episode.task, answer)} for episode, answer in pairs])
 
 
 def labels_right(questions: Questions, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[bool | None]:
-    """For each vote whether the question set finds what most said right; None where nobody said anything, or knows."""
+    """For each vote whether its majority answer is right by the question set; None without an answer or a verdict."""
     found = questions.right(tasks, [vote.answer for vote in votes])
     return [right if vote.answer else None for right, vote in zip(found, votes, strict=True)]
 
 
 def label_accuracy(questions: Questions, tasks: Sequence[Task], kept: Sequence[Task]) -> Metrics:
-    """`labels`, how many there are, and `label_accuracy`, how many of them the question set finds right, of those that
-    it knows (see `share_right`)."""
+    """Metrics: `labels`, their number, and `label_accuracy`, the share that is right by the question set, of those it
+    has a verdict on (see `share_right`)."""
     known = {task.id: task for task in tasks}
     right = questions.right([known[task.id] for task in kept], [task.answer for task in kept])
     return share_right("label_accuracy", right) | {"labels": float(len(kept))}

@@ -32,8 +32,8 @@ as a number, a string, a list or a dictionary."""
 
 
 def programs() -> Triplets:
-    """The question set; its problems are twenty small functions that ship with the library. Raises RedQueenError where
-    this machine has no jail: much of what models write runs nowhere else."""
+    """The question set; its problems are twenty small functions shipped with the library. Raises RedQueenError if
+    this machine has no jail, which many programs of models need."""
     if missing := jail.why_not():
         raise RedQueenError(f"the question set programs needs the jail, as expressions does not: {missing}")
     return Triplets(Fenced())
@@ -126,7 +126,7 @@ def _blocks(reply: str) -> dict[str, str]:
 
 
 def _function(text: str) -> str:
-    """The program, if it defines a function f; a lone function of another name is given that one too. Nothing is
+    """The program if it defines a function f; a single function of another name is also named f. Nothing is
     run."""
     if not text or len(text) > LONGEST:
         return ""

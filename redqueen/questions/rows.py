@@ -1,7 +1,6 @@
 """Rows of data sets on disk: JSON lines, JSON, CSV, Parquet, and folders that `datasets` has saved.
 
-What the standard library reads needs nothing else; Parquet and folders need the extra `data`. A column that is null in
-a row is not there in that row.
+Parquet and folders need the extra `data`. A column that is null in a row counts as missing in that row.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Columns = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """One row, or why there is none."""
+    """One row, or the reason why it cannot be read."""
 
     place: str  # "data.jsonl, line 3"
     columns: Columns
@@ -31,7 +30,7 @@ class Row:
 def read_rows(path: Path, split: str = "") -> list[Row]:
     """The rows of a file or folder, in order. `split` names one of several that a folder holds ("train").
 
-    Raises RedQueenError where the path cannot be read at all; a single line that is no JSON is a row with a fault."""
+    Raises RedQueenError if the path cannot be read; a single line that is not JSON is a row with a fault."""
     if path.is_dir():
         return _numbered(path, _saved(path, split))
     if split:
@@ -80,7 +79,7 @@ def _json(path: Path) -> Iterator[Row]:
 
 
 def _csv(path: Path) -> Iterator[Row]:
-    """Rows are counted without the line of names; an empty field is not there."""
+    """The rows, counted without the header; an empty field counts as missing."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         table = csv.reader(file, strict=True)
         try:

@@ -1,4 +1,4 @@
-"""New problems from what failed: who is asked for what, and the labels and the difficulty that come from attempts.
+"""New problems from failures: invitations by category, labels by vote, difficulty by attempts.
 
 aims     = aimed(weak_counts(curves), 640)                            # a category for each new problem
 written  = read(questions, play(alone(PROPOSE, aimed_at(questions, aims, failed, rng), proposer), rng))
@@ -21,33 +21,33 @@ from redqueen.types import Group, Task, Trajectory
 
 
 def aimed(failures: Mapping[str, float], total: int) -> list[str]:
-    """The category of each of `total` new problems, in proportion to failures; none where nothing fails."""
+    """The category of each of `total` new problems, in proportion to `failures`; empty if nothing fails."""
     if not any(failures.values()):
         return []
     return [category for category, count in budgets(failures, total).items() for _ in range(count)]
 
 
 def aimed_at(questions: Proposable, categories: Sequence[str], failed: Sequence[Task], rng: Random) -> list[Task]:
-    """An invitation for each category, its reference one of the failed problems at random: a concept that fails often
-    stands often beside another."""
+    """An invitation for each category, its reference a random failed problem: concepts that fail often are
+    often combined with others."""
     return [questions.invite(category, [rng.choice(failed)], number) for number, category in enumerate(categories)]
 
 
 def elected(tasks: Sequence[Task], labeller: Player, votes: int, rng: Random, above: float = 0.5) -> list[Task]:
-    """The tasks with the labeller's most common answer as theirs; only those on which more than this share of all its
-    attempts agree, whatever answer they had."""
+    """The tasks with the labeller's most common answer in place of their own; only those on which more than `above` of
+    its `votes` attempts agree."""
     counted = [(group.task, vote(group)) for group in attempts(SOLVE, tasks, labeller, votes, rng)]
     return [replace(task, answer=found.answer) for task, found in counted if found.answer and found.share > above]
 
 
 def within(groups: Sequence[Group], lowest: float, highest: float) -> list[Task]:
-    """The tasks whose solve rate lies between the two, both included; an unknown one does not."""
+    """The tasks whose solve rate is from `lowest` to `highest`; unknown rates are left out."""
     return [group.task for group in groups if lowest <= rate(group).mean <= highest]
 
 
 def verified_pairs(trajectories: Sequence[Trajectory], below: float = 0.5) -> tuple[list[Trajectory], list[Trajectory]]:
-    """The right attempts and, one for each, wrong ones of the same group. Only of groups of which less than this share
-    is right; as many pairs of a group as it has right attempts."""
+    """The right attempts and for each a wrong one of the same group, of groups with a solve rate under `below`; a group
+    has as many pairs as right attempts."""
     chosen, rejected = list[Trajectory](), list[Trajectory]()
     for number in dict.fromkeys(each.group for each in trajectories):
         group = [each for each in trajectories if each.group == number]

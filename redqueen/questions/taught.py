@@ -1,4 +1,4 @@
-"""Another question set with a role more: demonstrations of whoever looks at its solutions, beside its own."""
+"""A question set with an added role: demonstrations of a role that reads its solutions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ More = Callable[[Sequence[Demonstration], Sequence[bool], int, Random], list[Dem
 
 @dataclass(frozen=True)
 class Taught:
-    """`inner` in its problems and checks, with demonstrations of which up to a third come from `more`."""
+    """The problems and checks of `inner`, with demonstrations of which up to a third come from `more`."""
 
     inner: Questions
     more: More = field(repr=False)
@@ -47,7 +47,7 @@ class Taught:
 
 @dataclass(frozen=True)
 class TaughtProposable:
-    """`taught`, to which tasks may be proposed as to `inner`."""
+    """`taught` that takes proposed tasks as `inner` does."""
 
     taught: Taught
     inner: Proposable
@@ -90,6 +90,6 @@ class TaughtProposable:
 
 
 def taught(inner: Questions, more: More, name: str) -> Taught | TaughtProposable:
-    """The question set `inner` with demonstrations from `more`; Proposable where `inner` is."""
+    """The question set `inner` with demonstrations from `more`; Proposable if `inner` is."""
     made = Taught(inner, more, name)
     return TaughtProposable(made, inner) if has(inner, Proposable) else made

@@ -1,4 +1,4 @@
-"""Tools made of what checks answers: a corpus that is searched, Python in the sandbox, a calculator."""
+"""Tools: search in a corpus, Python in the sandbox, a calculator."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ TOOLS = ("calculator", "python", "none")
 
 
 def search_tool(corpus: Corpus, count: int = 3) -> Searching:
-    """A search that shows the titles and texts of up to so many documents, the best first."""
+    """A search tool that shows the titles and texts of up to `count` documents, the best first."""
     return Searching(lambda query: [document.shown for document in corpus.search(query, count)])
 
 
 def python_tool(runner: PythonRunner) -> Running:
-    """Scripts in the sandbox: what they print is the output; how one failed is shown to whoever wrote it. One whose
-    output could differ another time, by chance, a clock or an address, is refused. Raises RedQueenError for one that
-    needs the jail where there is none."""
+    """A tool that runs scripts in the sandbox and returns what they print, or how they failed. A script whose output
+    could differ between runs (by chance, a clock or an address) is refused. Raises RedQueenError for one that
+    needs the jail if there is none."""
 
     def run(source: str) -> str:
         (verdict,) = runner.reproducible([Program(source)])
@@ -35,7 +35,7 @@ def python_tool(runner: PythonRunner) -> Running:
 
 
 def find_tools(name: str) -> tuple[Tool, ...]:
-    """The tools of a name: "calculator", "python" or "none". Raises RedQueenError for Python where there is no jail."""
+    """The tools of a name: "calculator", "python" or "none". Raises RedQueenError for "python" without a jail."""
     if name == "calculator":
         return (Calculator(),)
     if name == "python":

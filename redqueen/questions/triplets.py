@@ -4,10 +4,10 @@
     abduction   the program and the output are given, an input is asked: any that has this output is right
     induction   some inputs and outputs are given, a program is asked: it must also be right on those kept hidden
 
-How proposers and solvers are spoken to is the affair of a `Wording`; what is here is the same for all. Whatever a
-model writes is run in the sandbox and nowhere else. A task whose runs differ is refused, and so is one that
-fails or whose output has no plain literal. Where this machine has no jail, what would have to run there is refused and
-counts as wrong, and a warning says so once.
+A `Wording` makes the prompts and reads the replies; the rest is the same for all. Programs of models run
+only in the sandbox. A task whose runs differ is refused, and so is one that
+fails or whose output has no plain literal. On a machine without a jail, programs that need it are refused and
+count as wrong, with one warning.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ Pair = tuple[str, str]  # the literals of the arguments, as a tuple with dicts i
 
 
 class Wording(Protocol):
-    """How tasks are asked for, read and posed."""
+    """The prompts for tasks, and how replies are read."""
 
     @property
     def name(self) -> str: ...
     def seed(self) -> tuple[str, Arguments]:
-        """The program and the input from which everything starts."""
+        """The program and the input of the first tasks."""
         ...
 
     def invite(self, kind: str, references: Sequence[Task]) -> str:
-        """What a proposer is shown; for induction the first reference holds the program."""
+        """The prompt of a proposer; for induction the first reference holds the program."""
         ...
 
     def wanted(self, kind: str, reply: str) -> tuple[str, list[Arguments], str] | Refusal:
-        """What a proposer wrote: the program ("" for induction, where it is given), the inputs, and a hint or ""."""
+        """A proposer's program ("" for induction, where it is given), inputs, and hint or ""; or a refusal."""
         ...
 
     def pose(self, kind: str, source: str, pairs: Sequence[Pair], hint: str) -> str:
-        """What a solver is shown."""
+        """The prompt of a solver."""
         ...
 
     def solution(self, source: str) -> str:
@@ -57,19 +57,19 @@ class Wording(Protocol):
         ...
 
     def source(self, answer: str) -> str:
-        """The program that an answer to an induction task means; "" where it means none."""
+        """The program in an answer to an induction task; "" if there is none."""
         ...
 
     def problem(self, kind: str, rng: Random) -> tuple[str, list[Pair]]:
-        """A program and its pairs that no proposer wrote."""
+        """A program and its pairs, for the set's own problems."""
         ...
 
     def attempt(self, kind: str, task: Task, rng: Random) -> str:
-        """What a beginner might answer."""
+        """A demonstrated answer, right or wrong."""
         ...
 
     def proposal(self, kind: str, source: str, pairs: Sequence[Pair], rng: Random) -> str:
-        """What a beginner might propose."""
+        """A demonstrated proposal, valid or not."""
         ...
 
 
@@ -179,7 +179,7 @@ class Triplets:
         return Task(name, kind, self.wording.pose(kind, source, pairs, hint), answer, facts)
 
 
-@cache  # for the filters of `warnings` forget what they have shown whenever others are set for a while
+@cache  # since the filters of `warnings` forget what they have shown when others are set for a while
 def _warn_once(missing: str) -> None:
     warnings.warn(f"programs that need the jail are refused, and count as wrong answers: {missing}", stacklevel=3)
 

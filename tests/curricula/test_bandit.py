@@ -152,5 +152,5 @@ def test_settings_that_cannot_be_meant_are_refused(settings, line):
     with pytest.raises(RedQueenError, match=line):
         SelfEvolving(arms("x", "y"), **settings)
     for names in ((), ("x",)):
-        with pytest.raises(RedQueenError, match=r"among two arms or more, .* take a question set with several levels"):
+        with pytest.raises(RedQueenError, match=r"at least two arms, .* take a question set with several levels"):
             SelfEvolving(arms(*names))

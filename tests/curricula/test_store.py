@@ -82,7 +82,7 @@ def test_results_that_cannot_be_told_are_errors():
     [given] = tasks(1)
     store = TaskStore(role="judge")
     store.add([given])
-    with pytest.raises(RedQueenError, match="nobody sits as judge in an episode of sums"):
+    with pytest.raises(RedQueenError, match="there is no seat of the role judge in an episode of sums"):
         store.observe([played(given, 1.0)])
     store = TaskStore(result=lambda episode: float("nan"))
     store.add([given])

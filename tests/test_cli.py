@@ -500,7 +500,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
     ("words", "expected"),
     [
         ("frobnicate", "there is no command 'frobnicate'"),
-        ("trian spiral", "did you mean train?"),
+        ("tarin spiral", "did you mean train?"),
         ("train", "name a recipe"),
         ("train --steps 3", "name a recipe"),
         ("train spirl", "did you mean spiral?"),

@@ -32,7 +32,7 @@ class Phases:
 
     def __init__(self, steps: Mapping[str, int]) -> None:
         if any(count < 0 for count in steps.values()) or not any(steps.values()):
-            raise RedQueenError(f"phases take 0 steps or more, and one of them some: not {dict(steps)}")
+            raise RedQueenError(f"phases take 0 steps or more, and at least one of them 1 or more, not {dict(steps)}")
         self._round = [
             Phase(name, first=number == 0) for name, count in steps.items() for number in range(count)
         ]  # of one round, a phase a step

@@ -21,5 +21,5 @@ def test_a_phase_of_no_steps_is_left_out():
 
 @pytest.mark.parametrize("steps", [{}, {"solver": 0}, {"challenger": -1, "solver": 2}])
 def test_phases_of_no_steps_at_all_are_refused(steps):
-    with pytest.raises(RedQueenError, match="phases take 0 steps or more, and one of them some"):
+    with pytest.raises(RedQueenError, match="phases take 0 steps or more, and at least one of them 1 or more"):
         Phases(steps)

@@ -1,4 +1,4 @@
-"""What may be evaluated of a text that a model wrote, where a library insists on `eval`: a calculation, nothing more.
+"""Limits `eval` in libraries that evaluate a model's text: only calculations are allowed.
 
 sympy's parser turns a text into Python and evaluates it, with all built-in functions in reach; reasoning-gym evaluates
 some answers as they stand. What is checked is the Python that reaches `eval`, after all rewriting.
@@ -26,8 +26,8 @@ _SAFE = (
 
 @contextmanager
 def guarded_eval() -> Iterator[None]:
-    """Within, what `CALLERS` hand to `eval` may do no more than calculate; otherwise it raises ValueError. The change
-    is to the whole process, so this is for a `worker` of its own."""
+    """A context in which `eval`, called by `CALLERS`, raises ValueError for anything but a calculation. It changes the
+    whole process, so it is for a `worker` of its own."""
     plain = builtins.eval
 
     def guarded(source: Any, *where: Any) -> Any:

@@ -1,8 +1,8 @@
-"""What a judge says, read strictly, and what it pays. The judge itself is a player that a recipe asks.
+"""Strict parsing of a judge's replies, and rewards computed from them. The judge itself is a player of the recipe.
 
-A judgement is read from the judge's own reply, never from the prompt around it, and stands alone in one place.
-Whatever is not in the form asked for is unparsed, None: "8/10", two scores, "NOT SURE". Unparsed is no opinion: it is
-counted and never becomes a middling score, which would hide that the judge has failed.
+A judgement is read from the judge's own reply, never from its prompt, and only from one place in it.
+Anything that is not in the stated format is unparsed, None: "8/10", two scores, "NOT SURE". Unparsed judgements are
+counted and never replaced by a middle score, which would hide that the judge has failed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Score:
             )
 
     def read(self, text: str) -> int | None:
-        """The score, None where the reply does not end in one, holds a second tag, or the score is off the scale."""
+        """The score; None if the reply does not end in one, holds a second tag, or the score is off the scale."""
         content = _tagged(text, self.tag)
         if content is None or not re.fullmatch(r"-?[0-9]{1,9}", content):
             return None
@@ -53,7 +53,7 @@ class Label:
             raise RedQueenError(f"a judge needs two labels or more that differ by more than case, not {self.labels}")
 
     def read(self, text: str) -> str | None:
-        """The label as the judge's user wrote it, or None."""
+        """The label in the spelling of `labels`, or None."""
         if self.tag:
             return self._bare.get(_bare(_tagged(text, self.tag) or ""))
         lines = [_bare(line) for line in text.splitlines() if line.strip()]
@@ -70,7 +70,7 @@ def _bare(text: str) -> str:
 
 
 def _tagged(text: str, tag: str) -> str | None:
-    """What stands in the only such tag, which ends the text."""
+    """The content of the only such tag, which must end the text."""
     found = re.search(rf"<{tag}>([^<>]*)</{tag}>\s*\Z", text)
     alone = text.count(f"<{tag}>") == text.count(f"</{tag}>") == 1
     return found[1].strip() if found and alone else None
@@ -78,19 +78,19 @@ def _tagged(text: str, tag: str) -> str | None:
 
 @dataclass(frozen=True)
 class Opinion:
-    """What repeated judgements of one thing come to."""
+    """The summary of repeated judgements of one text."""
 
-    mean: float | None  # over the parsed ones, None where there are none
+    mean: float | None  # over the parsed ones, None if there are none
     parsed: int
     unparsed: int
 
     def passes(self, threshold: float = 0.7) -> bool:
-        """Whether the mean is at least so high. Without a parsed judgement nothing passes."""
+        """Whether the mean is at least `threshold`; false without a parsed judgement."""
         return self.mean is not None and self.mean >= threshold
 
 
 def opinion(scores: Sequence[int | None], low: int = 1, high: int = 10) -> Opinion:
-    """The scores on the scale of MAE (arXiv:2510.23595): (s - low) / (high - low), from 0 to 1.
+    """The opinion of `scores` on the scale of MAE (arXiv:2510.23595): (s - low) / (high - low), from 0 to 1.
 
     The mean is one division of whole numbers, so that ten scores that sum to 73 are exactly 0.7.
     """
@@ -103,7 +103,7 @@ def opinion(scores: Sequence[int | None], low: int = 1, high: int = 10) -> Opini
 
 def tag_form(text: str, tag: str) -> float:
     """MAE's reward for form: 1 for exactly one pair of tags, a half for more pairs, 0 otherwise. The text is the reply
-    alone: the published code counted the prompt's example tags as well, and so asked for three."""
+    only: the released code counted the prompt's example tags as well, and so required three."""
     opened, closed = text.count(f"<{tag}>"), text.count(f"</{tag}>")
     if opened != closed or opened == 0:
         return 0.0
@@ -122,7 +122,7 @@ def mae_proposer(quality: float, answers: float, form: float, threshold: float =
     """MAE's reward of a question: (q + d + f) / 3 with d = 1 - the mean score of its answers. Where the quality q is
     below the threshold d counts 0 and the question is not stored. A reply without a question (form 0) earns 0.
 
-    All of them lie from 0 to 1. A quality that nobody could read (`Opinion.mean` None) is no reward at all.
+    All are from 0 to 1. An unparsed quality (`Opinion.mean` None) gives no reward.
     """
     if form == 0.0:
         return Proposed(0.0, False)
@@ -136,8 +136,8 @@ def vote_rewards(
     """SPELL's rewards of [G] judgements of one answer (arXiv:2509.23863): 1 with the majority, 0
     against it, -1 unparsed. `rule` is whether a strict rule finds the answer right.
 
-    None where they teach nothing: the majority's share lies outside [low, high], or the majority is not what
-    the rule says. So a judge that always says yes earns nothing.
+    None, for no reward, if the majority's share is outside [low, high] or the majority differs from the rule. So a
+    judge that always says yes earns nothing.
     """
     said = ["" if judgement is None else str(judgement) for judgement in judgements]
     vote = Majority(count_missing).label(said)
@@ -147,6 +147,6 @@ def vote_rewards(
 
 
 def rule_or_majority(judgements: Sequence[bool | None], rule: bool) -> float:
-    """SPELL's reward of an answer: 1 where the rule or more than half of the judgements find it right; one that cannot
-    be read does not."""
+    """SPELL's reward of an answer: 1 if the rule or more than half of the judgements find it right; an unparsed
+    judgement does not."""
     return float(rule or 2 * sum(judgement is True for judgement in judgements) > len(judgements))

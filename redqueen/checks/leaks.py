@@ -17,12 +17,12 @@ _TOKENS = re.compile(
 
 
 def leaks(text: str, answer: str, hint: str = "", hidden: bool = True) -> tuple[str, ...]:
-    """How a proposal gives its answer away, in the words of its figures; () where it does not.
+    """The ways in which a proposal gives its answer away, by the names of their figures; () if there are none.
 
-    "answer_in_question" and "answer_in_hint": the answer stands there as whole words or numbers, "7.0" being 7
-    and "12" not holding 1 (the gates of PasoDoble and SSP). "question_in_answer": the whole question stands in the
-    answer. "boxed_in_question": the question holds a boxed expression. A blank answer is not looked for. Where answers
-    are not `hidden` by nature, as in 1+0 or a choice between letters, they are looked for in the hint alone.
+    "answer_in_question" and "answer_in_hint": it contains the answer as whole words or numbers, where "7.0" equals 7
+    and "12" does not contain 1 (the gates of PasoDoble and SSP). "question_in_answer": the answer contains the whole
+    question. "boxed_in_question": the question holds a boxed expression. A blank answer is not looked for. If answers
+    are not `hidden`, as in 1+0 or a choice between letters, they are looked for in the hint only.
     """
     question, wanted = _tokens(text), _tokens(answer)
     found = {
@@ -35,7 +35,7 @@ def leaks(text: str, answer: str, hint: str = "", hidden: bool = True) -> tuple[
 
 
 def _tokens(text: str) -> list[str]:
-    """Words in lower case, numbers in one way of writing, and single signs."""
+    """The words in lower case, numbers in one spelling, and single signs of a text."""
     found = _TOKENS.finditer(text.lower())
     return [_plain(each["number"]) + each["unit"] if each["number"] else each[0] for each in found]
 
@@ -49,6 +49,6 @@ def _plain(number: str) -> str:
 
 
 def _stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Whether a run of tokens, at least one, stands somewhere in another."""
+    """Whether `part`, of at least one token, is a contiguous part of `whole`."""
     size = len(part)
     return size > 0 and any(whole[at : at + size] == part for at in range(len(whole) - size + 1))

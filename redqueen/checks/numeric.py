@@ -1,7 +1,7 @@
-"""Whether a short answer is the right one: as text, as a number, as an expression.
+"""Whether a short answer is right: as text, as a number, as an expression.
 
-A verifier is given the answer alone (`AnswerFormat` finds it in what a player wrote). An answer that is not in
-the form asked for is wrong; a task whose own answer is not is an error of the user's.
+A verifier is given the answer only (`AnswerFormat` finds it in a reply). An answer that is not in the required
+form is wrong; a task whose own answer is not is an error of the user.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _WORD = re.compile(
 
 
 def normalised(text: str) -> str:
-    """The text in one case, `one_spelling`, single spaces, and without the quotes and end punctuation around it, but
-    with the mark of a factorial."""
+    """The text in lower case, `one_spelling` and single spaces, without the quotes and end punctuation around it; the
+    mark of a factorial stays."""
     folded = " ".join(one_spelling(text).casefold().split()).strip(_QUOTES)
     ended = folded.rstrip(".,;:!? ")
     if ended[-1:].isdigit():
@@ -41,8 +41,8 @@ def normalised(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, normalised, without punctuation and, where others are left, the articles a, an, the: what
-    question answering calls exact match compares (Rajpurkar et al., 2016). A number is one word, with its sign, its
+    """The words of a text, normalised, without punctuation and, unless nothing else is left, the articles a, an, the,
+    as for exact match in question answering (Rajpurkar et al., 2016). A number is one word, with its sign, its
     decimal point and the mark of a factorial: -5, 3.5, 5!."""
     found = [word.replace(",", "") for word in _WORD.findall(normalised(text).replace("−", "-"))]
     return [word for word in found if word not in ("a", "an", "the")] or found
@@ -50,8 +50,8 @@ def words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Exact:
-    """The answer is the task's answer, but for case, white space and the punctuation around it; with
-    `words_only` also but for articles and all punctuation that is no part of a number."""
+    """Right if the answer equals the task's, ignoring case, white space and the punctuation around it; with
+    `words_only` also articles and all punctuation that is not part of a number."""
 
     words_only: bool = False
 
@@ -65,8 +65,8 @@ class Exact:
 
 @dataclass(frozen=True)
 class Covers:
-    """The words of the task's answer stand in the answer, together and in order, with at most `spare` others (the
-    rule of SPELL, arXiv:2509.23863, which has no such limit: an answer that lists everything covers anything)."""
+    """Right if the answer contains the words of the task's, contiguous and in order, with at most `spare` others (the
+    rule of SPELL, arXiv:2509.23863, which has no such limit, so that an answer that lists everything passes)."""
 
     spare: int = 20
 
@@ -80,7 +80,7 @@ class Covers:
 
 @dataclass(frozen=True)
 class Number:
-    """The answer is a number at most `tolerance` away from the task's, or `relative` times the task's.
+    """Right if the answer is a number at most `tolerance` away from the task's, or `relative` times the task's.
 
     With `units` a currency sign before and a unit after the number are dropped, not compared: 5 km is 5 m.
     """
@@ -149,7 +149,7 @@ def _plain(digits: str) -> str:
 
 
 def _is_unit(text: str, start: int) -> bool:
-    """Whether what follows a number is nothing, or up to three words of a unit."""
+    """Whether the text after a number is empty, or a unit of up to three words."""
     letter = _GLUED.match(text, start)
     if letter and letter[0] not in _LETTERS:
         return False
@@ -164,7 +164,7 @@ class Symbolic:
     Equal texts and plain numbers are compared here, 50% being one half and never 50; the rest goes to math-verify (the
     extra [math]) in a process of its own, because its own time limits rest on signals and can hang a trainer (R-Zero,
     issue 10). An answer that is not one expression is wrong. Where the process had to be ended there is no verdict: a
-    call raises Undecided, and `verdicts` gives None, to be left out of the rewards and counted.
+    call raises Undecided, and `verdicts` gives None, which is left out of the rewards and counted.
     """
 
     seconds: float = 5.0  # of processor time for one comparison
@@ -179,7 +179,7 @@ class Symbolic:
         return self._equal(task, answer)
 
     def verdicts(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
-        """For each answer whether it is its task's, None where there is no telling. Equal questions are asked once."""
+        """For each answer whether it equals its task's, None if there is no verdict. Equal pairs are compared once."""
         known: dict[tuple[str, str], bool | None] = {}
         for task, answer in zip(tasks, answers, strict=True):
             if (task.answer, answer) not in known:
@@ -189,8 +189,8 @@ class Symbolic:
         return [known[task.answer, answer] for task, answer in zip(tasks, answers, strict=True)]
 
     def same(self, first: str, second: str) -> bool:
-        """Whether two answers are equal, the equality for `votes`; two that math-verify does not read, or that it
-        cannot compare within the limits, are different."""
+        """Whether two answers are equal, for use in `votes`; false if math-verify cannot parse them, or cannot compare
+        them within the limits."""
         if _quickly(first, second) is not None:
             return bool(_quickly(first, second))
         try:
@@ -216,7 +216,7 @@ class Symbolic:
 
 
 def _quickly(first: str, second: str) -> bool | None:
-    """What equal texts and plain numbers tell without a library."""
+    """The verdict for equal texts and plain numbers, without a library; None for others."""
     if first.strip() == second.strip() and first.strip():
         return True
     one, other = number(_untexed(first)), number(_untexed(second))
@@ -226,7 +226,7 @@ def _quickly(first: str, second: str) -> bool | None:
 
 
 def verdict_counts(verdicts: Sequence[bool | None]) -> Metrics:
-    """How many verdicts were given, the share of them that is right, and the share of questions without one."""
+    """The number of verdicts, the share of right ones, and the share of questions without a verdict."""
     given = [verdict for verdict in verdicts if verdict is not None]
     right = {"verified_right": sum(given) / len(given)} if given else {}
     undecided = 1.0 - len(given) / len(verdicts) if verdicts else 0.0
@@ -234,7 +234,7 @@ def verdict_counts(verdicts: Sequence[bool | None]) -> Metrics:
 
 
 def prepare_symbolic() -> Callable[[list[str]], dict[str, bool]]:
-    """What the process does: reads two expressions and compares them, the first as the right one."""
+    """The function that the process runs: it parses two expressions and compares them, the first as the right one."""
     try:
         import math_verify
     except ImportError:

@@ -1,7 +1,7 @@
-"""Who prefers what: oracles that compare two answers, and what a group of answers wins against one another.
+"""Preference oracles, which compare two answers, and the win rates of a group of answers against one another.
 
-An oracle gives the probability that the first answer is preferred. NaN is no verdict: never a half, never a win. A
-preference need not come from a score: a table may hold a circle, in which each answer loses to another.
+An oracle returns the probability that the first answer is preferred. NaN is no verdict: never a half, never a win. A
+preference need not come from a score: a table may be cyclic, so that each answer loses to another.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RewardModel = Callable[[Sequence[Task], Sequence[str]], Sequence[float]]
 def chances(
     oracle: PreferenceOracle, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random
 ) -> np.ndarray:
-    """[n] what the oracle says. Raises RedQueenError where that is not a number from 0 to 1, or NaN, for each task."""
+    """[n] the oracle's probabilities. Raises RedQueenError unless there is a number from 0 to 1, or NaN, per task."""
     given = oracle(tasks, first, second, rng)
     try:
         found = np.asarray(given, dtype=np.float64)
@@ -92,7 +92,7 @@ class BothOrders:
 
 @dataclass(frozen=True)
 class Labels:
-    """One annotator's word in place of a probability: 1 or 0, drawn; a share `noise` of all labels is a coin's."""
+    """A sampled label in place of a probability: 1 or 0; a share `noise` of all labels is drawn uniformly."""
 
     oracle: PreferenceOracle
     noise: float = 0.0
@@ -110,8 +110,8 @@ class Labels:
 def tournament(
     oracle: PreferenceOracle, tasks: Sequence[Task], answers: Sequence[Sequence[str]], rng: Random
 ) -> list[np.ndarray]:
-    """[K, K] for each task: how often each of its K answers is preferred to each other one, one half to itself. Each
-    pair is asked about once; equal answers are a half and nobody is asked."""
+    """[K, K] for each task: the probability that each of its K answers is preferred to each other one, one half to
+    itself. The oracle is asked once per pair, and not about equal answers, which get one half."""
     asked = [
         (n, i, j)
         for n, group in enumerate(answers)
@@ -134,8 +134,8 @@ def tournament(
 
 def win_rates(wins: np.ndarray, beside_itself: bool = False) -> np.ndarray:
     """[K] the share of comparisons that each answer wins of [K, K]: against the others (SPO, arXiv:2401.04056; their
-    mean is one half), or against all and itself, which counts a half (SPPO's code). NaN for one that was compared with
-    nobody."""
+    mean is one half), or against all including itself, which counts a half (SPPO's released code). NaN for an answer
+    without a comparison."""
     known = ~np.isnan(wins)
     others = known & ~np.eye(len(wins), dtype=bool)
     counted = known if beside_itself else others

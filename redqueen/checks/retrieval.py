@@ -1,4 +1,4 @@
-"""A local corpus to search, and whether a question that was made from it stands on what was found.
+"""A local corpus to search, and checks that a question made from it is answered by the documents found.
 
 The checks are those of SSP (Search Self-Play, 2025, arXiv:2510.18821) and SPELL (2509.23863). All of them fail
 closed: a reader that raises is an error the caller sees, an empty reply or no evidence is a rejection with a name.
@@ -38,7 +38,7 @@ class Document:
 
     @property
     def shown(self) -> str:
-        """The text, under its title where it has one."""
+        """The text, below its title if it has one."""
         return f"{self.title}: {self.text}" if self.title else self.text
 
 
@@ -81,7 +81,7 @@ class Corpus:
         return cls(_document(f"line {number} of {path}", line) for number, line in lines if line.strip())
 
     def search(self, query: str, count: int = 3) -> tuple[Document, ...]:
-        """Up to `count` documents that share a word with the query, the best first; equals keep the corpus's order."""
+        """Up to `count` documents that share a word with `query`, the best first; ties in the corpus's order."""
         if count < 1:
             raise RedQueenError(f"a search gives 1 document or more, not {count}")
         numbers = [self._numbers[word] for word in _words(query) if word in self._numbers]
@@ -92,8 +92,8 @@ class Corpus:
         return tuple(self.documents[i] for i in best if scores[i] > 0.0)
 
     def like(self, documents: Iterable[Document], count: int = 3) -> list[Document]:
-        """The `count` others most like each of these documents, by the words of its text: what else is said of the
-        same things. Each is given once, and none of these."""
+        """The `count` other documents most similar to each of `documents` by the words of its text, without duplicates
+        and without `documents` themselves."""
         known = {document.id: document for document in documents}
         near = (other for each in known.values() for other in self.search(each.text, count + 1))
         return list({other.id: other for other in near if other.id not in known}.values())
@@ -142,7 +142,7 @@ class Fault(StrEnum):
     NOTHING_FOUND = "nothing_found"
     NOT_ANSWERED = "not_answered"  # the reader said nothing
     ANSWERED_OTHERWISE = "answered_otherwise"
-    SEVERAL_ANSWERS = "several_answers"  # not answered so any more with what is like the evidence beside it
+    SEVERAL_ANSWERS = "several_answers"  # the answer changes when documents similar to the evidence are added
 
 
 @dataclass(frozen=True)
@@ -158,15 +158,15 @@ class Rules:
     whole_words: bool = False  # SSP refuses an answer that is part of any word: "art" in "start"
 
     def question(self, reply: str) -> str:
-        """What stands in the only question tag of a reply, "" where there is not exactly one."""
+        """The content of the only question tag of a reply, "" unless there is exactly one."""
         found = re.findall(rf"<{self.tag}>(.*?)</{self.tag}>", reply, re.DOTALL)
         return found[0].strip() if self._tags(reply) == (1, 1) and len(found) == 1 else ""
 
     def faults(self, reply: str, answer: str, queries: Sequence[str], found: Sequence[Document]) -> tuple[Fault, ...]:
-        """What is wrong with a proposal, in the order of `Fault`: none where it passes.
+        """The faults of a proposal, in the order of `Fault`; empty if it passes.
 
-        `reply` is the proposer's own words that hold the question, `queries` what it searched for, in order, and
-        `found` all that the searches gave. An empty answer raises RedQueenError: it would be part of every question.
+        `reply` is the proposer's reply with the question, `queries` its searches, in order, and `found` all documents
+        that they returned. An empty answer raises RedQueenError: it would be part of every question.
         """
         if not normalised(answer):
             raise RedQueenError(f"the answer {answer!r} has no text, so that no question can be checked against it")
@@ -195,8 +195,8 @@ class Rules:
 
 
 def evidence(found: Sequence[Document], elsewhere: Sequence[Document], rng: Random, noise: int = 4) -> list[Document]:
-    """What a reader is shown, shuffled: each document found, once, and `noise` others drawn from elsewhere (other
-    proposals, or the corpus); fewer where elsewhere holds fewer that were not found."""
+    """The documents that a reader is shown, shuffled: each of `found` once, and `noise` others drawn from `elsewhere`
+    (other proposals, or the corpus); fewer if `elsewhere` does not hold that many others."""
     if noise < 0:
         raise RedQueenError(f"the number of noise documents is 0 or above, not {noise}")
     kept = {document.id: document for document in found}
@@ -207,8 +207,8 @@ def evidence(found: Sequence[Document], elsewhere: Sequence[Document], rng: Rand
 
 
 def reading_faults(task: Task, found: Sequence[Document], reply: str, verify: Verifier) -> tuple[Fault, ...]:
-    """What is wrong with a question whose reader, shown the evidence, replied so: none where it found the answer. For
-    readers that are players; what the verifier raises is raised."""
+    """The faults of a question whose reader, shown the evidence, gave `reply`; empty if that is the answer. For readers
+    that are players. Errors of the verifier are raised."""
     if not found:
         return (Fault.NOTHING_FOUND,)
     if not reply.strip():
@@ -227,8 +227,8 @@ class Gate:
     def faults(
         self, task: Task, found: Sequence[Document], elsewhere: Sequence[Document], rng: Random
     ) -> tuple[Fault, ...]:
-        """None where the reader's answer is the task's. What the reader raises is raised; nothing is asked of it where
-        nothing was found."""
+        """The faults of a question; empty if the reader's answer is the task's. Errors of the reader are raised; it is
+        not called if nothing was found."""
         if not found:
             return (Fault.NOTHING_FOUND,)
         shown = evidence(found, elsewhere, rng, self.noise)
@@ -245,6 +245,6 @@ def fault_counts(faults: Sequence[Sequence[Fault]]) -> Metrics:
 
 
 def needs_documents(closed_book_score: float, limit: float = 0.1) -> bool:
-    """SPELL's filter: whether an attempt without the documents scored below the limit (both from 0 to 1). A question
-    that can be answered without them asks for nothing in them."""
+    """SPELL's filter: whether an attempt without the documents scored below `limit` (both from 0 to 1), so that the
+    question needs them."""
     return closed_book_score < limit

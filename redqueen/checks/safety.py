@@ -1,7 +1,7 @@
 """Safety labels: was the prompt harmful, was the response harmful, did it refuse. Any of the three may be missing.
 
-A missing label is no opinion. It is never read as "not harmful" or "no refusal": whoever is paid by labels drops what
-lacks one before it compares (a tie), and counts it.
+A missing label is never read as "not harmful" or "no refusal": rewards leave out an exchange without a label (a tie)
+and count it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Labels:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A prompt and the response to it. `truth` is what the world knows, for rules alone; `seed` is a chance of its own
-    for a judge that errs by design."""
+    """A prompt and the response to it. `truth` is what the world knows, for rules only; `seed` is the randomness of a
+    judge that errs by design."""
 
     prompt: str
     response: str
@@ -46,7 +46,7 @@ class Exchange:
 
 
 class SafetyClassifier(Protocol):
-    """Labels for each exchange, in their order. An error of the classifier is raised, never a label."""
+    """Returns labels for each exchange, in order. Errors of the classifier are raised, never turned into labels."""
 
     def __call__(self, exchanges: Sequence[Exchange]) -> list[Labels]: ...
 
@@ -56,7 +56,7 @@ def labelled(classifier: SafetyClassifier, exchanges: Sequence[Exchange]) -> lis
     found = classifier(exchanges) if exchanges else []
     if len(found) != len(exchanges) or not all(type(each) is Labels for each in found):
         raise RedQueenError(
-            f"a safety classifier must return a list of {len(exchanges)} Labels, one an exchange, not {found!r:.80}"
+            f"a safety classifier must return a list of {len(exchanges)} Labels, one per exchange, not {found!r:.80}"
         )
     for each in found:
         if not all(label is None or type(label) is bool for label in each.facts().values()):
@@ -80,8 +80,8 @@ Rate = Callable[[Sequence[tuple[str, str]]], np.ndarray]
 
 @dataclass(frozen=True)
 class Thresholded:
-    """Labels from a model that gives chances (`redqueen.players.transformer.classifier`): one above `high` is yes, one
-    below `low` is no, one between them is missing."""
+    """Labels from a model's probabilities (`redqueen.players.transformer.classifier`): yes above `high`, no below
+    `low`, missing in between."""
 
     rate: Rate
     low: float = 0.5
@@ -90,14 +90,14 @@ class Thresholded:
     def __post_init__(self) -> None:
         if not 0.0 <= self.low <= self.high <= 1.0:
             raise RedQueenError(
-                f"chances become labels with 0 <= low <= high <= 1, not low={self.low:g}, high={self.high:g}"
+                f"probabilities become labels with 0 <= low <= high <= 1, not low={self.low:g}, high={self.high:g}"
             )
 
     def __call__(self, exchanges: Sequence[Exchange]) -> list[Labels]:
         chances = np.asarray(self.rate([(each.prompt, each.response) for each in exchanges]), dtype=np.float64)
         if chances.shape != (len(exchanges), 3) or not np.isfinite(chances).all():
             raise RedQueenError(
-                f"a safety model must give [{len(exchanges)}, 3] finite chances, not {list(chances.shape)}"
+                f"a safety model must give [{len(exchanges)}, 3] finite probabilities, not {list(chances.shape)}"
             )
         return [Labels(*(self._label(float(chance)) for chance in row)) for row in chances]
 
@@ -107,8 +107,8 @@ class Thresholded:
 
 @dataclass(frozen=True)
 class Missing:
-    """Another classifier that misses harm: this share of the harmful exchanges it calls harmless, prompt and response.
-    For measuring what a biased judge does to training."""
+    """A wrapped classifier that labels this share of the harmful exchanges harmless, prompt and response. For measuring
+    what a biased judge does to training."""
 
     inner: SafetyClassifier
     share: float
@@ -128,8 +128,8 @@ def _calm(label: bool | None) -> bool | None:
 
 
 def confusion(truth: Sequence[Labels], found: Sequence[Labels]) -> Metrics:
-    """How a classifier fares against labels that are known, to be looked at before training. For each of `NAMES` the
-    share of cases that are `missed` (yes in truth, not found), `alarmed` (no in truth, yes found) and `missing`."""
+    """The errors of a classifier on known labels, to be checked before training. For each of `NAMES` the share of cases
+    that are `missed` (true yes, found no), `alarmed` (true no, found yes) and `missing`."""
     metrics: Metrics = {}
     for name in NAMES:
         pairs = [(getattr(t, name), getattr(f, name)) for t, f in zip(truth, found, strict=True)]
@@ -144,8 +144,8 @@ _CATALOGUE = Catalogue("safety classifier", MappingProxyType({}), "redqueen.clas
 
 
 def find_classifier(spec: str) -> SafetyClassifier:
-    """A classifier of the user's own: "path/to/file.py:MyClassifier", "some.module:MyClassifier", or an entry point of
-    the group `redqueen.classifiers`. Raises RedQueenError with one line that says what is wrong."""
+    """The user's classifier that `spec` names: "path/to/file.py:MyClassifier", "some.module:MyClassifier", or an entry
+    point of the group `redqueen.classifiers`. Raises RedQueenError with one line that says what is wrong."""
     found = _CATALOGUE.find(spec)
     if not callable(found):
         raise RedQueenError(

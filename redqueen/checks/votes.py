@@ -1,4 +1,4 @@
-"""Labels by majority where nobody knows the answer: how many attempts agree, and how far a label is trusted.
+"""Labels by majority vote for tasks without a known answer, and how far a label is trusted.
 
 The vote counts answers, not texts: `normalise` comes first, `same` joins answers that are written differently. In
 mathematics case matters: give `Majority` `str.strip` to normalise with, and `Symbolic().same`.
@@ -21,9 +21,9 @@ from redqueen.types import Metrics, RedQueenError, Reply, Task
 
 @dataclass(frozen=True)
 class Vote:
-    """What the attempts at one task agree on."""
+    """The result of a vote of the attempts at one task."""
 
-    answer: str  # as most of the majority wrote it, of equals the first; "" where no attempt gave an answer
+    answer: str  # in the majority's most frequent spelling, the first on ties; "" if no attempt gave an answer
     share: float  # of the votes, from 0 to 1
     counted: int  # attempts that gave an answer
     total: int  # attempts
@@ -78,19 +78,19 @@ class Majority:
 
 
 def label(answers: Sequence[str], count_missing: bool, weights: Sequence[float] | None = None) -> Vote:
-    """The majority of normalised answers; `Majority` for another equality."""
+    """The majority vote on normalised answers; `Majority` takes another equality."""
     return Majority(count_missing).label(answers, weights)
 
 
 def confidence(reply: Reply) -> float:
     """exp of the mean log-probability of the reply's own tokens, from 0 to 1: a weight for its vote."""
     if not reply.logprobs.size:
-        raise RedQueenError(f"a reply of {reply.player or 'nobody'} has no log-probabilities to weigh its vote with")
+        raise RedQueenError(f"a reply of {reply.player or 'nobody'} has no log-probabilities to weight its vote with")
     return float(np.exp(reply.logprobs.mean()))
 
 
 def audit(votes: Sequence[Vote], tasks: Sequence[Task], oracle: Verifier) -> Metrics:
-    """How labels fare where the answer is known: `label_accuracy` over the labels that were made, their number, the
+    """The quality of labels on tasks with known answers: `label_accuracy` over the labels given, their number, the
     share of tasks that got one, and by how much the mean share of the votes exceeds the accuracy.
 
     Labels may be right on easy tasks and wrong on most hard ones: audit kinds of task apart.
@@ -116,7 +116,7 @@ class LabelTrust:
     1 + upper_clip, looser where the vote is split.
     """
 
-    least: float = 0.6  # s_min of the published script; the default of its code is 0.5
+    least: float = 0.6  # s_min of the released script; the default of the released code is 0.5
     epsilon: float = 0.2
     slack: float = 0.1
     low: float = 0.3
@@ -127,11 +127,11 @@ class LabelTrust:
             raise RedQueenError(f"the ramp needs low < high, not {self.low} and {self.high}")
 
     def scale(self, share: float) -> float:
-        """What the advantages of a task are multiplied with."""
+        """The factor for the advantages of a task, by its vote's `share`."""
         return self.least + (1.0 - self.least) * _clamped((share - self.low) / (self.high - self.low))
 
     def upper_clip(self, share: float) -> float:
-        """How far above 1 the probability ratio may rise."""
+        """How far above 1 the probability ratio may rise, by the vote's `share`."""
         return self.epsilon + self.slack * _clamped((self.high - share) / (self.high - self.low))
 
 

@@ -1,6 +1,6 @@
-"""A function that runs in a process of its own: warm, within limits, killed when it passes them.
+"""A function that runs in a process of its own, kept warm and killed when it exceeds its limits.
 
-For libraries that may hang or swell on what a model wrote. Time is the processor time of the process, so that a
+For libraries that may hang or run out of memory on a model's text. Time is the processor time of the process, so that a
 busy machine changes no verdict; a process that neither works nor answers is ended after `PATIENCE` times as
 long by the clock. The time and memory limits are not a sandbox: text that a library would evaluate as code
 must be refused before it is sent here.
@@ -36,7 +36,7 @@ _SERVE = (
 
 
 class Undecided(RedQueenError):
-    """There is no verdict. `reason` is "time", "memory", "death" or what the library could not do."""
+    """There is no verdict. `reason` is "time", "memory", "death" or the name of the library's error."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"no verdict ({reason}): verdicts() gives None in its place, and a longer limit may give one")
@@ -61,8 +61,8 @@ class Worker:
         self._lock = threading.Lock()
 
     def ask(self, question: Any) -> Any:
-        """The answer. Raises Undecided where the process was ended, RedQueenError where the function raised that, and
-        RuntimeError with the traceback where the function raised anything else."""
+        """The answer. Raises Undecided if the process was killed, RedQueenError if the function raised it, and
+        RuntimeError with the traceback if the function raised any other error."""
         with self._lock:
             try:
                 reply = self._exchange(question)

@@ -79,7 +79,7 @@ class Mixture:
         if not replies:
             return np.zeros(0)
         batch = pack([_said(ask, reply) for ask, reply in zip(asks, replies, strict=True)], [np.ones(1)] * len(replies))
-        assert len(batch) == len(replies), "a reply in free text has a word that was free"
+        assert len(batch) == len(replies), "a reply in free text has a token that was sampled"
         gaps = self._reference.likelihoods(batch).logprobs - self._policy.likelihoods(batch).logprobs
         return np.asarray((gaps * (batch.loss_weights != 0)).sum(dim=1).double().numpy())
 

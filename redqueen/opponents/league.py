@@ -62,7 +62,7 @@ class League:
     ) -> None:
         names = [player.name for player in (learner, *exploiters, *fixed)]
         if len(set(names)) < len(names):
-            raise RedQueenError(f"players of a league need names of their own, not {', '.join(names)}")
+            raise RedQueenError(f"players of a league need distinct names, not {', '.join(names)}")
         if capacity is not None and capacity < 1:
             raise RedQueenError(f"a league needs room for at least 1 past self, not {capacity}")
         if not 0.0 <= current <= 1.0 or not 0.0 < done_at <= 1.0 or patience < 1:
@@ -133,7 +133,9 @@ class League:
             check_frozen(player, each)
         if owner not in self.past or player.name in self._order:
             known = ", ".join(self.past)
-            raise RedQueenError(f"the league cannot take {player.name!r}: it keeps one past self a version of {known}")
+            raise RedQueenError(
+                f"the league cannot take {player.name!r}: it keeps one past self per version of {known}"
+            )
         if self.capacity is not None and len(self._order) == self.capacity:
             self._let_go(self.forgetting(self.payoffs.matrix(self._order, [self.learner.name, *self.names()[1:]])))
         self.past[owner].append(player)

@@ -46,7 +46,7 @@ def grouped(episodes: Sequence[Episode], count: int, parents: Sequence[Episode |
         raise RedQueenError(f"{len(episodes)} episodes do not make groups of {count}")
     found = [tuple(episodes[start : start + count]) for start in range(0, len(episodes), count)]
     if parents and len(parents) != len(found):
-        raise RedQueenError(f"a parent is named for each of {len(found)} tasks, not for {len(parents)}")
+        raise RedQueenError(f"parents must hold one entry for each of {len(found)} tasks, not {len(parents)}")
     return [
         Group(own[0].seed, own[0].task, own, parents[place] if parents else None) for place, own in enumerate(found)
     ]

@@ -153,7 +153,7 @@ class VllmSampler(Speaker):
         if 0.0 < temperature < _COLDEST or temperature < 0.0 or (temperature == 0.0 and constrain):
             raise RedQueenError(
                 f"the temperature must be {_COLDEST:g} or more for vLLM, not {temperature:g}; "
-                "0 takes the likeliest word, in free text only"
+                "0 takes the likeliest token, in free text only"
             )
         if engine.model_config.logprobs_mode != "processed_logprobs":
             raise RedQueenError(

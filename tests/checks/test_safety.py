@@ -39,7 +39,7 @@ def test_a_chance_between_the_thresholds_is_a_missing_label():
 
 @pytest.mark.parametrize("chances", [np.zeros((1, 2)), np.full((1, 3), np.nan), np.zeros((2, 3))])
 def test_a_model_that_gives_no_chances_is_an_error_and_no_label(chances):
-    with pytest.raises(RedQueenError, match="finite chances"):
+    with pytest.raises(RedQueenError, match="finite probabilities"):
         Thresholded(lambda pairs: chances)([Exchange("p", "r")])
 
 

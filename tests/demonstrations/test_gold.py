@@ -90,5 +90,5 @@ def test_who_cannot_recite_is_told_so():
         def reply(self, asks):
             return []
 
-    with pytest.raises(RedQueenError, match="mute cannot be made to say"):
+    with pytest.raises(RedQueenError, match="mute cannot recite a given text"):
         reader(Mute())

@@ -157,11 +157,11 @@ def test_a_league_refuses_what_cannot_work():
     found = league()
     with pytest.raises(RedQueenError, match=r"learner\.freeze\(\)"):
         found.add(found.learner)
-    with pytest.raises(RedQueenError, match="one past self a version"):
+    with pytest.raises(RedQueenError, match="one past self per version"):
         found.add(found.learner.freeze())  # version 0 is there from the start
     with pytest.raises(RedQueenError, match="cannot take 'stranger@0'"):
         found.add(TabularPolicy(name="stranger").freeze())
-    with pytest.raises(RedQueenError, match="names of their own"):
+    with pytest.raises(RedQueenError, match="distinct names"):
         league(bots=[Uniform(), Uniform()])
     for settings in ({"capacity": 0}, {"current": 1.5}, {"done_at": 0.0}, {"patience": 0}):
         with pytest.raises(RedQueenError):

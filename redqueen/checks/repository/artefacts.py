@@ -5,10 +5,10 @@ from the last and is told what the weakening took away; it is scored under the t
 
     1  tests are found, the weakening changes tests alone, and the bug none
     2  (the paper's parser of test logs; verdicts need none)
-    3  at least so many tests pass on the original
-    4  the bug changes at least so many files
-    5  it makes at least so many tests fail that passed
-    6  the weakening removes, or lets pass, at least so many of these
+    3  at least `Least.passing` tests pass on the original
+    4  the bug changes at least `Least.files` files
+    5  it makes at least `Least.broken` tests fail that passed
+    6  the weakening removes, or lets pass, at least `Least.hidden` of these
     7  each changed file, put back alone, lets one of these pass at least
     +  some test passes after the weakening: a file of tests that no longer parses hides everything
     +  no test ends otherwise under another hash seed, or over the same code in other words
@@ -56,7 +56,7 @@ class Artefact:
 
 @dataclass(frozen=True)
 class Least:
-    """What an artefact must reach."""
+    """The minimum counts that an artefact must reach."""
 
     passing: int = 2  # tests, before the bug
     files: int = 1  # changed by the bug
@@ -86,7 +86,7 @@ def inject(original: Repository, bug: Iterable[Edit], weakening: Iterable[Edit])
 
 
 def specification(artefact: Artefact) -> str:
-    """What the solver is told: the weakening reversed, as one unified diff."""
+    """The specification for the solver: the weakening reversed, as one unified diff."""
     diffs = file_diffs(artefact.weakened, artefact.bugged)
     return "\n".join(f"--- {path}\n+++ {path}\n{diff}" for path, diff in diffs.items())
 
@@ -95,7 +95,7 @@ def run_artefacts(tier: Tier, artefacts: Sequence[Artefact], runs: int = 3) -> l
     """All that `faults` asks of the tests of each artefact. Originals and bugs are run `runs` times, each time under
     another hash seed, the last time in other words (`files.rewritten`). Raises as `run_tests` does."""
     if runs < 2:
-        raise RedQueenError(f"tests are steady after 2 runs or more, not {runs}")
+        raise RedQueenError(f"at least 2 runs are needed to see whether tests are steady, not {runs}")
     tests = [discover(artefact.original).tests for artefact in artefacts]
     pairs = [each for artefact in artefacts for each in (artefact.original, artefact.bugged)]
     again = []

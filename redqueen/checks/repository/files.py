@@ -122,9 +122,9 @@ def file_diffs(before: Repository, after: Repository) -> dict[str, str]:
 
 
 def rewritten(repository: Repository) -> Repository:
-    """The same code in other words, under the same tests: every text, line number and function differs, and nothing
-    does anything else. A test that looks at the code itself rather than at what it does gives itself away. Files that
-    do not parse, and a repository too large to be rewritten, stay as they are."""
+    """An equivalent repository with the same tests: every text, line number and function differs, the behaviour does
+    not, so that a test that inspects the code rather than its behaviour is detected. Files that do not parse, and a
+    repository too large to be rewritten, are unchanged."""
     files = {
         path: _rewritten(text) if path.endswith(".py") and not is_test_file(path) else text
         for path, text in repository.files.items()
@@ -133,7 +133,7 @@ def rewritten(repository: Repository) -> Repository:
 
 
 def _edited(files: Mapping[str, str]) -> Repository:
-    """The repository that a model's changes lead to. Raises BadEdit where they lead to none."""
+    """The repository after a model's edits. Raises BadEdit if they do not give a valid one."""
     try:
         return Repository(files)
     except RedQueenError as error:

@@ -1,4 +1,4 @@
-"""How like two patches are: the reward of SWE-RL (Wei et al., 2025, arXiv:2502.18449), which runs nothing.
+"""Similarity of two patches: the reward of SWE-RL (Wei et al., 2025, arXiv:2502.18449), which runs no code.
 
     R = -1                                                 where the edits are malformed
         mean over files of ratio(diff of the patch, diff of the oracle)       otherwise
@@ -21,8 +21,8 @@ LONGEST = 10_000  # characters of the diff of one file
 
 
 def patch_similarity(predicted: Mapping[str, str], oracle: Mapping[str, str], *, both_empty: float) -> float:
-    """How like the diffs of two patches are, file by file, in [0, 1]. `both_empty` is for two patches that change
-    nothing: the published code gives 1.0, which pays for doing nothing wherever that is the oracle."""
+    """Similarity of the diffs of two patches, file by file, in [0, 1]. `both_empty` is returned if neither changes
+    anything: the released code gives 1.0, which rewards doing nothing if the oracle does nothing."""
     paths = sorted({*predicted, *oracle})
     if not paths:
         return both_empty
@@ -30,7 +30,7 @@ def patch_similarity(predicted: Mapping[str, str], oracle: Mapping[str, str], *,
 
 
 def patch_reward(before: Repository, edits: Iterable[Edit], oracle: Repository, *, both_empty: float) -> float:
-    """The reward of edits where `oracle` is the repository as it should be afterwards."""
+    """The reward of `edits` to `before`, given the desired repository `oracle`."""
     try:
         after = before.apply(edits)
     except BadEdit:

@@ -59,7 +59,7 @@ class Case:
 
 
 def discover(repository: Repository) -> Found:
-    """The tests of a repository, file by file, and what is refused."""
+    """The tests of a repository, file by file, and the refused ones with reasons."""
     tests: list[str] = []
     refused: dict[str, str] = {}
     for path, text in sorted(repository.files.items()):

@@ -19,7 +19,7 @@ SHOWN = 60  # characters of a value in a verdict's detail
 
 
 class PythonRunner:
-    """Runs what models wrote. Tiers start when they are first needed; `close` ends those that the runner made, and so
+    """Runs programs that models wrote. Tiers start when first needed; `close` ends those that the runner made, and so
     does the end of the runner itself.
 
     `missing` says why there is no jail, once a program needed one: such programs stay UNSUPPORTED.

@@ -23,7 +23,7 @@ _WARNINGS = threading.RLock()  # Python's list of filters is one for all threads
 
 
 class NotPlain(ValueError):
-    """A value that has no literal here, or a text that is not one."""
+    """A value without a literal here, or a text that is not a literal."""
 
 
 @contextmanager

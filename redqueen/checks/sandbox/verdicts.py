@@ -1,4 +1,4 @@
-"""What is asked of a program that a model wrote, and what came of it: plain data, shared by every tier."""
+"""A program that a model wrote, and the verdict on its run: plain data, shared by every tier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from redqueen.types import RedQueenError
 
 
 class Kind(StrEnum):
-    """How a run ended. Every kind but `VALUE` and `EXCEPTION` says that there is no telling what the program means."""
+    """How a run ended. Every kind but `VALUE` and `EXCEPTION` leaves the program's result unknown."""
 
     VALUE = "value"
     EXCEPTION = "exception"  # the program raised it
@@ -23,10 +23,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may take."""
+    """The limits of one run."""
 
     seconds: float = 1.0  # by the clock on the wall
-    memory: int = 64 << 20  # bytes, beside what an empty program takes
+    memory: int = 64 << 20  # bytes, in addition to those of an empty program
     recursion: int = 200  # frames
     output: int = 4096  # characters of what is printed, and of the literal of the value
 
@@ -61,7 +61,7 @@ class Verdict:
 
 
 class Tier(Protocol):
-    """A place where programs run. The verdicts come in the order of the programs.
+    """A sandbox for programs. The verdicts are in the order of the programs.
 
     `hash_seed` chooses the order in which sets of strings are walked, so that two runs under different seeds
     tell whether a program depends on it.

@@ -21,7 +21,7 @@ class Reader(Protocol):
 def reader(player: Player) -> Reader:
     """The player as a `Reader`. Raises RedQueenError if it has no `recite`."""
     if not has(player, Reader):
-        raise RedQueenError(f"{player.name} cannot be made to say what others wrote: it has no recite(ask, text)")
+        raise RedQueenError(f"{player.name} cannot recite a given text: it has no recite(ask, text)")
     return player
 
 

@@ -23,10 +23,10 @@ def facts(dialect: Dialect) -> dict[str, str]:
     ours = {"linear": "`Reinforce`, `Imitation`", "ppo": "`ClippedRatio`", "cispo": "`Cispo`"}
     return {
         "listed replies": "scored, then chosen here: exact",
-        "log-probabilities of given words": "yes",
+        "log-probabilities of given tokens": "yes",
         "entropy": "exact where replies are listed, estimated in free text",
         "losses that take one pass": ", ".join(ours[kind] for kind in ours if kind in dialect.losses),
-        "all other losses, pairs": "two passes" + ("" if dialect.sums else ", weights sent in disguise"),
+        "all other losses, pairs": "two passes" + ("" if dialect.sums else ", weights sent as advantages"),
         "past selves": "named sampler weights" if dialect.keeps_samplers else "an adapter each, loaded when asked",
         "sampling from older weights while learning": _yes(dialect.keeps_samplers),
         "adapters at a time": dialect.adapters,
@@ -84,7 +84,7 @@ def _samples(adapter: Adapter) -> tuple[bool, str]:
     again = adapter.write([Wanted(_PROMPT, 8), wanted], [], 4)[1]
     rated = adapter.logprobs([_PROMPT + one.tokens])[0][len(_PROMPT) - 1 :]
     apart = float(np.abs(rated - np.array(one.logprobs)).max())
-    seeds = "the same seed gives the same words" if again.tokens == one.tokens else "seeds are not kept to"
+    seeds = "the same seed gives the same tokens" if again.tokens == one.tokens else "seeds are ignored"
     return apart < _NEAR, f"{apart:.1e} nats from the trainer; {seeds}"
 
 
@@ -97,12 +97,12 @@ def _gradient(adapter: Adapter) -> tuple[bool, str]:
         adapter.accumulate(LINEAR, rows)
         found = adapter.step(_still)
         if found is None:
-            raise RedQueenError("the server does not say how long a gradient is: not checked")
+            raise RedQueenError("the server does not report the norm of a gradient: not checked")
         return found
 
     plus, minus, twice, split = norm(1.0), norm(-1.0), norm(-2.0), norm(3.0, -2.0)
     exact = np.allclose([minus, twice, split], [plus, 2 * plus, plus], rtol=1e-3)
-    return exact, f"lengths {plus:.4g}, {minus:.4g}, {twice:.4g}, {split:.4g} for losses of 1, -1, -2, 3 - 2"
+    return exact, f"norms {plus:.4g}, {minus:.4g}, {twice:.4g}, {split:.4g} for losses of 1, -1, -2, 3 - 2"
 
 
 def _remembers(adapter: Adapter) -> tuple[bool, str]:
@@ -111,7 +111,7 @@ def _remembers(adapter: Adapter) -> tuple[bool, str]:
     moved = _moved(adapter, before)
     adapter.load(path)
     apart = float(np.abs(adapter.logprobs([_PROMPT])[0] - before).max())
-    return apart < 1e-5 < moved, f"moved by {moved:.2g} nats a word, {apart:.1g} after loading"
+    return apart < 1e-5 < moved, f"moved by {moved:.2g} nats per token, {apart:.1g} after loading"
 
 
 def _past(adapter: Adapter) -> tuple[bool, str]:
@@ -125,7 +125,7 @@ def _past(adapter: Adapter) -> tuple[bool, str]:
     rated = past.logprobs([_PROMPT])[0]
     stays = float(np.abs(rated - before).max()) < _NEAR
     alone = float(np.abs(adapter.logprobs([_PROMPT])[0] - after).max()) < _NEAR
-    found = ("stay what they were" if stays else "are not what they were") + (
+    found = ("stay unchanged" if stays else "change with the learner") + (
         ", and leave the learner alone" if alone else ", and overwrite the learner"
     )
     kept = adapter.dialect.keeps_samplers

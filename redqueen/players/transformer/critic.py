@@ -32,12 +32,12 @@ class ValueHead:
         self, policy: TransformerPolicy, learning_rate: float, clip: float | None = None, epochs: int = 1
     ) -> None:
         if epochs < 1:
-            raise RedQueenError(f"a value head needs at least one epoch an update, not {epochs}")
+            raise RedQueenError(f"a value head needs at least one epoch per update, not {epochs}")
         if clip is not None and clip <= 0.0:
             raise RedQueenError(f"the clip of a value head must be positive, not {clip:g}")
         if clip is not None and epochs == 1:
             raise RedQueenError(
-                "clip has no effect on a value head that takes one step an update: set epochs=2 or more"
+                "clip has no effect on a value head that takes one step per update: set epochs=2 or more"
             )
         self._policy = policy
         self._clip = math.inf if clip is None else clip

@@ -82,7 +82,7 @@ class TransformerPolicy(OpenSpeaker):
     ) -> None:
         if temperature < 0.0 or (temperature == 0.0 and constrain):
             raise RedQueenError(
-                f"the temperature must be positive, not {temperature:g}; 0 takes the likeliest word, in free text only"
+                f"the temperature must be positive, not {temperature:g}; 0 takes the likeliest token, in free text only"
             )
         self.name = name
         self.version = 0
@@ -272,7 +272,7 @@ class TransformerPolicy(OpenSpeaker):
 
     def _rating(self, body: Body, queries: Sequence[Query]) -> Rating:
         if self.temperature == 0.0:
-            raise RedQueenError(f"{self.name} always takes the likeliest word: it has no probabilities to learn from")
+            raise RedQueenError(f"{self.name} always takes the likeliest token: it has no probabilities to learn from")
         chunk = max(16, LOGITS // self.forward.vocabulary)
         return self.forward.wearing(
             self._own, lambda: rate(body, self.forward.logits, queries, self.temperature, chunk)

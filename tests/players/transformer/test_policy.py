@@ -728,5 +728,5 @@ def test_what_an_idle_copy_remembered_goes_with_the_next_update(made):
 
 def test_the_likeliest_word_alone_cannot_be_learned_from(made):
     policy = TransformerPolicy(made(), constrain=False, max_completion_length=4, temperature=0.0)
-    with pytest.raises(RedQueenError, match="learner always takes the likeliest word"):
+    with pytest.raises(RedQueenError, match="learner always takes the likeliest token"):
         policy.likelihoods(batch_of(single(policy, [question(choices=())])))

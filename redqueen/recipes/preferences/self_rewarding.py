@@ -30,15 +30,14 @@ from redqueen.credit.outcomes import numbers, verdicts
 from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import apart_from
-from redqueen.curricula.sampling import Independent, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.measures.accuracy import held_out
 from redqueen.measures.judges import Agreement
 from redqueen.measures.preferences import watched
-from redqueen.objectives.batch import beside, pack_pairs
+from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import Dpo
-from redqueen.objectives.references import Reference, check_start
-from redqueen.objectives.rounds import Ceiling, Round
+from redqueen.objectives.references import Reference
+from redqueen.objectives.rounds import Round
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy, Proposable
@@ -61,7 +60,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, PartOf, Positive, Several
 from redqueen.settings.roles import Cast, Role, Still
-from redqueen.types import Task, Trajectory
+from redqueen.types import Task
 
 
 @dataclass(frozen=True)
@@ -90,15 +89,14 @@ def train(config: Config, run: Run) -> Policy:
     proposable = having(questions, Proposable) if config.invented else None
     tests = held_out(questions, config.problems, seeds_of(questions), run.tests)
     reference, iterates = Reference(learner, config.reference), Snapshots(learner)
-    round_ = Round(config.passes, [Ceiling("preference_margin", config.most_margin)])
-    store, agreement = TaskStore(sampling=Independent(Uniform())), Agreement()
+    round_ = Round(config.passes, most_margin=config.most_margin)
+    store, agreement = TaskStore(), Agreement()
     if proposable:
         seeded(store, proposable)
     estimate, objective = GroupRelative(divide_by_deviation=False), Dpo(config.beta)
     watch = watched(questions, learner, tests)
 
     for step in run.steps(config.steps, [learner], [reference, iterates, round_, store, agreement], [watch]):
-        replies: list[Trajectory] = []
         if step % config.updates == 0:
             if step:
                 iterates.add(learner.freeze())
@@ -115,15 +113,11 @@ def train(config: Config, run: Run) -> Policy:
             judgements = attempts(JUDGE, judged_answers(answers), judge, config.repeats, run.rng)
             answers = with_opinions(answers, judgements)
             replies = score(answers, Stated("opinion"))
-            batch = pack_pairs(*best_and_worst(replies))
-            batch = beside(batch, reference.likelihoods(batch))
-            if step == 0:
-                check_start(learner, batch)
-            round_.renew(batch)
+            round_.renew(reference.rated(pack_pairs(*best_and_worst(replies))))
+            run.report(learner, replies, estimate(replies), {})
             for group in graded(questions, answers):  # for audits alone
                 agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
             run.note({"invented": len(invented) / max(1, len(invented) + len(others))})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
-        run.report(learner, replies, estimate(replies), metrics)
-        run.note(round_.metrics() | agreement.metrics() | watch.observe(metrics))
+        run.note(metrics | round_.metrics() | agreement.metrics() | watch.observe(metrics))
     return learner

@@ -30,7 +30,7 @@ from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import FailureShare
 from redqueen.credit.outcomes import scores
-from redqueen.credit.rewards import score, spoken_by
+from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import apart_from, groups_apart
 from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.rehearsal import Equipped
@@ -39,7 +39,7 @@ from redqueen.measures.accuracy import HeldOut, held_out
 from redqueen.measures.health import ProposerHealth
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.play.groups import attempts, authors, episodes_of
+from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.language.writing import refreshed
 from redqueen.protocols import Player, Policy
 from redqueen.questions.asking import graded, tasks_among
@@ -112,16 +112,15 @@ def train(config: Config, run: Run) -> Policy:
         figures = grounds.audited(asked, written)
         tasks = tasks_among(written)
         reused = pool.draw(config.proposals - len(tasks), run.rng) if len(pool) else []
-        parents = [*authors(asked, written), *(None for _ in reused)]
-        tries = graded(questions, attempts(solve, tasks + reused, solver, config.attempts, run.rng, parents))
+        parents = [*asked, *(None for _ in reused)]
+        tries = graded(questions, attempts(solve, [*written, *reused], solver, config.attempts, run.rng, parents))
         pool.add(apart_from(tests, tasks), origin=proposer.name, step=step)
 
         solved = [scores(group) for group in tries[: len(tasks)]]
         earned = FromBelow(tries[: len(tasks)], {"difficulty": [pays(each) for each in solved]}, config.invalid)
         learned = score(groups_apart(tests, tries), correct)
         for role, trajectories in (("proposer", score(proposals, earned)), ("solver", learned)):
-            for learner in cast.learning:
-                own = spoken_by(learner, trajectories)
+            for learner, own in cast.spoken(trajectories):
                 if own:
                     advantages = estimate(own)
                     metrics = learner.update(refreshed(learner, pack(own, advantages)), objective)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from experiments.sws import EXPERT
 from redqueen.questions.small.concepts import Concepts
-from redqueen.recipes.proposers.r_zero import Config, train
+from redqueen.recipes.proposers.r_zero.recipe import Config, train
 from redqueen.trials.experiment import Changes, Difference, Experiment, Training, versus
 from redqueen.trials.starts import further, warmed
 

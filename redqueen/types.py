@@ -214,6 +214,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "history": "the moves, in the game's own form: every game of moves",
     "kept": "for the `str` of each seat that spoke, whether its reply was in the stated format: red_team",
     "labels": "the judge's labels by name, None where it gave none: self_redteam",
+    "opinion": "the mean score (0 to 1) that a judge gave the attempt, None where none can be read: questions.asking",
     "prompt": "what the defender was shown of the attack: red_team",
     "reason": '"illegal" or "malformed" with a forfeit, or why a foreign game ended: every game',
     "replies": "the first and the second reply: second_try",

@@ -600,16 +600,14 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("svs --paid -.1 .5", "--paid must be two shares from 0 to 1, the lower one first"),
         ("search_self_play --gate none --noise 2", "--noise has no effect with --gate none: leave it out"),
         ("search_self_play --gate none --reader frozen", "--reader has no effect with --gate none"),
-        (
-            "absolute_zero --at-the-ends -.5 --question-reward random",
-            "--at-the-ends has no effect with --question-reward random",
-        ),
-        ("absolute_zero --dealt 1.5", "--dealt must be at least 0 and at most 1, not 1.5"),
-        ("absolute_zero --dealt .005", "--dealt 0.005 of --attempts 16 is none: set it to 0, or to 0.0625 or more"),
-        ("multi_agent_evolve --dealt .01 --attempts 4", "--dealt 0.01 of --attempts 4 is none"),
+        ("absolute_zero --at-the-ends -.5", "--at-the-ends is no flag any more but a variant"),
+        ("multi_agent_evolve --dealt .01", "--dealt is no flag any more but a variant"),
+        ("absolute_zero --tries 4", "--tries is --attempts now"),
+        ("absolute_zero --attempts 1", "--attempts must be at least 2"),
+        ("multi_agent_evolve --with-reference 2", "--with-reference must be at least 0 and at most 1"),
         ("sws --synthetic .01", "--synthetic 0.01 of --tasks 16 is none"),
         ("self_rewarding --invented .001", "--invented 0.001 of --tasks"),
-        ("absolute_zero --model tiny --domain sums:digits=100000", "has 100000 levels, more than 1000"),
+        ("absolute_zero --model tiny --questions sums:digits=100000", "has 100000 levels, more than 1000"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused_before_anything_is_written(words, expected, here, complaint):
@@ -776,12 +774,12 @@ def test_a_role_that_is_misspelt_is_found_out_before_the_hub_is_asked(here, comp
     ],
 )
 def test_a_domain_without_problems_is_one_clear_line(here, complaint, domain, expected):
-    assert expected in complaint("train", "absolute_zero", "--model", "tiny", "--steps", "1", "--domain", domain)
+    assert expected in complaint("train", "absolute_zero", "--model", "tiny", "--steps", "1", "--questions", domain)
 
 
 @pytest.mark.parametrize("recipe", ["absolute_zero", "multi_agent_evolve", "r_zero", "agent0", "sws"])
 def test_nobody_proposes_to_a_data_set(here, complaint, recipe):
-    flag = "--questions" if recipe == "sws" else "--domain"
+    flag = "--domain" if recipe in ("r_zero", "agent0") else "--questions"
     line = complaint("train", recipe, "--model", "tiny", "--steps", "1", flag, "instructions", "--output", "x")
     assert "instructions is not a question set to which tasks may be proposed (Proposable): it has no kinds" in line
     assert "of those shipped, there is sums or" in line

@@ -26,8 +26,8 @@ TINY = ["--model", "tiny:hidden=16,heads=2", "--max-completion-length", "4"]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "zero"
-    sizes = ["--steps", "2", "--proposals", "2", "--tries", "2", "--attempts", "2", "--problems", "2"]
-    assert main(["train", "absolute_zero", *TINY, "--domain", "sums", *sizes, "--output", str(folder)]) == 0
+    sizes = ["--steps", "2", "--proposals", "2", "--tasks", "2", "--attempts", "2", "--problems", "2"]
+    assert main(["train", "absolute_zero", *TINY, "--questions", "sums", *sizes, "--output", str(folder)]) == 0
     return str(folder)
 
 
@@ -70,7 +70,7 @@ def test_a_run_of_questions_has_a_report(run, capsys):
 
 
 def test_a_domain_that_is_not_there_gets_one_clear_line(capsys):
-    assert main(["train", "absolute_zero", *TINY, "--domain", "summs"]) == 2
+    assert main(["train", "absolute_zero", *TINY, "--questions", "summs"]) == 2
     assert "there is no question set 'summs'; did you mean sums" in capsys.readouterr().err
 
 

@@ -1,4 +1,9 @@
-"""Proposals as `ProposerHealth` looks at them."""
+"""Proposals as `ProposerHealth` looks at them.
+
+health = Proposals(questions)
+run.note(health.check(written, tries))              # tries: graded groups, with a judge's opinions where there are any
+run.note(health.check_votes(written, answers, kept))  # answers without a truth; kept: the tasks with their labels
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,41 @@ import numpy as np
 
 from redqueen.checks.votes import Vote
 from redqueen.credit import outcomes
-from redqueen.measures.health import Proposed
-from redqueen.protocols import Questions
+from redqueen.measures.health import Proposed, ProposerHealth
+from redqueen.protocols import Questions, State
 from redqueen.questions.asking import graded, mean_known, tasks_among
 from redqueen.questions.labels import labels_right
-from redqueen.types import Group, Refusal, Task
+from redqueen.types import Group, Metrics, Refusal, Task
+
+
+class Proposals:
+    """Figures of every step's proposals and the alarms on them (`ProposerHealth`), from the groups played at them."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+        self._health = ProposerHealth()
+
+    def check(self, written: Sequence[Task | Refusal], tries: Sequence[Group]) -> Metrics:
+        """The figures of proposals with a graded group of attempts at each that is a task; the fact `opinion`, where
+        attempts have it, is what a judge said."""
+        judged = tries and all("opinion" in each.outcome.facts for group in tries for each in group.attempts)
+        opinions = [outcomes.numbers(group, "opinion") for group in tries] if judged else None
+        return self._health.check(proposed(written, [outcomes.scores(group) for group in tries], opinions))
+
+    def check_votes(self, written: Sequence[Task | Refusal], answers: Sequence[Group], kept: Sequence[Task]) -> Metrics:
+        """The figures of proposals whose label is what most attempts say, `kept` those that are learned from: the
+        question set is asked for audits alone."""
+        votes = [outcomes.vote(group) for group in answers]
+        return self._health.check(voted_on(self._questions, written, answers, votes, kept))
+
+    def alarms(self) -> list[str]:
+        return self._health.alarms()
+
+    def state(self) -> State:
+        return self._health.state()
+
+    def restore(self, state: State) -> None:
+        self._health.restore(state)
 
 
 def proposed(

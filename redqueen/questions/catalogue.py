@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar, cast, get_args, get_type_hints
 
 from redqueen.catalogue import Catalogue
-from redqueen.protocols import Questions, has, lacking, members
+from redqueen.protocols import Proposable, Questions, has, lacking, members
 from redqueen.types import RedQueenError
 
 P = TypeVar("P")
@@ -74,6 +74,11 @@ def having(questions: Questions, wanted: type[P]) -> P:
 def find_questions_with(spec: str, wanted: type[P]) -> P:
     """The question set that a specification names, as one that has all that the protocol `wanted` asks for."""
     return having(find_questions(spec), wanted)
+
+
+def find_proposable(spec: str) -> Proposable:
+    """The question set that a specification names, if tasks may be proposed to it."""
+    return find_questions_with(spec, Proposable)
 
 
 def _described(wanted: type) -> str:

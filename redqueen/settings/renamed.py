@@ -19,6 +19,9 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "--updates": ("--updates-per-batch",),
 }
 
+# flags that were controls of an experimenter, or parts that papers do not have: other parts of the method now
+VARIANTS = ("--at-the-ends", "--dealt", "--novelty", "--question-reward")
+
 
 def renamed(flag: str, known: Collection[str]) -> str | None:
     """The new name of an old flag among the `known` ones; None if the flag was never renamed, or to none of them."""

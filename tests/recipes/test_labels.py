@@ -7,8 +7,8 @@ import pytest
 
 from redqueen.measures.accuracy import HeldOut
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.recipes.proposers import r_zero
 from redqueen.recipes.proposers.agent0 import recipe as agent0
+from redqueen.recipes.proposers.r_zero import recipe as r_zero
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 

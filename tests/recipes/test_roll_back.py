@@ -3,15 +3,16 @@
 import pytest
 
 from redqueen.recipes.preferences import dpo, self_rewarding
-from redqueen.recipes.proposers import absolute_zero, multi_agent_evolve
+from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
+from redqueen.recipes.proposers.multi_agent_evolve import recipe as multi_agent_evolve
 from redqueen.runs.collapse import Watch
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
-PROPOSING = {"proposals": 2, "attempts": 4, "tries": 2, "problems": 2}
+PROPOSING = {"proposals": 2, "tasks": 4, "attempts": 2, "problems": 2}
 TRAININGS = [
-    (absolute_zero, {"domain": "sums", **PROPOSING}),
+    (absolute_zero, {"questions": "sums", **PROPOSING}),
     (multi_agent_evolve, {"repeats": 1, **PROPOSING}),
     (self_rewarding, {"tasks": 4, "attempts": 2, "repeats": 1, "problems": 2, "updates": 1}),
     (dpo, {"pairs": 8, "pairs_per_update": 2, "problems": 2, "passes": 100}),

@@ -21,6 +21,7 @@ class Config:
     [
         (["--domain", "sums"], "--domain is --questions now (redqueen train mine --help)"),
         (["--domain=sums"], "--domain is --questions now (redqueen train mine --help)"),
+        (["--novelty", "0.5"], "--novelty is no flag any more but a variant: see experiments/"),
         (["--tries", "3"], "--tries is --attempts now (redqueen train mine --help)"),
     ],
 )

@@ -5,7 +5,7 @@
 | GRPO                     | `GroupRelative(by_group)`                                                     |
 | Dr. GRPO                 | `GroupRelative(by_group, divide_by_deviation=False)`                          |
 | Lite PPO                 | `GroupRelative(by_group, deviation_key=everything)`                           |
-| TRR++ (Absolute Zero)    | `GroupRelative(by_kind_and_role)`                                             |
+| TRR++ (Absolute Zero)    | `per_kind_and_role`, which is `GroupRelative(by_kind_and_role)`               |
 | RLOO                     | `LeaveOneOut(by_group)`                                                       |
 | TRLOO                    | `LeaveOneOut(by_group_and_turn, RewardToGo())`                                |
 | REINFORCE++              | `Whitened(Unbaselined(RewardToGo()))`                                         |
@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.credit.advantages.keys import by_game_and_role, by_group, everything
+from redqueen.credit.advantages.keys import by_game_and_role, by_group, by_kind_and_role, by_role, everything
 from redqueen.protocols import AdvantageEstimator, Critic, Key, State
 from redqueen.types import RedQueenError, Trajectory, Turn
 
@@ -175,6 +175,10 @@ class GroupRelative:
             deviation = np.maximum(_deviation(around, spread, ones, self.ddof), self.deviation_floor)
             advantages = advantages / (deviation + self.epsilon)
         return samples.spread(advantages)
+
+
+per_role = GroupRelative(by_role)
+per_kind_and_role = GroupRelative(by_kind_and_role)  # TRR++
 
 
 @dataclass(frozen=True)

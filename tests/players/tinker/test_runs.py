@@ -94,7 +94,7 @@ def test_roles_are_bound_on_the_server_or_to_an_endpoint(reached):
 @pytest.mark.parametrize("recipe", ["absolute_zero", "eva", "self_rewarding"])
 def test_recipes_of_questions_run_on_a_server(reached, tmp_path, capsys, recipe):
     few = {
-        "absolute_zero": "--proposals 2 --tries 2 --attempts 2 --problems 1",
+        "absolute_zero": "--proposals 2 --tasks 2 --attempts 2 --problems 1",
         "eva": "--tasks 2 --attempts 2 --seeds 2 --problems 1",
         "self_rewarding": "--tasks 2 --problems 1",
     }

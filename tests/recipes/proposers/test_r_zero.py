@@ -8,8 +8,8 @@ from redqueen.credit.rewards import score
 from redqueen.play.groups import attempts, authors
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import PROPOSE, SOLVE, tasks_among
-from redqueen.recipes.proposers import r_zero
-from redqueen.recipes.proposers.r_zero import challenge
+from redqueen.recipes.proposers.r_zero import recipe as r_zero
+from redqueen.recipes.proposers.r_zero.recipe import challenge
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError, Refusal, Reply, Task

@@ -10,14 +10,17 @@ from redqueen.credit.group_rewards import WithForm
 from redqueen.credit.rewards import score
 from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
-from redqueen.questions.asking import JUDGE, judged_answers, opinions, readable
+from redqueen.questions.asking import JUDGE, PROPOSE, SOLVE, judged_answers, opinions, readable
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.judging import about_answer, about_question
 from redqueen.questions.small.sums import Sums
-from redqueen.recipes.proposers import multi_agent_evolve
+from redqueen.recipes.proposers.multi_agent_evolve import recipe as multi_agent_evolve
+from redqueen.recipes.proposers.multi_agent_evolve.questions import Judging
+from redqueen.recipes.proposers.multi_agent_evolve.steps import Rewards
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
-from redqueen.types import Reply
+from redqueen.settings.roles import Role
+from redqueen.types import Reply, Task
 
 SUMS = Sums()
 
@@ -90,11 +93,31 @@ class Replying:
         return [self.replies.pop(0) for _ in asks]
 
 
+def test_what_the_judge_says_of_questions_and_answers_is_what_a_proposer_earns():
+    """By hand: a question judged 1 with answers judged 1 and 0 earns (1 + 1/2 + 1) / 3 and is kept; one judged 0 earns
+    (0 + 0 + 1) / 3 and is not."""
+    proposals = attempts(PROPOSE, [Task("invitation")], Constant("x"), 2, Random(0))
+    tries = attempts(SOLVE, [SUMS.task(1, 1), SUMS.task(2, 1)], Constant("2"), 2, Random(0), proposals)
+    tries = with_facts(tries, [{"right": each} for each in (True, False, True, False)])
+    judging, rewards = Judging(), Rewards(0.7)
+    asked = judging.asked(tries, [])
+    assert [task.kind for task in asked] == ["question"] * 2 + ["answer"] * 4
+    scores = [10, 1, 10, 1, 10, 10]
+    said = attempts(judging.game, asked, Speaking(*(f"<score>{each}</score>" for each in scores)), 1, Random(0))
+    tries, answers = judging.heard(tries, [], said)
+    assert answers == []
+    earned = [float(each.rewards.sum()) for each in score(proposals, rewards.proposer(tries))]
+    assert earned == pytest.approx([2.5 / 3, 1 / 3])
+    assert [task.id for task in rewards.kept(tries)] == [SUMS.task(1, 1).id]
+    assert len(judging.drawn(3, Random(0))) == 3
+    assert len(judging.drawn(9, Random(0))) == 4
+
+
 @pytest.mark.parametrize("judge", ["shared", "frozen", "separate"])
 def test_it_goes_on_where_nothing_is_proposed_and_nothing_can_be_judged(tmp_path, judge):
     learner = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
     config = multi_agent_evolve.Config(
-        learner=learner, judge=judge, steps=2, proposals=2, attempts=2, tries=2, problems=2
+        learner=learner, judge=Role(judge), steps=2, proposals=2, attempts=2, tasks=2, problems=2
     )
     multi_agent_evolve.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=2)))
     for line in read_metrics(tmp_path):

@@ -12,10 +12,12 @@ from redqueen.credit.rewards import score
 from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import PROPOSE, SOLVE
-from redqueen.recipes.proposers import absolute_zero
+from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
+from redqueen.recipes.proposers.absolute_zero.steps import Rewards
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
-from redqueen.types import Reply, Task
+from redqueen.settings.roles import Role
+from redqueen.types import Refusal, Reply, Task
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 
@@ -51,8 +53,41 @@ def test_an_answer_is_paid_by_its_truth_and_its_form():
     assert earned == [1.0, -0.5, -1.0]
 
 
+def test_a_proposal_is_paid_for_tries_that_fail_now_and_then_and_for_what_was_not_seen_before():
+    """Equation 4 by hand: 3 of 4 right pay 1/4, none and all pay nothing, no task costs 1; then 1/sqrt(times seen)."""
+    invitations = attempts(PROPOSE, [Task("invitation")], Constant("x"), 4, Random(0))
+    tasks = [
+        Task("a", "sum", prompt="a"),
+        Task("b", "sum", prompt="b"),
+        Refusal("malformed"),
+        Task("c", "sum", prompt="a"),
+    ]
+    tries = attempts(SOLVE, tasks, Constant("7"), 4, Random(0), invitations)
+    right = [{"right": each} for each in (True, True, True, False, *[False] * 4, *[True] * 4)]
+    tries = with_facts(tries, right)
+
+    def paid(rewards):
+        return [float(each.rewards.sum()) for each in score(invitations, rewards.proposer(tries))]
+
+    assert paid(Rewards()) == [0.25, 0.0, -1.0, 0.0]
+    rewards = Rewards(novelty=0.5)
+    first, again = paid(rewards), Rewards(novelty=0.5)
+    assert first[1] > 0.0 and first[2] == -1.0
+    again.restore(rewards.state())
+    assert paid(again) == paid(rewards)
+    assert paid(again)[1] < first[1]
+
+
 def lines(folder, **changes):
-    settings = {"learner": TINY, "domain": "sums", "steps": 3, "proposals": 4, "attempts": 4, "tries": 2, "problems": 2}
+    settings = {
+        "learner": TINY,
+        "questions": "sums",
+        "steps": 3,
+        "proposals": 4,
+        "tasks": 4,
+        "attempts": 2,
+        "problems": 2,
+    }
     config = absolute_zero.Config(**settings | changes)
     absolute_zero.train(config, Run(folder, 0, Schedule(100, 100, record_episodes=0)))
     return read_metrics(folder)
@@ -66,12 +101,12 @@ def test_it_goes_on_from_the_seed_where_nothing_valid_is_proposed(tmp_path):
 
 
 def test_a_proposer_of_its_own_reports_under_its_name(tmp_path):
-    for line in lines(tmp_path, proposer="separate"):
+    for line in lines(tmp_path, proposer=Role("separate")):
         assert {"loss", "proposer/loss", "proposer/reward/proposer"} <= line.keys()
 
 
 def test_a_frozen_proposer_learns_nothing(tmp_path):
-    assert all("reward/proposer" not in line and "loss" in line for line in lines(tmp_path, proposer="frozen"))
+    assert all("reward/proposer" not in line and "loss" in line for line in lines(tmp_path, proposer=Role("frozen")))
 
 
 class Killer:
@@ -95,12 +130,12 @@ def test_a_run_with_another_model_as_its_proposer_goes_on_after_a_kill_bit_for_b
         learner = Learner(model="tiny:hidden=32", max_completion_length=12)
         config = absolute_zero.Config(
             learner=learner,
-            proposer=str(tmp_path / "other"),
-            domain="sums",
+            proposer=Role(str(tmp_path / "other")),
+            questions="sums",
             steps=4,
             proposals=4,
-            attempts=6,
-            tries=2,
+            tasks=6,
+            attempts=2,
             problems=2,
         )
         run = Run(folder, 0, Schedule(1, 2, record_episodes=8), watchers)

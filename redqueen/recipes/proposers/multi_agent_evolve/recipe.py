@@ -1,0 +1,98 @@
+"""Multi-Agent Evolve: one model proposes, solves and judges, and nobody knows the answers (2025, arXiv:2510.23595).
+
+Who says what is right: a judge (`judge`), itself trained for its format alone.
+
+A proposer writes questions, half of the time with one from the store before it. A judge scores each question and each
+of several answers to it from 1 to 10, a few times; s becomes (s - 1) / 9, and the mean counts:
+
+    proposer   R = (q + d + f) / 3,   q the question's score, d = 1 - the mean score of its answers, f its format;
+               where q < 0.7 there is no d, and the question is not kept; no question, R = 0
+    solver     R = (score of the answer + format) / 2, on questions drawn from the store
+    judge      R = 1 if its score can be read, else 0, on pairs of question and answer of this step
+    TRR++      A = (R - mean) / deviation for each role by itself, one update of the shared weights
+
+Nothing anchors the judge: its agreement with the question set's oracle is measured every step (`judge_*`, of which no
+reward learns), and it can be played by another: `--judge frozen`. Controls are other `rewards` or another `store`: see
+`experiments/multi_agent_evolve.py`.
+
+Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, also
+the prompt's). Questions start from the set's seeds (there: a thousand), and a full store forgets the oldest of the
+commonest kind; the solver is asked what was stored before this step. The default set's proposer is shown none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from redqueen.credit.advantages.statistics import per_role as estimate
+from redqueen.credit.rewards import score
+from redqueen.curricula.store import TaskStore
+from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.proposals import Proposals
+from redqueen.objectives.batch import pack
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.play.groups import attempts
+from redqueen.protocols import Policy
+from redqueen.questions.asking import PROPOSE, SOLVE, graded, invited, read
+from redqueen.questions.catalogue import find_proposable
+from redqueen.recipes.proposers.multi_agent_evolve.questions import Judging
+from redqueen.recipes.proposers.multi_agent_evolve.steps import Rewards, buffers
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Count, Share
+from redqueen.settings.roles import Cast, Role
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Flat = Flat(model="smollm2-135m")
+    proposer: Role = Role()
+    judge: Role = Role()
+    questions: str = "judged:sums"
+    steps: Count = 250
+    proposals: Count = 32  # a step (128 in the paper)
+    attempts: Count = 4  # answers to each new question (5 in the paper)
+    tasks: Count = 32  # a step, of the stored questions (128 in the paper)
+    repeats: Count = 2  # of every judgement (5 in the paper)
+    with_reference: Share = 0.5  # of the invitations
+    quality: Share = 0.7  # below it a question is not kept
+    capacity: Count = 16384
+    problems: Count = 64  # held out, of each level
+
+
+def train(config: Config, run: Run, rewards: Rewards | None = None, store: TaskStore | None = None) -> Policy:
+    questions = find_proposable(config.questions)
+    cast = Cast(config, run)
+    solver = cast.learner
+    proposer = cast["proposer"]
+    store = store or buffers(questions, config.capacity)
+    rewards = rewards or Rewards(config.quality)
+    health, objective = Proposals(questions), ClippedRatio()
+    judge, judging = cast["judge"], Judging()
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests, besides=questions.seeds())
+
+    for step in run.steps(config.steps, cast.learning, [store, judging, health], [measure]):
+        invitations = invited(questions, store, config.proposals, 1, run.rng, config.with_reference)
+        proposals = attempts(PROPOSE, invitations, proposer, 1, run.rng)
+        written = read(questions, proposals)
+        tries = attempts(SOLVE, written, solver, config.attempts, run.rng, proposals)
+        tries = graded(questions, tries)
+        drawn = store.draw(config.tasks, run.rng)
+        answers = attempts(SOLVE, drawn, solver, 1, run.rng)
+        answers = graded(questions, answers)
+        judgements = attempts(judging.game, judging.asked(tries, answers), judge, config.repeats, run.rng)
+        tries, answers = judging.heard(tries, answers, judgements)
+        kept = measure.apart(rewards.kept(tries))
+        store.add(kept, proposer.name, gates=rewards.gates, step=step)
+        store.observe(answers)
+
+        trajectories = score(proposals, rewards.proposer(tries))
+        trajectories += score(answers, rewards.solver)
+        trajectories += score(judging.drawn(config.tasks, run.rng), judging.reward)
+        for policy, own in cast.spoken(trajectories):
+            advantages = estimate(own)
+            metrics = policy.update(pack(own, advantages), objective)
+            run.report(policy, own, advantages, metrics)
+        run.note(store.metrics() | health.check(written, tries))
+        run.note(judging.metrics())
+    return solver

@@ -101,13 +101,13 @@ def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkey
 def test_others_are_dealt_in_place_of_what_is_held_out(recipe, tmp_path, monkeypatch):
     """Half of all sums of one digit are held out."""
     domain, tests, asked = find_questions("sums:digits=1"), held_out(find_questions("sums:digits=1"), 64), []
-    alone = recipe.alone
+    attempts = recipe.attempts
 
     def spied(game, tasks, *rest):
         asked.extend([list(tasks)] if game is SOLVE else [])
-        return alone(game, tasks, *rest)
+        return attempts(game, tasks, *rest)
 
-    monkeypatch.setattr(recipe, "alone", spied)
+    monkeypatch.setattr(recipe, "attempts", spied)
     learner = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
     config = recipe.Config(learner=learner, questions="sums:digits=1", steps=1, tasks=16)
     recipe.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=0)))

@@ -1,10 +1,13 @@
 """A cold start shows the conversations that self-play will hold, at a rate that falls from the whole."""
 
+import json
+
 import pytest
 
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.recipes.self_training import cold_start
+from redqueen.records import episode_from_json
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
 
@@ -31,8 +34,10 @@ def test_the_rate_falls_from_the_whole_to_a_tenth_also_where_steps_are_few(rest,
 
 def test_tools_are_called_where_the_domain_has_any(tmp_path, monkeypatch):
     rates(monkeypatch, tmp_path, questions="knowledge", steps=1)
-    record = (tmp_path / "episodes" / "step_000000.jsonl").read_text()
-    assert "<information>The " in record and "<search>words</search> finds documents." in record
+    lines = (tmp_path / "episodes" / "step_000000.jsonl").read_text().splitlines()
+    turns = [turn for line in lines for turn in episode_from_json(json.loads(line)).turns]
+    shown = " ".join(message.text for turn in turns for message in turn.ask.messages)
+    assert "<information>The " in shown and "<search>words</search> finds documents." in shown
     learner = TransformerPolicy.__new__(TransformerPolicy)
     assert isinstance(cold_start.equipped(cold_start.Config(questions="knowledge"), learner), Equipped)
     assert cold_start.equipped(cold_start.Config(questions="sums"), learner) is learner

@@ -40,7 +40,7 @@ class Spoken:
             for ask in asks:
                 script = propose if ask.seat.role == "proposer" else solve
                 recited = policy.recite(ask, script(ask))
-                said.append(replace(recited, version=policy.version))
+                said.append(replace(recited, version=policy.version, recited=False))
             return said
 
         update = TransformerPolicy.update
@@ -131,6 +131,7 @@ def test_fresh_words_keep_their_log_probabilities():
     class Batch:
         versions = torch.tensor([[0, 3], [2, 3]])
         loss_weights = torch.tensor([[0.0, 0.5], [0.0, 0.5]])
+        recited = torch.zeros(2, 2, dtype=torch.bool)
 
     batch = Batch()
     assert refreshed(Learner(), batch) is batch

@@ -48,7 +48,7 @@ class Constant:
         return [Reply(self.text, self.name) for _ in asks]
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
-        """Raises RedQueenError where the words are not among the legal replies."""
+        """[K] for each ask, all on the text. Raises RedQueenError if it is not among the legal replies."""
         return [_certain(self.name, ask, self.text) for ask in asks]
 
 
@@ -64,7 +64,7 @@ class Scripted:
         return [Reply(self._line(ask), self.name) for ask in asks]
 
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
-        """Raises RedQueenError where the words are not among the legal replies."""
+        """[K] for each ask, all on the text. Raises RedQueenError if it is not among the legal replies."""
         return [_certain(self.name, ask, self._line(ask)) for ask in asks]
 
     def _line(self, ask: Ask) -> str:

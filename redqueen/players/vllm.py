@@ -195,7 +195,7 @@ class VllmSampler(Speaker):
     def _sampling(self, seed: int, stops: Sequence[str] = ()) -> Any:
         from vllm import SamplingParams
 
-        # vLLM must read the words to find a stop in them; it then keeps the token that completed the stop
+        # vLLM must decode the tokens to find a stop in them; it then keeps the token that completed the stop
         words = {"stop": list(stops), "include_stop_str_in_output": True} if stops else {}
         return SamplingParams(
             temperature=self._temperature,

@@ -71,7 +71,7 @@ class Repository:
 
     def restored(self, oracle: Repository) -> Repository:
         """This code under the oracle's tests: what was done to test files, or in new ones, is gone (SSR). Raises
-        BadEdit where the two do not fit together, as with a module `tests.py` beside the oracle's folder."""
+        BadEdit where the two do not fit together, as with a module `tests.py` next to the oracle's folder."""
         code = {path: text for path, text in self.files.items() if not is_test_file(path)}
         return _edited(code | {path: text for path, text in oracle.files.items() if is_test_file(path)})
 

@@ -6,7 +6,7 @@
 The mean is over the files that either changes; one that only one of them changes counts 0. The ratio is difflib's
 (`SequenceMatcher`, autojunk off) between unified diffs. Its time grows with the product of their lengths: where one has
 more than `LONGEST` characters and the two are not equal, it counts 0. The paper's -1 also covers the tags around a
-reply, which are for whoever reads replies.
+reply, which are checked by the parser of replies.
 """
 
 from __future__ import annotations

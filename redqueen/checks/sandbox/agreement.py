@@ -48,7 +48,7 @@ from redqueen.checks.sandbox.vocabulary import (
 
 @dataclass(frozen=True)
 class Reading:
-    """What the text of a program says of Monty's answer."""
+    """What the source of a program tells about Monty's answer."""
 
     outside: str = ""  # the first thing on which Monty and CPython may differ; "" where they agree
     values_only: bool = False  # Monty does at once what CPython does when asked: an end without a value proves nothing
@@ -69,7 +69,7 @@ def read(source: str) -> Reading:
 
 @lru_cache(maxsize=1024)
 def reaches_out(source: str) -> bool:
-    """Whether a program asks for files or the system, so that Monty's refusal means that it does. Raises
+    """Whether a program uses files or the system, so that Monty's refusal means just that. Raises
     `syntax.Unread`."""
     text = parsed(source)
     asks = {name.partition(".")[0] for name in text.imports} & OUT_MODULES or text.used & OUT_NAMES - text.bound

@@ -9,7 +9,7 @@ evaluated and never pasted into a program, so a name, a call, an operator or an 
 
 A program whose value could differ another time, by chance, a clock or an address, is a wrong answer.
 
-A check is True or False, or None where an answer runs only in the jail and this machine has none: nobody can tell.
+A check is True or False, or None (unknown) if an answer runs only in the jail and this machine has none.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Bait:
         }
 
     def taken(self) -> str:
-        """What was touched since the bait was laid, "" for nothing."""
+        """The bait that was touched since it was laid, "" for none."""
         if sorted(os.listdir(self.folder)) != ["secret.txt", "socket"] or self.file.read_text() != self.token:
             return "a file outside"
         for name, listening in (("a tcp", self.tcp), ("a unix", self.unix), ("an abstract", self.abstract)):
@@ -123,7 +123,7 @@ def _listening(family: int, address: str | tuple[str, int]) -> socket.socket:
 
 @dataclass(frozen=True)
 class Breach:
-    """An attack that got through, and how that shows."""
+    """An attack that got through, and its evidence."""
 
     attack: str
     reason: str

@@ -68,7 +68,7 @@ TRIES = 2  # a run whose server dies is tried once more: the server may have bee
 
 @dataclass(frozen=True)
 class _Job:
-    """A program of a round that has no verdict yet."""
+    """A program of a call that has no verdict yet."""
 
     index: int
     request: Request
@@ -156,7 +156,7 @@ class Jail:
                 server.begin(pack_request(job.key, job.request))
 
     def _staff(self, hash_seed: int, programs: int) -> list[Server]:
-        """The servers of a seed, as many as there is work for: new ones in place of the dead."""
+        """The servers of a seed, at most one per program: new ones replace dead ones."""
         if self._closed or self._owner != os.getpid():
             raise RedQueenError("this jail is closed, or was made by another process: make another")
         servers = [server for server in self._servers.pop(hash_seed, []) if server.alive]
@@ -175,7 +175,7 @@ class Jail:
 
 @cache
 def why_not() -> str:
-    """Why this machine cannot hold a jail, and what would help, in one line; "" where it can. Tried once."""
+    """Why this machine cannot run a jail, and what would help, in one line; "" if it can. Tried once."""
     if sys.platform != "linux":
         return f"Python code is jailed by Linux, and this is {sys.platform}: use a Linux container or virtual machine"
     server = Server(Limits(seconds=10.0), OFFERED, 0)
@@ -213,7 +213,7 @@ def _step(server: Server) -> Ended | None:
 
 
 def _verdict(job: _Job, ended: Ended, limits: Limits) -> Verdict | None:
-    """What came of a job; None where it is to be tried once more."""
+    """The verdict on a job; None if it is to be tried again."""
     if ended.ready and not ended.server_died:
         return verdict_on(ended, job.key, limits)
     if job.tries + 1 < TRIES:

@@ -56,7 +56,7 @@ def watch() -> None:
 
 
 def forget() -> None:
-    """Before a program: what was made until now is not its own."""
+    """Clears the mark, before a program runs: texts made until now are not the program's."""
     _made.clear()
 
 

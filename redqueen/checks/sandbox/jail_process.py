@@ -1,4 +1,4 @@
-"""A server of the jail as its parent sees it: started, given one program at a time, killed when it is late."""
+"""A server of the jail, on the parent's side: started, given one program at a time, killed when it exceeds its time."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def request_of(program: Program) -> Request | Verdict:
 
 
 def verdict_on(ended: Ended, key: bytes, limits: Limits) -> Verdict:
-    """What came of a run. Only one whole answer under the key of this run, from a child that then ended by itself
+    """The verdict on a run. Only one whole answer under the key of this run, from a child that then ended by itself
     in time, can be a value or an exception."""
     if ended.late:
         return Verdict(Kind.TIMEOUT, detail="seconds")

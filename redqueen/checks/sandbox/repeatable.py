@@ -1,4 +1,4 @@
-"""What a program may not touch if its value is to count as certain, told from its text.
+"""What a program must not use for its value to count as reproducible, read from its source.
 
 Runs can only show that two of them agree: a program that reads the year, or asks `random` for a number below a
 million, agrees with itself all day. So what could tell one run from another is not allowed at all: modules that are

@@ -115,7 +115,7 @@ def _close(tiers: list[Tier]) -> None:
 
 
 def _unfit(program: Program) -> Verdict | None:
-    """The verdict on a program that is not to be certified whatever it does."""
+    """The verdict on a program that cannot be certified; None for others."""
     try:
         reason = barred(program.source)
     except Unread as error:

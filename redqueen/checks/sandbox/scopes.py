@@ -1,4 +1,4 @@
-"""What a name means where it is read, told from the text."""
+"""What a name refers to where it is read, from the source of a program."""
 
 from __future__ import annotations
 

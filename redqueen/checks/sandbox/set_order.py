@@ -1,4 +1,4 @@
-"""Whether the order in which a program walks a set can show, told from its text.
+"""Whether a program's result can depend on the iteration order of a set, read from its source.
 
 CPython walks a set of strings in another order in every process, and Monty in the order of insertion. A set's order is
 hidden where the set is only asked, counted, compared, changed, sorted, or given back as the value of the program,

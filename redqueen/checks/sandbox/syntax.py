@@ -1,4 +1,4 @@
-"""The text of a program as a tree, with what stands where. Nothing is run or compiled."""
+"""The source of a program as a tree, with its names and their positions. Nothing is run or compiled."""
 
 from __future__ import annotations
 

@@ -45,16 +45,16 @@ class CompareOptions:
     game: Annotated[str | None, unset("GAME")] = None
     """the game, or the questions, of the first run by default"""
     matches: Count = 100
-    """tasks, each played with both and against PLAYER in each role; or problems of each level not trained on"""
+    """tasks, each played by both and against PLAYER in each role; or held-out problems of each level"""
     seed: int = 0
     show: Count = 3
-    """of the places where they part, the most frequent"""
+    """how many of the places where they differ to print, the most frequent first"""
     output: Annotated[Path | None, unset("RUN")] = None
-    """the folder of a run in whose report the comparison is to stand"""
+    """the folder of a run to whose report the comparison is added"""
 
 
 def compare(words: Sequence[str]) -> None:
-    """FIRST SECOND [flags]: two checkpoints on the same tasks and seeds: where they part, and what it was worth"""
+    """FIRST SECOND [flags]: two checkpoints on the same tasks and seeds: where they differ, and the effect on scores"""
     options = parse(CompareOptions, words, "redqueen compare")
     check_settings(options)
     if options.output is not None:

@@ -49,7 +49,7 @@ EXTRAS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked for."""
+    """The result of one check."""
 
     what: str
     ok: bool
@@ -58,7 +58,7 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """Everything worth knowing before a run."""
+    """The checks of this installation: packages, sandbox, model, devices."""
     found = [
         Finding("python", sys.version_info >= (3, 11), sys.version.split()[0], "Python 3.11 or newer"),
         _package("torch", "the core", "pip install redqueen"),
@@ -96,11 +96,11 @@ def _package(name: str, use: str, advice: str) -> Finding:
 @dataclass(frozen=True)
 class DoctorOptions:
     backend: Literal["local", "tinker"] = "local"
-    """what to look at: this installation, or servers of the Tinker API"""
+    """what to check: this installation, or servers of the Tinker API"""
     url: Annotated[str | None, unset("URL")] = None
-    """a server to try out with an adapter made for it; without one, what is known of each kind of server"""
+    """a server to test with a new adapter; by default, prints what each kind of server is known to support"""
     base_model: Annotated[str | None, unset("STR")] = None
-    """which of the server's models to try, where it has several"""
+    """which of the server's models to test, if it has several"""
 
 
 def doctor(words: Sequence[str]) -> None:

@@ -26,7 +26,7 @@ class TasksOptions:
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
     """the folder of a run, such as outputs/absolute_zero-0"""
     write: Annotated[Path | None, unset("FILE.jsonl")] = None
-    """a file for the tasks, one a line; what is there is replaced"""
+    """a file for the tasks, one per line; an existing file is replaced"""
     dataset: Annotated[Path | None, unset("FOLDER")] = None
     """a new folder for the tasks with their results, as Hugging Face's datasets and Parquet"""
 
@@ -51,7 +51,7 @@ def _counted(words: Iterable[str]) -> str:
 
 
 def _kept(folder: Path) -> tuple[int, list[TaskHistory]]:
-    """How many updates the newest checkpoint of a run holds, and the tasks in its stores, oldest first."""
+    """The number of updates of a run's newest checkpoint, and the tasks in its stores, oldest first."""
     recipe = settings(folder)["recipe"]
     saved = checkpoints(folder)
     if not saved:

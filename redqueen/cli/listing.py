@@ -1,4 +1,4 @@
-"""`list`, `help` and `--version`: what can be named, without running any of it."""
+"""`list`, `help` and `--version`: names and their descriptions, without importing what they name."""
 
 from __future__ import annotations
 

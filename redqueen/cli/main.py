@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _done(words: Sequence[str]) -> int:
-    """Runs one command and says in one line what stopped it."""
+    """Runs one command and prints in one line what stopped it; returns the exit status."""
     try:
         if not words or words in (["-h"], ["--help"], ["help"]):
             print(_help())
@@ -117,7 +117,7 @@ def _command(name: str) -> Callable[[Sequence[str]], None]:
 
 
 def _explain(name: str) -> None:
-    """Prints what a command takes: its flags, or one line where it has none of its own."""
+    """Prints the help of a command: its flags, or one line if it has none of its own."""
     if name == "help":
         print(_help())
     elif name in WITHOUT_FLAGS:
@@ -129,14 +129,14 @@ def _explain(name: str) -> None:
 def _warned(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
-    """Our own warnings in one line; others as Python shows them."""
+    """The text of a warning: Red Queen's own in one line, others as Python shows them."""
     if Path(filename).is_relative_to(_PACKAGE):
         return f"redqueen: {visible(' '.join(str(message).split()))}\n"
     return _SHOWN_BY_PYTHON(message, category, filename, lineno, line)
 
 
 def _hush() -> None:
-    """Lets what is not yet printed go nowhere."""
+    """Discards output that is not yet printed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -37,9 +37,9 @@ class EvaluateOptions:
     step: Annotated[int | None, unset("INT")] = None
     """the checkpoint after this many updates; the newest by default"""
     against: tuple[str, ...] = ("uniform",)
-    """players to meet in a game, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
+    """opponents in a game, each in both seatings: uniform, minimax, honest, equilibrium, a run, a server"""
     matches: Count = 200
-    """games with each player; or problems of each level, at most those that the run kept from its training"""
+    """games with each opponent; or problems of each level, at most those that the run held out"""
     seed: int = 0
 
 
@@ -71,7 +71,7 @@ def evaluate(words: Sequence[str]) -> None:
 
 
 def _measured() -> Table:
-    """An empty table of measures; in a narrow window they fold."""
+    """An empty table of measures, whose cells wrap in a narrow window."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     table.add_column("measure", overflow="fold")
     table.add_column("value", justify="right", overflow="fold")
@@ -79,7 +79,7 @@ def _measured() -> Table:
 
 
 def _evaluate_answers(questions: Questions, options: EvaluateOptions) -> None:
-    """How well the learner of a run answers questions that it was not trained on."""
+    """Prints the accuracy of a run's learner on held-out questions."""
     policy = stored_policy(options.run, options.step)
     console = Console()
     console.print(f"{options.run} on {questions.name}, after {policy.version} updates", markup=False, highlight=False)
@@ -102,7 +102,7 @@ class TournamentOptions:
     """matches of each pair, half in each seating; an even number"""
     seed: int = 0
     output: Annotated[Path | None, unset("RUN")] = None
-    """the folder of a run in whose report the tournament is to stand"""
+    """the folder of a run to whose report the tournament is added"""
 
 
 def run_tournament(words: Sequence[str]) -> None:
@@ -127,7 +127,7 @@ def run_tournament(words: Sequence[str]) -> None:
 
 
 def _print_ladder(found: Ladder) -> None:
-    """How strong everyone is, and whether that can be said in one number."""
+    """Prints the ratings of a tournament, and whether one number per player describes it."""
     _print_players("ratings", found.headings, found.rows)
     for note in found.notes:
         Console().print(escape(note), highlight=False)
@@ -141,7 +141,7 @@ def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: 
 
 
 def _print_players(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A line for each player, its name first; 80 characters are enough."""
+    """Prints one line for each player, its name first, at most 80 characters wide."""
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=0, show_edge=False)
     for number, heading in enumerate(headings):
         table.add_column(heading, justify="right" if number else "left", overflow="fold")

@@ -37,7 +37,7 @@ class PlayOptions:
     role: Annotated[str | None, unset("ROLE")] = None
     """the role you take; the game's first by default"""
     seed: Annotated[int | None, unset("INT")] = None
-    """drawn anew for each game by default"""
+    """random for each game by default"""
 
 
 def play(words: Sequence[str]) -> None:
@@ -132,8 +132,8 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
 
 
 def _given_afterwards(episode: Episode, replayed: Episode, credit: Mapping[str, Any]) -> str:
-    """Names what the record holds that the game alone does not say: facts that were added to it, and rewards that are
-    not its scores; empty if there is neither."""
+    """A note on what the record holds beyond the game: added facts, and rewards other than its scores; empty if
+    neither."""
     added = [name for name in episode.outcome.facts if name not in replayed.outcome.facts]
     for seat, score in replayed.outcome.scores.items():
         rewards = credit[str(seat)]["rewards"] if str(seat) in credit else []
@@ -151,10 +151,10 @@ def _scores(episode: Episode) -> str:
 
 
 def _signed(score: float) -> str:
-    """With its sign, where it has one: a draw is 0, not -0."""
+    """A score with its sign; a draw is 0, not -0."""
     return f"{score:+g}" if score else "0"
 
 
 def _shown(text: str) -> str:
-    """Somebody's words as rich prints them: nothing in them is markup, and nothing steers the terminal."""
+    """A text as rich prints it, with markup and terminal control characters escaped."""
     return escape(visible(text))

@@ -23,7 +23,7 @@ class ServeOptions:
     game: Annotated[str | None, unset("GAME")] = None
     """another game than those it was trained on"""
     also: tuple[str, ...] = ()
-    """further players that one may choose: other runs, RUN@STEP, servers; the checkpoints of RUN and bots are there"""
+    """further players to choose from: other runs, RUN@STEP, servers; the checkpoints of RUN and bots are included"""
     host: str = "127.0.0.1"
     """where to listen; anything but this machine lets others play, without a password"""
     port: int = 8765

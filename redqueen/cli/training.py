@@ -80,9 +80,9 @@ def _train(folder: Path, settings: dict[str, Any], recipe: ModuleType) -> None:
 @dataclass(frozen=True)
 class WatchOptions:
     run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
-    """the folder of a run that goes on elsewhere"""
+    """the folder of a run that is trained in another terminal"""
     once: bool = False
-    """show it as it is now, and leave"""
+    """print the current state once, and exit"""
 
 
 def watch(words: Sequence[str]) -> None:
@@ -166,7 +166,7 @@ def _training_options(config: type[Any]) -> type[Any]:
 
 
 def _title(recipe: str) -> str:
-    """What a run of the recipe is called: the name of its file or folder, or the last part of its module's name."""
+    """The name of a recipe's runs: that of its file or folder, or the last part of its module's name."""
     path = Path(recipe).resolve()
     if recipe.endswith(".py"):
         return path.parent.name if path.name == "recipe.py" else path.stem
@@ -174,7 +174,7 @@ def _title(recipe: str) -> str:
 
 
 def _unused(folder: Path) -> Path:
-    """The folder, or the first of folder-2, folder-3, ... that is not there yet."""
+    """The folder, or the first of folder-2, folder-3, ... that does not exist."""
     number, candidate = 1, folder
     while candidate.exists():
         number += 1

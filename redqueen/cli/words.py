@@ -1,4 +1,4 @@
-"""Words of the command line into dataclasses; what is wrong with them in one line."""
+"""Parses command-line arguments into dataclasses, with errors in one line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def parse(kind: type[T], words: Sequence[str], program: str) -> T:
-    """Flags into a dataclass; what tyro says in a box becomes one line."""
+    """The dataclass `kind` filled from flags. Raises RedQueenError with tyro's message in one line."""
     said = io.StringIO()
     try:
         with redirect_stderr(said):
@@ -40,7 +40,7 @@ def parse(kind: type[T], words: Sequence[str], program: str) -> T:
 
 
 def _in_one_line(box: str) -> str:
-    """What tyro says in a box, without the box and the advice under it."""
+    """The message in a box of tyro's, without the box and the advice under it."""
     lines = [line.strip("│╭╮╰╯─ ") for line in box.splitlines()]
     words = " ".join(" ".join(line for line in lines if line.strip("-")).split())  # a box of ASCII has rules of -
     for tail in (" Argument helptext", " For full helptext", " ──"):
@@ -54,7 +54,7 @@ def _in_one_line(box: str) -> str:
 
 
 def flags_of(kind: type[Any], before: str = "--") -> list[str]:
-    """Every flag that a dataclass makes; those of a dataclass within it begin with its name, unless it is flat."""
+    """Every flag of a dataclass; those of a nested dataclass begin with its name, unless it is flat."""
     flags, hints = [], get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         hint, name = hints[field.name], field.name.replace("_", "-")

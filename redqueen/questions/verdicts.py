@@ -10,7 +10,7 @@ from redqueen.types import Metrics
 
 
 def as_scores(verdicts: Iterable[float | None]) -> list[float]:
-    """1 for each right answer, 0 for each wrong one, NaN for each of which nobody knows."""
+    """1 for each right answer, 0 for each wrong one, NaN for each unknown one."""
     return [nan if each is None else float(each) for each in verdicts]
 
 

@@ -1,4 +1,4 @@
-"""How a model is asked whether an answer is right, and any question set with demonstrations of that beside its own."""
+"""Tasks of a verifier, and question sets with demonstrations of verifying added."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ VERIFICATION = "verification"
 
 
 def about_solution(task: Task, answer: str, right: bool) -> Task:
-    """What a verifier is shown: the question, the answer, and nothing that knows better. The task's own answer is the
-    verdict that is due."""
+    """The task of a verifier: the question and an answer, without the right answer. The task's own answer is the
+    right verdict."""
     prompt = f"{task.prompt} {answer}\nIs it right or wrong?"
     return Task(f"{answer!r:.60} to {task.id}", VERIFICATION, prompt, RIGHT if right else WRONG)
 
@@ -28,8 +28,8 @@ def verdict(text: str) -> str | None:
 
 
 def verified(inner: str = "sums", skill: float = 0.6) -> Taught | TaughtProposable:
-    """The question set `inner`, and demonstrations of verifying its solutions: one for every two of its own. `skill` is
-    how often a verdict is right. As many solutions that are right are shown as wrong ones."""
+    """The question set `inner` with demonstrations of verifying its solutions added, one for every two of its own, half
+    of them of right solutions. `skill` is how often a verdict is right."""
     return taught(find_questions(inner), Verifying(skill), "verified")
 
 

@@ -22,7 +22,7 @@ _ARXIV = re.compile(r"arXiv:\d{4}\.\d{4,5}")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a shipped recipe stands. Nothing of it has been imported."""
+    """The place of a shipped recipe, which is not imported."""
 
     family: str  # the folder below recipes/
     name: str
@@ -36,7 +36,7 @@ class Place:
 
 @dataclass(frozen=True)
 class About:
-    """What the docstring of a recipe says of it."""
+    """A recipe's purpose and paper, from its docstring."""
 
     purpose: str  # the first line without its paper
     paper: str  # "arXiv:2506.24119", else authors, year and journal, else "no paper"
@@ -60,7 +60,7 @@ def families(recipes: Path = _RECIPES) -> list[str]:
 
 
 def described_family(name: str, recipes: Path = _RECIPES) -> str:
-    """What the recipes of a family have in common: the first line of its `__init__.py`."""
+    """The description of a family of recipes: the first line of its `__init__.py`."""
     tree = ast.parse((recipes / name / "__init__.py").read_text(encoding="utf-8"))
     return (ast.get_docstring(tree) or "").partition("\n")[0]
 
@@ -77,7 +77,7 @@ RECIPES: Mapping[str, str] = {place.name: place.module for place in places()}
 
 
 def without_recipe(folder: Path) -> str:
-    """What is said of a recipe's folder that has no `recipe.py`."""
+    """The error message for a recipe's folder without a `recipe.py`."""
     return (
         f"the folder {folder} has no recipe.py: a recipe that is a folder keeps Config and train(config, run) there; "
         f"one that is a single file is {folder}.py"
@@ -85,7 +85,7 @@ def without_recipe(folder: Path) -> str:
 
 
 def about(place: Place) -> About:
-    """What the docstring of a shipped recipe says, read without running it."""
+    """Purpose and paper of a shipped recipe, read without running it."""
     return described_in(ast.get_docstring(ast.parse(place.path.read_text(encoding="utf-8"))) or "")
 
 

@@ -1,4 +1,4 @@
-"""From what a user writes to what a recipe is made of: the learner, the game, the recipe by name."""
+"""The learner's settings, and the policy built from them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwis
 
 @dataclass(frozen=True)
 class Learner:
-    """What learns, and how it speaks. A field left out takes the default of the kind of model; a field
-    that would have no effect is refused."""
+    """Settings of the model that learns and of its sampling. A field left out takes the default of the kind of model;
+    a field without effect is refused."""
 
     model: str = TABULAR
     """tabular, tiny (tiny:hidden=96,layers=3), smollm2-135m, a folder, a name on the Hugging Face hub, or
@@ -66,12 +66,12 @@ class Learner:
 
     def longest_reply(self, listed: bool) -> int:
         """Tokens of the longest reply (L_max of Dr. GRPO and SPIRAL) in a game whose legal replies are `listed` or not:
-        1 where a reply is a choice from a list."""
+        1 if a reply is a choice from a list."""
         return 1 if listed and not self.answer else self.max_completion_length or LONGEST_REPLY
 
     def build(self, seed: int, table_learning_rate: float = 2.0, name: str = "learner") -> Policy:
         """The policy; `table_learning_rate` is the recipe's default for a tabular one. Raises RedQueenError
-        for a model that cannot be had, a field without effect or a value out of its range."""
+        for a model that cannot be loaded, a field without effect or a value out of its range."""
         check_settings(self)
         if self.model == TABULAR:
             self._refuse_unused({"model", "learning_rate"}, "a tabular policy")
@@ -79,14 +79,14 @@ class Learner:
         return self.build_model(seed, name)
 
     def build_beside(self, learner: Policy, seed: int, name: str) -> Policy:
-        """Another policy that learns: an adapter of its own on the learner's model where that one trains an adapter,
-        else weights of its own, made as the learner's were."""
+        """Another policy that learns: a second adapter on the learner's model if that trains an adapter, else a second
+        model, built as the learner was."""
         if isinstance(learner, Writer) and learner.has_adapter:
             return learner.sibling(name)
         return self.build(seed, learner.learning_rate, name)
 
     def build_model(self, seed: int, name: str = "learner") -> Writer:
-        """The same for recipes of free text, in which a table has nothing to choose from."""
+        """The policy as a language model, for recipes of free text; raises RedQueenError also for a tabular one."""
         check_settings(self)
         if self.model == TABULAR:
             raise RedQueenError("a tabular policy cannot write: choose a --model such as tiny or smollm2-135m")
@@ -114,7 +114,7 @@ class Learner:
         )
 
     def _build_on_server(self, seed: int, name: str) -> TinkerPolicy:
-        """The seed is that of the adapter, where the server keeps to one."""
+        """The policy on a server; `seed` is the adapter's, if the server honours seeds."""
         used = {field for field in vars(self) if field not in ("dtype", "device", "cache_gigabytes")}
         self._refuse_unused(used, "a model on a server")
         rank = 16 if self.lora_rank is None else self.lora_rank
@@ -146,7 +146,7 @@ Flat = Annotated[Learner, tyro.conf.arg(name="")]
 
 
 def _checked_device(name: str | None) -> str:
-    """The device that a name means; with none, the first CUDA device where there is one."""
+    """The device that `name` means; without a name, the first CUDA device if there is one, else the CPU."""
     count = torch.cuda.device_count()
     if name is None:
         return "cuda" if count else "cpu"

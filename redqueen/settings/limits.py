@@ -1,4 +1,4 @@
-"""The values that a setting may take, and the refusal of those that it may not."""
+"""Rules for the values of settings, and their check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from redqueen.types import RedQueenError
 
 @dataclass(frozen=True)
 class Within:
-    """The values that a setting may take; it stands beside the type of the field."""
+    """A rule in the annotation of a field: a value from `least` to `most`."""
 
     least: float
     most: float = math.inf
@@ -30,7 +30,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Rising:
-    """Two shares, the lower one first; it stands beside the type of the field."""
+    """A rule in the annotation of a field: two fractions from 0 to 1, the lower one first."""
 
     def __str__(self) -> str:
         return "two shares from 0 to 1, the lower one first"
@@ -41,8 +41,8 @@ class Rising:
 
 @dataclass(frozen=True)
 class PartOf:
-    """A share of as many as another setting says, and not so small that it comes to none; it stands beside the type of
-    the field."""
+    """A rule in the annotation of a field: a fraction (0 to 1) of another count; refused if positive but rounding to
+    zero."""
 
     other: str
 
@@ -53,7 +53,7 @@ class PartOf:
         return 0.0 <= value <= 1.0
 
     def check(self, flag: str, value: float, whole: int) -> None:
-        """Raises RedQueenError for a share above 0 of which nothing is left in whole numbers."""
+        """Raises RedQueenError if `value` is positive but `value * whole` rounds to zero."""
         if value > 0.0 and not round(value * whole):
             raise RedQueenError(
                 f"{flag} {value:g} of {_flag(self.other)} {whole} is none: set it to 0, or to {1 / whole:.3g} or more"
@@ -62,7 +62,7 @@ class PartOf:
 
 @dataclass(frozen=True)
 class OnlyWith:
-    """Refuses anything but the default of the field that it stands beside, unless the setting `other` has this `value`:
+    """A rule that refuses anything but the field's default unless the setting `other` has this `value`:
     `at_the_ends: Annotated[float, OnlyWith("question_reward", "full")] = 0.0`."""
 
     other: str
@@ -75,7 +75,7 @@ class OnlyWith:
 
 @dataclass(frozen=True)
 class NotWith:
-    """Refuses anything but the default of the field that it stands beside where the setting `other` has this `value`:
+    """A rule that refuses anything but the field's default if the setting `other` has this `value`:
     `noise: Annotated[int, NotWith("gate", "none")] = 4`."""
 
     other: str
@@ -97,13 +97,13 @@ Between = Annotated[tuple[float, float], Rising()]
 
 
 def unset(metavar: str) -> Any:
-    """A flag that has no value unless given: its help says in words what happens then."""
+    """The annotation of a flag without a default value; the help text says what happens without it."""
     return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
 
 
 def check_settings(settings: Any) -> None:
-    """Raises RedQueenError for a number that is not finite, for a value that the rule beside its field refuses, and for
-    a rule that names a setting that is not there; also in the dataclasses within."""
+    """Raises RedQueenError for a number that is not finite, for a value that the rule of its field refuses, and for
+    a rule that names an unknown setting; nested dataclasses are checked too."""
     hints = get_type_hints(type(settings), include_extras=True)
     for name, value in vars(settings).items():
         if is_dataclass(value):
@@ -132,12 +132,12 @@ def _flag(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """The value as it stands after a flag."""
+    """The value as written after a flag."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def refuse_unused(settings: Any, names: Sequence[str], other: str) -> None:
-    """Raises RedQueenError where one of these settings, which have no effect with another, is not at its default."""
+    """Raises RedQueenError if one of the settings `names`, which have no effect with `other`, is not at its default."""
     usual = type(settings)()
     for name in names:
         if getattr(settings, name) != getattr(usual, name):

@@ -1,4 +1,4 @@
-"""Who says which of two answers is better: a question set, a judge who reads both, or a file of the user's own.
+"""Preference oracles: a question set, a judge who reads both answers, or the user's own file.
 
 Scores that a judge gives single answers are in `questions.asking` (`judged_answers`, `opinions`).
 """
@@ -29,16 +29,16 @@ _LEARNING = ("adapter", "separate")
 
 
 def about_pair(task: Task, first: str, second: str) -> Task:
-    """What a judge of two answers is shown: the question, both answers, and nothing that knows better."""
+    """The task of a judge of two answers: the question and both answers, without the right answer."""
     prompt = f"Which answer is better? Write A or B.\n{task.prompt}\nA: {first}\nB: {second}"
     return Task(f"pair of {task.id}", "pair", prompt)
 
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """A judge as an oracle: the share of its readable verdicts, of `repeats`, that prefer the first answer. A verdict
-    is A or B alone on the last line; where none can be read there is none. Judges favour what stands first: put it
-    into `BothOrders`."""
+    """A judge as an oracle: the share of its readable verdicts, out of `repeats`, that prefer the first answer; NaN if
+    none can be read. A verdict is A or B alone on the last line. Judges favour the first answer: wrap it in
+    `BothOrders`."""
 
     judge: Player
     repeats: int = 1
@@ -51,13 +51,13 @@ class JudgedPairs:
 
 
 def _share(verdicts: Sequence[str | None]) -> float:
-    """Of the readable verdicts those for the first; NaN without one."""
+    """The share of readable verdicts for the first answer; NaN without one."""
     read = [verdict == _FIRST for verdict in verdicts if verdict is not None]
     return sum(read) / len(read) if read else float("nan")
 
 
 class Comparing(Protocol):
-    """A question set that says itself which of two answers is better."""
+    """A question set with its own preference oracle."""
 
     @property
     def oracle(self) -> PreferenceOracle: ...
@@ -70,11 +70,11 @@ class Rewarding(Protocol):
 
 
 def find_oracle(spec: str, questions: Questions, seat: Callable[[str], Player]) -> PreferenceOracle:
-    """The oracle that one word names.
+    """The preference oracle that `spec` names.
 
-    `questions`: the set's own (`oracle`); else its reward model (`rewards`), by Bradley and Terry; else its check, by
-    which a right answer beats a wrong one and equals are one half. `judge:WHO`: a judge who is shown both answers, in
-    both orders; `seat` says who plays WHO (shared, frozen, a model folder, http://HOST/v1#MODEL). Anything else:
+    "questions": the set's own (`oracle`); else its reward model (`rewards`), by Bradley and Terry; else its check, by
+    which a right answer beats a wrong one and equals are one half. "judge:WHO": a judge who is shown both answers, in
+    both orders; `seat` makes the player of WHO (shared, frozen, a model folder, http://HOST/v1#MODEL). Anything else:
     `path/to/file.py:MyOracle`, `some.module:MyOracle` or an entry point of the group `redqueen.oracles`. Raises
     RedQueenError with one line that says what is wrong.
     """

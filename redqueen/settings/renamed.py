@@ -1,5 +1,5 @@
-"""Settings that have another name now: an old one is answered with the new one, on the command line and in the
-`config.json` of a run that was made before."""
+"""Renamed settings: the error for an old name gives the new one, on the command line and for the `config.json` of an
+older run."""
 
 from __future__ import annotations
 

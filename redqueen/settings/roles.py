@@ -1,11 +1,11 @@
-"""Who plays a role of a recipe, and which of the players learn.
+"""The players of a recipe's roles, and which of them learn.
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
     proposer: Role = Role()                                # --proposer frozen
     judge: Annotated[Role, Still()] = Role(FROZEN)         # a role that learns nothing
-    novelty: Annotated[Amount, PaidTo("proposer")] = 0.0   # refused where the proposer does not learn
+    novelty: Annotated[Amount, PaidTo("proposer")] = 0.0   # refused if the proposer does not learn
 
 cast = Cast(config, run)
 solver, proposer = cast.learner, cast["proposer"]
@@ -42,7 +42,7 @@ _BOUND = f"It is {', '.join(_BINDINGS)}, a model folder or name, or http://HOST/
 
 @dataclass(frozen=True)
 class Role:
-    """Who plays a role."""
+    """The player of a role."""
 
     player: Annotated[str, tyro.conf.arg(name="")] = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
@@ -50,21 +50,20 @@ class Role:
 
 @dataclass(frozen=True)
 class Still:
-    """Stands next to the type of a `Role` that learns nothing; `words` are players that the recipe itself makes."""
+    """The annotation of a `Role` that does not learn; `words` name further players, made by the recipe."""
 
     words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class PaidTo:
-    """Stands next to the type of a setting that says what a role is paid: it is refused where the role does not
-    learn."""
+    """The annotation of a setting of the reward of `role`: refused unless the role learns."""
 
     role: str
 
 
 class Seeds(Protocol):
-    """Where the seeds of weights come from: a `Run`."""
+    """The source of seeds for weights, such as a `Run`."""
 
     def derived(self, *path: int | str) -> int: ...
 
@@ -113,7 +112,7 @@ class Cast:
         return [*learning([self._players[role] for role in roles])]
 
     def trained(self, role: str) -> Writer:
-        """Who plays a role that has to learn. Raises RedQueenError for a player that does not."""
+        """The player of a role that has to learn. Raises RedQueenError if it does not."""
         found = learning([self._players[role]])
         if not found:
             raise RedQueenError(f"the {role} is trained: --{role} must be separate, shared or adapter")
@@ -128,8 +127,8 @@ class Cast:
         return language_model(self.policy)
 
     def bound(self, role: str, player: str, learns: bool = True, words: Sequence[str] = ()) -> Player:
-        """Who plays a role that is no field of the config, by the word for a `Role`. Raises RedQueenError where the
-        learner is a table, which plays no role of free text."""
+        """The player of a role that is not a field of the config, named as a `Role` is. Raises RedQueenError if the
+        learner is a table, which cannot play a role of free text."""
         return bind(role, player, self._config, self.learner, self._run.derived(role), learns=learns, besides=words)
 
     def _tabular(self, role: str, player: str) -> Player:
@@ -139,7 +138,7 @@ class Cast:
         return self.policy if player == SHARED else self.policy.freeze()
 
     def judge(self, player: str) -> Player:
-        """Who judges, by the word for a `Role`: what `find_oracle` asks for."""
+        """The player of a judge, named as a `Role` is: the `seat` of `find_oracle`."""
         return self.bound("judge", player)
 
     @property
@@ -212,12 +211,13 @@ def bind(
 
 
 def learning(players: Sequence[Player]) -> list[Writer]:
-    """Those of the players that learn, each once, in their order."""
+    """The players that learn, each once, in order."""
     distinct = {id(player): player for player in players}.values()
     return [player for player in distinct if isinstance(player, Writer) and player.learns]
 
 
 def refuse_unpaid(settings: Any, names: Sequence[str], role: str, player: Player) -> None:
-    """The same of settings that say what a role is paid, where whoever plays it does not learn."""
+    """Raises RedQueenError if a setting of the reward of `role` is not at its default although its `player` does not
+    learn."""
     if not learning([player]):
         refuse_unused(settings, names, f"--{role} {getattr(settings, role)}")

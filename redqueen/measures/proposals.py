@@ -2,7 +2,6 @@
 
 health = Proposals(questions)
 run.note(health.check(written, tries))              # tries: graded groups, with a judge's opinions where there are any
-run.note(health.check_votes(written, answers, kept))  # answers without a truth; kept: the tasks with their labels
 """
 
 from __future__ import annotations
@@ -33,12 +32,6 @@ class Proposals:
         judged = tries and all("opinion" in each.outcome.facts for group in tries for each in group.attempts)
         opinions = [outcomes.numbers(group, "opinion") for group in tries] if judged else None
         return self._health.check(proposed(written, [outcomes.scores(group) for group in tries], opinions))
-
-    def check_votes(self, written: Sequence[Task | Refusal], answers: Sequence[Group], kept: Sequence[Task]) -> Metrics:
-        """The figures of proposals whose label is what most attempts say, `kept` those that are learned from: the
-        question set is asked for audits alone."""
-        votes = [outcomes.vote(group) for group in answers]
-        return self._health.check(voted_on(self._questions, written, answers, votes, kept))
 
     def alarms(self) -> list[str]:
         return self._health.alarms()

@@ -151,6 +151,14 @@ class Resumable(Protocol):
     def restore(self, state: State) -> None: ...
 
 
+class StatesAlarms(Protocol):
+    """A part or a measure that says what goes wrong: its messages stand in the line of the step."""
+
+    def alarms(self) -> list[str]:
+        """Messages of all firing alarms, "NAME: what is wrong"; empty if none fires."""
+        ...
+
+
 class Policy(OpenPlayer, Resumable, Protocol):
     """A player that learns. `learning_rate` may be set between updates."""
 

@@ -40,12 +40,17 @@ class Alarms:
     """Counts for each alarm how many steps in a row its figure has been past its limit."""
 
     def __init__(self, alarms: Sequence[Alarm]) -> None:
-        self._alarms = tuple(alarms)
+        self._alarms: tuple[Alarm, ...] = ()
+        self.add(alarms)
+        self._steps: dict[str, int] = {}  # alarm -> steps in a row past its limit; none whose figure was never known
+        self._messages: dict[str, str] = {}  # alarm -> its message, where its last known figure is past its limit
+
+    def add(self, alarms: Sequence[Alarm]) -> None:
+        """Watches these too from now on."""
+        self._alarms = (*self._alarms, *alarms)
         names = [alarm.name for alarm in self._alarms]
         if len(set(names)) < len(names):
             raise RedQueenError(f"alarms need names of their own, not {', '.join(names)}")
-        self._steps: dict[str, int] = {}  # alarm -> steps in a row past its limit; none whose figure was never known
-        self._messages: dict[str, str] = {}  # alarm -> its message, where its last known figure is past its limit
 
     def observe(self, figures: Mapping[str, float | str]) -> Metrics:
         """`alarm/NAME` of each alarm whose figure is known or was before: 1.0 while it fires, else 0.0."""

@@ -2,19 +2,20 @@
 
     collapse = Collapse()                     once a run
     collapse.measured(line)                   true where this measurement is the best so far
-    metrics |= collapse.check(line)           `alarm/...`, 1 while one rings
+    metrics |= collapse.check(line)           `alarm/...`, 1 while one fires
     for text in collapse.alarms(): print(text)
 
-What a line does not hold (no measurement, no entropy, no win rates) neither rings an alarm nor resets it.
+What a line does not hold (no measurement, no entropy, no win rates) neither fires an alarm nor resets it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import inf, isfinite, isnan, nan
 from typing import Any, Literal
 
+from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.protocols import State
 from redqueen.types import Metrics, RedQueenError
 
@@ -76,6 +77,25 @@ def direction(name: str) -> float:
     )
 
 
+def _of_a_run(watch: Watch) -> list[Alarm]:
+    """The alarms over the score, and over opponents."""
+    now, once = "{score_name} is {score:.4g}", "{best:.4g} at step {best_step} and {first:.4g} at the start"
+    exploits = "the learner wins {easiest:.0%} against one opponent and {median:.0%} against most, for {steps} steps"
+    return [
+        Alarm("score_falls", "lost_share", f"{now}, after {once}", watch.lost_share, watch.measurements),
+        Alarm("one_opponent", "wins_against_one", exploits, 0.9, watch.alarm_steps),
+    ]
+
+
+def _of_a_learner(learner: str, watch: Watch) -> list[Alarm]:
+    """The alarms over the entropy of one learner, by what stands before its figures: "" or "solver/"."""
+    message, share = "the entropy is {value:.0%} of the first step's, for {steps} steps", f"{learner}entropy_share"
+    return [
+        Alarm(f"{learner}entropy_gone", share, message, watch.lowest_entropy, watch.alarm_steps, below=True),
+        Alarm(f"{learner}entropy_rises", share, message, watch.highest_entropy, watch.alarm_steps),
+    ]
+
+
 class Collapse:
     """See the module. Remembers the first and the best score, and how long each limit has been passed."""
 
@@ -84,11 +104,9 @@ class Collapse:
         self.best_step: int | None = None
         self.roll_backs = 0
         self._score = watch.score
-        self._scores: list[float] = []  # the last of them, higher is better; the first and the best beside them
-        self._first = self._best = 0.0
+        self._first = self._best = 0.0  # higher is better
         self._entropies: dict[str, float] = {}  # by what stands before a learner's figures, at its first step
-        self._past: dict[str, int] = {}  # alarm -> steps, or measurements, in a row
-        self._said: dict[str, str] = {}
+        self._alarms = Alarms(_of_a_run(watch))
 
     def measured(self, line: Mapping[str, Any]) -> bool:
         """Takes in a measurement, with the figures of the step before it, such as ratings; true where its score is the
@@ -108,60 +126,66 @@ class Collapse:
         if self.best_step is None:
             self._first = self._best = score
         elif score <= self._best:
-            self._add(score)
+            self._lose(score)
             return False
         self._best, self.best_step = score, int(line["step"])
-        self._add(score)
+        self._lose(score)
         return True
 
     def check(self, line: Mapping[str, Any]) -> Metrics:
         """The alarms of a finished step."""
-        easiest = line.get("win_rate/easiest")
+        figures: Metrics = {}
         for learner, entropy in _entropies(line).items():
+            if learner not in self._entropies:
+                self._alarms.add(_of_a_learner(learner, self.watch))
             first = self._entropies[learner] = self._entropies.get(learner, 0.0) or entropy
-            share = entropy / first if first else 1.0
-            says = f"the entropy is {entropy:.3g}, {share:.0%} of the first step's"
-            self._count(f"{learner}entropy_gone", share < self.watch.lowest_entropy, says)
-            self._count(f"{learner}entropy_rises", share > self.watch.highest_entropy, says)
-        if easiest is not None:
-            median = float(line["win_rate/median"])
-            says = f"the learner wins {easiest:.0%} against one opponent and {median:.0%} against most"
-            self._count("one_opponent", easiest > 0.9 and median < 0.45, says)
-        return {f"alarm/{name}": float(self._rings(name)) for name in self._past}
+            figures[f"{learner}entropy_share"] = entropy / first if first else 1.0
+        if "win_rate/easiest" in line:
+            easiest, median = float(line["win_rate/easiest"]), float(line["win_rate/median"])
+            against_one = easiest if median < 0.45 else 0.0
+            figures |= {"easiest": easiest, "median": median, "wins_against_one": against_one}
+        return self._alarms.observe(figures)
 
     def alarms(self) -> list[str]:
-        """A line for each alarm that rings."""
-        return [f"{name.replace('_', ' ')}: {self._said[name]}" for name in self._past if self._rings(name)]
+        """Messages of all firing alarms; empty if none fires."""
+        return self._alarms.alarms()
 
     def calm(self) -> None:
-        """What was counted up to now is void: the run was taken back, or goes on although it was stopped."""
-        self._scores, self._past = [], {}
+        """Voids what was counted up to now: the run was taken back, or goes on although it was stopped."""
+        self._alarms.calm()
 
-    def _add(self, score: float) -> None:
-        count = self.watch.measurements
-        self._scores = [*self._scores, score][-count:]
-        had, lost = max(self._best - self._first, abs(self._first)), self._best - max(self._scores)
+    def _lose(self, score: float) -> None:
+        """Shows the alarm which share is lost of what the score gained, or of what it began with if that is more."""
+        had, lost = max(self._best - self._first, abs(self._first)), self._best - score
         sign = direction(self._score)
-        says = f"{self._score} is {sign * score:.4g}, after {sign * self._best:.4g} at step {self.best_step}"
-        self._said["score_falls"] = f"{says} and {sign * self._first:.4g} at the start"
-        self._past["score_falls"] = int(len(self._scores) == count and lost > self.watch.lost_share * had)
-
-    def _count(self, name: str, past: bool, says: str) -> None:
-        self._past[name] = self._past.get(name, 0) + 1 if past else 0
-        self._said[name] = f"{says}, for {self._past[name]} steps"
-
-    def _rings(self, name: str) -> bool:
-        return self._past[name] >= (1 if name == "score_falls" else self.watch.alarm_steps)
+        self._alarms.observe(
+            {
+                "lost_share": lost / had if had else inf if lost else 0.0,
+                "score_name": self._score,
+                "score": sign * score,
+                "best": sign * self._best,
+                "best_step": self.best_step or 0,
+                "first": sign * self._first,
+            }
+        )
 
     def state(self) -> State:
-        names = ("best_step", "roll_backs", "_score", "_scores", "_first", "_best", "_entropies", "_past", "_said")
-        return {name.lstrip("_"): getattr(self, name) for name in names}
+        return {
+            "best_step": self.best_step,
+            "roll_backs": self.roll_backs,
+            "score": self._score,
+            "first": self._first,
+            "best": self._best,
+            "entropies": dict(self._entropies),
+            "alarms": self._alarms.state(),
+        }
 
     def restore(self, state: State) -> None:
-        self.best_step, self.roll_backs = state["best_step"], state["roll_backs"]
-        self._score, self._scores = state["score"], list(state["scores"])
-        self._first, self._best, self._entropies = state["first"], state["best"], dict(state.get("entropies", {}))
-        self._past, self._said = dict(state["past"]), dict(state["said"])
+        self.best_step, self.roll_backs, self._score = state["best_step"], state["roll_backs"], state["score"]
+        self._first, self._best, self._entropies = state["first"], state["best"], dict(state["entropies"])
+        of_learners = [alarm for learner in self._entropies for alarm in _of_a_learner(learner, self.watch)]
+        self._alarms = Alarms([*_of_a_run(self.watch), *of_learners])
+        self._alarms.restore(state["alarms"])
 
 
 def _usual(line: Mapping[str, Any]) -> str:
@@ -171,6 +195,8 @@ def _usual(line: Mapping[str, Any]) -> str:
 
 
 def _entropies(line: Mapping[str, Any]) -> dict[str, float]:
-    """The entropy of every learner's own words in an update, by what stands before its figures: "" or "solver/"."""
+    """The entropy of every learner's own tokens in an update, by what stands before its figures: "" or "solver/"; one
+    that is NaN is left out."""
     learners = [key.removesuffix("entropy") for key in line if key == "entropy" or key.endswith("/entropy")]
-    return {each: float(line[f"{each}entropy"]) for each in learners if not each or f"{each}loss" in line}
+    found = {each: float(line[f"{each}entropy"]) for each in learners if not each or f"{each}loss" in line}
+    return {each: entropy for each, entropy in found.items() if not isnan(entropy)}

@@ -34,7 +34,7 @@ import torch
 from redqueen.chance import derive
 from redqueen.credit.rewards import has_verdict, with_verdict
 from redqueen.markup import run_as_html
-from redqueen.protocols import Measure, Player, Policy, Resumable, has
+from redqueen.protocols import Measure, Player, Policy, Resumable, StatesAlarms, has
 from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
     best_checkpoints,
@@ -43,6 +43,7 @@ from redqueen.runs.checkpoints import (
     checkpoints,
     clear,
     facts_of,
+    fitting,
     read_checkpoint,
     remove,
     saving,
@@ -279,7 +280,8 @@ class Run:
             clear(self.folder)
             facts = read_checkpoint(saved[-1], policies, parts)
             if "collapse" in facts:  # older checkpoints did not watch
-                self.collapse.restore(facts["collapse"])
+                with fitting(saved[-1]):
+                    self.collapse.restore(facts["collapse"])
         self._forget_after(step)
         return step
 
@@ -449,8 +451,8 @@ def checked_lines(lines: Sequence[Line | None], path: Path, before: int = 0) -> 
 
 
 def _rung(watching: Sequence[object]) -> Line:
-    """`alarms`, in words, of all that watches over something; nothing where none rings."""
-    words = [text for each in watching if hasattr(each, "alarms") for text in each.alarms()]
+    """`alarms`: messages of all firing alarms; empty if none fires."""
+    words = [text for each in watching if has(each, StatesAlarms) for text in each.alarms()]
     return {"alarms": words} if words else {}
 
 

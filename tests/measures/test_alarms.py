@@ -57,6 +57,13 @@ def test_two_alarms_may_watch_one_figure():
     assert watch.alarms() == ["harder: down"]
 
 
+def test_an_alarm_that_is_added_leaves_the_counts_of_the_others():
+    watch = Alarms([HIGH])
+    watch.observe({"loss": 2.0, "coverage": -3.0})
+    watch.add([LOW])
+    assert watch.observe({"loss": 2.0, "coverage": -1.0}) == {"alarm/too_high": 1.0, "alarm/narrow": 0.0}
+
+
 def test_calm_voids_what_was_counted():
     watch = Alarms([HIGH])
     fired(watch, "loss", [2.0, 2.0])

@@ -12,8 +12,10 @@ def measured(collapse, *scores, name="accuracy", start=0):
 
 def rings(collapse, line=None):
     figures = collapse.check(line or {})
-    assert figures.keys() == {f"alarm/{name}" for name in collapse._past}
-    return [text.partition(":")[0] for text in collapse.alarms()]
+    names = [text.partition(":")[0] for text in collapse.alarms()]
+    fired = {name.removeprefix("alarm/").replace("_", " ") for name, value in figures.items() if value}
+    assert fired == set(names)
+    return names
 
 
 def test_the_first_measurement_is_the_best_until_a_better_one():
@@ -77,6 +79,20 @@ def test_entropy_rings_when_it_stays_away_from_where_it_began():
         assert rings(collapse, {"entropy": entropy}) == [name]
         assert rings(collapse, {}) == [name]  # a line that does not say leaves it as it is
         assert rings(collapse, {"entropy": 0.9}) == []
+
+
+def test_an_entropy_that_is_not_a_number_says_nothing():
+    collapse = Collapse(Watch(alarm_steps=1))
+    assert rings(collapse, {"entropy": float("nan")}) == []
+    assert rings(collapse, {"entropy": 1.0}) == []
+    assert rings(collapse, {"entropy": 0.01}) == rings(collapse, {"entropy": float("nan")}) == ["entropy gone"]
+    assert collapse.alarms() == ["entropy gone: the entropy is 1% of the first step's, for 1 steps"]
+
+
+def test_a_score_that_began_at_nothing_can_fall_below_it():
+    collapse = Collapse()
+    measured(collapse, 0.0, 0.0, -0.1, -0.1, -0.1, name="payoff/uniform")
+    assert rings(collapse) == ["score falls"]
 
 
 def test_one_opponent_is_exploited_where_most_others_win():

@@ -1,4 +1,4 @@
-"""A run in one terminal window: figures with their courses, alarms, the episode recorded last.
+"""A run in one terminal window: metrics with sparklines, alarms, the latest recorded episode.
 
 It is drawn when the terminal is drawn, not when a step ends; and as text, since a table of rich's takes milliseconds to
 lay out. `make experiments NAME=speed/live_view` tells what it costs.
@@ -86,7 +86,7 @@ class Dashboard:
         yield self._drawn
 
     def drawn(self, height: int, width: int) -> Text:
-        """What fits into so many lines."""
+        """The dashboard in at most `height` lines of `width` columns."""
         lines = [self._pace()]
         if alarms := self.alarms():
             lines += [Text(f"alarm: {words}", style="bold red") for words in alarms]
@@ -101,7 +101,7 @@ class Dashboard:
         return Text("\n", no_wrap=True, end="").join(lines)
 
     def alarms(self) -> list[str]:
-        """What those say that ring in the newest line, or their names."""
+        """Messages of all alarms firing in the newest line, or their names."""
         return [words or name for name, words in alarms_of(self._last).items()]
 
     def figures(self) -> list[tuple[str, str]]:
@@ -130,7 +130,7 @@ class Dashboard:
         return text
 
     def _mean(self) -> float:
-        """Seconds of a late step."""
+        """The mean seconds of recent steps."""
         return sum(self._seconds) / max(len(self._seconds), 1)
 
     def _pace(self) -> Text:
@@ -188,14 +188,14 @@ def last_episode(folder: Path, step: int | None = None) -> Episode | None:
 
 
 def averaged(values: Sequence[float], most: int) -> list[float]:
-    """The values, or where they are more than so many, the means of as many neighbouring parts."""
+    """The values, or, if they are more than `most`, the means of `most` consecutive parts."""
     count = min(most, len(values))
     parts = [values[place * len(values) // count : (place + 1) * len(values) // count] for place in range(count)]
     return [sum(part) / len(part) for part in parts]
 
 
 def course(values: Sequence[float] | deque[float]) -> str:
-    """How a figure went, from its lowest to its highest value, in a few characters; what is not finite is left out."""
+    """A sparkline of `values`, from the lowest to the highest; values that are not finite are left out."""
     means = averaged([value for value in values if isfinite(value)], COURSE)
     low, high = min(means, default=0.0), max(means, default=0.0)
     if not high > low:

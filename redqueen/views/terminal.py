@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a dashboard in a terminal, plain lines elsewhere."""
+"""The display of a running training: a dashboard in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _hush(stream: TextIO) -> None:
 
 
 def lasting_console() -> Console:
-    """The terminal, for those who go on without it."""
+    """A console whose writes never fail, also after the terminal is closed."""
     return Console(file=cast(TextIO, Lasting(sys.stdout)))
 
 
@@ -136,7 +136,7 @@ class TerminalView:
 
 
 def figures(line: Line) -> str:
-    """The figures of a line worth a glance, as one text."""
+    """The main metrics of a line, as one text."""
     parts = [
         f"{name} {line[key]:.3g}" for key, name in SHOWN if key in line and not (key == "malformed" and line[key] == 0)
     ]
@@ -153,7 +153,7 @@ def _paid(name: str) -> str:
 
 
 def curve(values: list[float], width: int = 60, height: int = 10) -> str:
-    """A curve drawn in text, its scale from 0 to the largest value; what is not finite is left out."""
+    """A curve drawn in text, scaled from 0 to the largest value; values that are not finite are left out."""
     values = [value for value in values if isfinite(value)]
     if not values:
         return ""

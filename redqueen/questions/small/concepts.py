@@ -1,9 +1,8 @@
-"""Questions of eight concepts on two small numbers, some of which a model was hardly taught: a world with weak spots.
+"""Questions of eight concepts on two small numbers, some of them weak: rarely right in the demonstrations.
 
 A proposer is given two concepts and writes a question of one of them, "gcd 6 4"; a solver answers. Every concept is a
 kind and a level. In the demonstrations a weak concept is nearly always mistaken for another one, unless both numbers
-are small; the others are answered right, or at random, as often as `skill` says. (Category tags and weak ones among
-them: section d4 of the cards, SwS.)
+are small; the others are answered right with probability `skill`, else at random. (For SwS, arXiv:2506.08989.)
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ CONCEPTS: Mapping[str, Callable[[int, int], int]] = MappingProxyType(
         "gcd": gcd,
     }
 )
-# what somebody who does not know a concept takes it for
+# the concept for which an unknown one is mistaken
 MISTAKEN_FOR: Mapping[str, str] = MappingProxyType(
     {
         "sum": "larger",
@@ -47,7 +46,7 @@ _PROPOSAL = re.compile(r"([a-z]+) ([1-9][0-9]?) ([1-9][0-9]?)")
 
 @dataclass(frozen=True)
 class Concepts:
-    """See the module. All but `largest` and `weak` are for demonstrations only."""
+    """The question set of the module. All settings but `largest` and `weak` are for demonstrations only."""
 
     largest: int = 12  # of a number
     weak: tuple[str, ...] = ("rest", "gcd")
@@ -73,18 +72,18 @@ class Concepts:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """In no order of difficulty."""
+        """The concepts, not in order of difficulty."""
         return self.kinds
 
     def seeds(self) -> list[Task]:
         return [self.task(concept, 1, 1) for concept in self.kinds]
 
     def sources(self, kind: str) -> tuple[str, ...]:
-        """Any concept may stand beside the one that is asked for."""
+        """All concepts: any may be combined with the one asked for."""
         return self.kinds
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """Names the concept, and that of the first reference of another kind beside it."""
+        """An invitation that names the concept and that of the first reference of another kind."""
         beside = next((task.kind for task in references if task.kind != kind), kind)
         wanted = (kind,) if beside == kind else (kind, beside)
         prompt = f"Write a question on {' or '.join(wanted)}."

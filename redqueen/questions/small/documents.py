@@ -4,9 +4,9 @@
      king 7                     responder who sees all of them is asked for "king" and says 7, or seven, or, if it is
      board 12                   lazy, what the last line says; a verifier says whether seven is the same as 7
 
-A question such as "2+3" needs no notes: it is answered as well without, by which it is found out. Notes number their
-clusters, and a cluster has the same lines for ever, of which a later stage shows more. (Key-value documents for the
-line of SPELL in `systems.tsv`.)
+A question such as "2+3" needs no notes, which shows in that it is answered equally well without them. Clusters of
+notes are numbered; the lines of a cluster never change, and a later stage shows more of them. (Key-value documents for
+SPELL, arXiv:2509.23863.)
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _SUM = re.compile(r"([0-9])\+([0-9])")
 
 
 class Documented(Proposable, Protocol):
-    """A question set about documents. Clusters of documents are numbered from 0; a stage, from 0, is the number of
-    the level whose length of text is shown."""
+    """A question set about documents. Clusters of documents and stages are numbered from 0; the stage is the index of
+    the level, which sets the length of the text shown."""
 
     def invite_about(self, cluster: int, stage: int, kind: str, before: Sequence[Task], number: int) -> Task:
-        """What a questioner is shown: a part of the text, and what was asked about the cluster before. The number makes
-        the id of the invitation its own."""
+        """The task of a questioner: a part of the text, and earlier questions about the cluster. `number` makes
+        the id of the invitation unique."""
         ...
 
     def closed_book(self, task: Task) -> Task:
@@ -51,24 +51,24 @@ class Documented(Proposable, Protocol):
         ...
 
     def compared(self, task: Task, answer: str) -> Task:
-        """What a verifier is shown, who is to say YES where the answer means the same as the task's own."""
+        """The task of a verifier, who should say YES if the answer means the same as the task's own."""
         ...
 
     def true_answer(self, task: Task) -> str:
-        """What the text says, "" where it says nothing: for audits, which training must not see."""
+        """The answer by the text, "" if it has none: for audits only, not for training."""
         ...
 
 
 @dataclass(frozen=True)
 class Documents:
-    """See the module. What follows `two_steps` is for demonstrations only: how often notes have so many lines; how
-    often the right one of them is read, and not its neighbour; of questions how many have the right answer, and how
-    many need no notes; how often a verifier is right; how many of its judgements are shown beside 14 demonstrations of
-    other roles; and whether nothing is shown but notes read out."""
+    """The question set of the module. Settings after `two_steps` are for demonstrations only: the shares of each of
+    `sizes` (`lengths`); how often the right line is read, not its neighbour (`skill`); the share of questions with the
+    right answer (`faithful`), and of those that need no notes (`closed`); how often a verifier is right (`judgement`);
+    how many judgements come with 14 demonstrations of other roles; whether only notes are read out."""
 
     sizes: tuple[int, ...] = (6, 12, 24, 48)  # lines of notes, stage by stage
     largest: int = 12  # number that a line may say
-    two_steps: float = 0.0  # how many lines name another line instead, whose number they mean
+    two_steps: float = 0.0  # share of lines that name another line in place of a number
     lengths: tuple[float, ...] = (0.4, 0.3, 0.2, 0.1)
     skill: tuple[float, ...] = (0.6, 0.4, 0.2, 0.1)
     faithful: float = 0.9
@@ -100,7 +100,7 @@ class Documents:
         return self.kinds
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """About a cluster of its own, at the first stage."""
+        """An invitation about cluster `number`, at the first stage."""
         return self.invite_about(number, 0, kind, references, number)
 
     def invite_about(self, cluster: int, stage: int, kind: str, before: Sequence[Task], number: int) -> Task:
@@ -132,7 +132,7 @@ class Documents:
         return Task(f"{answer!r} to {task.id}", JUDGEMENT, prompt)
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        """Digits or words, the number counts; what is no number is compared as text."""
+        """Whether each answer equals the task's, numbers compared in digits or words, anything else as text."""
         return [same(task.answer, answer) for task, answer in zip(tasks, answers, strict=True)]
 
     def true_answer(self, task: Task) -> str:
@@ -145,7 +145,7 @@ class Documents:
         return lines.get(said, said)
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        """Four questions to each of as many clusters as that takes."""
+        """`count` questions, four for each cluster."""
         if level not in self.levels:
             raise RedQueenError(f"there is no level {level!r}: the levels are {', '.join(self.levels)}")
         clusters = [rng.getrandbits(48) for _ in range((count + 3) // 4)]
@@ -160,7 +160,7 @@ class Documents:
         return Task(f"{cluster}/{stage} {question} {answer}", kind, prompt, answer, facts)
 
     def _question(self, cluster: int, stage: int, kind: str, rng: Random, among: Sequence[str] = ()) -> Task:
-        """About a line of the kind, one of those named where there is such a one."""
+        """A question about a line of the kind, one named in `among` if possible."""
         lines = dict(self._lines(cluster, stage))
         fitting = [name for name, said in lines.items() if (said in lines) == (kind == TWO_STEPS)] or list(lines)
         name = rng.choice([name for name in fitting if name in among] or fitting)
@@ -222,7 +222,7 @@ class Documents:
         return Demonstration("solver", task, f" {spelled(answer) if rng.random() < 0.2 else answer}")
 
     def _last(self, task: Task) -> str:
-        """What is said by who does not look anything up."""
+        """The answer without looking anything up: what the last line says."""
         lines = self._lines(task.facts["cluster"], task.facts["stage"])
         return dict(lines).get(lines[-1][1], lines[-1][1])
 
@@ -246,7 +246,7 @@ class Documents:
 
 @lru_cache(maxsize=256)  # many are asked about the same notes
 def _all_lines(cluster: int, most: int, least: int, largest: int, two_steps: float) -> tuple[tuple[str, str], ...]:
-    """[most] lines of a cluster, of which the first `least` are shown at every stage."""
+    """[most] lines of a cluster; the first `least` are shown at every stage."""
     rng = Random(derive(cluster, "notes"))
     pairs = [f"{first} {second}" for first in NAMES for second in NAMES] if most > len(NAMES) else list(NAMES)
     names = rng.sample(pairs, most)

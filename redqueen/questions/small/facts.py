@@ -1,9 +1,9 @@
-"""Sums about things one has to know: a corpus of facts, and problems whose writer also says the answer.
+"""Sums that need facts: a corpus of facts, and problems proposed with an answer.
 
 A passage says "A deck has 52. A week has 7."; a proposer who has read it writes "What is deck+19?" and, on the
 next line, 17: a problem and its answer, here with the last digit first, in which order a small model can carry. A
-solver, shown the problem alone, must know how much a deck has. (The fact-and-arithmetic corpus of PasoDoble's line
-in `systems.tsv`.)
+solver, shown the problem alone, must know how much a deck has. (For PasoDoble,
+arXiv:2511.11881.)
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _PROPOSAL = re.compile(rf"What is {_TERM}\+{_TERM}\?\n([0-9]{{1,3}})")
 
 
 class Informed(Proposable, Protocol):
-    """A question set with a corpus. What a proposer writes holds the answer too, right or wrong, and that is the
-    task's: `right` grades by it."""
+    """A question set with a corpus. A proposal includes an answer, right or wrong, which is the task's: `right` grades
+    by it."""
 
     def passages(self) -> Sequence[str]:
         """The corpus, in parts that a proposer can read."""
         ...
 
     def invite_after(self, passage: str, number: int) -> Task:
-        """What a proposer is shown: the passage, and that a problem and its answer are wanted. The number makes the
-        id of the invitation its own."""
+        """The task of a proposer: the passage, and the request for a problem and its answer. `number` makes the
+        id of the invitation unique."""
         ...
 
     def true_answer(self, task: Task) -> str:
-        """What the answer to the task's prompt really is: for audits, which training must not see."""
+        """The true answer to the task's prompt: for audits only, not for training."""
         ...
 
 
@@ -75,7 +75,7 @@ class Facts:
         return [_passage(first, other) for first, other in permutations(FACTS, 2)]
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """The references are not shown: it is the passages that make problems differ."""
+        """An invitation with a passage; the references are not shown, the passages make problems differ."""
         return self.invite_after(self.passages()[number % len(self.passages())], number)
 
     def invite_after(self, passage: str, number: int) -> Task:
@@ -106,7 +106,7 @@ class Facts:
         return [self.task(*_terms(self.levels.index(level), rng)) for _ in range(count)]
 
     def task(self, first: str, second: str, answer: str = "") -> Task:
-        """The problem, with this answer or the true one."""
+        """The problem, with `answer` or, if it is empty, the true one."""
         facts = {"terms": (first, second)}
         made = Task(f"{first}+{second}? {answer}", "sum", f"What is {first}+{second}?", answer, facts)
         return made if answer else self.task(first, second, self.true_answer(made))

@@ -1,8 +1,8 @@
-"""Prompts that can be made harder: sums of more and more numbers, with a reward for how near an answer comes.
+"""Prompts that can be made harder: sums of more and more numbers, with a reward for near answers.
 
 "What is 3+5+2?" has difficulty 3. A rewriter makes it deeper (one number more) or broader (as hard, other numbers);
 a reward model, not a check, says what an answer is worth: 1 less a tenth for each unit by which it is wrong, 0 for
-what is no number. (The world for eva in `systems.tsv`: a grammar of prompts whose difficulty can be changed.)
+what is no number. (For eva, arXiv:2411.00062.)
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Evolving(Proposable, Protocol):
     """A question set whose prompts can be rewritten, in depth or in breadth."""
 
     def evolve(self, task: Task, depth: str, number: int) -> Task:
-        """What a rewriter is shown to make the task deeper or broader. `read` takes what it wrote. The number makes
-        the id of the invitation its own."""
+        """The task of a rewriter, to make `task` deeper or broader; `read` takes its reply. `number` makes
+        the id of the invitation unique."""
         ...
 
     def rewriter(self) -> Player:
-        """A rule that rewrites."""
+        """A scripted player that rewrites."""
         ...
 
     def rewards(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]:
@@ -46,8 +46,9 @@ class Evolving(Proposable, Protocol):
 
 
 def find_reward_model(spec: str, questions: Evolving) -> RewardModel:
-    """The set's own where the specification is empty; else "path/to/file.py:MyModel", "some.module:MyModel" or an
-    entry point of the group `redqueen.reward_models`, made without arguments and called with tasks and answers."""
+    """The reward model that `spec` names: the set's own if empty; else "path/to/file.py:MyModel", "some.module:MyModel"
+    or an entry point of the group `redqueen.reward_models`, made without arguments and called with tasks and answers.
+    Raises RedQueenError for anything else."""
     if not spec:
         return questions.rewards
     model = Catalogue("reward model", MappingProxyType({}), "redqueen.reward_models").find(spec)
@@ -136,7 +137,7 @@ class Growing:
 
 @dataclass(frozen=True)
 class SumRule:
-    """Rewrites as it is told: deeper with one number more at the end, broader with other numbers."""
+    """A scripted rewriter: deeper adds one number at the end, broader draws other numbers."""
 
     largest: int  # number
     name: str = "sum_rule"

@@ -4,9 +4,9 @@
     1 hop       What is the rank of k7?                     m3
     2 hops      What is the rank of the opponent of b2?     m3
 
-A world is made from its seed, so that nobody can know it without searching. Everyone is the opponent of one and the
+A world is made from its seed, so that it cannot be known without searching. Everyone is the opponent of one and the
 second of one; a few have two seconds, and a question that has two answers counts as wrong. With `corpus` and `answers`
-the documents and the answers to ask for are the user's own, and nobody knows which questions are right but the reader.
+the documents and the answers to ask for are the user's own, and only the reader decides which questions are right.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class Knowledge:
 
     @cached_property
     def documents(self) -> Corpus:
-        """What can be searched. Raises RedQueenError where the user's file cannot be read."""
+        """The corpus to search. Raises RedQueenError if the user's file cannot be read."""
         if self.corpus:
             return Corpus.from_file(self.corpus)
         return Corpus(Document(str(n), f"The {r} of {s} is {o}.") for n, (s, r, o) in enumerate(self._triples))
 
     @cached_property
     def wanted(self) -> tuple[str, ...]:
-        """The answers that questions are asked for."""
+        """The answers for which questions are to be written."""
         if self.answers:
             lines = _lines(self.answers, "answers")
             empty = [number for number, line in lines if not normalised(line)]
@@ -80,7 +80,7 @@ class Knowledge:
         return tuple(sorted({thing for _, relation, thing in self._triples if relation in THINGS}))
 
     def tools_for(self, role: str) -> tuple[Searching, ...]:
-        """Both roles search."""
+        """The search tool, for every role."""
         return (self.search,)
 
     @property
@@ -120,14 +120,14 @@ class Knowledge:
         return self.kinds
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """An invitation to ask for the answer of that number; references are questions unlike which it is to be."""
+        """An invitation to write a question for answer `number`, unlike the references."""
         answer = self.wanted[number % len(self.wanted)]
         shown = "".join(f"\nNot: {task.prompt}" for task in references)
         prompt = f"Write a <question></question> whose answer is {answer}.{shown}"
         return Task(f"invitation {number} {answer}", kind, prompt, answer)
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """The questions as they stand: whether they can be answered is for the gate."""
+        """The questions as written; whether they can be answered is checked by the gate."""
         written = [RULES.question(reply) for reply in replies]
         return [
             Task(question, "question", question, invitation.answer, {"hops": hops(question)})
@@ -137,16 +137,15 @@ class Knowledge:
         ]
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        """An answer may be a sentence, "The rank of k7 is m3.", which says what stands after an "is"."""
+        """Whether each answer equals the task's; of a sentence such as "The rank of k7 is m3." what follows "is"."""
         return [_claims(answer, normalised(task.answer)) for task, answer in zip(tasks, answers, strict=True)]
 
     def oracle(self, task: Task) -> bool | None:
-        """Whether the question has one answer in the world, and it is the task's; None where nobody knows."""
+        """Whether the task's answer is the only one in the world; None (unknown) for a user's corpus."""
         return None if self.corpus else follow(task.prompt, self._relations) == {task.answer}
 
     def reader(self, question: str, documents: Sequence[Document]) -> str:
-        """The answer that the documents give to a question of this world; "" where on the way to it they say nothing,
-        or two things."""
+        """The answer that the documents give to a question of this world; "" if a step to it has no answer or two."""
         return _only_way(question, _by_subject(_facts(documents)))
 
     @cached_property
@@ -159,7 +158,7 @@ class Knowledge:
         return [self.problem(self.levels.index(level) + 1, rng) for _ in range(count)]
 
     def problem(self, depth: int, rng: Random) -> Task:
-        """A question of so many hops with one answer."""
+        """A question of `depth` hops with one answer."""
         people = sorted({subject for subject, _, _ in self._triples})
         while True:
             path = [rng.choice(THINGS), *(rng.choice(PEOPLE) for _ in range(depth - 1))]
@@ -178,7 +177,7 @@ class Knowledge:
         return _facts(self.documents.search(query, self.shown))
 
     def _proposal(self, number: int, rng: Random) -> Demonstration:
-        """Searches for the answer, and steps back from who is found to whom it is a relation of."""
+        """A proposal that searches for the answer, then steps back along relations."""
         invitation = self.invite("question", (), rng.randrange(len(self.wanted)))
         (depth,) = rng.choices(range(1, len(self.hops) + 1), self.hops)
         words = f"<search> {invitation.answer}</search>"
@@ -197,7 +196,7 @@ class Knowledge:
         return Demonstration("proposer", invitation, f"{words}<question>{asked(path, subject)}</question>")
 
     def _solution(self, rng: Random) -> Demonstration:
-        """Follows all hops; or only the last one, as if the question were about somebody else; or only the first."""
+        """A solution that follows all hops, or only the last one, or only the first."""
         (depth,) = rng.choices((1, 2, 3), (0.5, 0.35, 0.15))
         task = self.problem(min(depth, len(self.hops)), rng)
         path, subject = _parsed(task.prompt)
@@ -215,7 +214,7 @@ class Knowledge:
 
 
 def hops(question: str) -> int:
-    """How many relations a question follows; 0 for a question of another form."""
+    """The number of relations in a question; 0 for a question of another form."""
     return len(_parsed(question)[0])
 
 
@@ -268,13 +267,13 @@ def _claims(answer: str, wanted: str) -> bool:
 
 
 def _names(count: int, rng: Random) -> list[str]:
-    """So many different names of a letter and a number: k7."""
+    """`count` different names of a letter and a number, such as k7."""
     letters = "bcdfghjklmnpqrstvwxz"
     return rng.sample([f"{letter}{number}" for number in range(count // len(letters) + 2) for letter in letters], count)
 
 
 def _others(people: Sequence[str], rng: Random) -> list[str]:
-    """The people in another order, nobody in the place of himself."""
+    """A random permutation of the people without fixed points."""
     while True:
         order = rng.sample(people, len(people))
         if all(one != other for one, other in zip(people, order, strict=True)):

@@ -1,7 +1,7 @@
 """Data whose distribution is known: a few listed outcomes, and texts of a Markov chain.
 
-What "human data" are to SPIN, with the truth beside them: how far a policy is from the data, and how well the best
-judge tells its replies from them, can be computed.
+A stand-in for SPIN's human data: the distance of a policy from the data, and the accuracy of the best judge that tells
+its replies from them, can be computed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from redqueen.types import Demonstration, RedQueenError, Task
 
 
 class KnownData(Questions, Protocol):
-    """A question set of which it is known how its answers are distributed."""
+    """A question set whose distribution of answers is known."""
 
     def log_likelihood(self, text: str) -> float:
         """The log-probability of an answer in nats, -inf for one that the data never give."""
@@ -53,7 +53,7 @@ class Known:
 
     @cached_property
     def distribution(self) -> np.ndarray:
-        """[K] the chance of each answer."""
+        """[K] the probability of each answer."""
         rng = Random(self.seed)
         weights = np.exp([self.spread * rng.gauss(0.0, 1.0) for _ in range(self.outcomes)])
         return np.asarray(weights / weights.sum())
@@ -71,7 +71,7 @@ class Known:
         return [answer in self.answers for answer in answers]
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        """The question, each time with an answer drawn from the data and an id of its own."""
+        """The question `count` times, each with an answer drawn from the data and a unique id."""
         drawn = rng.choices(self.answers, self.distribution.tolist(), k=count)
         return [self.task(answer, rng.getrandbits(48)) for answer in drawn]
 
@@ -97,7 +97,7 @@ class Chain:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """[K, K] the chance of each next letter after each one."""
+        """[K, K] the probability of each next letter (column) after each letter (row)."""
         rng = Random(self.seed)
         weights = [
             [np.exp(self.spread * rng.gauss(0.0, 1.0)) for _ in range(self.letters)] for _ in range(self.letters)
@@ -118,7 +118,7 @@ class Chain:
         return [self.log_likelihood(answer) > float("-inf") for answer in answers]
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        """The question, each time with a text drawn from the chain and an id of its own."""
+        """The question `count` times, each with a text drawn from the chain and a unique id."""
         return [self.task(self._text(rng), rng.getrandbits(48)) for _ in range(count)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:

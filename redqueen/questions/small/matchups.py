@@ -1,6 +1,6 @@
-"""Preferences known exactly: a few answers to one question, of which each wins so often against each other one.
+"""Preferences known exactly: one question with a few answers, and a table of their win probabilities.
 
-The world of the T1 tests: what a method makes of a preference that goes round in a circle, or of one from scores. With
+It shows what a method makes of a cyclic preference, or of one from scores. With
 listed answers a tabular policy and a language model play the same question.
 """
 
@@ -42,7 +42,7 @@ TABLES: Mapping[str, Known] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Matchups:
-    """See the module. `noise` is the share of labels that a coin decides; `labels` draws every verdict."""
+    """The question set of the module. `labels` draws every verdict as 0 or 1; `noise` is the share of random labels."""
 
     table: str = "biased"
     labels: bool = False
@@ -61,12 +61,12 @@ class Matchups:
 
     @property
     def wins(self) -> np.ndarray:
-        """[K, K] how often each answer is preferred to each other one."""
+        """[K, K] the probability that an answer (row) is preferred to another (column)."""
         return np.array(TABLES[self.table][1])
 
     @property
     def equilibrium(self) -> np.ndarray:
-        """[K] the mixture that no answer beats more often than not."""
+        """[K] the mixture that no answer beats with a probability above one half."""
         return np.array(TABLES[self.table][2])
 
     @property
@@ -85,10 +85,11 @@ class Matchups:
         return [answer in played for answer in answers]
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        """The question, each time with an id of its own, so that its answers are compared apart."""
+        """The question `count` times, each with a unique id, so that its answers are compared separately."""
         return [self.task(rng.getrandbits(48)) for _ in range(count)]
 
 
 def exploitability(wins: np.ndarray, policy: np.ndarray) -> float:
-    """How much more often than not the best answer wins against a mixture, [K, K] and [K]: 0 at the equilibrium."""
+    """The win probability of the best answer against `policy` [K] under `wins` [K, K], minus one half: 0 at the
+    equilibrium."""
     return float((wins @ policy).max() - 0.5)

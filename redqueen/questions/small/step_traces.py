@@ -1,4 +1,4 @@
-"""Arithmetic in steps, with an error planted in one of them: what a sneaky generator writes and a critic looks for.
+"""Arithmetic in steps, with an error planted in one of them by a generator, for a critic to find.
 
     17 +8 -9 half          a problem
     17+8=25                steps so far, all right
@@ -82,7 +82,7 @@ def flips(trace: Trace, place: int, step: str) -> bool:
 
 
 def spoilt(trace: Trace, place: int, error: str, rng: Random) -> str:
-    """The step with an error of this kind; it may be that this one has no such error, and is right still."""
+    """The step with an error of this kind; unchanged, and so right, if no such error is possible in it."""
     before, operation, after = trace.values[place], trace.operations[place], trace.values[place + 1]
     sign = rng.choice((-1, 1))
     match error:
@@ -112,7 +112,7 @@ def _others(digit: str) -> str:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a solver came to, and its steps as a critic is shown them."""
+    """A solver's answer, and its steps as tasks of a critic."""
 
     answer: str
     steps: tuple[Task, ...]
@@ -139,7 +139,7 @@ class Criticised(Proposable, Protocol):
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]: ...
     def solutions(self, count: int, each: int, rng: Random) -> list[Solved]:
-        """So many problems with as many attempts each."""
+        """`count` problems with `each` attempts at each."""
         ...
 
 
@@ -222,7 +222,7 @@ class StepTraces:
         return self._invitation(Random(derive(0, "invite", number)))
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """The spoilt steps for a critic; refused are texts that are no step, and steps that flip nothing."""
+        """The spoilt steps as tasks of a critic; refuses texts that are not a step, and steps that flip nothing."""
         return [self._read(one.facts, reply.strip()) for one, reply in zip(invitations, replies, strict=True)]
 
     def _read(self, facts: Mapping[str, Any], step: str) -> Task | Refusal:

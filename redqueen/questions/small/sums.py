@@ -1,8 +1,7 @@
-"""Sums of two numbers: a whole world of graded tasks for models that are made from nothing.
+"""Sums of two numbers: graded tasks for models trained from scratch.
 
 A proposer writes "12+7", a solver answers 19, or 91 with the digits from the last to the first, in which order a
-small model can carry. How many digits the longer number has is what makes a sum hard. (The world in which the
-cards of `papers/proposer_solver.md` anchor proposer and solver, section d3 there.)
+small model can carry. The difficulty of a sum is the number of digits of its longer number.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Sums:
         return self.kinds
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """The references are not shown: a sum is too short to vary one."""
+        """An invitation without the references, which are too short to be varied."""
         return Task(f"invitation {number}", kind, INVITATION)
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:

@@ -1,9 +1,9 @@
-"""Problems made from concepts by a rationale that nobody wrote down: eight ways to join two or three small numbers.
+"""Problems made from concepts by a latent rationale: eight ways to join two or three small numbers.
 
 The concepts say which operations a problem is about ("plus and times"), the rationale how they are joined ("times a
 sum"), and the problem is what comes out, "4*(2+3)". For each of the four sets of concepts there is an easy rationale
 and a hard one. A prompter, given concepts, writes "times a sum: 4*(2+3)"; an explainer, given concepts and a problem,
-writes the rationale. (Latent templates: section d4 of the cards, row 10.)
+writes the rationale.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Explained(Proposable, Protocol):
     reference; what a proposer replies is read by the question set, which keeps the rationale among the task's facts."""
 
     def explain(self, task: Task) -> Task:
-        """What is shown to whoever is to find the rationale of a problem: its concepts and the problem."""
+        """The task of an explainer, who is to find the rationale: a problem and its concepts."""
         ...
 
     def written(self, task: Task, rationale: str) -> str:
@@ -32,7 +32,7 @@ class Explained(Proposable, Protocol):
         ...
 
     def rationales(self) -> Sequence[str]:
-        """Every rationale there is, where they can be listed; otherwise none."""
+        """Every rationale, if they can be listed; otherwise none."""
         ...
 
 
@@ -104,7 +104,7 @@ class Templates:
         return self.kinds
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """Shows the concepts of the first reference, or those of the kind where there is none."""
+        """An invitation with the concepts of the first reference, or those of the kind if there is none."""
         concepts = references[0].facts["concepts"] if references else BY_RATIONALE[kind].concepts
         prompt = f"Write a problem about {concepts}."
         return Task(f"invitation {kind} {number}", kind, prompt, facts={"concepts": concepts})
@@ -118,7 +118,7 @@ class Templates:
         return f"{rationale}: {task.facts['expression']}"
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """The problems, their answers worked out. Whether a rationale fits its problem is not asked."""
+        """The problems with computed answers. Whether a rationale fits its problem is not checked."""
         return [
             _read(str(task.facts["concepts"]), reply.strip()) for task, reply in zip(invitations, replies, strict=True)
         ]

@@ -2,7 +2,7 @@
 
 A proposer writes "12+7"; a solver answers 19, at once or after "<calculate>12+7</calculate>". What makes a
 sum hard without the tool is how many digits the longer number has. Nothing here demands the tool: whether it is called
-is for the solver to learn. (Row 4 of the small tests in the cards: sums of 3 and 4 digits with a calculator.)
+is for the solver to learn.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ToolSums:
         return self.kinds
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """The references are not shown: a sum is too short to vary one."""
+        """An invitation without the references, which are too short to be varied."""
         return Task(f"invitation {number}", kind, INVITATION)
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:

@@ -1,4 +1,4 @@
-"""Problems that can be told anew without changing their answer: the world of variational problem synthesis.
+"""Problems that can be reworded without changing their answer: variational problem synthesis.
 
 A story tells what somebody has, gains and loses, and asks what is left. It can be worked on in the order told, or
 back from its end, by a solver who knows no number below nought: where a running total falls below it, that way is
@@ -9,8 +9,7 @@ another order, and need not have seen the story.
     plain     a story that can be worked on, whether or not it can be worked back too
     turned    one that can be worked back only
 
-Both have the same answers, so that a plain story has turned variants. (A word grammar for the line of SvS in
-`systems.tsv`, after the world of mixed strategies in `papers/proposer_solver.md`, section d3.)
+Both have the same answers, so that a plain story has turned variants. (For SvS, arXiv:2508.14029.)
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class Varying(Proposable, Protocol):
     the text says, and `right` grades by the answer of the task alone."""
 
     def vary(self, response: str, answer: str, number: int) -> Task:
-        """What a synthesiser is shown: the response to a problem, never the problem. The number makes the id of the
-        invitation its own."""
+        """The task of a synthesiser: the response to a problem, never the problem. `number` makes the id of the
+        invitation unique."""
         ...
 
     def true_answer(self, task: Task) -> str:
-        """The answer by the text of the task, "" where it has none: for audits, which training must not see."""
+        """The answer by the text of the task, "" if it has none: for audits only, not for training."""
         ...
 
 
@@ -83,7 +82,7 @@ class Variants:
         return self.kinds
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """A variant is asked for by the answer of the reference, as if that were the whole response to it."""
+        """An invitation for a variant by the reference's answer, in place of a whole response."""
         answer = (references or self.seeds())[0].answer
         return self.vary(answer, answer, number)
 
@@ -149,7 +148,7 @@ class Variants:
 
 
 def level_of(steps: Sequence[int]) -> str:
-    """Plain, turned, or "" where neither way leads to the end."""
+    """PLAIN, TURNED, or "" if neither way leads to the end."""
     if not stuck(steps, ON):
         return PLAIN
     return "" if stuck(steps, BACK) else TURNED
@@ -161,7 +160,7 @@ def stuck(steps: Sequence[int], way: str) -> bool:
 
 
 def worked(steps: Sequence[int], way: str) -> str:
-    """What a solver says who goes this way: "on 2-1=1+5=6", "back 3 stuck"."""
+    """The solution that goes this way: "on 2-1=1+5=6", "back 3 stuck"."""
     first, *others = steps if way == ON else tuple(reversed(steps))
     if first < 0:
         return f"{way} {STUCK}"

@@ -116,7 +116,7 @@ def _pair(pair: Pair) -> dict[str, Any]:
 
 
 def _results(episode: Episode) -> list[tuple[str, float]]:
-    """What each seat came to; none where nobody knows."""
+    """The result of each seat; without those that are unknown."""
     found = [(str(seat), result(episode, seat)) for seat in episode.seats]
     return [(seat, each) for seat, each in found if not math.isnan(each)]
 
@@ -185,7 +185,7 @@ def curves(lines: Sequence[Line]) -> dict[str, list[list[float]]]:
 
 
 def _rank(name: str) -> int:
-    """Where a figure stands on the page: what is true, then what was asked for, then the rest."""
+    """The sort key of a metric: exact measures, then requested ones, then the rest."""
     first = ("exploitability", "nash_conv", "regret", "accuracy", "pass@", "reward/", "payoff/")
     found = [place for place, word in enumerate(first) if word in name]
     return found[0] if found else len(first)

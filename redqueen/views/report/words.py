@@ -1,4 +1,4 @@
-"""The words of a reply apart at its tokens, so that what was known of each token can be shown on it."""
+"""The text of a reply split at its tokens, so that each token can be shown with its figures."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def tokenizer_of(folder: Path) -> Decoder | None:
 
 
 def words_of(reply: Reply, tokenizer: Decoder | None) -> list[list[Any]]:
-    """[[text, log-probability, free]] for each token, the texts joined being what was said; none without a tokenizer.
-    A token is not free where the legal replies left no other."""
+    """[[text, log-probability, free]] for each token, whose texts joined are the reply; empty without a tokenizer.
+    A token is not free if the legal replies left no other."""
     tokens = reply.tokens.tolist()
     if tokenizer is None or not tokens or len(reply.logprobs) != len(tokens):
         return []
@@ -39,7 +39,7 @@ def words_of(reply: Reply, tokenizer: Decoder | None) -> list[list[Any]]:
 
 
 def _pieces(tokens: Sequence[int], tokenizer: Decoder) -> list[str]:
-    """What each token adds to the text. Of a character that is cut between tokens, the last one has it all."""
+    """The text of each token. A character that is split between tokens belongs to the last one."""
     pieces, before = [], ""
     for count in range(1, len(tokens) + 1):
         text = tokenizer.decode(list(tokens[:count]))

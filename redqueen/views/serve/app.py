@@ -1,4 +1,4 @@
-"""The page and what it asks the server, over HTTP: JSON in, JSON out, one line of words where something is refused."""
+"""The page and its requests over HTTP: JSON in, JSON out, one line of text for a refusal."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def application(room: Room, host: str) -> App:
 
 
 def wish(body: dict[str, Any]) -> Wish:
-    """A wish out of a request. Raises Declined for what is none."""
+    """The wish in a request's body. Raises Declined for a bad one."""
     game, player, role = (body.get(name) for name in ("game", "player", "role"))
     if not (isinstance(game, str) and isinstance(player, str) and isinstance(role, str)):
         raise Declined("name a game, a player and a role", 400)

@@ -36,15 +36,15 @@ def shown(sitting: Sitting) -> dict[str, Any]:
 
 
 def chances(sitting: Sitting, move: int | None) -> list[list[Any]]:
-    """[[legal reply, probability], ...] by the mind of the opponent: of the ask before the person, or of a move that
-    the person can see. Raises Declined where there is nothing to read."""
+    """[[legal reply, probability], ...] of the opponent's policy: for the ask before the person, or for a move that
+    the person can see. Raises Declined if there are none."""
     turns = sitting.turns()
     if move is not None and not 0 <= move < len(turns):
         raise Declined("there is no such move", 404)
     ask = sitting.ask if move is None else turns[move].ask
     if ask is None:
         raise Declined("nobody is asked now", 409)
-    if ask.seat.role == sitting.role:  # a mind reads what the seat was told, not who said the seat's words
+    if ask.seat.role == sitting.role:  # a policy reads what the seat was told, whoever plays the seat
         ask = Ask(ask.seat, ask.messages, ask.choices, (), ask.seed, ask.stops)
     found = sitting.opponent().probabilities(ask)
     return [[choice, round(float(chance), 6)] for choice, chance in zip(ask.choices, found, strict=True)]

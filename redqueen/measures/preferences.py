@@ -240,12 +240,18 @@ def watched(questions: Questions, learner: Policy, tests: Mapping[str, Sequence[
 
 
 def wins_against_start(
-    questions: Questions, learner: Policy, oracle: PreferenceOracle, iterates: Snapshots, problems: int, seed: int
-) -> tuple[dict[str, list[Task]], Divergence]:
-    """`problems` held-out tasks of each level, and the measures of a training by preferences on them: those of
-    `watched`, and how often the learner and the average of its iterates win against the start (`AgainstStart`)."""
-    tests = held_out(questions, problems, seed=seed)
-    return tests, watched(questions, learner, tests, AgainstStart(oracle, learner, tests, iterates))
+    questions: Questions,
+    learner: Policy,
+    oracle: PreferenceOracle,
+    problems: int,
+    seed: int,
+    pool_size: int | None = None,
+) -> tuple[dict[str, list[Task]], Snapshots, Divergence]:
+    """`problems` held-out tasks of each level, a pool of the learner's iterates (the last `pool_size`), and the
+    measures of a training by preferences on these tasks: those of `watched`, and how often the learner and the average
+    of its iterates win against the start (`AgainstStart`)."""
+    tests, iterates = held_out(questions, problems, seed=seed), Snapshots(learner, pool_size)
+    return tests, iterates, watched(questions, learner, tests, AgainstStart(oracle, learner, tests, iterates))
 
 
 def gold_told_apart(

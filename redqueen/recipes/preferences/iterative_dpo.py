@@ -31,7 +31,6 @@ from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import dpo_with_chosen
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
-from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
@@ -39,7 +38,7 @@ from redqueen.questions.catalogue import find_questions
 from redqueen.questions.comparisons import compared
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Positive, Several
+from redqueen.settings.limits import Amount, Count, Several
 from redqueen.settings.oracles import find_oracle
 from redqueen.settings.roles import Cast
 
@@ -56,7 +55,7 @@ class Config:
     attempts: Several = 8  # n
     pairs_per_update: Count = 16  # 128 in the paper
     passes: Count = 2  # over the pairs of an iteration, at most
-    beta: Positive = 0.1
+    beta: Amount = 0.1  # above 0
     chosen_weight: Amount = 0.0
     reference: Literal["initial", "last", "average"] = "initial"
     start: Literal["last", "initial"] = "last"  # of each iteration
@@ -68,8 +67,8 @@ def train(config: Config, run: Run) -> Policy:
     cast = Cast(config, run, table_learning_rate=2.0)
     learner = cast.policy
     oracle = find_oracle(config.oracle, questions, cast.judge)
-    iterates, reference = Snapshots(learner), Reference(learner, config.reference)
-    tests, watch = wins_against_start(questions, learner, oracle, iterates, config.problems, run.tests)
+    tests, iterates, watch = wins_against_start(questions, learner, oracle, config.problems, run.tests)
+    reference = Reference(learner, config.reference)
     first = learner.state() if config.start == "initial" else {}
     round_ = Round(config.passes)
     estimate, objective = GroupRelative(divide_by_deviation=False), dpo_with_chosen(config.beta, config.chosen_weight)

@@ -30,7 +30,6 @@ from redqueen.measures.preferences import wins_against_start
 from redqueen.objectives.batch import beside, pack
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import near_reference
-from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
@@ -65,8 +64,9 @@ def train(config: Config, run: Run) -> Policy:
     cast = Cast(config, run, table_learning_rate=1.0)
     learner, initial = cast.policy, cast.policy.freeze()
     oracle = find_oracle(config.oracle, questions, cast.judge)
-    iterates = Snapshots(learner, config.pool_size)
-    tests, watch = wins_against_start(questions, learner, oracle, iterates, config.problems, run.tests)
+    tests, iterates, watch = wins_against_start(
+        questions, learner, oracle, config.problems, run.tests, config.pool_size
+    )
     rival = Mixture(learner, initial, config.mixture, config.candidates)
 
     for step in run.steps(config.steps, [learner], [iterates], [watch]):

@@ -33,7 +33,6 @@ from redqueen.objectives.batch import pack_samples
 from redqueen.objectives.preference import Sppo
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
-from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
@@ -70,8 +69,8 @@ def train(config: Config, run: Run) -> Policy:
     cast = Cast(config, run, table_learning_rate=2.0)
     learner = cast.policy
     oracle = find_oracle(config.oracle, questions, cast.judge)
-    iterates, reference = Snapshots(learner), Reference(learner, config.reference)
-    tests, watch = wins_against_start(questions, learner, oracle, iterates, config.problems, run.tests)
+    tests, iterates, watch = wins_against_start(questions, learner, oracle, config.problems, run.tests)
+    reference = Reference(learner, config.reference)
     first = learner.state() if config.start == "initial" else {}
     round_ = Round(config.passes)
     estimate, objective = GroupRelative(divide_by_deviation=False), Sppo(config.eta)

@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _done(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read our words has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         _hush()
     except OSError as error:
         try:

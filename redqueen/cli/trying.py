@@ -31,7 +31,7 @@ class ExperimentsOptions:
 
 
 def trial(words: Sequence[str]) -> None:
-    """FILE.py[:EXPERIMENT]: runs the experiments of a file of your own and writes results/ beside it"""
+    """FILE.py[:EXPERIMENT]: runs the experiments of a file of your own and writes results/ next to it"""
     options = parse(TrialOptions, words, "redqueen trial")
     check_settings(options)
     if not options.file.partition(":")[0].endswith(".py"):

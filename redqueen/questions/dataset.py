@@ -135,7 +135,7 @@ class Dataset:
         if not self.skip:
             more = f" (and {len(faults) - 1} rows more; skip=true leaves them out)" if len(faults) > 1 else ""
             raise RedQueenError(f"{faults[0]}{more}")
-        # of whoever made the data set: over _examples, _parts, its property, and two that make a dataclass
+        # the caller that made the data set: over _examples, _parts, its property, and two that make a dataclass
         warnings.warn(f"{path}: skipped {len(faults)} of {count} rows, the first: {faults[0]}", stacklevel=7)
 
     # Questions

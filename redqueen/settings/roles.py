@@ -165,7 +165,7 @@ def bind(
     """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
     learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
     now, for ever), `http://HOST/v1#MODEL` (an endpoint, which must be up and does not learn), or a model folder or name
-    (frozen). Whoever plays it speaks as the config says: at its temperature, in its format, at most so long. `besides`
+    (frozen). Its player samples as the config says (temperature, format, maximum length). `besides`
     are words that a recipe knows itself.
 
     What learns under a name of its own is called as its role. Raises RedQueenError for what cannot be had, and for an

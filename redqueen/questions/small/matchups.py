@@ -53,7 +53,7 @@ class Matchups:
         if self.table not in TABLES:
             raise RedQueenError(f"there is no table {self.table!r}: the tables are {', '.join(TABLES)}")
         if self.noise and not self.labels:
-            raise RedQueenError("noise is of labels: write labels=true beside it")
+            raise RedQueenError("noise is of labels: write labels=true with it")
 
     @property
     def levels(self) -> tuple[str, ...]:

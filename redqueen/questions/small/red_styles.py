@@ -1,4 +1,4 @@
-"""Red teaming with listed replies: four ways to write a request, each of which hides its intent a little better.
+"""Red teaming with listed replies: four ways to write a request, each hiding its intent better than the one before.
 
 The attacker knows whether its seed is harmful and chooses a way; the defender sees the way and whether the request
 looks harmful, which is true with the chance that the way leaves visible. A way may also lose the intent. So the least

@@ -1,4 +1,4 @@
-"""Safety as a game with signs: requests of letters, some of which are bad. There is no harmful text in it.
+"""Safety as a game with symbols: requests of letters, some letters bad, without any harmful text.
 
 A request is a few letters, harmful where one of them is of a hidden class. An attacker may write a letter in one of
 several ways, each an alphabet of its own, and add a few letters; a defender answers "ok" or "no". Whatever is written,
@@ -33,7 +33,7 @@ class RedTeamWorld(World, Protocol):
     def seed(self, kind: str, rng: Random) -> Task: ...
     def classify(self, exchange: Exchange) -> Labels: ...
     def held_out(self, count: int) -> Mapping[str, list[Task]]:
-        """So many tasks for a defender in each group, always the same; the kind of a task says whether it is harmful,
+        """`count` tasks for a defender in each group, always the same; the kind of a task says whether it is harmful,
         its answer what would be right. A group "attack/NAME" holds disguised harm, "benign/NAME" what is to be
         answered. The facts `prompt` and `truth` are what `classify` is given, as of a `Crossing`; without them it is
         given the task's prompt and whether it is harmful."""
@@ -46,8 +46,8 @@ class RedTeamWorld(World, Protocol):
 
 @dataclass(frozen=True)
 class RedTeamWords:
-    """See the module. `ways` are those beside the plain one. `attacks` and `doubt` are for demonstrations and schooling
-    only: how often a request is written plainly, and in the first, second, ... way, and how often a defender refuses a
+    """The red-team world of letters. `ways` counts those other than the plain one. `attacks` and `doubt` are for
+    demonstrations and schooling only: how often a request is written plainly, and in the first, second, ... way, and how often a defender refuses a
     disguised request, whatever is in it."""
 
     bad: int = 4
@@ -57,7 +57,7 @@ class RedTeamWords:
     thoughts: bool = True
     attacks: tuple[float, ...] = (0.10, 0.46, 0.36, 0.04, 0.02, 0.02)
     doubt: float = 0.15
-    secret: int = 0  # of which letters are bad
+    secret: int = 0  # seed of the choice of bad letters
     name: str = field(default="red_team", init=False)
     kinds: tuple[str, ...] = field(default=(HARMFUL, BENIGN), init=False)
 

@@ -5,7 +5,7 @@
     25-9=16                the step in question: right, or spoilt, as "25-8=17"
 
 A planted step counts as an error only if it flips the final answer, when everything after it is worked out exactly: an
-error that halving swallows is none. Some errors show in the step itself (18+8=25), others only beside the problem and
+error that halving swallows is none. Some errors show in the step itself (18+8=25), others only with the problem and
 the step before it (25-8=17 is good arithmetic): a critic that was warmed up on the first kind passes over the second.
 """
 

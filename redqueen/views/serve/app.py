@@ -47,7 +47,7 @@ def application(room: Room, host: str) -> App:
         return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
     def answering(answer: Callable[[str, dict[str, Any]], Any]) -> Callable[[Request], Any]:
-        """Calls it with the key in the path and the body's object, beside the loop that takes requests."""
+        """An endpoint that calls `answer` with the key in the path and the body's object, in a thread."""
 
         async def endpoint(request: Request) -> Response:
             body = await _body(request) if request.method == "POST" else dict(request.query_params)

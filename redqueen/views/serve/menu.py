@@ -122,7 +122,7 @@ class Menu:
         }
 
     def _specs(self, offered: Offered) -> list[str]:
-        """The checkpoints of the run, the newest first and the best last, and whoever else can play the game."""
+        """The checkpoints of the run, the newest first and the best last, and the other players of the game."""
         steps = [int(path.name.removeprefix("step_")) for path in checkpoints(self.folder)]
         if not steps:
             raise RedQueenError(f"{self.folder} has no checkpoint yet")
@@ -158,7 +158,7 @@ def _bots(game: Game) -> tuple[str, ...]:
 def _is_small(game: Game) -> bool:
     """Whether a game of two may well have no more than MOST_POSITIONS, by the choices along one line of play.
 
-    It counts the ways to make so many moves, and takes those that differ only in the order of a seat's own moves for
+    It counts the sequences of moves, and takes those that differ only in the order of a seat's own moves for
     one position, as they are where marks stay on a board: after three moves of tic-tac-toe 9 * 8 * 7 / 2 positions. A
     game that comes to few positions by many ways looks larger than it is; `--also minimax` has it solved at once.
     """

@@ -1,4 +1,4 @@
-"""Tasks of a judge, and question sets with demonstrations of judging added."""
+"""Another question set with demonstrations of judging added, and the tasks of a judge."""
 
 from __future__ import annotations
 

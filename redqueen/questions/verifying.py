@@ -1,4 +1,4 @@
-"""Tasks of a verifier, and question sets with demonstrations of verifying added."""
+"""Another question set with demonstrations of verifying added, and the tasks of a verifier."""
 
 from __future__ import annotations
 

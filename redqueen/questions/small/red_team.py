@@ -47,8 +47,8 @@ class RedTeamWorld(World, Protocol):
 @dataclass(frozen=True)
 class RedTeamWords:
     """The red-team world of letters. `ways` counts those other than the plain one. `attacks` and `doubt` are for
-    demonstrations and schooling only: how often a request is written plainly, and in the first, second, ... way, and how often a defender refuses a
-    disguised request, whatever is in it."""
+    demonstrations and schooling only: how often a request is written plainly, and in the first, second, ... way, and
+    how often a defender refuses a disguised request, whatever is in it."""
 
     bad: int = 4
     ways: int = 5

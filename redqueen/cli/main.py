@@ -39,6 +39,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "RUN [--write FILE.jsonl]: counts the tasks that a run keeps, and writes them, also as a data set",
     ),
     "report": ("reporting:report", "RUN...: writes report.html, one file that needs no network, and prints where"),
+    "check": (
+        "checking:check",
+        "NAME or FILE.py[:NAME]: whether a game, question set, player, objective or recipe keeps its contract",
+    ),
     "list": ("listing:list_things", "{recipes,games,questions,models,players}: what can be named"),
     "doctor": (
         "doctor:doctor",
@@ -54,7 +58,7 @@ MOVED: Mapping[str, str] = {
     "bench": "`redqueen bench` has moved: in a checkout of the repository `make experiments NAME=magnetic` runs a "
     "shipped experiment, and `redqueen trial FILE.py` one of your own",
 }
-WITHOUT_FLAGS = ("train", "resume", "list")  # of their own: those of `train` are its recipe's
+WITHOUT_FLAGS = ("train", "resume", "list", "check")  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning
 

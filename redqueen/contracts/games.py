@@ -1,4 +1,5 @@
-"""What every game must satisfy. `check_game(MyGame())` raises an AssertionError that says what is wrong.
+"""What every game must satisfy. `check_game(MyGame())` returns one line that says all is well, or
+raises an AssertionError with one line that says what is wrong.
 
     determinism     the same task, seed and replies give the same asks and the same outcome
     replay          a recorded episode plays again to an equal one
@@ -36,8 +37,9 @@ PHRASES = ("yes", "no", "[0]", "[1]")
 Knows = Callable[[Task, Seat], Hashable]  # all that a seat has been dealt when it is first asked
 
 
-def check_game(game: Game, phrases: Sequence[str] = PHRASES, knows: Knows | None = None) -> None:
-    """Runs every check that applies to the game."""
+def check_game(game: Game, phrases: Sequence[str] = PHRASES, knows: Knows | None = None) -> str:
+    """One line that says all is well, once every check that applies to the game has passed. Raises AssertionError at
+    the first fault."""
     check_shape(game)
     check_tasks(game)
     check_asks(game, phrases)
@@ -50,6 +52,8 @@ def check_game(game: Game, phrases: Sequence[str] = PHRASES, knows: Knows | None
     check_broken_rules(game, phrases)
     if knows is not None:
         check_information_wall(game, knows, phrases)
+    tasks, roles = len(game.tasks()), ", ".join(game.roles)
+    return f"{game.name} keeps the contract of games: {tasks} {'task' if tasks == 1 else 'tasks'}, played by {roles}"
 
 
 def check_shape(game: Game) -> None:

@@ -97,18 +97,21 @@ def test_a_seat_of_mini_hanabi_is_not_shown_its_own_cards_nor_the_deck() -> None
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("game_string", OPENSPIEL)
 def test_openspiel_games_keep_the_contract(game_string: str) -> None:
     pytest.importorskip("pyspiel")
     contract.check_game(find_game(f"openspiel:{game_string}"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spec", TEXTARENA)
 def test_textarena_games_keep_the_contract(spec: str) -> None:
     pytest.importorskip("textarena")
     contract.check_game(find_game(f"textarena:{spec}"), MOVES)
 
 
+@pytest.mark.long
 def test_the_global_generators_are_as_they_were_after_textarena_games() -> None:
     pytest.importorskip("textarena")
     game = find_game("textarena:KuhnPoker-v0-short")
@@ -118,6 +121,7 @@ def test_the_global_generators_are_as_they_were_after_textarena_games() -> None:
     assert (random.getstate(), np.random.get_state()[1].tolist()) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spec", ["PigDice-v0", "KuhnPoker-v0-short", "SimpleNegotiation-v0"])
 def test_interleaved_textarena_games_of_one_seed_play_as_each_would_alone(spec: str) -> None:
     pytest.importorskip("textarena")
@@ -197,8 +201,8 @@ class Twins(Rotten):
         return [Task("a"), Task("a")]
 
 
-def test_a_game_that_keeps_the_contract_passes_as_it_is() -> None:
-    contract.check_game(Rotten())
+def test_a_game_that_keeps_the_contract_is_told_so_in_one_line() -> None:
+    assert contract.check_game(Rotten()) == "rotten keeps the contract of games: 2 tasks, played by first, second"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ def writer() -> ModuleType:
 WRITER = writer()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", list(KEPT))
 def test_a_recipe_says_and_learns_what_it_did(name: str) -> None:
     for seed, kept in KEPT[name].items():

@@ -1,0 +1,131 @@
+"""`check`: whether a game, a question set, a player, an objective or a recipe keeps the contract of its kind."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from redqueen.catalogue import Catalogue, one_line
+from redqueen.cli.words import only_word
+from redqueen.contracts.games import check_game
+from redqueen.contracts.objectives import check_objective
+from redqueen.contracts.players import check_player
+from redqueen.contracts.questions import check_questions, own_answer
+from redqueen.contracts.recipes import check_recipe
+from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
+from redqueen.markup import visible
+from redqueen.players.scripted import Uniform
+from redqueen.protocols import Game, Player, Questions, has, lacking, members
+from redqueen.questions.catalogue import QUESTIONS, find_questions
+from redqueen.settings.finding import RECIPES, find_recipe
+from redqueen.types import RedQueenError, Task
+from redqueen.user_code import module_from_file
+
+USAGE = "redqueen check NAME, FILE.py (a recipe) or FILE.py:NAME"
+# right replies to the tasks of a shipped question set whose answer alone is none
+REPLIES: Mapping[str, Callable[[Task], str]] = MappingProxyType(
+    {"variants": lambda task: f"on 0+{task.answer}={task.answer}"}
+)
+_OWN = Catalogue("part", {}, "redqueen.parts")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of thing with a contract, told by what it has."""
+
+    noun: str
+    protocol: type
+    check: Callable[[Any], str]
+
+
+KINDS = (
+    Kind("game", Game, check_game),
+    Kind("question set", Questions, check_questions),
+    Kind("player", Player, check_player),
+)
+
+
+def check(words: Sequence[str]) -> None:
+    """NAME or FILE.py[:NAME]: whether a game, question set, player, objective or recipe keeps its contract"""
+    spec = only_word(words, USAGE)
+    thing = found(spec)
+    try:
+        print(visible(thing()))
+    except AssertionError as error:
+        raise RedQueenError(" ".join(str(error).split())) from error
+    except RedQueenError:
+        raise
+    except Exception as error:
+        raise RedQueenError(f"{spec} breaks its contract: it raises {one_line(error)}") from error
+
+
+def found(spec: str) -> Callable[[], str]:
+    """The check of what a word names. Raises RedQueenError for what has no contract."""
+    place = spec.partition(":")[0]
+    if spec in RECIPES or spec in _entries("redqueen.recipes"):
+        return lambda: check_recipe(find_recipe(spec))
+    if place in GAMES or place in ADAPTERS or place in _entries("redqueen.games"):
+        return lambda: check_game(find_game(spec))
+    if place in QUESTIONS or place in _entries("redqueen.questions"):
+        return lambda: check_questions(find_questions(spec), REPLIES.get(place, own_answer))
+    if spec == "uniform":
+        return lambda: check_player(Uniform())
+    if ":" in spec:
+        return by_shape(own(spec), spec)
+    if spec.endswith(".py") and not {"Config", "train"} & vars(module := module_from_file(Path(spec))).keys():
+        classes = [name for name, value in vars(module).items() if _defined_in(module.__name__, value)]
+        raise RedQueenError(
+            f"say what of {spec} to check, {spec}:{classes[0] if classes else 'NAME'}; a recipe has Config and train"
+        )
+    if "/" in spec or "." in spec or Path(spec).is_dir():
+        return lambda: check_recipe(find_recipe(spec))
+    close = get_close_matches(spec, [*RECIPES, *GAMES, *QUESTIONS], n=1)
+    hint = f"did you mean {close[0]}?" if close else f"usage: {USAGE}"
+    raise RedQueenError(f"there is no {spec!r} to check: {hint}")
+
+
+def own(spec: str) -> Any:
+    """What FILE.py:NAME or some.module:NAME names: a function of two arguments as it is, which is an objective; a class
+    or another function is called."""
+    place, _, name = spec.partition(":")
+    if place.endswith(".py") and name.isidentifier():
+        member = vars(module_from_file(Path(place))).get(name)
+        if inspect.isfunction(member) and len(inspect.signature(member).parameters) == 2:
+            return member
+    return _OWN.find(spec)
+
+
+def by_shape(thing: Any, spec: str) -> Callable[[], str]:
+    """The check that applies to a thing by what it has. Raises RedQueenError for what fits no contract."""
+    for kind in KINDS:
+        if has(thing, kind.protocol):
+            return lambda: kind.check(thing)
+    halves = [(_share(thing, kind.protocol), -place, kind) for place, kind in enumerate(KINDS)]
+    share, _, nearest = max(halves, key=lambda half: half[:2])
+    if share > 0:
+        missing = " and no ".join(lacking(thing, nearest.protocol))
+        raise RedQueenError(f"{spec} is half a {nearest.noun}: {type(thing).__name__} has no {missing}")
+    if callable(thing):
+        return lambda: check_objective(thing)
+    shapes = "; ".join(f"a {kind.noun} has {', '.join(members(kind.protocol))}" for kind in KINDS)
+    raise RedQueenError(f"{spec} is nothing that has a contract: {shapes}; an objective is called with a batch")
+
+
+def _share(thing: Any, protocol: type) -> float:
+    """How much of a protocol a thing has; a name alone is nothing."""
+    wanted = [name for name in members(protocol) if name != "name"]
+    return sum(name not in lacking(thing, protocol) for name in wanted) / len(wanted)
+
+
+def _entries(group: str) -> set[str]:
+    return {entry.name for entry in entry_points(group=group)}
+
+
+def _defined_in(module: str, value: Any) -> bool:
+    return inspect.isclass(value) and value.__module__ == module

@@ -1,0 +1,172 @@
+"""`redqueen check`: the contract that fits, in one line, with exit status 0 or 2."""
+
+import re
+
+import pytest
+
+from redqueen.cli import checking
+from redqueen.cli.main import main
+
+OWN = """
+from dataclasses import dataclass
+
+from redqueen.games.talk import ask, forfeit, told
+from redqueen.players.scripted import Uniform
+from redqueen.questions.small.sums import Sums
+from redqueen.types import Outcome, Seat, Task
+
+SEATS = (Seat("left"), Seat("right"))
+
+
+class Guess:
+    name = "guess"
+    roles = ("left", "right")
+
+    def tasks(self):
+        return [Task("only")]
+
+    def play(self, task, rng):
+        for seat in SEATS:
+            text = yield from ask(seat, told(f"You are {seat}. Heads or tails?"), ("heads", "tails"))
+            if text not in ("heads", "tails"):
+                return forfeit(seat, SEATS, 1.0, text)
+        return Outcome(dict.fromkeys(SEATS, 0.0))
+
+
+class Endless(Guess):
+    def play(self, task, rng):
+        while True:
+            yield from ask(SEATS[0], told("Heads or tails?"), ("heads", "tails"))
+
+
+class Crash(Guess):
+    def play(self, task, rng):
+        yield from ask(SEATS[0], told("Heads or tails?"), ("heads", "tails"))
+        raise KeyError("nobody")
+
+
+class HalfGame:
+    name = "half"
+    roles = ("left",)
+
+    def tasks(self):
+        return []
+
+
+class HalfSet:
+    name, levels = "half", ("easy",)
+
+    def problems(self, level, count, rng):
+        return []
+
+
+def player():
+    return Uniform("mine")
+
+
+def questions(digits: int = 2):
+    return Sums(digits)
+
+
+def per_token(likelihoods, batch):
+    own = batch.loss_weights != 0
+    return -(batch.loss_weights * batch.advantages * likelihoods.logprobs.where(own, 0.0)).sum(), {}
+
+
+class Mean:
+    def __call__(self, likelihoods, batch):
+        return -(batch.advantages * likelihoods.logprobs).mean(), {}
+
+
+@dataclass
+class Nothing:
+    colour: str = "red"
+"""
+
+
+@pytest.fixture
+def mine(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(OWN)
+    return path
+
+
+@pytest.fixture
+def line(capsys):
+    """The exit status of a check, and its one line."""
+
+    def checked(spec):
+        capsys.readouterr()
+        status = main(["check", spec])
+        out, err = capsys.readouterr()
+        assert not (out and err)
+        text = out or err
+        assert text.endswith("\n")
+        assert len(text.splitlines()) == 1, text
+        return status, text
+
+    return checked
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Guess", "guess keeps the contract of games: 1 task, played by left, right"),
+        ("player", "mine keeps the contract of players: replies for itself"),
+        ("questions", "keeps the contract of question sets:"),
+        ("questions:digits=1", "keeps the contract of question sets:"),
+        ("per_token", "per_token keeps the contract of objectives: additive over rows"),
+    ],
+)
+def test_what_applies_is_found_by_its_shape(name, expected, mine, line):
+    status, text = line(f"{mine}:{name}")
+    assert status == 0, text
+    assert expected in text
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (":Endless", "endless does not end|guess does not end"),
+        (":Crash", "breaks its contract: it raises KeyError"),
+        (":HalfGame", "is half a game: HalfGame has no play"),
+        (":HalfSet", "is half a question set: HalfSet has no right"),
+        (":Mean", "the loss of Mean depends on how the batch is cut|loss weight is zero"),
+        (":Nothing", "is nothing that has a contract: a game has name, roles, tasks, play"),
+        (":Gues", "did you mean Guess"),
+        ("", "say what of .*mine.py to check, .*mine.py:Guess; a recipe has Config and train"),
+    ],
+)
+def test_what_is_wrong_is_one_line(name, expected, mine, line):
+    status, text = line(f"{mine}{name}")
+    assert status == 2
+    assert text.startswith("redqueen: ")
+    assert re.search(expected, text), text
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "liars_dice:sides=3", "sums", "variants", "uniform", "spiral"])
+def test_what_is_shipped_is_checked_by_its_name(name, line):
+    status, text = line(name)
+    assert status == 0, text
+    assert " keeps the contract of " in text
+
+
+def test_a_recipe_is_checked_by_its_file_or_folder(tmp_path, line, monkeypatch):
+    monkeypatch.setattr(checking, "check_recipe", lambda recipe: f"{recipe.__name__.split('.')[-1]} was read")
+    text = (
+        "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Config: pass\ndef train(config, run): pass\n"
+    )
+    (tmp_path / "method").mkdir()
+    (tmp_path / "method" / "recipe.py").write_text(text)
+    (tmp_path / "alone.py").write_text(text)
+    assert line(str(tmp_path / "alone.py")) == (0, "alone was read\n")
+    assert line(str(tmp_path / "method")) == (0, "recipe was read\n")
+    assert line("redqueen.recipes.games.spiral") == (0, "spiral was read\n")
+    status, text = line(str(tmp_path))
+    assert status == 2
+    assert "has no recipe.py" in text
+
+
+def test_what_is_not_there_is_answered_with_what_is_near(line):
+    assert line("kuhn_pocker") == (2, "redqueen: there is no 'kuhn_pocker' to check: did you mean kuhn_poker?\n")
+    assert "usage: redqueen check NAME" in line("zzzzzz")[1]

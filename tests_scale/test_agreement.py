@@ -12,19 +12,19 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from redqueen.objectives.batch import beside, pack, pack_pairs
+from redqueen.credit.rewards import payoff, score
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.single_reply import SingleReply
 from redqueen.objectives.additive import Sum
+from redqueen.objectives.batch import beside, pack, pack_pairs
 from redqueen.objectives.policy_gradient import ClippedRatio, Gspo, Reinforce
 from redqueen.objectives.preference import Dpo
 from redqueen.objectives.regularizers import EntropyBonus
+from redqueen.play.lockstep import play
 from redqueen.players.tinker.connection import connect
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.loading import add_lora, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.credit.rewards import payoff, score
-from redqueen.play.lockstep import play
 from redqueen.types import Match, Task
 
 RANK = 16

@@ -24,10 +24,6 @@ WAITING = HERE / "waiting.txt"
 IN_A_METHOD = {"__init__", "recipe", "steps", "objective", "measures", "questions", "game", "world"}
 MOST_AT_THE_ROOT, MOST_ROOMS, MOST_ARROWS = 12, 41, 209
 FOR_USERS = ("redqueen.contracts", "redqueen.views.notebook")  # imported by users, as docs/ say
-# these are still to move to a shared room; the list, of November 2026, only shrinks
-STILL_BORROWED = {
-    "redqueen.recipes.proposers.search_self_play.recipe imports redqueen.recipes.proposers.agent0.steps",
-}
 
 Graph = Mapping[str, set[str]]
 
@@ -204,7 +200,7 @@ def test_what_waits_still_waits() -> None:
 
 
 def test_a_method_is_imported_by_nobody_else() -> None:
-    assert set(intruders(GRAPH)) == STILL_BORROWED, "what is no longer borrowed leaves STILL_BORROWED"
+    assert intruders(GRAPH) == []
 
 
 def test_the_parts_of_a_method_are_imported_by_its_own_tests_and_its_experiment() -> None:

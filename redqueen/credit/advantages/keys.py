@@ -65,3 +65,8 @@ def by_information_state(trajectory: Trajectory, turn: int) -> Hashable:
     shown = trajectory.turns[turn].ask.messages
     seat = (trajectory.episode.game, trajectory.seat.role, trajectory.seat.number)
     return (*seat, *((message.speaker, message.text) for message in shown))
+
+
+def by_kind_or_group(trajectory: Trajectory, turn: int) -> Hashable:
+    """Proposals are compared with all proposals of their kind in the batch, a solver's attempts with their group."""
+    return (by_group if trajectory.seat.role == "solver" else by_kind_and_role)(trajectory, turn)

@@ -25,7 +25,7 @@ from redqueen.play.seating import mirror
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
-from redqueen.settings.limits import Amount, Count
+from redqueen.settings.limits import Amount, Count, Share
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,14 @@ class Config:
     steps: Count = 160
     matches_per_step: Count = 48
     learning_rate: Amount = 100.0  # a gradient is spread over some five hundred positions
+    baseline_decay: Share = 0.9
 
 
 def train(config: Config, run: Run) -> Policy:
     game = TicTacToe()
     curriculum = Sampled(game.tasks())
     learner = TabularPolicy(learning_rate=config.learning_rate)
-    estimate = MovingBaseline(by_information_state, decay=0.9, debias=True)
+    estimate = MovingBaseline(by_information_state, decay=config.baseline_decay, debias=True)
     objective = Reinforce()
 
     for _ in run.steps(config.steps, [learner], [estimate], usual_measures(game, learner)):

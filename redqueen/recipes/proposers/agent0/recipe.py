@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from redqueen.checks.votes import LabelTrust
+from redqueen.credit.advantages.keys import by_kind_or_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.outcomes import vote
@@ -48,7 +49,6 @@ from redqueen.questions.toolbox import find_tools
 from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio
 from redqueen.recipes.proposers.agent0.steps import (
     MOST_CALLS,
-    by_kind_or_group,
     frontier,
     kept,
     uninspired,

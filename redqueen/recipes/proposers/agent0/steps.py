@@ -3,21 +3,20 @@ answer (Agent0, 2511.16043)."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
 
 from redqueen.checks.votes import Vote
-from redqueen.credit.advantages.keys import by_group, by_kind_and_role
 from redqueen.credit.group_rewards import FromBelow
 from redqueen.credit.learnability import Tent
 from redqueen.credit.novelty import Repetition, Text
 from redqueen.credit.outcomes import vote
 from redqueen.protocols import Proposable, Questions
 from redqueen.questions.verdicts import share_right
-from redqueen.types import Group, Metrics, Refusal, Task, Trajectory
+from redqueen.types import Group, Metrics, Refusal, Task
 
 MOST_CALLS = 4  # C: that are paid for
 
@@ -75,8 +74,3 @@ def uninspired(questions: Proposable, count: int) -> list[Task]:
     seeds = questions.seeds()
     shown = {kind: [seed for seed in seeds if seed.kind in questions.sources(kind)][:1] for kind in questions.kinds}
     return [questions.invite(kind, shown[kind], number) for kind in questions.kinds for number in range(count)]
-
-
-def by_kind_or_group(trajectory: Trajectory, turn: int) -> Hashable:
-    """Proposals are compared with all proposals of their kind in the batch, solutions with those of their group."""
-    return (by_group if trajectory.seat.role == "solver" else by_kind_and_role)(trajectory, turn)

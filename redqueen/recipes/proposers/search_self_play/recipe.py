@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from redqueen.credit.advantages.keys import by_kind_or_group
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import FailureShare
@@ -44,7 +45,6 @@ from redqueen.players.language.writing import refreshed
 from redqueen.protocols import Player, Policy
 from redqueen.questions.asking import graded, tasks_among
 from redqueen.questions.small.knowledge import Knowledge
-from redqueen.recipes.proposers.agent0.steps import by_kind_or_group
 from redqueen.recipes.proposers.search_self_play.steps import GateName, Grounds
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat

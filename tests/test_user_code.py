@@ -159,6 +159,7 @@ def test_a_file_under_the_name_of_a_module_replaces_none(tmp_path):
 
 
 def test_what_a_neighbour_lacks_or_gets_wrong_is_said_in_one_line(tmp_path):
+    before = set(sys.modules)
     written(tmp_path, mine="import broken", broken="1 / 0", other="import nowhere_at_all", third="import good.bad")
     written(tmp_path, good="")
     for name, reason in (
@@ -169,7 +170,7 @@ def test_what_a_neighbour_lacks_or_gets_wrong_is_said_in_one_line(tmp_path):
         with pytest.raises(RedQueenError, match=f"{name}.py cannot be imported: .*{reason}") as caught:
             module_from_file(tmp_path / f"{name}.py")
         assert "\n" not in str(caught.value)
-    assert not [name for name in sys.modules if name.endswith((".broken", ".mine"))]
+    assert not [name for name in set(sys.modules) - before if name.endswith((".broken", ".mine"))]
 
 
 def test_a_dataclass_of_a_neighbour_finds_its_types(tmp_path):

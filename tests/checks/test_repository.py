@@ -521,7 +521,7 @@ def test_a_repair_needs_every_test_that_passed_and_one_at_least():
 def test_numbers_that_check_nothing_are_refused():
     with pytest.raises(RedQueenError, match="least broken is 1"):
         Least(broken=0)
-    with pytest.raises(RedQueenError, match="2 runs or more"):
+    with pytest.raises(RedQueenError, match="at least 2 runs are needed"):
         run_artefacts(Monty(), [], runs=1)
 
 

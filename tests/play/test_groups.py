@@ -59,7 +59,7 @@ def test_a_group_knows_who_proposed_its_task():
     groups = attempts(GAME, TASKS, Uniform(), 3, Random(1), parents)
     assert all(group.parent is parent for group, parent in zip(groups, parents, strict=True))
     assert attempts(GAME, TASKS, Uniform(), 3, Random(1), [None, parents[0]])[0].parent is None
-    with pytest.raises(RedQueenError, match="parents must hold one entry for each of 2 tasks, not 1"):
+    with pytest.raises(RedQueenError, match="a parent is named for each of 2 tasks, not for 1"):
         attempts(GAME, TASKS, Uniform(), 3, Random(1), parents[:1])
 
 

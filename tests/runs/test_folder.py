@@ -25,6 +25,7 @@ from redqueen.runs.folder import (
 from redqueen.runs.run import Run, Schedule, SettingsFile
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError
 
 ELSEWHERE = {
@@ -34,6 +35,7 @@ ELSEWHERE = {
     bool: lambda value: not value,
     tuple: lambda value: value[:1],
     type(None): lambda value: 0.25,
+    Role: lambda value: Role("http://localhost:1/v1#model"),
     Learner: lambda value: Learner(model="tiny", learning_rate=0.25, lora_rank=3, answer="boxed", raw_prompt=True),
 }
 

@@ -11,7 +11,7 @@ from redqueen.measures.accuracy import held_out
 from redqueen.protocols import Demonstrator
 from redqueen.questions.asking import tasks_among
 from redqueen.questions.catalogue import find_questions, having
-from redqueen.recipes.proposers import absolute_zero
+from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
 from redqueen.recipes.self_training import cold_start
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
@@ -22,7 +22,7 @@ from redqueen.types import Demonstration, RedQueenError, Task
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SCHOOL = cold_start.Config(TINY, "sums:digits=2", steps=2, demonstrations_per_step=64, problems=8)
-CONFIG = absolute_zero.Config(learner=warmed(), domain="sums:digits=2", problems=8)
+CONFIG = absolute_zero.Config(learner=warmed(), questions="sums:digits=2", problems=8)
 EXPERIMENT = Experiment(
     title="x",
     asked="x",

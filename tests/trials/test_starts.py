@@ -7,6 +7,7 @@ import pytest
 
 from redqueen.curricula.held_out import apart_from
 from redqueen.demonstrations.apart import drawn_apart, shows
+from redqueen.measures import accuracy
 from redqueen.measures.accuracy import held_out
 from redqueen.protocols import Demonstrator
 from redqueen.questions.asking import tasks_among
@@ -41,7 +42,7 @@ def prompts(apart):
 
 
 def test_the_problems_that_measure_are_dealt_by_the_seed_and_are_those_of_the_recipe():
-    domain = find_questions(CONFIG.domain)
+    domain = find_questions(CONFIG.questions)
     for seed in (0, 3):
         measured = held_out(domain, 8, domain.seeds(), seed)
         assert prompts(measured) <= prompts(measuring(CONFIG, seed))
@@ -70,7 +71,7 @@ def shown_in(folder, apart, monkeypatch):
 
 
 def test_no_demonstration_of_a_warm_start_shows_a_problem_that_measures(tmp_path, monkeypatch):
-    apart, domain = measuring(CONFIG, 0), find_questions(CONFIG.domain)
+    apart, domain = measuring(CONFIG, 0), find_questions(CONFIG.questions)
     seen = shown_in(tmp_path / "apart", apart, monkeypatch)
     asked = [shown.task for shown in seen if shown.role == "solver"]
     proposals = [shown for shown in seen if shown.role == "proposer"]
@@ -115,7 +116,7 @@ def test_a_run_of_trials_measures_on_the_problems_of_its_seed(tmp_path, monkeypa
         dealt.append(held_out(*arguments, **named))
         return dealt[-1]
 
-    monkeypatch.setattr(absolute_zero, "held_out", noted)
+    monkeypatch.setattr(accuracy, "held_out", noted)
     config = replace(CONFIG, learner=TINY, steps=1, proposals=2, attempts=2)
     for tests in (0, 3):
         absolute_zero.train(config, Run(tmp_path / str(tests), 3, Schedule(10**9, record_episodes=0), tests=tests))

@@ -78,7 +78,7 @@ def test_a_client_that_was_killed_goes_on_as_if_it_had_not_been(server, redqueen
 def test_spin_meets_its_past_self(server, redqueen, tmp_path):
     folder = tmp_path / "spin"
     words = (
-        "train spin --domain sums --steps 3 --updates 2 --prompts 8 --pairs-per-update 8 --problems 2 "
+        "train spin --questions sums --steps 3 --updates 2 --tasks 8 --pairs-per-update 8 --problems 2 "
         "--max-completion-length 8 --learning-rate 1e-3 --lora-rank 8 --evaluate-every 3 --checkpoint-every 2"
     )
     finished(redqueen(*words.split(), "--model", server.model, "--output", folder))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from redqueen.recipes.proposers.svs.recipe import Config, train
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
@@ -16,8 +18,8 @@ WARM = cold_start.Config(  # so long that a sum is seldom wrong: what is wrong i
     rest=700,
     problems=32,
 )
-WITH_VARIANTS = {"responses": 8, "variants": 6}
-PLAIN = {"plain RLVR, equal updates": {}, "plain RLVR, equal rollouts": {"attempts": 14}}
+UNVARIED: dict[str, Any] = {"middling": (0.0, 0.0)}  # no original of accuracy zero has a correct response to vary
+PLAIN = {"plain RLVR, equal updates": UNVARIED, "plain RLVR, equal rollouts": UNVARIED | {"attempts": 14}}
 
 
 def answers_kept(trial: Trial) -> float:
@@ -40,10 +42,11 @@ VARIATIONAL = Experiment(
         steps=200,
         labelled=12,  # of each level: so few that plain reinforcement comes to know them by heart
         tasks=16,
-        responses=0,
+        responses=8,
+        variants=6,
     ),
     starts={"learner.model": Start(WARM)},
-    variants={"SvS": WITH_VARIANTS, **PLAIN},
+    variants={"SvS": {}, **PLAIN},
     figures=(
         *("first accuracy", "accuracy", "first pass@8", "pass@8", "pass@8/turned"),
         *("answer entropy kept", "entropy kept", "late rollouts", "late accepted_true"),

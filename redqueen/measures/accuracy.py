@@ -10,7 +10,7 @@ import numpy as np
 
 from redqueen.chance import derive
 from redqueen.credit.outcomes import verdicts
-from redqueen.curricula.held_out import apart_from, held_out_levels
+from redqueen.curricula.held_out import apart_from, held_out_levels, labelled
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded
@@ -62,6 +62,10 @@ class HeldOut:
     def apart(self, tasks: Sequence[Task]) -> list[Task]:
         """The tasks that are not held out."""
         return apart_from(self.tests, tasks)
+
+    def training(self, count: int, seed: int, levels: Sequence[str] = ()) -> list[Task]:
+        """Up to `count` different problems of each level (default: all for training), none held out."""
+        return labelled(self._questions, levels, count, self.tests, seed)
 
     def _figures(self, right: np.ndarray, suffix: str) -> Metrics:
         """Of [tasks, attempts]."""

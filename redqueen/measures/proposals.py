@@ -6,7 +6,7 @@ run.note(health.check(written, tries))              # tries: graded groups, with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,10 +20,14 @@ from redqueen.types import Group, Metrics, Refusal, Task
 
 
 class Proposals:
-    """Figures of every step's proposals and the alarms on them (`ProposerHealth`), from the groups played at them."""
+    """Figures of every step's proposals and the alarms on them (`ProposerHealth`), from the groups played at them.
 
-    def __init__(self, questions: Questions) -> None:
+    `true_answer` is given where proposals come with an answer, which may be wrong and which the text should not show:
+    the answer of an oracle, for figures alone."""
+
+    def __init__(self, questions: Questions, true_answer: Callable[[Task], str] | None = None) -> None:
         self._questions = questions
+        self._true_answer = true_answer
         self._health = ProposerHealth()
 
     def check(self, written: Sequence[Task | Refusal], tries: Sequence[Group]) -> Metrics:
@@ -31,7 +35,11 @@ class Proposals:
         attempts have it, is what a judge said."""
         judged = tries and all("opinion" in each.outcome.facts for group in tries for each in group.attempts)
         opinions = [outcomes.numbers(group, "opinion") for group in tries] if judged else None
-        return self._health.check(proposed(written, [outcomes.scores(group) for group in tries], opinions))
+        solved = [outcomes.scores(group) for group in tries]
+        if self._true_answer is None:
+            return self._health.check(proposed(written, solved, opinions))
+        right = [self._true_answer(group.task) == group.task.answer for group in tries]
+        return self._health.check(proposed(written, solved, opinions, right, hidden=True))
 
     def alarms(self) -> list[str]:
         return self._health.alarms()

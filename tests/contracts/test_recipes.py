@@ -26,7 +26,6 @@ NOT_IN_VIEW = {
     "r_zero": {"names", "numbers"},
     "search_self_play": {"names", "numbers"},
     "spell": {"names", "numbers"},
-    "svs": {"names"},
     "sws": {"names", "numbers", "statements"},
     "cold_start": {"numbers"},
 }

@@ -2,40 +2,42 @@
 
 from random import Random
 
-import numpy as np
 import pytest
 
-from redqueen.credit.advantages.keys import by_group
-from redqueen.credit.filters import drop_even_groups
-from redqueen.credit.group_rewards import correct
-from redqueen.credit.learnability import Band
+from redqueen.credit.group_rewards import Stated
 from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import labelled
+from redqueen.measures.accuracy import HeldOut
 from redqueen.play.groups import grouped, with_facts
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant
-from redqueen.questions.asking import SOLVE
+from redqueen.questions.asking import PROPOSE, SOLVE
 from redqueen.questions.small.variants import Variants
-from redqueen.recipes.proposers.svs.steps import audited, candidates, posed, rewarded_groups
+from redqueen.recipes.proposers.svs.steps import Rewards, Variation, audited
 from redqueen.types import RedQueenError, Refusal, Task
 
 DOMAIN = Variants()
 
 
-def attempts_at(*outcomes):
+def variation(tests=None, middling=(0.125, 0.5), most=100, refuse_leaks=True):
+    measure = HeldOut(DOMAIN, Constant(""), tests or {"": [Task("none")]})
+    return Variation(DOMAIN, measure, middling, most, refuse_leaks)
+
+
+def attempts_at(*outcomes, game=SOLVE):
     """One task for each string: "1" an attempt that was right, "0" one that was wrong, each with a text of its own."""
     groups = []
     for number, marks in enumerate(outcomes):
         task = Task(f"t{number}", answer=str(number))
-        matches = [alone(SOLVE, [task], Constant(f"{number} {place}"))[0] for place in range(len(marks))]
+        matches = [alone(game, [task], Constant(f"{number} {place}"))[0] for place in range(len(marks))]
         group = grouped(play(matches, Random(number)), len(marks))
         groups += with_facts(group, [{"right": mark == "1"} for mark in marks])
     return groups
 
 
-def varied(outcomes, most=100, middling=(0.125, 0.5), seed=0):
-    found = candidates(DOMAIN, attempts_at(*outcomes), middling, most, Random(seed))
+def varied(outcomes, most=100, seed=0):
+    found = variation(most=most).invited(attempts_at(*outcomes), Random(seed))
     return [(task.prompt.removeprefix("Tell a story for: "), task.answer) for task in found]
 
 
@@ -51,7 +53,6 @@ def test_at_most_so_many_candidates_are_drawn_each_once():
     assert len(drawn) == len(set(drawn)) == 6
     assert set(drawn) <= set(varied(outcomes))
     assert varied(outcomes, most=6, seed=1) != drawn
-    assert varied(outcomes, most=0) == []
 
 
 def test_without_candidates_there_is_nothing_to_vary():
@@ -60,14 +61,14 @@ def test_without_candidates_there_is_nothing_to_vary():
 
 
 def test_invitations_have_ids_of_their_own():
-    found = candidates(DOMAIN, attempts_at("11110000"), (0.1, 0.5), 9, Random(0))
+    found = variation(most=9).invited(attempts_at("11110000"), Random(0))
     assert len({task.id for task in found}) == 4
 
 
 def test_a_variant_in_which_the_answer_stands_is_a_leak():
     invitations = [Task("v", answer=answer) for answer in "699"]
     told = DOMAIN.read(invitations, ["6 gains 3 loses 3", "4 gains 5", "nonsense"])
-    leaking, fine, unread = posed(told, {})
+    leaking, fine, unread = variation().posed(told)
     assert leaking == Refusal("leak")
     assert fine.id == "1: 4 gains 5"
     assert unread == Refusal("malformed")
@@ -75,39 +76,33 @@ def test_a_variant_in_which_the_answer_stands_is_a_leak():
 
 def test_a_variant_that_is_held_out_is_refused():
     told = DOMAIN.read([Task("v", answer="9")] * 2, ["4 gains 5", "5 gains 4"])
-    kept, refused = posed(told, {"plain": [told[1]]})
+    kept, refused = variation({"plain": [told[1]]}).posed(told)
     assert (kept.prompt, refused) == (told[0].prompt, Refusal("held_out"))
 
 
 def test_a_variant_that_is_held_out_is_known_in_other_case_and_spacing():
     told = [Task("a", prompt="tom has  3 Pens."), Task("b", prompt="Tom has 4 pens.")]
     held = {"plain": [Task("1", prompt="Tom has 3 pens."), Task("2", prompt="Tom has 5 pens.")]}
-    assert [isinstance(each, Refusal) for each in posed(told, held)] == [True, False]
+    assert [isinstance(each, Refusal) for each in variation(held).posed(told)] == [True, False]
 
 
 def test_equal_variants_are_groups_of_their_own():
     told = DOMAIN.read([Task("v", answer="9")] * 2, ["4 gains 5"] * 2)
-    assert len({each.id for each in posed(told, {})}) == 2
+    assert len({each.id for each in variation().posed(told)}) == 2
 
 
 @pytest.mark.parametrize(("solved", "paid"), [(0, 0), (1, 1), (3, 1), (5, 1), (6, 0), (7, 0), (8, 0)])
 def test_what_a_variant_pays_by_how_many_of_eight_solve_it(solved, paid):
-    scores = np.repeat([1.0, 0.0], [solved, 8 - solved])
-    assert Band(0.125, 0.625)(scores) == paid
-
-
-@pytest.mark.parametrize(("solved", "paid"), [(0, -0.5), (1, 1), (5, 1), (6, 0), (8, -0.5)])
-def test_variants_that_all_or_none_solve_can_cost(solved, paid):
-    scores = np.repeat([1.0, 0.0], [solved, 8 - solved])
-    assert Band(0.125, 0.625, at_the_ends=-0.5)(scores) == paid
+    assert Rewards((0.125, 0.625)).of_variants(attempts_at("1" * solved + "0" * (8 - solved))) == [paid]
 
 
 def test_groups_that_are_learned_from():
-    solved = score(attempts_at("0000", "0110", "1111"), correct)
-    assert {each.episode.task.id for each in drop_even_groups(solved, by_group)} == {"t1"}
-    synthesis = score(attempts_at("0000", "0010", "1111"), correct)
-    assert [each.episode.task.id for each in rewarded_groups(synthesis, by_group)] == ["t1"] * 4 + ["t2"] * 4
-    assert rewarded_groups([], by_group) == []
+    solved = score(attempts_at("0000", "0110", "1111"), Rewards.solver)
+    synthesis = score(attempts_at("0000", "0010", "1111", game=PROPOSE), Stated("right"))
+    kept = Rewards((0.125, 0.625)).kept
+    assert [each.episode.task.id for each in kept(solved)] == ["t1"] * 4
+    assert [each.episode.task.id for each in kept(synthesis)] == ["t1"] * 4 + ["t2"] * 4
+    assert kept([]) == []
 
 
 def test_the_audit_counts_what_was_accepted_with_a_false_answer():
@@ -117,8 +112,8 @@ def test_the_audit_counts_what_was_accepted_with_a_false_answer():
     assert audited(DOMAIN, told, [0.0, 0.0, -0.5]) == {"variants": 3.0, "leaking": 0.0, "accepted": 0.0}
     (leak,) = DOMAIN.read([Task("v", answer="4")], ["3 gains 1 loses 4 gains 4"])
     assert audited(DOMAIN, [leak], [0.0])["leaking"] == 1.0
-    assert posed([leak], {}) == [Refusal("leak")]
-    assert isinstance(posed([leak], {}, refuse_leaks=False)[0], Task)  # where numbers agree by chance
+    assert variation().posed([leak]) == [Refusal("leak")]
+    assert isinstance(variation(refuse_leaks=False).posed([leak])[0], Task)  # where numbers agree by chance
 
 
 def test_labelled_problems_are_none_of_the_held_out_ones():

@@ -106,8 +106,8 @@ def test_it_learns_from_the_union_of_groups_that_say_something(tmp_path):
     assert variants_met > 0
 
 
-def test_without_synthesis_it_is_plain_reinforcement(tmp_path):
-    lines = lines_of(replace(SMALL, responses=0, variants=Config().variants), tmp_path)
+def test_where_no_original_is_varied_it_is_plain_reinforcement(tmp_path):
+    lines = lines_of(replace(SMALL, middling=(0.0, 0.0)), tmp_path)
     assert [(line["varied"], line["variants"], line["rollouts"]) for line in lines] == [(0.0, 0.0, 32.0)] * 2
     assert all("reward/proposer" not in line for line in lines)
 

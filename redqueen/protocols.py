@@ -15,6 +15,7 @@ import numpy as np
 
 from redqueen.types import (
     Ask,
+    Basis,
     Batch,
     Demonstration,
     Episode,
@@ -358,3 +359,9 @@ class Measure(Resumable, Protocol):
     """Figures about the policies of a run, measured between updates."""
 
     def __call__(self) -> Metrics: ...
+
+
+class StatesBasis(Measure, Protocol):
+    """A measure that states what its figures rest on; its run writes it to `measures.json`."""
+
+    def basis(self) -> Mapping[str, Basis]: ...  # by the name of the figure

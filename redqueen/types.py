@@ -354,6 +354,17 @@ Strategy = Mapping[Ask, np.ndarray]
 """A policy written out: at each information state the probability of each legal reply, [K]."""
 
 
+@dataclass(frozen=True)
+class Basis:
+    """What a measured figure rests on, by which a reader knows how far to believe it."""
+
+    exact: bool = False  # computed from probabilities, without sampling
+    count: int = 0  # independent items that the figure is a mean over; 0 where that is not known
+    of: str = ""  # what they are: "held-out problems", "games"
+    attempts: int = 1  # at each item
+    references: Mapping[str, float] = field(default_factory=dict)  # its value for others, by who or what they are
+
+
 class RedQueenError(Exception):
     """An error that the user can fix: printed as one line, exit status 2."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import comb
 from random import Random
@@ -14,7 +15,7 @@ from redqueen.curricula.held_out import apart_from, held_out_levels, labelled
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded
-from redqueen.types import Metrics, Task
+from redqueen.types import Basis, Metrics, Task
 
 
 def pass_at(k: int, right: int, tried: int) -> float:
@@ -79,11 +80,33 @@ class HeldOut:
             found[f"pass@{self._attempts}{suffix}"] = float(np.mean(passed))
         return found
 
+    def basis(self) -> dict[str, Basis]:
+        whole = {"": [task for _, task in self._tasks]}
+        groups = whole | {f"/{level}": list(tasks) for level, tasks in self.tests.items()}
+        names = ("accuracy", f"pass@{self._attempts}") if self._attempts > 1 else ("accuracy",)
+        return {
+            f"{name}{level}": on_problems(tasks, self._attempts, guesses=name == "accuracy")
+            for level, tasks in groups.items()
+            for name in names
+        }
+
     def state(self) -> State:
         return {}
 
     def restore(self, state: State) -> None:
         return None
+
+
+def on_problems(tasks: Sequence[Task], attempts: int = 1, guesses: bool = True) -> Basis:
+    """The basis of a share of held-out problems. With `guesses`, the references are the shares that are right of
+    uniform guesses, where the replies are listed, and of always the same answer, where that is right more than once."""
+    references = {}
+    if guesses and all(task.choices for task in tasks):
+        references["uniform guesses"] = float(np.mean([1.0 / len(task.choices) for task in tasks]))
+    commonest = Counter(task.answer for task in tasks if task.answer).most_common(1)
+    if guesses and commonest and commonest[0][1] > 1:
+        references["always the same answer"] = commonest[0][1] / len(tasks)
+    return Basis(count=len(tasks), of="held-out problems", attempts=attempts, references=references)
 
 
 def held_out(questions: Questions, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:

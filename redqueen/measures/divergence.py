@@ -15,16 +15,17 @@ import numpy as np
 from redqueen.credit.outcomes import verdicts
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.gold import gold_reply, recited
+from redqueen.measures.accuracy import on_problems
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.objectives.batch import pack
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.protocols import Measure, Player, Policy, Questions, State
+from redqueen.protocols import Measure, Player, Policy, Questions, State, StatesBasis, has
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.verdicts import share_right
-from redqueen.types import Ask, Group, Metrics, Task, Trajectory
+from redqueen.types import Ask, Basis, Group, Metrics, Task, Trajectory
 
 # --- held-out answers and replies ------------------------------------------------------------
 
@@ -71,6 +72,9 @@ class Replies:
             "repeated_4grams": repeated_ngrams(tokens, 4),
             "distinct_2grams": distinct_ngrams(tokens, 2),
         }
+
+    def basis(self) -> dict[str, Basis]:
+        return {"accuracy": on_problems([task for task in self._tests if task.answer])}
 
     def _accuracy(self, groups: Sequence[Group]) -> Metrics:
         """Nothing where no task has an answer."""
@@ -229,6 +233,10 @@ class Divergence:
     def alarms(self) -> list[str]:
         """Messages of all firing alarms; empty if none fires."""
         return self._alarms.alarms()
+
+    def basis(self) -> dict[str, Basis]:
+        stated = [measure.basis() for measure in self._measures if has(measure, StatesBasis)]
+        return {name: found for each in stated for name, found in each.items()}
 
     def _since_start(self, found: Metrics) -> Metrics:
         figures = dict(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -12,10 +13,21 @@ from redqueen.curricula.dealt import Enumerated
 from redqueen.measures.exact.exploitability import AverageStrategy, GameTree
 from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
 from redqueen.measures.exact.sampled import sampled_exploitability
+from redqueen.measures.intervals import student_interval
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Uniform
-from redqueen.protocols import Game, Measure, Player, Policy, State, StatesInformation, has
-from redqueen.types import Match, Metrics, RedQueenError
+from redqueen.protocols import (
+    Game,
+    Measure,
+    Player,
+    Policy,
+    State,
+    StatesBasis,
+    StatesInformation,
+    StatesZeroSum,
+    has,
+)
+from redqueen.types import Basis, Match, Metrics, RedQueenError
 
 TREE_NODES = 60_000  # a game with more histories is not measured exactly between updates
 FEW_POSITIONS = 5_000  # a board game with more is not solved before a run; tic-tac-toe has 4,520
@@ -46,6 +58,11 @@ class Exploitability:
             "late_average_exploitability": self._tree.exploitability(self._late_average.strategy()),
             "value/first": float(self._tree.values(strategy)[0]),
         }
+
+    def basis(self) -> dict[str, Basis]:
+        uniform = exploitability_of_uniform(self._tree)
+        found = Basis(exact=True, references={"uniform play": uniform, "an equilibrium": 0.0})
+        return dict.fromkeys(("exploitability", "average_exploitability", "late_average_exploitability"), found)
 
     def state(self) -> State:
         return {
@@ -82,6 +99,11 @@ class SampledExploitability:
             "unheard": found.unheard,
         }
 
+    def basis(self) -> dict[str, Basis]:
+        references = {"uniform play": exploitability_of_uniform(self._tree), "an equilibrium": 0.0}
+        found = Basis(count=len(self._tree.states), of="states", attempts=self._samples, references=references)
+        return {"sampled_exploitability": found}
+
     def state(self) -> State:
         return {}
 
@@ -99,6 +121,14 @@ class MinimaxRegret:
     def __call__(self) -> Metrics:
         return minimax_regret(self._solution, self._learner)
 
+    def basis(self) -> dict[str, Basis]:
+        """Of all figures; uniform play is what they begin with where a table is trained."""
+        uniform = minimax_regret(self._solution, Uniform())
+        return {
+            name: Basis(exact=True, references={"uniform play": value, "perfect play": 0.0})
+            for name, value in uniform.items()
+        }
+
     def state(self) -> State:
         return {}
 
@@ -107,8 +137,8 @@ class MinimaxRegret:
 
 
 class Payoff:
-    """The learner's mean score in matches against a player, each role as often and on the same tasks, which are drawn
-    by their weights; with the same seeds at every measurement."""
+    """The learner's mean score in matches against a player with its 95 % interval (Student's t), each role as often and
+    on the same tasks, which are drawn by their weights; with the same seeds at every measurement."""
 
     def __init__(self, game: Game, learner: Policy, opponent: Player, matches: int, seed: int) -> None:
         self._game = game
@@ -126,13 +156,22 @@ class Payoff:
             for episode in play([Match(self._game, task, cast) for task in tasks], Random(derive(self._seed, role))):
                 scores += [score for seat, score in episode.outcome.scores.items() if seat.role == role]
                 forfeits += episode.outcome.facts.get("forfeit") == role
-        name = self._opponent.name
+        name, mean = self._opponent.name, student_interval(scores)
         losses = float(np.mean([score < 0 for score in scores]))
         return {
-            f"payoff/{name}": float(np.mean(scores)),
+            f"payoff/{name}": mean.mean,
+            f"payoff/{name}_low": mean.low,
+            f"payoff/{name}_high": mean.high,
             f"losses/{name}": losses,
             f"forfeits/{name}": forfeits / len(scores),
         }
+
+    def basis(self) -> dict[str, Basis]:
+        name, roles = self._opponent.name, len(self._game.roles)
+        even = has(self._game, StatesZeroSum) and self._game.zero_sum
+        references = {"an equal player": 0.0} if even else {}
+        found = Basis(count=self._matches // roles * roles, of="games", references=references)
+        return {f"payoff/{name}": found, f"losses/{name}": found, f"forfeits/{name}": replace(found, references={})}
 
     def state(self) -> State:
         return {}
@@ -151,11 +190,20 @@ class Named:
     def __call__(self) -> Metrics:
         return {f"{self._name}/{key}": value for key, value in self._inner().items()}
 
+    def basis(self) -> dict[str, Basis]:
+        inner = self._inner.basis() if has(self._inner, StatesBasis) else {}
+        return {f"{self._name}/{key}": value for key, value in inner.items()}
+
     def state(self) -> State:
         return self._inner.state()
 
     def restore(self, state: State) -> None:
         self._inner.restore(state)
+
+
+def exploitability_of_uniform(tree: GameTree) -> float:
+    """The exploitability of uniformly random play."""
+    return tree.exploitability(tree.strategy(Uniform()))
 
 
 def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 128) -> Sequence[Measure]:

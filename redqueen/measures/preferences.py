@@ -28,7 +28,7 @@ from redqueen.questions.comparisons import verdicts
 from redqueen.questions.dataset import Preferring, recitations
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.small.matchups import exploitability
-from redqueen.types import Ask, Batch, Match, Metrics, Reply, Task
+from redqueen.types import Ask, Basis, Batch, Match, Metrics, Reply, Task
 
 # --- known preferences -----------------------------------------------------------------------
 
@@ -65,6 +65,12 @@ class PreferenceGame:
             | self._figures("average_", averages[0])
             | self._figures("late_average_", averages[1])
         )
+
+    def basis(self) -> dict[str, Basis]:
+        wins = self._game.wins
+        uniform = exploitability(wins, np.full(len(wins), 1.0 / len(wins)))
+        found = Basis(exact=True, references={"uniform answers": uniform, "an equilibrium": 0.0})
+        return {f"{which}exploitability": found for which in ("", "average_", "late_average_")}
 
     def _figures(self, which: str, policy: np.ndarray) -> Metrics:
         return {
@@ -199,6 +205,10 @@ class AgainstStart:
             sides["average"] = [self._iterates.draw(rng) for _ in self._tests]
         rates = {f"wins/{name}": self._rate(self._said(players, name)) for name, players in sides.items()}
         return {name: rate for name, rate in rates.items() if not np.isnan(rate)}
+
+    def basis(self) -> dict[str, Basis]:
+        found = Basis(count=len(self._tests), of="held-out problems", references={"the start": 0.5})
+        return dict.fromkeys(("wins/last", "wins/average"), found)
 
     def _said(self, players: Sequence[Player], which: str) -> list[str]:
         matches = [Match(SOLVE, task, {"solver": player}) for task, player in zip(self._tests, players, strict=True)]

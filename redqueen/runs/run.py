@@ -9,7 +9,8 @@ from step to step. So a run that is killed at any moment and resumed from its la
 the same weights, metrics and records as one that was not.
 
 The folder: `config.json`, `metrics.jsonl` (a line a step), `episodes/step_N.jsonl`,
-`checkpoints/step_N/` (the state after N updates), `final.json` once the run is over; `TITLE.txt` for what a
+`checkpoints/step_N/` (the state after N updates), `final.json` once the run is over, `error.txt` where
+an error ended it; `measures.json`: what its figures rest on; `TITLE.txt` for what a
 recipe shows before its first step, `NAME.json` for a table that it keeps.
 """
 
@@ -22,8 +23,8 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -34,7 +35,7 @@ import torch
 from redqueen.chance import derive
 from redqueen.credit.rewards import has_verdict, with_verdict
 from redqueen.markup import run_as_html
-from redqueen.protocols import Measure, Player, Policy, Resumable, StatesAlarms, has
+from redqueen.protocols import Measure, Player, Policy, Resumable, StatesAlarms, StatesBasis, has
 from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
     best_checkpoints,
@@ -51,9 +52,10 @@ from redqueen.runs.checkpoints import (
     write_whole,
 )
 from redqueen.runs.collapse import Collapse, Watch
-from redqueen.types import Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
+from redqueen.types import Basis, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
 LEARNER = "learner"  # the policy whose figures keep their names
+ERROR = "error.txt"  # why a run ended before its last step, unless it was killed
 LOCK = ".lock"  # in the folder of a run, held while it is trained
 
 Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
@@ -148,7 +150,10 @@ class Run:
     ) -> Iterator[int]:
         start = self._resume(policies, resumable)
         if start < count:
-            (self.folder / "final.json").unlink(missing_ok=True)  # of an end that was not the last
+            for name in ("final.json", ERROR):  # of an end that was not the last
+                (self.folder / name).unlink(missing_ok=True)
+        if bases := {name: asdict(each) for name, each in _bases(measures).items()}:
+            self.keep("measures", bases)
         for title, text in self.shown.items():
             with saving(self.folder):
                 write_whole(self.folder / f"{title}.txt", text + "\n")
@@ -352,6 +357,25 @@ def _loaded_things_set_aside() -> Iterator[None]:
 
 
 def guarded(train: Callable[[], Policy], run: Run) -> Policy:
+    """Runs a training. An error that ends it is written to `error.txt` too."""
+    try:
+        return _explained(train, run)
+    except BaseException as error:
+        if run.began:
+            _keep_error(run, error)
+        raise
+
+
+def _keep_error(run: Run, error: BaseException) -> None:
+    """Writes `error.txt`, unless it cannot be written: then the error itself is what the user must see."""
+    words = "interrupted from the keyboard" if isinstance(error, KeyboardInterrupt) else str(error)
+    named = "" if isinstance(error, RedQueenError | KeyboardInterrupt) else f"{type(error).__name__}: "
+    where = "" if words.startswith("step ") else f"step {run.step}: "
+    with suppress(OSError, RedQueenError):
+        write_whole(run.folder / ERROR, f"{where}{named}{words}\n")
+
+
+def _explained(train: Callable[[], Policy], run: Run) -> Policy:
     """Runs a training. A loss that is not finite stops it with the step named and the batch saved, an endpoint that is
     gone with the way to go on."""
     try:
@@ -448,6 +472,12 @@ def checked_lines(lines: Sequence[Line | None], path: Path, before: int = 0) -> 
         number = before + lines.index(None) + 1
         raise RedQueenError(f"line {number} of {path} is no line of metrics: mend it, or remove it")
     return found
+
+
+def _bases(measures: Sequence[Measure]) -> dict[str, Basis]:
+    """What the measured figures rest on, of those measures that state it."""
+    stated = [each.basis() for each in measures if has(each, StatesBasis)]
+    return {name: found for each in stated for name, found in each.items()}
 
 
 def _rung(watching: Sequence[object]) -> Line:

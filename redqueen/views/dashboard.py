@@ -206,7 +206,7 @@ def course(values: Sequence[float] | deque[float]) -> str:
 def _fits(name: str, word: str, group: str) -> bool:
     """A word that ends in / is the beginning of a name, or of what follows a learner's; another one stands in it, whole
     where names have parts."""
-    if name.startswith("alarm/"):
+    if name.startswith("alarm/") or name.endswith(("_low", "_high")):  # an interval's bounds
         return False
     if word.endswith("/"):
         return f"/{word}" in f"/{name}"

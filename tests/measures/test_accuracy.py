@@ -3,10 +3,10 @@
 import pytest
 
 from redqueen.chance import uniform
-from redqueen.measures.accuracy import HeldOut, held_out, pass_at
+from redqueen.measures.accuracy import HeldOut, held_out, on_problems, pass_at
 from redqueen.players.scripted import Constant
 from redqueen.questions.small.sums import Sums
-from redqueen.types import Reply
+from redqueen.types import Basis, Reply, Task
 
 SUMS = Sums(digits=2)
 
@@ -26,6 +26,16 @@ class HalfRight:
 )
 def test_pass_at_k_is_the_chance_that_one_of_k_drawn_attempts_is_right(k, right, attempts, chance):
     assert pass_at(k, right, attempts) == pytest.approx(chance)
+
+
+def test_an_accuracy_states_its_problems_and_what_can_be_guessed():
+    tasks = {"ones": [SUMS.task(1, 1)], "tens": [SUMS.task(10, 1), SUMS.task(20, 2), SUMS.task(11, 11)]}
+    found = HeldOut(SUMS, Constant("2"), tasks, attempts=2).basis()
+    assert found["accuracy"] == Basis(False, 4, "held-out problems", 2, {"always the same answer": 0.5})  # twice 22
+    assert found["accuracy/ones"] == Basis(False, 1, "held-out problems", 2)
+    assert found["pass@2"].references == {}  # no share of one guess
+    listed = [Task(str(n), answer="a", choices=("a", "b", "c", "d")[: 2 + 2 * (n % 2)]) for n in range(2)]
+    assert on_problems(listed).references == {"uniform guesses": 3 / 8, "always the same answer": 1.0}
 
 
 def test_the_accuracy_of_each_level_is_that_of_its_tasks():

@@ -28,7 +28,7 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.recipes.games import spiral
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
-from redqueen.types import Outcome, Seat, Task
+from redqueen.types import Basis, Outcome, Seat, Task
 
 KUHN = GameTree(KuhnPoker())
 
@@ -128,12 +128,27 @@ def test_a_payoff_is_over_tasks_as_chance_deals_them():
     game = Dealt()
     measure = Payoff(game, TabularPolicy(), Uniform(), 80, seed=0)
     # of the 40 deals of each role one half pays, and only to the first
-    assert measure()["payoff/uniform"] == pytest.approx(0.25, abs=0.02)
+    found = measure()
+    assert found["payoff/uniform"] == pytest.approx(0.25, abs=0.02)
+    assert (found["payoff/uniform_low"], found["payoff/uniform_high"]) == pytest.approx((0.15, 0.35), abs=0.02)
+    assert measure.basis()["payoff/uniform"] == Basis(count=80, of="games")  # its scores do not sum to zero
     met = dict(game.met)
     assert any(int(task) >= 50 for task in met if task != "99")
     assert all(count % 2 == 0 for count in met.values())  # the same for both roles
     measure()
     assert game.met == {task: 2 * count for task, count in met.items()}
+
+
+def test_measures_state_what_they_rest_on():
+    exact = Exploitability(KUHN, TabularPolicy()).basis()["exploitability"]
+    assert (exact.exact, exact.references["an equilibrium"]) == (True, 0.0)
+    assert exact.references["uniform play"] == pytest.approx(11 / 24)
+    sampled = Named("kuhn_poker", SampledExploitability(KUHN, Uniform(), seed=0, samples=16)).basis()
+    assert sampled["kuhn_poker/sampled_exploitability"].count == 12
+    regret, against = usual_measures(TicTacToe(), TabularPolicy())
+    start = regret()
+    assert {name: each.references["uniform play"] for name, each in regret.basis().items()} == pytest.approx(start)
+    assert against.basis()["payoff/uniform"] == Basis(count=128, of="games", references={"an equal player": 0.0})
 
 
 def test_seats_that_forget_are_measured_by_their_score():

@@ -588,6 +588,38 @@ def test_an_endpoint_that_is_gone_before_a_run_begins_is_told_as_it_is(tmp_path)
     assert not (tmp_path / "run").exists()
 
 
+def test_what_ends_a_run_is_written_down_until_it_goes_on(tmp_path):
+    def trained(run, last=None, error=None):
+        for step in run.steps(6, [tabular()]):
+            if step == last:
+                raise error
+
+    def told(last, error):
+        run = Run(tmp_path, schedule=OFTEN)
+        with pytest.raises(type(error)):
+            guarded(lambda: trained(run, last, error), run)
+        return (tmp_path / "error.txt").read_text()
+
+    assert told(1, ValueError("no such\nthing")) == "step 1: ValueError: no such\nthing\n"
+    assert told(2, KeyboardInterrupt()) == "step 2: interrupted from the keyboard\n"
+    assert told(4, RedQueenError("step 4: the loss is nan")) == "step 4: the loss is nan\n"
+    trained(Run(tmp_path, schedule=OFTEN))
+    assert not (tmp_path / "error.txt").exists()
+
+
+def test_what_measures_rest_on_is_written_before_the_first_step(tmp_path):
+    tree = GameTree(KuhnPoker())
+    for _ in Run(tmp_path).steps(1, [learner := tabular()], measures=[Exploitability(tree, learner)]):
+        kept = json.loads((tmp_path / "measures.json").read_text())
+    assert kept["exploitability"] == {
+        "exact": True,
+        "count": 0,
+        "of": "",
+        "attempts": 1,
+        "references": {"uniform play": pytest.approx(11 / 24), "an equilibrium": 0.0},
+    }
+
+
 def test_what_a_part_alarms_of_stands_in_words_in_the_line(tmp_path):
     class Worried(Snapshots):
         def alarms(self):

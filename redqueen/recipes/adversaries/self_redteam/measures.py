@@ -15,7 +15,7 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Policy, State
 from redqueen.questions.small.red_team import RedTeamWorld
-from redqueen.types import Ask, Metrics, Task
+from redqueen.types import Ask, Basis, Metrics, Task
 
 DEFEND = SingleReply(str(DEFENDER))
 Rates = tuple[float, float]  # harm done, answered
@@ -54,9 +54,19 @@ class HeldOutAttacks:
             "benign_compliance": float(np.mean(answered)),
         }
 
+    def basis(self) -> dict[str, Basis]:
+        attacks = [task for name, tasks in self._groups.items() if name.startswith("attack/") for task in tasks]
+        benign = [task for tasks in self._groups.values() if tasks[0].kind != HARMFUL for task in tasks]
+        return {
+            name: Basis(exact=self._listed(tasks), count=len(tasks), of="held-out requests", attempts=self._attempts)
+            for name, tasks in (("attack_success", attacks), ("benign_compliance", benign))
+        }
+
+    def _listed(self, tasks: Sequence[Task]) -> bool:
+        return self._defender.open and all(task.choices for task in tasks)
+
     def _rates(self, tasks: Sequence[Task]) -> Rates:
-        listed = self._defender.open and all(task.choices for task in tasks)
-        rates = self._exact(tasks) if listed else self._sampled(tasks)
+        rates = self._exact(tasks) if self._listed(tasks) else self._sampled(tasks)
         weights = np.array([task.weight for task in tasks])
         harm, answered = (np.average(column, weights=weights) for column in np.array(rates).T)
         return float(harm), float(answered)

@@ -14,7 +14,7 @@ from redqueen.play.seating import alone
 from redqueen.protocols import Player, State
 from redqueen.questions.small.step_traces import Criticised
 from redqueen.recipes.adversaries.spc.steps import CRITICISE, Side, chosen, deception, verdicts
-from redqueen.types import Metrics, Task
+from redqueen.types import Basis, Metrics, Task
 
 RIGHT = "right"  # the level of a question set whose steps have no error
 
@@ -53,6 +53,11 @@ class ErrorSet:
             "unread": float(np.mean(unread)),
         }
         return metrics | (chosen(self._solved, self._critic, Random(self._seed)) if self._solved else {})
+
+    def basis(self) -> dict[str, Basis]:
+        steps = {level: Basis(count=len(tasks), of="held-out steps") for level, tasks in self._groups.items()}
+        bases = {f"accuracy/{level}": found for level, found in steps.items()}
+        return bases | {"balanced_accuracy": Basis(of="held-out steps", references={"guesses": 0.5})}
 
     def state(self) -> State:
         return {}
@@ -107,6 +112,9 @@ class Measured:
 
     def __call__(self) -> Metrics:
         return {**self._errors(), **self._duel()}
+
+    def basis(self) -> dict[str, Basis]:
+        return self._errors.basis()
 
     def state(self) -> State:
         return {}

@@ -8,13 +8,13 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.votes import Majority
-from redqueen.measures.accuracy import held_out
+from redqueen.measures.accuracy import held_out, on_problems
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, said
 from redqueen.questions.verdicts import share_right
 from redqueen.recipes.self_training.rise.steps import VERIFY, about, judged, skill, trust
-from redqueen.types import Group, Metrics, Task
+from redqueen.types import Basis, Group, Metrics, Task
 
 
 class SelfVerification:
@@ -60,6 +60,10 @@ class SelfVerification:
             votes = trusted if trusted.any() else np.ones(len(trusted))
             winners.append(Majority(count_missing=False).label(said(group.attempts), votes.tolist()).answer)
         return self._questions.right(self._tasks, winners)
+
+    def basis(self) -> dict[str, Basis]:
+        voted = on_problems(self._tasks, self._attempts)
+        return {"accuracy": voted, "majority": voted, "weighted_vote": voted}
 
     def state(self) -> State:
         return {}

@@ -7,11 +7,11 @@ from itertools import islice
 from random import Random
 
 from redqueen.games.second_try import SecondTry
-from redqueen.measures.accuracy import held_out
+from redqueen.measures.accuracy import held_out, on_problems
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.recipes.self_training.score.steps import changes, twice_graded
-from redqueen.types import Metrics, Task
+from redqueen.types import Basis, Metrics, Task
 
 
 class SelfCorrection:
@@ -45,6 +45,10 @@ class SelfCorrection:
             found = changes(list(islice(left, len(of_level))))
             metrics |= {f"{name}/{level}": found[name] for name in ("accuracy_1", "accuracy_2")}
         return metrics
+
+    def basis(self) -> dict[str, Basis]:
+        found = on_problems([task for tasks in self.tests.values() for task in tasks], self._times)
+        return {"accuracy_1": found, "accuracy_2": found}
 
     def state(self) -> State:
         return {}

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
 
-from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import LeaveOneOut
-from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import numbers
 from redqueen.credit.rewards import score
-from redqueen.curricula.sampling import best_minus_worst
+from redqueen.curricula.sampling import Uniform, best_minus_worst
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play import groups
+from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.growing import Growing
-from redqueen.recipes.proposers.eva.recipe import Config, train
-from redqueen.recipes.proposers.eva.steps import rewarded
+from redqueen.recipes.proposers.eva import recipe
+from redqueen.recipes.proposers.eva.steps import Rewards
 from redqueen.recipes.self_training import cold_start
+from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
 from redqueen.trials.experiment import Changes, Experiment, Measuring, Training, versus
@@ -40,17 +40,36 @@ WARM = Start(
 HARD = "late accuracy/5_numbers"
 OTHERS: dict[str, Changes] = {
     "evolved uniformly": {"by_info": False},
-    "uniform seeds": {"rewriter.player": "frozen", "evolved": 0.0},
+    "uniform seeds": {"method.rewriter": Role("frozen"), "method.evolved": 0.0},
 }
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """The method, and whether info says which prompts evolve, or chance alone."""
+
+    method: recipe.Config
+    steps: int
+    by_info: bool = True
+
+
+def train(config: Controlled, run: Run) -> Policy:
+    """The method with the weights of parents that the variant asks for."""
+    method = replace(config.method, steps=config.steps)
+    return recipe.train(method, run, None if config.by_info else Uniform())
+
+
 EVOLVING_PROMPTS = Experiment(
     title="Evolving prompts",
     asked="Does choosing prompts by their info before evolving them teach more on the hard split than evolving any?",
     trial=Training(train, evaluate_every=5),
     # what people ask is easy; the hard split is never among the seeds
-    config=Config(learner=warmed(3e-4), rewriter=Role("rule"), levels=("2_numbers", "3_numbers"), steps=100),
-    starts={"learner.model": WARM},
+    config=Controlled(
+        recipe.Config(learner=warmed(3e-4), rewriter=Role("rule"), levels=("2_numbers", "3_numbers")), steps=100
+    ),
+    starts={"method.learner.model": WARM},
     variants={
-        f"{name}, {inner}": {**changes, "inner": inner}
+        f"{name}, {inner}": {**changes, "method.inner": inner}
         for inner in ("dpo", "rloo")
         for name, changes in {"eva": {}, **OTHERS}.items()
     },
@@ -81,17 +100,18 @@ def info_and_progress(
     """[P] the info of prompts of all difficulties under the warm start, from so many attempts, and [P] how much their
     mean reward rises when all of them are trained on alike. The means are from other attempts than info."""
     domain, policy, rng = Growing(), learner.build_model(seed), Random(seed)
+    rewards = Rewards(domain.rewards)
     tasks = {task.id: task for level in domain.levels for task in domain.problems(level, of_each, rng)}
     prompts = list(tasks.values())
 
     def responses(count: int) -> list[Group]:
-        return rewarded(domain.rewards, groups.attempts(SOLVE, prompts, policy, count, rng))
+        return rewards.given(groups.attempts(SOLVE, prompts, policy, count, rng))
 
     info = np.array([best_minus_worst(numbers(group, "reward")) for group in responses(attempts)])
     before = np.array([numbers(group, "reward").mean() for group in responses(probes)])
     for _ in range(steps):
-        trajectories = score(responses(attempts), Stated("reward"))
-        policy.update(pack(trajectories, LeaveOneOut(by_group)(trajectories)), ClippedRatio())
+        trajectories = score(responses(attempts), rewards.solver)
+        policy.update(pack(trajectories, LeaveOneOut()(trajectories)), ClippedRatio())
     after = np.array([numbers(group, "reward").mean() for group in responses(probes)])
     return info, after - before
 

@@ -601,6 +601,7 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("search_self_play --gate none --noise 2", "--noise has no effect with --gate none: leave it out"),
         ("search_self_play --gate none --reader frozen", "--reader has no effect with --gate none"),
         ("absolute_zero --at-the-ends -.5", "--at-the-ends is no flag any more but a variant"),
+        ("eva --by-info False", "--by-info is no flag any more but a variant"),
         ("multi_agent_evolve --dealt .01", "--dealt is no flag any more but a variant"),
         ("absolute_zero --tries 4", "--tries is --attempts now"),
         ("absolute_zero --attempts 1", "--attempts must be at least 2"),

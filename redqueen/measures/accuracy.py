@@ -14,8 +14,8 @@ from redqueen.credit.outcomes import verdicts
 from redqueen.curricula.held_out import apart_from, held_out_levels, labelled
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
-from redqueen.questions.asking import SOLVE, graded
-from redqueen.types import Basis, Metrics, Task
+from redqueen.questions.asking import SOLVE, graded, tasks_among
+from redqueen.types import Basis, Metrics, Refusal, Task
 
 
 def pass_at(k: int, right: int, tried: int) -> float:
@@ -60,9 +60,9 @@ class HeldOut:
             metrics |= self._figures(right[levels == level], f"/{level}")
         return metrics | self._figures(right, "")
 
-    def apart(self, tasks: Sequence[Task]) -> list[Task]:
-        """The tasks that are not held out."""
-        return apart_from(self.tests, tasks)
+    def apart(self, written: Sequence[Task | Refusal]) -> list[Task]:
+        """The tasks that are not held out, without refusals."""
+        return apart_from(self.tests, tasks_among(written))
 
     def training(self, count: int, seed: int, levels: Sequence[str] = ()) -> list[Task]:
         """Up to `count` different problems of each level (default: all for training), none held out."""

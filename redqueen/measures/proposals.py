@@ -30,9 +30,11 @@ class Proposals:
         self._true_answer = true_answer
         self._health = ProposerHealth()
 
-    def check(self, written: Sequence[Task | Refusal], tries: Sequence[Group]) -> Metrics:
-        """The figures of proposals with a graded group of attempts at each that is a task; the fact `opinion`, where
-        attempts have it, is what a judge said."""
+    def check(self, written: Sequence[Task | Refusal], tries: Sequence[Group] | None = None) -> Metrics:
+        """The figures of proposals, with a graded group of attempts at each that is a task if they were tried; the fact
+        `opinion`, where attempts have it, is what a judge said."""
+        if tries is None:
+            return self._health.check(proposed(written))
         judged = tries and all("opinion" in each.outcome.facts for group in tries for each in group.attempts)
         opinions = [outcomes.numbers(group, "opinion") for group in tries] if judged else None
         solved = [outcomes.scores(group) for group in tries]

@@ -20,7 +20,6 @@ NOT_IN_VIEW = {
     "self_rewarding": {"names"},
     "spo": {"numbers"},
     "agent0": {"names", "numbers", "statements"},
-    "eva": {"names", "numbers"},
     "pasodoble": {"names", "numbers", "statements"},
     "promptcot2": {"names", "numbers"},
     "r_zero": {"names", "numbers"},

@@ -6,7 +6,7 @@
 | Dr. GRPO                 | `GroupRelative(by_group, divide_by_deviation=False)`                          |
 | Lite PPO                 | `GroupRelative(by_group, deviation_key=everything)`                           |
 | TRR++ (Absolute Zero)    | `per_kind_and_role`, which is `GroupRelative(by_kind_and_role)`               |
-| RLOO                     | `LeaveOneOut(by_group)`                                                       |
+| RLOO                     | `LeaveOneOut()`                                                               |
 | TRLOO                    | `LeaveOneOut(by_group_and_turn, RewardToGo())`                                |
 | REINFORCE++              | `Whitened(Unbaselined(RewardToGo()))`                                         |
 | REINFORCE++-baseline     | `Whitened(GroupRelative(by_group, divide_by_deviation=False))`                |
@@ -189,7 +189,7 @@ class LeaveOneOut:
     are among "the others", and its own reward is part of its baseline.
     """
 
-    key: Key
+    key: Key = by_group
     returns: Returns = total
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:

@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
@@ -59,7 +58,7 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build_model(run.derived("learner"))
     measure = HeldOut(questions, learner, config.problems, seed=run.tests)
     curriculum = SelfEvolving(levels_of(questions, measure.tests), level_of, config.step_size, config.tau, config.start)
-    estimate = LeaveOneOut(by_group) if config.leave_one_out else GroupRelative()
+    estimate = LeaveOneOut() if config.leave_one_out else GroupRelative()
     objective = ClippedRatio()
 
     for _ in run.steps(config.steps, [learner], [curriculum], [measure]):

@@ -12,7 +12,8 @@ A creator, which is a procedure and learns nothing, makes the prompts on which a
     DPO       L = -log sigmoid(beta (h(best) - h(worst))),   h(y) = log policy(y | x) - log reference(y | x)
     RLOO      A(y) = r(y) - mean of r over the other responses to x,   and the clipped ratio's loss
 
-The responses that measure info are those that are learned from. `--evolved 0` is training on uniform seed prompts.
+The responses that measure info are those that are learned from. `--evolved 0` is training on uniform seed prompts;
+another way to draw parents is other `weights`: see `experiments/eva.py`.
 
 Differences: a round is one step here, of some dozens of prompts (the paper: two to five rounds over ten thousand), so
 info is never older than one step. The reference of DPO is the policy at the start of the round, as in its iterations.
@@ -25,32 +26,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import numpy as np
-
-from redqueen.credit.advantages.keys import by_group
-from redqueen.credit.advantages.statistics import LeaveOneOut
-from redqueen.credit.group_rewards import Stated
-from redqueen.credit.outcomes import numbers
-from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import score
-from redqueen.curricula.held_out import labelled
-from redqueen.curricula.sampling import Independent, Uniform, best_minus_worst, by_regret
-from redqueen.curricula.store import TaskStore
+from redqueen.curricula.sampling import Weights
 from redqueen.measures.accuracy import HeldOut
-from redqueen.measures.health import ProposerHealth
-from redqueen.measures.proposals import proposed
-from redqueen.objectives.batch import beside, pack, pack_pairs
-from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.objectives.preference import Dpo
+from redqueen.measures.proposals import Proposals
 from redqueen.play.groups import attempts
-from redqueen.protocols import Objective, Policy
-from redqueen.questions.asking import SOLVE, read, tasks_among
-from redqueen.questions.catalogue import find_questions_with
-from redqueen.questions.small.growing import Evolving, find_reward_model
-from redqueen.recipes.proposers.eva.steps import REWRITE, evolutions, mixed, reward_of, rewarded
+from redqueen.protocols import Policy
+from redqueen.questions.asking import SOLVE, read
+from redqueen.recipes.proposers.eva.objective import inner_algorithm
+from redqueen.recipes.proposers.eva.steps import REWRITE, Creator, evolving
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Count, NotWith, OnlyWith, Positive, Several, Share, unset
+from redqueen.settings.limits import Count, NotWith, Positive, Several, Share
 from redqueen.settings.roles import Cast, Role, Still
 
 
@@ -70,50 +57,36 @@ class Config:
     tasks: Count = 32  # a round
     attempts: Several = 6  # n
     evolved: Share = 0.75  # of the prompts of a round, at most
-    by_info: Annotated[bool, NotWith("evolved", 0.0)] = True  # False draws parents uniformly
     updates_per_batch: Count = 2
-    beta: Annotated[Positive | None, unset("FLOAT"), OnlyWith("inner", "dpo")] = None
-    """of DPO; 0.05 unless given"""
+    beta: Annotated[Positive, NotWith("inner", "rloo")] = 0.05  # of DPO
     problems: Count = 64  # held out, of each level
 
 
-def train(config: Config, run: Run) -> Policy:
-    questions = find_questions_with(config.questions, Evolving)
-    model = find_reward_model(config.reward, questions)
+def train(config: Config, run: Run, weights: Weights | None = None) -> Policy:
+    questions, rewards = evolving(config.questions, config.reward)
     cast = Cast(config, run)
-    learner = cast.learner
-    rewriter = questions.rewriter() if config.rewriter == Role("rule") else cast["rewriter"]
-    measure = HeldOut(questions, learner, config.problems, seed=run.tests)
-    seeds = labelled(questions, config.levels, config.seeds, measure.tests, run.derived("seeds"))
-    sampling = Independent(by_regret() if config.by_info else Uniform())
-    given = {seed.id for seed in seeds}
-    # the prompts of the last round
-    store = TaskStore(config.tasks, sampling, result=reward_of, window=config.attempts, name="prompts")
-    estimate, most = LeaveOneOut(by_group), int(config.evolved * config.tasks)
-    objective: Objective = Dpo(config.beta or 0.05) if config.inner == "dpo" else ClippedRatio()
-    health = ProposerHealth()
+    solver = cast.learner
+    rewriter = questions.rewriter() if config.rewriter.player == "rule" else cast["rewriter"]
+    health = Proposals(questions)
+    estimate, pack, objective = inner_algorithm(config.inner, config.beta)
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
+    seeds = measure.training(config.seeds, run.derived("seeds"), config.levels)
+    creator = Creator(questions, seeds, config.tasks, config.evolved, config.attempts, weights)
 
-    for _ in run.steps(config.steps, [learner], [store, health], [measure]):
-        parents = store.draw(most, run.rng) if len(store) else []
-        children = read(questions, attempts(REWRITE, evolutions(questions, parents, run.rng), rewriter, 1, run.rng))
-        prompts = mixed(measure.apart(tasks_among(children)), seeds, config.tasks, most, run.rng)
-        responses = rewarded(model, attempts(SOLVE, prompts, learner, config.attempts, run.rng))
-        store.prune(lambda history: True)
-        store.add(prompts)
-        store.observe(responses)
+    for _ in run.steps(config.steps, [solver], [creator, health], [measure]):
+        invitations = creator.invited(run.rng)
+        proposals = attempts(REWRITE, invitations, rewriter, 1, run.rng)
+        written = read(questions, proposals)
+        drawn = creator.mixed(measure.apart(written), run.rng)
+        answers = attempts(SOLVE, drawn, solver, config.attempts, run.rng)
+        answers = rewards.given(answers)
+        creator.observe(answers)
 
-        trajectories = score(responses, Stated("reward"))
+        trajectories = score(answers, rewards.solver)
         advantages = estimate(trajectories)
-        if config.inner == "dpo":
-            chosen, rejected = best_and_worst(trajectories)
-            batch = pack_pairs(chosen, rejected)
-            batch = beside(batch, learner.likelihoods(batch))
-        else:
-            batch = pack(trajectories, advantages)
+        batch = pack(trajectories, advantages, solver)
         for _ in range(config.updates_per_batch):
-            metrics = learner.update(batch, objective)
-        run.report(learner, trajectories, advantages, metrics)
-        run.note(health.check(proposed(children)))
-        run.note({"evolved": sum(prompt.id not in given for prompt in prompts) / len(prompts)})
-        run.note({"info": float(np.mean([best_minus_worst(numbers(group, "reward")) for group in responses]))})
-    return learner
+            metrics = solver.update(batch, objective)
+        run.report(solver, trajectories, advantages, metrics)
+        run.note(creator.figures(answers) | health.check(written))
+    return solver

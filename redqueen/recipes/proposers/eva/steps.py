@@ -1,46 +1,109 @@
-"""Evolving prompts (eva, arXiv:2411.00062): how they are rewritten, mixed with the seeds, rewarded and compared."""
+"""The creator of eva, and what its reward model gives (2411.00062)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
 from random import Random
+from statistics import fmean
 
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.outcomes import numbers
+from redqueen.curricula.sampling import Independent, Weights, best_minus_worst, by_regret
+from redqueen.curricula.store import TaskStore
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import episodes_of, with_facts
+from redqueen.protocols import State
 from redqueen.questions.asking import said
-from redqueen.questions.small.growing import BROADER, DEEPER, Evolving, RewardModel
-from redqueen.types import Episode, Group, RedQueenError, Task
+from redqueen.questions.catalogue import find_questions_with
+from redqueen.questions.small.growing import BROADER, DEEPER, Evolving, RewardModel, find_reward_model
+from redqueen.types import Episode, Group, Metrics, RedQueenError, Task
 
 REWRITE = SingleReply("rewriter")
 
 
-def evolutions(questions: Evolving, parents: Sequence[Task], rng: Random) -> list[Task]:
-    """For each parent one invitation to rewrite it: deeper or broader, as chance will."""
-    return [questions.evolve(parent, rng.choice((DEEPER, BROADER)), number) for number, parent in enumerate(parents)]
+class Rewards:
+    """What a reward model gives the solver for each response."""
+
+    solver = Stated("reward")
+
+    def __init__(self, model: RewardModel) -> None:
+        self._model = model
+
+    def given(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups with the reward of each attempt, the fact `reward`. Raises RedQueenError where the model does not
+        give each a finite number."""
+        episodes = episodes_of(groups)
+        rewards = self._model([episode.task for episode in episodes], said(episodes))
+        if len(rewards) != len(episodes) or not all(isfinite(reward) for reward in rewards):
+            raise RedQueenError(
+                f"the reward model must give {len(episodes)} finite numbers, one for each answer, not {rewards!s:.60}"
+            )
+        return with_facts(groups, [{"reward": float(reward)} for reward in rewards])
 
 
-def mixed(children: Sequence[Task], seeds: Sequence[Task], count: int, most: int, rng: Random) -> list[Task]:
-    """`count` different prompts: up to `most` children, and for the rest a uniform draw from the seeds, so that their
-    share never falls below 1 - most / count. Fewer where the seeds run out."""
-    evolved = list({child.id: child for child in children}.values())[:most]
-    known = {child.id for child in evolved}
-    others = [seed for seed in seeds if seed.id not in known]
-    return evolved + rng.sample(others, min(count - len(evolved), len(others)))
-
-
-def rewarded(model: RewardModel, groups: Sequence[Group]) -> list[Group]:
-    """The groups with what a reward model thinks of each attempt, the fact `reward`. Raises RedQueenError where it does
-    not give each a finite number."""
-    episodes = episodes_of(groups)
-    rewards = model([episode.task for episode in episodes], said(episodes))
-    if len(rewards) != len(episodes) or not all(isfinite(reward) for reward in rewards):
-        raise RedQueenError(
-            f"the reward model must give {len(episodes)} finite numbers, one for each answer, not {rewards!s:.60}"
-        )
-    return with_facts(groups, [{"reward": float(reward)} for reward in rewards])
+def evolving(questions: str, reward: str) -> tuple[Evolving, Rewards]:
+    """The question set that a specification names, and the rewards of the model that another one names. Raises
+    RedQueenError for a set whose prompts cannot be rewritten and for what is no reward model."""
+    found = find_questions_with(questions, Evolving)
+    return found, Rewards(find_reward_model(reward, found))
 
 
 def reward_of(episode: Episode) -> float:
-    """What the reward model thinks of an attempt."""
+    """The reward of an attempt."""
     return float(episode.outcome.facts["reward"])
+
+
+class Creator:
+    """The `count` prompts of each round: at most a share `evolved` are rewritten prompts of the last round, drawn by
+    `weights` (default: in proportion to info), the rest is a uniform draw from the `seeds`. It learns nothing."""
+
+    def __init__(
+        self,
+        questions: Evolving,
+        seeds: Sequence[Task],
+        count: int,
+        evolved: float,
+        attempts: int,
+        weights: Weights | None = None,
+    ) -> None:
+        self._questions = questions
+        self._seeds = list(seeds)
+        self._count = count
+        self._most = int(evolved * count)
+        self._last = TaskStore(count, Independent(weights or by_regret()), result=reward_of, window=attempts)
+
+    def invited(self, rng: Random) -> list[Task]:
+        """Invitations to rewrite prompts of the last round, each deeper or broader, as chance will; none at first."""
+        parents = self._last.draw(self._most, rng) if len(self._last) else []
+        return [
+            self._questions.evolve(parent, rng.choice((DEEPER, BROADER)), number)
+            for number, parent in enumerate(parents)
+        ]
+
+    def mixed(self, children: Sequence[Task], rng: Random) -> list[Task]:
+        """Different prompts for a round: children first, then seeds. Fewer than wanted where the seeds run out."""
+        evolved = list({child.id: child for child in children}.values())[: self._most]
+        known = {child.id for child in evolved}
+        others = [seed for seed in self._seeds if seed.id not in known]
+        return evolved + rng.sample(others, min(self._count - len(evolved), len(others)))
+
+    def observe(self, answers: Sequence[Group]) -> None:
+        """Makes the prompts that were answered the last round."""
+        self._last.prune(lambda history: True)
+        self._last.add([group.task for group in answers])
+        self._last.observe(answers)
+
+    def figures(self, answers: Sequence[Group]) -> Metrics:
+        """`evolved`, the share of the prompts that are no seeds, and `info`, their mean."""
+        given = {seed.id for seed in self._seeds}
+        return {
+            "evolved": fmean(group.task.id not in given for group in answers),
+            "info": fmean(best_minus_worst(numbers(group, "reward")) for group in answers),
+        }
+
+    def state(self) -> State:
+        return self._last.state()
+
+    def restore(self, state: State) -> None:
+        self._last.restore(state)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from redqueen.recipes.proposers.eva import recipe as eva
+from redqueen.curricula.sampling import Uniform
 from redqueen.recipes.proposers.eva.recipe import Config, train
-from redqueen.recipes.proposers.eva.steps import evolutions
+from redqueen.recipes.proposers.eva.steps import Creator
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
@@ -44,9 +44,9 @@ class EvenFirst:
         return [0.0 if task.facts["numbers"][0] % 2 else reward for task, reward in zip(tasks, found, strict=True)]
 
 
-def lines_of(config, folder, seed=0):
-    run = Run(folder, seed, Schedule(evaluate_every=10, checkpoint_every=50, record_episodes=0))
-    train(config, run)
+def lines_of(config, folder, weights=None):
+    run = Run(folder, 0, Schedule(evaluate_every=10, checkpoint_every=50, record_episodes=0))
+    train(config, run, weights)
     return read_metrics(folder)
 
 
@@ -74,18 +74,26 @@ def test_a_round_in_which_nothing_tells_answers_apart_goes_on(tmp_path):
         assert [line["gradient_norm"] for line in lines] == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("by_info", [True, False])
-def test_prompts_evolve_that_tell_answers_apart(by_info, tmp_path, monkeypatch):
-    drawn = []
+@pytest.fixture
+def asked(monkeypatch):
+    """The prompts that are to be rewritten, of each round."""
+    rounds, invited = [], Creator.invited
 
-    def spy(domain, parents, rng):
-        drawn.extend(parents)
-        return evolutions(domain, parents, rng)
+    def spy(creator, rng):
+        found = invited(creator, rng)
+        rounds.append([task.prompt.rstrip(".").split()[-1] for task in found])
+        return found
 
-    monkeypatch.setattr(eva, "evolutions", spy)
-    lines_of(replace(SMALL, reward=f"{Path(__file__)}:EvenFirst", steps=5, by_info=by_info), tmp_path)
+    monkeypatch.setattr(Creator, "invited", spy)
+    return rounds
+
+
+@pytest.mark.parametrize("weights", [None, Uniform()])
+def test_prompts_evolve_that_tell_answers_apart(weights, tmp_path, asked):
+    lines_of(replace(SMALL, reward=f"{Path(__file__)}:EvenFirst", steps=5), tmp_path, weights)
+    drawn = [prompt for each in asked for prompt in each]
     assert len(drawn) == 16
-    assert all(parent.facts["numbers"][0] % 2 == 0 for parent in drawn) == by_info
+    assert all(int(prompt[0]) % 2 == 0 for prompt in drawn) == (weights is None)
 
 
 def test_without_evolution_all_prompts_are_seeds(tmp_path):
@@ -98,7 +106,6 @@ def test_without_evolution_all_prompts_are_seeds(tmp_path):
     [
         ({"inner": "rloo", "beta": 0.1}, "--beta has no effect"),
         ({"evolved": 0.0}, "--rewriter has no effect with --evolved 0"),
-        ({"evolved": 0.0, "rewriter": Role("frozen"), "by_info": False}, "--by-info has no effect with --evolved 0"),
     ],
 )
 def test_settings_without_effect_are_refused(changes, words):
@@ -106,21 +113,14 @@ def test_settings_without_effect_are_refused(changes, words):
         check_settings(replace(SMALL, **changes))
 
 
-def test_parents_are_the_prompts_of_the_last_round(tmp_path, monkeypatch):
-    rounds = []
+def test_parents_are_the_prompts_of_the_last_round(tmp_path, monkeypatch, asked):
+    def spy(creator, answers):
+        tried.append({group.task.id for group in answers})
+        observe(creator, answers)
 
-    def spy(domain, parents, rng):
-        rounds.append({parent.id for parent in parents})
-        return evolutions(domain, parents, rng)
-
-    def observed(model, groups):
-        tried.append({group.task.id for group in groups})
-        return rewarded(model, groups)
-
-    tried, rewarded = [], eva.rewarded
-    monkeypatch.setattr(eva, "evolutions", spy)
-    monkeypatch.setattr(eva, "rewarded", observed)
+    tried, observe = [], Creator.observe
+    monkeypatch.setattr(Creator, "observe", spy)
     few = replace(SMALL, levels=("2_numbers",), seeds=8, tasks=8, steps=8)  # so few that they come again
     lines_of(few, tmp_path)
     assert any(one & other for one, other in pairwise(tried))
-    assert all(parents <= prompts for prompts, parents in zip(tried, rounds[1:], strict=False))
+    assert all(set(parents) <= prompts for prompts, parents in zip(tried, asked[1:], strict=False))

@@ -23,6 +23,8 @@ sys.path.insert(0, str(ROOT))  # this checkout, whatever else is installed
 
 from redqueen.settings.finding import RECIPES, find_recipe  # noqa: E402
 from redqueen.settings.learner import Learner  # noqa: E402
+from redqueen.settings.roles import Role  # noqa: E402
+from redqueen.settings.speech import Speech  # noqa: E402
 
 PAGE = ROOT / "docs" / "recipes.md"
 RIGHT = "Who says what is right: "
@@ -35,6 +37,13 @@ Each command runs as it stands, with what is shipped. Where the settings name a 
 elsewhere a table. A model that never says anything right learns nothing from a reward: `redqueen train cold_start`
 makes a start for the recipes on questions, and `--model FOLDER` goes on from it ([proposers.md](proposers.md)).
 `redqueen train NAME --help` also lists the settings that all recipes share.
+"""
+
+SPEECH = """
+## Settings of a role
+
+How each role speaks is set after its name, as in `--proposer.answer code` or `--solver.template enable_thinking=false`
+([roles.md](roles.md)).
 """
 
 
@@ -96,9 +105,10 @@ def settings(config: type[Any]) -> Iterator[tuple[str, str, str]]:
         flag, default = "--" + field.name.replace("_", "-"), field.default
         if isinstance(default, Learner):
             yield from _of_a_learner(default)
-        elif dataclasses.is_dataclass(default):
-            (only,) = dataclasses.fields(default)
-            yield flag, _shown(getattr(default, only.name)), comments[field.name] or _comments(type(default))[only.name]
+        elif isinstance(default, Role):
+            yield flag, _shown(default.player), comments[field.name] or _comments(Role)["player"]
+        elif isinstance(default, Speech):
+            yield f"{flag}.…", "none", f"{comments[field.name]}; see the last table"
         else:
             choices = _choices(hints[field.name])
             yield flag, _shown(default), "; ".join(filter(None, (choices, comments[field.name])))
@@ -144,6 +154,8 @@ def _shown(default: object) -> str:
 def _of_the_learner() -> Iterator[str]:
     yield "## Settings of the learner\n\nEvery recipe but `first_steps` takes these too.\n"
     yield from _table(Learner)
+    yield SPEECH
+    yield from _table(Speech)
 
 
 if __name__ == "__main__":

@@ -139,9 +139,9 @@ def _growing(repeats: int, policy: TransformerPolicy, asks: list[Ask]) -> float:
 
     def grow() -> None:
         policy.forget()
-        sayings = [Saying(tuple(policy.format.prompt(asked).tolist()), asked.seed) for asked in asks]
+        sayings = [Saying(tuple(policy.format.prompt(asked).tolist()), asked.seed, policy.manner) for asked in asks]
         with torch.inference_mode():
-            choir = Choir(policy.forward, policy.store, sayings, policy.manner)
+            choir = Choir(policy.forward, policy.store, sayings)
             began = time.perf_counter()
             while choir.sayings:
                 choir.step()

@@ -13,7 +13,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from redqueen.chance import derive, uniform
+from redqueen.players.language import thinking
 from redqueen.players.language.answers import Plain
+from redqueen.players.language.chat_format import worded
 from redqueen.protocols import AnswerFormat
 from redqueen.types import Ask, RedQueenError, Reply, Unreachable
 
@@ -40,6 +42,7 @@ class Server:
     api_key_env: str = "OPENAI_API_KEY"  # the environment variable that holds the key; none is sent where it is unset
     answer: AnswerFormat = field(default_factory=Plain)
     system: str = ""
+    wording: str = "{prompt}"  # of the first message, where {prompt} stands for it
     temperature: float | None = 1.0  # None leaves it to the endpoint
     max_tokens: int | None = 512  # None leaves it to the endpoint
     concurrency: int = 8  # requests in flight
@@ -48,6 +51,7 @@ class Server:
     backoff: float = 0.5  # seconds before the first retry
     longest_wait: float = 60.0  # seconds
     extra: Mapping[str, Any] = field(default_factory=dict)  # further fields of the request, such as top_p
+    stops: tuple[str, ...] = ()  # texts after which a reply is cut
     label: str = ""  # the player's name; the model's where it is empty
 
     def __post_init__(self) -> None:
@@ -97,7 +101,7 @@ class Server:
         chat: Chat = []
         if self.system:
             _append(chat, "system", self.system)
-        for message in ask.messages:
+        for message in worded(ask.messages, str(ask.seat), self.wording):
             own = message.speaker == str(ask.seat)
             _append(chat, "assistant" if own else "system" if message.speaker == "system" else "user", message.text)
         if ask.choices:
@@ -121,7 +125,14 @@ class Server:
         ends = [at + len(stop) for stop in ask.stops if (at := text.find(stop)) >= 0]
         if ends:  # endpoints differ in whether they give back a stop they were sent: what stands after it is cut here
             return Reply(text[: min(ends)].strip(), self.name)
-        thought, action = self.answer.parse(text, ask.choices)
+        cuts = [at + len(stop) for stop in self.stops if (at := text.find(stop)) >= 0]
+        if cuts:
+            text, truncated = text[: min(cuts)], False
+        thought, said = thinking.parted(text)
+        if said is None:
+            return Reply("", self.name, thought=text, truncated=truncated, malformed=True)
+        before, action = self.answer.parse(said, ask.choices)
+        thought = "\n".join(part for part in (thought, before) if part)
         if truncated and not isinstance(self.answer, Plain):
             thought, action = text, ""  # an answer that ran out of room is no answer
         return Reply(action, self.name, thought=thought, truncated=truncated, malformed=not action)

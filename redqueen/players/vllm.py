@@ -30,6 +30,7 @@ import torch
 from redqueen.chance import derive
 from redqueen.objectives.batch import free_positions
 from redqueen.players.language.chat_format import ChatFormat
+from redqueen.players.language.formats import RoleFormat
 from redqueen.players.language.saying import Mind, Minds, Question, Speaker, listed_replies
 from redqueen.players.transformer.rows import legal_tokens
 from redqueen.protocols import AnswerFormat
@@ -162,18 +163,17 @@ class VllmSampler(Speaker):
             )
         self.name = name
         self.version = version
-        self.format = ChatFormat(tokenizer, system, answer.instruction if answer else "", raw)
+        chat = ChatFormat(tokenizer, system, answer.instruction if answer else "", raw)
+        self.usual = RoleFormat(chat, answer, constrain, max_completion_length, temperature)
+        self._roles = {}
         self._engine = engine
         self._folder = folder
         self._deliver = deliver
-        self._answer = answer
         self._temperature = temperature
-        self._limit = max_completion_length
-        self._constrain = constrain
-        self._stops = sorted({self.format.end, int(tokenizer.eos_token_id)})
+        self._stops = sorted({chat.end, int(tokenizer.eos_token_id)})
         self._adapter: Any = None  # the LoRARequest of the current weights
         self._present: Path | None = None  # their folder
-        self._minds = Minds(self.format, self._compute)
+        self._minds = Minds(self.prompt, self._compute)
 
     # Speaking
 
@@ -182,27 +182,37 @@ class VllmSampler(Speaker):
 
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
         """Replies in free text. Raises RedQueenError if the engine refuses a request or its answers do not match."""
-        voice, replies = self._voice(), []
-        prompts = [self.format.prompt(ask) for ask in asks]
-        settings = [self._sampling(ask.seed, ask.stops) for ask in asks]
+        replies = []
+        prompts = [self.prompt(ask) for ask in asks]
+        settings = [self._sampling(ask, self._spoken(ask)) for ask in asks]
         outputs = self._generate([tuple(prompt.tolist()) for prompt in prompts], settings)
         for ask, prompt, output in zip(asks, prompts, outputs, strict=True):
             tokens, logprobs = self._sampled(output)
-            truncated = tokens[-1] not in self._stops and not self.format.completes(tokens, ask.stops)
+            voice = self._voice(ask)
+            completes = voice.completes(ask)
+            truncated = tokens[-1] not in self._stops and not (completes and completes(tokens))
             replies.append(voice.say(ask, prompt, tokens, logprobs, truncated))
         return replies
 
-    def _sampling(self, seed: int, stops: Sequence[str] = ()) -> Any:
+    def speaks(self, role: str, spoken: RoleFormat) -> None:
+        """See `Speaker.speaks`. Raises RedQueenError for another temperature than that of the listed replies."""
+        if spoken.temperature != self._temperature:
+            raise RedQueenError(f"the {role} is sampled at the temperature of the engine's player: leave its own out")
+        super().speaks(role, spoken)
+
+    def _sampling(self, ask: Ask, spoken: RoleFormat) -> Any:
         from vllm import SamplingParams
 
         # vLLM must decode the tokens to find a stop in them; it then keeps the token that completed the stop
-        words = {"stop": list(stops), "include_stop_str_in_output": True} if stops else {}
+        stops = [*ask.stops, *spoken.stops]
+        words = {"stop": stops, "include_stop_str_in_output": True} if stops else {}
         return SamplingParams(
             temperature=self._temperature,
-            top_p=1.0,
-            top_k=0,
-            seed=derive(seed, "vllm") & 0x7FFF_FFFF,
-            max_tokens=self._limit,
+            top_p=spoken.nucleus.top_p,
+            top_k=spoken.nucleus.top_k,
+            min_p=spoken.nucleus.min_p,
+            seed=derive(ask.seed, "vllm") & 0x7FFF_FFFF,
+            max_tokens=spoken.limit,
             stop_token_ids=self._stops,
             ignore_eos=True,  # else the model's generation_config adds tokens that end a reply
             logprobs=0,  # of the sampled token alone

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Literal
 
 import torch
 import tyro
 
 from redqueen.chance import derive
-from redqueen.players.language.answers import Boxed, Bracketed, Plain
 from redqueen.players.language.writing import Writer
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.connection import base_and_url, connect, is_on_server
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.loading import add_lora, is_tiny, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.protocols import AnswerFormat, Policy
+from redqueen.protocols import Policy
 from redqueen.settings.limits import Within, _flag, check_settings, unset
+from redqueen.settings.speech import ANSWERS, Named, Speech, template_arguments
 from redqueen.types import RedQueenError
 
 TABULAR = "tabular"
+SOLVER = "solver"  # the role of a seat that solves a task
 LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise
 
 
@@ -43,8 +43,9 @@ class Learner:
     """cpu, cuda or cuda:N; cuda where there is one"""
     temperature: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
     """of sampling and of all log-probabilities, 1.0 by default"""
-    answer: Annotated[Literal["boxed", "brackets", "plain"] | None, unset("{boxed,brackets,plain}")] = None
-    """think, then act in this format; left out, replies are held to the legal ones wherever these are listed"""
+    answer: Annotated[Named | None, unset("{plain,boxed,brackets,tagged,json,code}")] = None
+    """think, then act in this format; left out, replies are held to the legal ones wherever these are listed. A
+    proposer or judge has its own, as in --proposer.answer code"""
     max_completion_length: Annotated[int | None, Within(1), unset("INT")] = None
     """tokens of one free-text reply, 64 by default"""
     cache_gigabytes: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
@@ -53,6 +54,12 @@ class Learner:
     """said to the model before the game speaks; nothing by default"""
     raw_prompt: Annotated[bool | None, unset("{True,False}")] = None
     """plain text instead of the chat template (always so for tiny)"""
+    template: Annotated[tuple[str, ...], unset("NAME=VALUE...")] = ()
+    """arguments of the chat template as it spells them, such as enable_thinking=false"""
+    history: Annotated[Literal["keep", "strip"] | None, unset("{keep,strip}")] = None
+    """whether its later turns see its earlier thoughts: keep by default, strip as in Qwen3's template"""
+    solver: Speech = Speech()
+    """how it speaks where it solves a task, if otherwise than in its other roles"""
 
     def word_for_word(self) -> Learner:
         """These settings. Raises RedQueenError for an answer format: written replies that are learned from word for
@@ -99,12 +106,12 @@ class Learner:
         if rank:
             loaded = add_lora(loaded, rank, seed)
         usual = 1e-4 if rank else 1e-3 if is_tiny(self.model) else 1e-5
-        return TransformerPolicy(
+        policy = TransformerPolicy(
             loaded,
             learning_rate=usual if self.learning_rate is None else self.learning_rate,
             temperature=1.0 if self.temperature is None else self.temperature,
             max_completion_length=LONGEST_REPLY if self.max_completion_length is None else self.max_completion_length,
-            answer=_ANSWERS[self.answer]() if self.answer else None,
+            answer=ANSWERS[self.answer]() if self.answer else None,
             system=self.system_prompt or "",
             raw=bool(self.raw_prompt),
             constrain=self.answer is None,
@@ -112,6 +119,18 @@ class Learner:
             token_budget=8192 if loaded.model.device.type == "cuda" else 1024,  # what keeps the machine busy
             name=name,
         )
+        self._tune(policy)
+        return policy
+
+    def _tune(self, policy: TransformerPolicy | TinkerPolicy) -> None:
+        """Sets how the policy speaks, in general and as a solver."""
+        arguments = template_arguments(self.template)
+        if arguments or self.history:
+            keeps = None if self.history is None else self.history == "keep"
+            chat = policy.usual.chat.changed(arguments=arguments, keeps_thoughts=keeps)
+            policy.usual = replace(policy.usual, chat=chat)
+        if self.solver != Speech():
+            policy.speaks(SOLVER, self.solver.spoken(policy.usual, as_learner=True))
 
     def _build_on_server(self, seed: int, name: str) -> TinkerPolicy:
         """The policy on a server; `seed` is the adapter's, if the server honours seeds."""
@@ -122,22 +141,25 @@ class Learner:
             raise RedQueenError("a model on a server is trained through a LoRA adapter: set --lora-rank to 1 or more")
         connection = connect(*base_and_url(self.model))
         adapter = connection.create(rank, derive(seed, "adapter") & 0x7FFF_FFFF)
-        return TinkerPolicy(
+        policy = TinkerPolicy(
             adapter,
             connection.tokenizer(adapter),
             learning_rate=1e-4 if self.learning_rate is None else self.learning_rate,
             temperature=1.0 if self.temperature is None else self.temperature,
             max_completion_length=LONGEST_REPLY if self.max_completion_length is None else self.max_completion_length,
-            answer=_ANSWERS[self.answer]() if self.answer else None,
+            answer=ANSWERS[self.answer]() if self.answer else None,
             system=self.system_prompt or "",
             raw=bool(self.raw_prompt),
             constrain=self.answer is None,
             name=name,
         )
+        self._tune(policy)
+        return policy
 
     def _refuse_unused(self, used: set[str], what: str) -> None:
-        for name, value in asdict(self).items():
-            if name not in used and value is not None:
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if name not in used and value != field.default:
                 raise RedQueenError(f"{_flag(name)} has no effect on {what}: leave it out, or choose another --model")
 
 
@@ -156,6 +178,3 @@ def _checked_device(name: str | None) -> str:
     if kind == "cuda" and int(number or 0) >= count:
         raise RedQueenError(f"device {name!r} is not available here, where there are {count} CUDA devices")
     return name
-
-
-_ANSWERS: Mapping[str, type[AnswerFormat]] = {"boxed": Boxed, "brackets": Bracketed, "plain": Plain}

@@ -30,8 +30,9 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Player, Policy
-from redqueen.settings.learner import _ANSWERS, LONGEST_REPLY, Learner
-from redqueen.settings.limits import refuse_unused
+from redqueen.settings.learner import LONGEST_REPLY, SOLVER, Learner
+from redqueen.settings.limits import Within, refuse_unused, unset
+from redqueen.settings.speech import ANSWERS, Speech, template_arguments
 from redqueen.types import RedQueenError, Trajectory
 
 PATIENCE = 8  # retries of an endpoint that plays a role, two minutes in all
@@ -42,10 +43,26 @@ _BOUND = f"It is {', '.join(_BINDINGS)}, a model folder or name, or http://HOST/
 
 @dataclass(frozen=True)
 class Role:
-    """The player of a role."""
+    """The player of a role, and how it speaks: `--proposer frozen`, `--proposer.answer code`."""
 
     player: Annotated[str, tyro.conf.arg(name="")] = SHARED
     """shared, adapter, separate, frozen, a model folder, or http://HOST/v1#MODEL"""
+    learning_rate: Annotated[float | None, Within(0.0, 1e30), unset("FLOAT")] = None
+    """of an adapter or a model of its own; the learner's by default"""
+    speech: Annotated[Speech, tyro.conf.arg(name="")] = Speech()
+
+
+@dataclass(frozen=True)
+class Plays:
+    """The annotation of a `Role` whose `seat` has another name than the field, or which speaks `as_learner`, in the
+    answer format of the learner: `labeller: Annotated[Role, Plays("solver", as_learner=True)]`."""
+
+    seat: str = ""
+    as_learner: bool = False
+
+
+Peer = Annotated[Role, Plays(as_learner=True)]
+"""A role that makes moves or answers questions as the learner does, in the same answer format."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +109,11 @@ class Cast:
             if isinstance(role, Role):
                 still = [mark for mark in marks[name] if isinstance(mark, Still)]
                 if not any(role.player in mark.words for mark in still):
-                    words = still[0].words if still else ()
-                    if isinstance(self.policy, TabularPolicy) and not still:
-                        self._players[name] = self._tabular(name, role.player)
-                    else:
-                        self._players[name] = self.bound(name, role.player, not still, words)
+                    self._players[name] = self._seat(name, role, marks[name])
+                elif role.speech.given:
+                    raise RedQueenError(
+                        f"{_spoken_flag(name, role)} has no effect with --{name} {role.player}: leave it out"
+                    )
         for name, found in marks.items():
             for mark in found:
                 if isinstance(mark, PaidTo):
@@ -131,6 +148,46 @@ class Cast:
         learner is a table, which cannot play a role of free text."""
         return bind(role, player, self._config, self.learner, self._run.derived(role), learns=learns, besides=words)
 
+    def _seat(self, name: str, role: Role, marks: Sequence[Any]) -> Player:
+        """The player of a role, speaking there as it should, and learning at a rate of its own where it has one."""
+        player = self._player(name, role, marks)
+        if role.learning_rate is not None:
+            if player is self.policy or not learning([player]):
+                raise RedQueenError(
+                    f"--{name}.learning-rate has no effect with --{name} {role.player}, which has no weights of "
+                    "its own that learn: leave it out"
+                )
+            learning([player])[0].learning_rate = role.learning_rate
+        return player
+
+    def _player(self, name: str, role: Role, marks: Sequence[Any]) -> Player:
+        still = [mark for mark in marks if isinstance(mark, Still)]
+        plays = next((mark for mark in marks if isinstance(mark, Plays)), Plays())
+        seat = plays.seat or name
+        if isinstance(self.policy, TabularPolicy) and not still:
+            if role.speech.given:
+                raise RedQueenError(f"{_spoken_flag(name, role)} has no effect on a table: leave it out")
+            return self._tabular(name, role.player)
+        if role.player == SHARED and seat == SOLVER:
+            if role.speech.given:
+                raise RedQueenError(
+                    f"the {name} is the learner, which solves as the solver does: {_spoken_flag('solver', role)} sets "
+                    f"that, or give it another --{name}"
+                )
+            return self.learner
+        words = still[0].words if still else ()
+        return bind(
+            name,
+            role.player,
+            self._config,
+            self.learner,
+            self._run.derived(name),
+            learns=not still,
+            besides=words,
+            speech=role.speech,
+            plays=replace(plays, seat=seat),
+        )
+
     def _tabular(self, role: str, player: str) -> Player:
         """Who plays a role where the learner is a table: itself, or as it is now for ever."""
         if player not in (SHARED, FROZEN):
@@ -161,12 +218,15 @@ def bind(
     seed: int,
     learns: bool = True,
     besides: Sequence[str] = (),
+    speech: Speech = Speech(),
+    plays: Plays | None = None,
 ) -> Player:
     """Who plays a role, by one word: `shared` (the learner itself), `adapter` (a LoRA adapter of its own on the
     learner's model), `separate` (a model of its own, made as the learner's was), `frozen` (the learner as it is
     now, for ever), `http://HOST/v1#MODEL` (an endpoint, which must be up and does not learn), or a model folder or name
-    (frozen). Its player samples as the config says (temperature, format, maximum length). `besides`
-    are words that a recipe knows itself.
+    (frozen). It speaks as the learner does (prompt, temperature, maximum length), but for what `speech` says otherwise;
+    an answer format it has of its own alone, unless it `plays` as the learner does. `besides` are words that a recipe
+    knows itself.
 
     What learns under a name of its own is called as its role. Raises RedQueenError for what cannot be had, and for an
     adapter or a model of its own where the role `learns` nothing.
@@ -175,28 +235,35 @@ def bind(
         raise RedQueenError(
             f"the {role} does not learn: {binding} would stay what it was made as; say frozen or shared"
         )
+    plays = plays or Plays(role)
     if binding == SHARED:
-        return learner
+        return _speaking(learner, speech, plays)
     if binding == ADAPTER:
-        return learner.sibling(role)
+        return _speaking(learner.sibling(role), speech, plays)
     if binding == SEPARATE:
-        return config.build_model(seed, role)
+        warmth = config.temperature if speech.temperature is None else speech.temperature
+        return _speaking(replace(config, temperature=warmth).build_model(seed, role), speech, plays)
     if binding == FROZEN:
-        return learner.freeze()
+        return _speaking(learner.freeze(), speech, plays)
     if binding.startswith(("http://", "https://")):
         url, _, model = binding.partition("#")
         if not model:
             raise RedQueenError(f"name the model of the endpoint after a #: {binding}#MODEL")
-        return Server(
+        arguments = template_arguments(config.template)
+        usual = Server(
             model,
             url,
-            answer=_ANSWERS[config.answer]() if config.answer else Plain(),
+            answer=ANSWERS[config.answer]() if config.answer and plays.as_learner else Plain(),
             system=config.system_prompt or "",
             temperature=1.0 if config.temperature is None else config.temperature,
             max_tokens=config.max_completion_length or LONGEST_REPLY,
             retries=PATIENCE,
+            extra={"chat_template_kwargs": arguments} if arguments else {},
             label=role,
-        ).check()
+        )
+        if speech.history:
+            raise RedQueenError(f"an endpoint renders its own prompts: leave --{role}.history out")
+        return speech.served(usual).check()
     meant = get_close_matches(binding.lower(), (*_BINDINGS, *besides), cutoff=0.75)
     if meant and not Path(binding).exists():
         raise RedQueenError(f"the {role} cannot be {binding!r}: did you mean {meant[0]}? {_BOUND}")
@@ -204,10 +271,21 @@ def bind(
         raise RedQueenError(f"the {role} cannot be {binding!r}. {_BOUND}")
     other = replace(config, model=binding).build_model(seed, role).freeze()
     if isinstance(other, TransformerPolicy) and isinstance(learner, TransformerPolicy):
-        return other.timed_by(learner)
+        return _speaking(other.timed_by(learner), speech, plays)
     if isinstance(other, TinkerPolicy) and isinstance(learner, TinkerPolicy):
-        return other.timed_by(learner)
+        return _speaking(other.timed_by(learner), speech, plays)
     raise RedQueenError(f"{role} and the learner are both on this machine or both on a server: not {binding!r} here")
+
+
+def _speaking(player: Writer, speech: Speech, plays: Plays) -> Writer:
+    """The player, which speaks in its seat as it should."""
+    if speech.given or (player.usual.answer is not None and not plays.as_learner):
+        player.speaks(plays.seat, speech.spoken(player.usual, plays.as_learner))
+    return player
+
+
+def _spoken_flag(name: str, role: Role) -> str:
+    return f"--{name}.{role.speech.given[0].replace('_', '-')}"
 
 
 def learning(players: Sequence[Player]) -> list[Writer]:

@@ -153,7 +153,7 @@ def test_vllm_is_told_the_stops_and_keeps_the_token_that_completed_one(monkeypat
         model_config = SimpleNamespace(logprobs_mode="processed_logprobs", max_model_len=512)
 
     speaker = VllmSampler(Engine(), CHAT.tokenizer, tmp_path)
-    held, free = speaker._sampling(0, (STOP,)), speaker._sampling(0)
+    held, free = (speaker._sampling(each, speaker.usual) for each in (question(0, (STOP,)), question(0)))
     assert (held.stop, held.include_stop_str_in_output, held.detokenize) == ([STOP], True, True)
     assert not hasattr(free, "stop")
     assert free.detokenize is False

@@ -68,6 +68,7 @@ class SamplingParams:
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
+    min_p: float = 0.0
     seed: int | None = None
     stop_token_ids: list[int] = field(default_factory=list)
     ignore_eos: bool = False
@@ -394,7 +395,7 @@ def test_both_ends_stop_a_reply_in_a_chat(engine, tmp_path):
     tokenizer.chat_template = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
     speaker = VllmSampler(engine, tokenizer, tmp_path)
     end = tokenizer.convert_tokens_to_ids("<|im_end|>")
-    assert speaker._sampling(0).stop_token_ids == sorted([tokenizer.eos_token_id, end])
+    assert speaker._sampling(question(), speaker.usual).stop_token_ids == sorted([tokenizer.eos_token_id, end])
 
 
 def test_listed_replies_are_scored_once_for_equal_asks_and_weights(engine, tmp_path):

@@ -6,12 +6,12 @@ from typing import Annotated
 import pytest
 
 from redqueen.players.endpoint import Server
-from redqueen.players.language.answers import Boxed
+from redqueen.players.language.answers import Boxed, Plain
 from redqueen.players.tabular import TabularPolicy
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, PartOf, Positive, Share, Within, check_settings
-from redqueen.settings.roles import bind, learning
+from redqueen.settings.roles import Plays, bind, learning
 from redqueen.types import Ask, Message, RedQueenError, Seat
 
 ASK = Ask(Seat("first"), (Message("game", "Your move?"),), ("pass", "bet"))
@@ -266,7 +266,9 @@ def test_an_endpoint_speaks_as_the_learner_does(saved, anybody_listens):
     endpoint = bind("judge", "http://localhost:1/v1#some-model", config, learner, 0)
     assert isinstance(endpoint, Server)
     assert (endpoint.temperature, endpoint.max_tokens, endpoint.system) == (0.5, 96, "Be brief.")
-    assert isinstance(endpoint.answer, Boxed)
+    assert isinstance(endpoint.answer, Plain)  # a judge has no answer format of the solver's
+    peer = bind("judge", "http://localhost:1/v1#some-model", config, learner, 0, plays=Plays(as_learner=True))
+    assert isinstance(peer.answer, Boxed)
     usual = bind("judge", "http://localhost:1/v1#some-model", Learner(saved), learner, 0)
     assert isinstance(usual, Server)
     assert (usual.temperature, usual.max_tokens, usual.system) == (1.0, 64, "")

@@ -5,11 +5,15 @@ from typing import Annotated
 
 import pytest
 
+from redqueen.players.endpoint import Server
+from redqueen.players.language.answers import Boxed, Code, Json, Plain, Tagged
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import Amount
-from redqueen.settings.roles import FROZEN, Cast, PaidTo, Role, Still
-from redqueen.types import RedQueenError
+from redqueen.settings.roles import FROZEN, Cast, PaidTo, Peer, Plays, Role, Still
+from redqueen.settings.speech import Speech
+from redqueen.types import Ask, Message, RedQueenError, Seat
 
+ASK = Ask(Seat("proposer"), (Message("game", "Ask something."),))
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 
 
@@ -94,3 +98,91 @@ def test_only_those_who_sit_and_learn_are_seated():
     own = cast(proposer=Role("separate"))
     assert own.seated("proposer", "judge") == [own["proposer"]]
     assert own.learning == [own.learner, own["proposer"]]
+
+
+SPOKEN = Speech(answer="code", max_completion_length=9, system_prompt="Be brief.")
+TAGS = replace(TINY, answer="boxed")
+
+
+def test_a_proposer_has_no_answer_format_of_the_solver_s():
+    found = cast(learner=TAGS)
+    assert isinstance(found.learner.usual.answer, Boxed)
+    assert format_of(found["proposer"], "proposer").answer is None
+    assert format_of(found["proposer"], "solver").answer == Boxed()
+    assert format_of(found["judge"], "judge").answer is None
+
+
+def test_a_role_speaks_as_its_settings_say_and_the_others_do_not():
+    found = cast(learner=TAGS, proposer=Role(speech=SPOKEN))
+    spoken = format_of(found.learner, "proposer")
+    assert (spoken.answer, spoken.limit) == (Code(), 9)
+    assert "Be brief." in found.learner.format.decode(spoken.chat.prompt(ASK))
+    assert "Be brief." not in found.learner.format.decode(found.learner.prompt(replace(ASK, seat=Seat("solver"))))
+    assert format_of(found.learner.freeze(), "proposer") == spoken  # past selves speak so too
+
+
+def test_a_peer_answers_in_the_learner_s_format():
+    @dataclass(frozen=True)
+    class Match:
+        learner: Learner = TAGS
+        rival: Peer = Peer("frozen")
+
+    Match.__annotations__ = {"learner": Learner, "rival": Peer}
+    assert format_of(Cast(Match(), Seeded())["rival"], "rival").answer == Boxed()
+
+
+def test_a_role_that_learns_keeps_the_distribution_it_is_trained_on():
+    message = "the proposer learns what it samples, at one temperature and from the whole distribution"
+    for speech in (Speech(temperature=0.5), Speech(top_p=0.9), Speech(top_k=5), Speech(min_p=0.1)):
+        with pytest.raises(RedQueenError, match=message):
+            cast(proposer=Role(speech=speech))
+        judge = cast(judge=Role(FROZEN, speech=speech))["judge"]
+        assert format_of(judge, "judge") != judge.usual
+    own = cast(proposer=Role("separate", speech=Speech(temperature=0.5)))["proposer"]
+    assert own.temperature == 0.5  # a model of its own has a temperature of its own
+
+
+def test_a_learning_rate_goes_by_policy():
+    found = cast(proposer=Role("separate", learning_rate=0.5))
+    assert (found["proposer"].learning_rate, found.learner.learning_rate) == (0.5, 1e-3)
+    for player in ("shared", "frozen"):
+        with pytest.raises(RedQueenError, match=rf"--proposer\.learning-rate has no effect with --proposer {player}"):
+            cast(proposer=Role(player, learning_rate=0.5))
+
+
+def test_settings_of_a_role_that_nobody_plays_are_refused():
+    with pytest.raises(RedQueenError, match=r"--judge\.answer has no effect with --judge rule: leave it out"):
+        cast(judge=Role("rule", speech=Speech(answer="boxed")))
+
+
+def test_a_labeller_that_is_the_learner_solves_as_it_does():
+    @dataclass(frozen=True)
+    class Labelled:
+        learner: Learner = TAGS
+        labeller: Annotated[Role, Still(), Plays("solver", as_learner=True)] = Role()
+
+    Labelled.__annotations__ = {
+        "learner": Learner,
+        "labeller": Annotated[Role, Still(), Plays("solver", as_learner=True)],
+    }
+    found = Cast(Labelled(), Seeded())
+    assert found["labeller"] is found.learner
+    with pytest.raises(
+        RedQueenError, match=r"the labeller is the learner, which solves as the solver does: --solver\.ans"
+    ):
+        Cast(Labelled(labeller=Role(speech=Speech(answer="json"))), Seeded())
+    other = Cast(Labelled(labeller=Role("frozen", speech=Speech(answer="json"))), Seeded())["labeller"]
+    assert format_of(other, "solver").answer == Json()
+
+
+def test_an_endpoint_is_spoken_to_as_the_settings_say(monkeypatch):
+    monkeypatch.setattr(Server, "check", lambda self: self)
+    speech = Speech(answer="tagged", template=("enable_thinking=false",), top_p=0.9, stop=("###",), temperature=0.2)
+    judge = cast(learner=TAGS, judge=Role("http://host/v1#big", speech=speech))["judge"]
+    assert (judge.answer, judge.temperature, judge.stops) == (Tagged(), 0.2, ("###",))
+    assert judge.extra == {"top_p": 0.9, "chat_template_kwargs": {"enable_thinking": False}}
+    assert cast(learner=TAGS, judge=Role("http://host/v1#big"))["judge"].answer == Plain()
+
+
+def format_of(player, role):
+    return player._spoken(replace(ASK, seat=Seat(role)))

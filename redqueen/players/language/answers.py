@@ -1,4 +1,4 @@
-"""Formats that mark the action in a model's text: alone, in a box, or in brackets.
+"""Formats that mark the action in a model's text: alone, in a box, in brackets, in tags, in JSON, in a code block.
 
 `parse` splits a text into a private thought and the action that the game receives. The action is ""
 if the text is not in the format (malformed); an action in the right format that is not a legal reply is
@@ -8,6 +8,7 @@ space, quotes and end punctuation around it, and only as a whole: "better" never
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,12 +67,65 @@ class Bracketed:
         return text[:start].strip(), as_legal(text[start + 1 : end].strip(), choices)
 
 
+@dataclass(frozen=True)
+class Tagged:
+    """The action stands in the last <answer>...</answer>. A last tag that is never closed is malformed."""
+
+    instruction: str = "Think first, then put your final answer between <answer> and </answer>."
+
+    def parse(self, text: str, choices: Sequence[str]) -> tuple[str, str]:
+        start = text.rfind("<answer>")
+        end = text.find("</answer>", start)
+        if start < 0 or end < 0:
+            return text.strip(), ""
+        return text[:start].strip(), as_legal(text[start + len("<answer>") : end].strip(), choices)
+
+
+@dataclass(frozen=True)
+class Json:
+    """The action is the value of "answer" in the last JSON object that has one; in a code block or not. A number or a
+    list is written as JSON writes it."""
+
+    instruction: str = 'Think first, then end with your final answer as JSON: {"answer": ...}'
+
+    def parse(self, text: str, choices: Sequence[str]) -> tuple[str, str]:
+        decoder = json.JSONDecoder()
+        for start in reversed([found.start() for found in re.finditer(r"\{", text)]):
+            try:
+                value, _ = decoder.raw_decode(text, start)
+            except (ValueError, RecursionError):
+                continue
+            if "answer" in value:
+                said = value["answer"]
+                action = said if isinstance(said, str) else json.dumps(said)
+                return text[:start].removesuffix("```json\n").strip(), as_legal(action.strip(), choices)
+        return text.strip(), ""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The action is the content of the code block; where there are several, such as a program and its input, all of
+    them with their fences, without the words between. A last block that is never closed is malformed."""
+
+    instruction: str = "Put your answer into a code block that begins and ends with ```."
+
+    def parse(self, text: str, choices: Sequence[str]) -> tuple[str, str]:
+        blocks = list(_FENCED.finditer(text))
+        if not blocks or text.count("```") % 2:
+            return text.strip(), ""
+        thought = text[: blocks[0].start()].strip()
+        if len(blocks) == 1:
+            return thought, as_legal(blocks[0].group("content").strip(), choices)
+        return thought, "\n".join(block.group() for block in blocks)
+
+
 def as_legal(text: str, choices: Sequence[str]) -> str:
     """The legal reply that the text names, or the text itself if it names none."""
     legal = _legal(text, choices)
     return text if legal is None else legal
 
 
+_FENCED = re.compile(r"```[ \t]*[\w+-]*[ \t]*\n(?P<content>.*?)```", re.DOTALL)
 _BOX = re.compile(r"\\boxed\s*\{")
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]*)\}")
 _TRIMMED = " \t\r\n\"'`*_.,;:!?()[]{}<>“”‘’«»"

@@ -1,17 +1,22 @@
 """From messages to prompt tokens: a model's chat template, or plain text for models without one.
 
 A seat's first prompt is rendered whole. Later prompts that extend it keep its tokens, the seat's
-own as sampled, and render only what is new: nothing is tokenized twice.
+own as sampled, and render only what is new: nothing is tokenized twice. Where a seat's earlier thoughts are not to be
+kept, every prompt is rendered whole, with what the seat said but not what it thought, and so each turn is a row of its
+own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from redqueen.players.language import thinking
 from redqueen.types import Ask, Message, RedQueenError
 
 _HERE = "@@own-words-end-here@@"
@@ -21,23 +26,73 @@ class ChatFormat:
     """Renders asks for one tokenizer.
 
     `system` is shown first, `instruction` after every message that the seat answers. `raw` ignores the
-    template: messages and replies are lines of plain text.
+    template: messages and replies are lines of plain text. `arguments` are passed to the template by name, such as
+    `enable_thinking=False`. With `keeps_thoughts` a seat's later prompts extend its tokens; without, they are rendered
+    anew with its earlier replies as everybody else was shown them. `wording` is a text in which `{prompt}` stands for
+    the first message that is neither the system's nor the seat's own.
+
+    A template that refuses a system message gets its text before the first message of the user; one that does not open
+    the reply by itself gets the opening that it puts before an answer.
     """
 
-    def __init__(self, tokenizer: Any, system: str = "", instruction: str = "", raw: bool = False) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        system: str = "",
+        instruction: str = "",
+        raw: bool = False,
+        arguments: Mapping[str, Any] = MappingProxyType({}),
+        keeps_thoughts: bool = True,
+        wording: str = "{prompt}",
+    ) -> None:
         self.tokenizer = tokenizer
         self._system = system
         self._instruction = instruction
         self.raw = raw or not tokenizer.chat_template
+        self.arguments = arguments
+        self._keeps_thoughts = keeps_thoughts
+        self._wording = wording
         if tokenizer.eos_token_id is None:
             raise RedQueenError("the tokenizer has no end-of-text token: set tokenizer.eos_token in its folder")
+        if self.raw and arguments:
+            raise RedQueenError(
+                f"a plain prompt has no chat template to which {', '.join(arguments)} could be passed: leave it out"
+            )
         # text of other speakers must not end their turn and open another: special tokens in it are broken up
         self._special = re.compile("|".join(re.escape(token) for token in tokenizer.all_special_tokens))
+        added = tokenizer.added_tokens_decoder.items()  # a tokenizer would leave out marks that are special tokens
+        self._marks = {n: token.content for n, token in added if token.content in thinking.MARKS and token.special}
+        self._system_refused = not self.raw and self._refuses_system()
+        self.opening = "" if self.raw else self._missing_opening()
         self.end = self._end_of_turn()
+        shown = "" if self.raw else self._template([{"role": "user", "content": _HERE}], reply=True)
+        self.opens_thought = thinking.is_open(shown.rpartition(_HERE)[2])
+
+    def changed(
+        self,
+        system: str | None = None,
+        instruction: str | None = None,
+        arguments: Mapping[str, Any] = MappingProxyType({}),
+        keeps_thoughts: bool | None = None,
+        wording: str | None = None,
+    ) -> ChatFormat:
+        """This format with another system prompt, instruction, way with thoughts or wording, and further arguments of
+        the template; None keeps what it has."""
+        return ChatFormat(
+            self.tokenizer,
+            self._system if system is None else system,
+            self._instruction if instruction is None else instruction,
+            self.raw,
+            {**self.arguments, **arguments},
+            self._keeps_thoughts if keeps_thoughts is None else keeps_thoughts,
+            self._wording if wording is None else wording,
+        )
 
     def prompt(self, ask: Ask) -> np.ndarray:
         """[P] int, the prompt tokens of the seat's next reply."""
-        if ask.past and len(ask.past[-1].reply.prompt_tokens):  # another kind of player leaves no tokens
+        if not self._keeps_thoughts and ask.past:
+            ask = self._without_thoughts(ask)
+        elif ask.past and len(ask.past[-1].reply.prompt_tokens):  # another kind of player leaves no tokens
             last = ask.past[-1]
             known = len(last.ask.messages)
             own = ask.messages[known : known + 1]
@@ -65,10 +120,28 @@ class ChatFormat:
         return any(stop in words for stop in stops)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of a reply, without special tokens."""
-        return str(self.tokenizer.decode(list(tokens), skip_special_tokens=True))
+        """The text of a reply, without special tokens, but with the marks of thoughts where these are special."""
+        texts, begin, words = [], 0, list(tokens)
+        for end, token in enumerate(words):
+            if token in self._marks:
+                texts += [self._text(words[begin:end]), self._marks[token]]
+                begin = end + 1
+        return "".join([*texts, self._text(words[begin:])])
+
+    def _text(self, tokens: list[int]) -> str:
+        return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
+
+    def _without_thoughts(self, ask: Ask) -> Ask:
+        """The ask with the seat's earlier replies as they were said, without its thoughts."""
+        own = [number for number, message in enumerate(ask.messages) if message.speaker == str(ask.seat)]
+        messages = list(ask.messages)
+        for number, turn in zip(own[-len(ask.past) :], ask.past[-len(own) :], strict=False):
+            _, said = thinking.parted(self.decode(turn.reply.tokens.tolist()), self.opens_thought)
+            messages[number] = Message(str(ask.seat), (said or "").strip() or turn.reply.text)
+        return replace(ask, messages=tuple(messages))
 
     def _whole(self, messages: Sequence[Message], own: str) -> str:
+        messages = worded(messages, own, self._wording)
         if self.raw:
             lines = [self._system] if self._system else []
             lines += self._with_instruction(messages, own, "\n")
@@ -82,7 +155,7 @@ class ChatFormat:
             lines = "".join(f"\n{text}" for text in self._with_instruction(messages, own, "\n")) + "\n"
             between = [*([] if ended else [self.end]), *self._encode(lines, first=False)]
             return np.array(between, dtype=np.int64)
-        before: list[dict[str, str]] = [{"role": "user", "content": "."}, {"role": "assistant", "content": _HERE}]
+        before = [{"role": "user", "content": "."}, {"role": "assistant", "content": _HERE}]
         text = self._template([*before, *self._turns(messages, own)], reply=True)
         text = text.split(_HERE, 1)[1] if _HERE in text else ""  # the first: others may say it too
         if not text:
@@ -115,7 +188,41 @@ class ChatFormat:
         return texts
 
     def _template(self, turns: list[dict[str, str]], reply: bool) -> str:
-        return str(self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=reply))
+        """The chat as text, with the opening of a `reply`."""
+        shown = _system_in_user(turns) if self._system_refused else turns
+        return self._rendered(shown, reply) + (self.opening if reply else "")
+
+    def _rendered(self, turns: list[dict[str, str]], reply: bool) -> str:
+        try:
+            return str(
+                self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=reply, **self.arguments)
+            )
+        except Exception as error:  # templates raise what they like
+            roles = ", ".join(turn["role"] for turn in turns)
+            said = " ".join(str(error).split())
+            raise RedQueenError(
+                f"the model's chat template cannot show a conversation of {roles} ({said:.120}): "
+                "--raw-prompt True uses plain text instead"
+            ) from None
+
+    def _refuses_system(self) -> bool:
+        turns = [{"role": "system", "content": _HERE}, {"role": "user", "content": "."}]
+        try:
+            return _HERE not in self._rendered(turns, reply=True)
+        except RedQueenError:
+            return True
+
+    def _missing_opening(self) -> str:
+        """What a template puts between the user's message and an answer, if it does not put it there itself when asked
+        to open a reply; "" if it does, as nearly all do."""
+        self.opening = ""
+        asked = [{"role": "user", "content": "."}]
+        shown = self._template(asked, reply=True)
+        if shown != self._template(asked, reply=False):
+            return ""
+        answered = self._template([*asked, {"role": "assistant", "content": _HERE}], reply=False)
+        opening = answered.partition(_HERE)[0].removeprefix(shown)
+        return thinking.parted(opening)[1] or "" if answered.startswith(shown) else ""
 
     def _encode(self, text: str, first: bool) -> list[int]:
         """The tokens of a text. Templates have their own opening token; plain text gets the tokenizer's."""
@@ -130,3 +237,22 @@ class ChatFormat:
             if tokens and tokens[0] in self.tokenizer.all_special_ids:
                 return int(tokens[0])
         return int(self.tokenizer.eos_token_id)
+
+
+def worded(messages: Sequence[Message], own: str, wording: str) -> Sequence[Message]:
+    """The messages, the first that is neither the system's nor the seat's own put into the `{prompt}` of `wording`."""
+    first = next((n for n, each in enumerate(messages) if each.speaker not in (own, "system")), None)
+    if first is None or wording == "{prompt}":
+        return messages
+    text = wording.replace("{prompt}", messages[first].text)
+    return [*messages[:first], Message(messages[first].speaker, text), *messages[first + 1 :]]
+
+
+def _system_in_user(turns: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """The chat without its system message, whose text stands before the first message of the user."""
+    rules = "\n\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    rest = [dict(turn) for turn in turns if turn["role"] != "system"]
+    asked = next((turn for turn in rest if turn["role"] == "user"), None)
+    if rules and asked:
+        asked["content"] = f"{rules}\n\n{asked['content']}"
+    return rest

@@ -15,6 +15,8 @@ import numpy as np
 
 from redqueen.chance import pick, uniform
 from redqueen.players.language.chat_format import ChatFormat
+from redqueen.players.language.formats import RoleFormat
+from redqueen.players.language.thinking import parted
 from redqueen.protocols import AnswerFormat
 from redqueen.types import Ask, RedQueenError, Reply
 
@@ -58,9 +60,11 @@ class Minds:
     """Cache of exact reply distributions of one set of weights; misses are computed in one batch."""
 
     def __init__(
-        self, chat: ChatFormat, compute: Callable[[Mapping[Question, np.ndarray]], Mapping[Question, Mind]]
+        self,
+        prompt: Callable[[Ask], np.ndarray],
+        compute: Callable[[Mapping[Question, np.ndarray]], Mapping[Question, Mind]],
     ) -> None:
-        self._chat = chat
+        self._prompt = prompt
         self._compute = compute  # from questions and their prompts, [P] each
         self._known: dict[Question, Mind] = {}
         self._questions: dict[Ask, Question] = {}
@@ -71,7 +75,7 @@ class Minds:
         for ask in asks:
             question = None if ask.past else self._questions.get(ask)  # with a past, the prompt extends its tokens
             if question is None:
-                prompt = self._chat.prompt(ask)
+                prompt = self._prompt(ask)
                 question = (prompt.tobytes(), ask.choices)
                 if not ask.past:
                     self._questions[ask] = question
@@ -95,10 +99,14 @@ class Voice:
     version: int
     chat: ChatFormat
     answer: AnswerFormat | None = None  # None takes the whole text as the action
+    stops: tuple[
+        str, ...
+    ] = ()  # texts that end a reply, besides those of the ask; the answer is read as from any reply
 
     def completes(self, ask: Ask) -> Callable[[Sequence[int]], bool] | None:
         """A function of the tokens of a reply, [R]: whether the last one completes a stop. None without stops."""
-        return partial(self.chat.completes, stops=ask.stops) if ask.stops else None
+        stops = (*ask.stops, *self.stops)
+        return partial(self.chat.completes, stops=stops) if stops else None
 
     def choose(self, ask: Ask, mind: Mind) -> Reply:
         """One of the listed replies, drawn with the ask's seed."""
@@ -108,15 +116,20 @@ class Voice:
     def say(
         self, ask: Ask, prompt: np.ndarray, tokens: Sequence[int], logprobs: Sequence[float], truncated: bool
     ) -> Reply:
-        """The reply in free text, [R] tokens with the closing one, parsed for the action. A text that ended at one of
-        the ask's stops has no action yet: the game receives all of it."""
+        """The reply in free text, [R] tokens with the closing one, parsed for the action: what the model thought
+        (`thinking.parted`) is taken out first, and a thought that was not closed leaves no action. A text that ended at
+        one of the ask's stops has no action yet: the game receives all of it."""
         text = self.chat.decode(tokens)
-        if self.answer is None or self.chat.completes(tokens, ask.stops):
-            thought, action = "", text.strip()
-        else:
-            thought, action = self.answer.parse(text, ask.choices)
-        if truncated and self.answer:
+        thought, said = parted(text, self.chat.opens_thought)
+        if said is None:
+            thought, action = text, ""
+        elif self.answer is None or self.chat.completes(tokens, ask.stops):
+            action = said.strip()
+        elif truncated:
             thought, action = text, ""  # an answer that ran out of room is no answer
+        else:
+            before, action = self.answer.parse(said, ask.choices)
+            thought = "\n".join(part for part in (thought, before) if part)
         return Reply(
             text=action,
             player=self.name,
@@ -149,9 +162,25 @@ class Speaker(ABC):
 
     name: str
     version: int
-    format: ChatFormat
-    _answer: AnswerFormat | None
-    _constrain: bool  # whether replies must be among the choices of their asks
+    usual: RoleFormat  # in every role without a format of its own
+    _roles: Mapping[str, RoleFormat]
+
+    def speaks(self, role: str, spoken: RoleFormat) -> None:
+        """From now on the replies in seats of `role` are asked for, sampled and parsed as `spoken` says; copies that
+        are frozen later keep it."""
+        self._roles = {**self._roles, role: spoken}
+
+    @property
+    def format(self) -> ChatFormat:
+        """The chat format of every role without a format of its own."""
+        return self.usual.chat
+
+    def _spoken(self, ask: Ask) -> RoleFormat:
+        return self._roles.get(ask.seat.role, self.usual)
+
+    def prompt(self, ask: Ask) -> np.ndarray:
+        """[P] int, the prompt tokens of the reply to `ask`."""
+        return self._spoken(ask).chat.prompt(ask)
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         """The replies in the order of `asks`: one batch for asks with listed replies, one for free text."""
@@ -163,14 +192,14 @@ class Speaker(ABC):
         return [replies[number] for number in range(len(asks))]
 
     def _is_listed(self, ask: Ask) -> bool:
-        return self._constrain and bool(ask.choices)
+        return bool(ask.choices) and self._spoken(ask).constrain
 
     def _choose(self, asks: Sequence[Ask]) -> list[Reply]:
-        voice = self._voice()
-        return [voice.choose(ask, mind) for ask, mind in zip(asks, self._think(asks), strict=True)]
+        return [self._voice(ask).choose(ask, mind) for ask, mind in zip(asks, self._think(asks), strict=True)]
 
-    def _voice(self) -> Voice:
-        return Voice(self.name, self.version, self.format, self._answer)
+    def _voice(self, ask: Ask) -> Voice:
+        spoken = self._spoken(ask)
+        return Voice(self.name, self.version, spoken.chat, spoken.answer, spoken.stops)
 
     @abstractmethod
     def _think(self, asks: Sequence[Ask]) -> list[Mind]: ...
@@ -184,17 +213,17 @@ class OpenSpeaker(Speaker):
     def probabilities(self, asks: Sequence[Ask]) -> list[np.ndarray]:
         """[K] for each ask, the probabilities of the listed replies. Raises RedQueenError for an ask without listed
         replies, or for a policy that answers in free text."""
-        if not self._constrain or not all(ask.choices for ask in asks):
+        if not all(self._is_listed(ask) for ask in asks):
             raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
         return [np.array(mind.probabilities) for mind in self._think(asks)]
 
     @property
     def open(self) -> bool:
-        return self._constrain
+        return self.usual.constrain
 
     def recite(self, ask: Ask, text: str) -> Reply:
         """The reply as if this policy had written the text; see `Voice.recite`."""
-        return self._voice().recite(ask, text, self._is_listed(ask))
+        return self._voice(ask).recite(ask, text, self._is_listed(ask))
 
 
 def listed_replies(chat: ChatFormat, choices: Sequence[str]) -> tuple[tuple[int, ...], ...]:

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from redqueen.chance import derive
 from redqueen.players.language.chat_format import ChatFormat
+from redqueen.players.language.formats import WHOLE, RoleFormat
 from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, listed_replies
 from redqueen.players.language.updating import Mismatch, with_signal
 from redqueen.players.tinker.adapters import Adam, Adapter, PastAdapter, PastSampler, Wanted, Weights
@@ -76,11 +77,10 @@ class TinkerPolicy(OpenSpeaker):
         self.version = 0
         self.learning_rate = learning_rate
         self.temperature = temperature
-        self._answer = answer
-        self._constrain = constrain
-        self.format = ChatFormat(tokenizer, system, answer.instruction if answer else "", raw)
-        self._ends = sorted({self.format.end, int(tokenizer.eos_token_id)})
-        self._longest = max_completion_length
+        chat = ChatFormat(tokenizer, system, answer.instruction if answer else "", raw)
+        self.usual = RoleFormat(chat, answer, constrain, max_completion_length, temperature)
+        self._roles = {}
+        self._ends = sorted({chat.end, int(tokenizer.eos_token_id)})
         self._betas, self._weight_decay, self._max_grad_norm = betas, weight_decay, max_grad_norm
         self._adapter = adapter
         self._weights: Weights = adapter
@@ -88,22 +88,40 @@ class TinkerPolicy(OpenSpeaker):
         self._frozen_at = ("", -1)  # where the learner's last past self lies, and its version
         self._clock = _Clock()
         self._thought_at = 0
-        self._minds = Minds(self.format, self._compute)
+        self._minds = Minds(self.prompt, self._compute)
 
     # Speaking
 
+    def speaks(self, role: str, spoken: RoleFormat) -> None:
+        """See `Speaker.speaks`. Raises RedQueenError for a distribution of tokens that the server does not rate."""
+        if (spoken.temperature, spoken.nucleus) != (self.temperature, WHOLE):
+            raise RedQueenError(
+                f"a server samples the {role} at the learner's temperature and from the whole distribution: leave out "
+                "its temperature, top-k, top-p and min-p"
+            )
+        super().speaks(role, spoken)
+
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
-        """Replies in free text. A server cannot stop at the token that completes a stop, so replies are cut here."""
+        """Replies in free text, those of one maximum length in one request."""
         self._check_temperature()
-        prompts = [self.format.prompt(ask) for ask in asks]
+        limits = [self._spoken(ask).limit for ask in asks]
+        found: dict[int, Reply] = {}
+        for limit in dict.fromkeys(limits):
+            numbers = [number for number, each in enumerate(limits) if each == limit]
+            found.update(zip(numbers, self._written([asks[number] for number in numbers], limit), strict=True))
+        return [found[number] for number in range(len(asks))]
+
+    def _written(self, asks: Sequence[Ask], limit: int) -> list[Reply]:
+        """Replies of at most `limit` tokens. A server cannot stop at the token that completes a stop, so they are cut
+        here."""
+        prompts = [self.prompt(ask) for ask in asks]
         wanted = [
             Wanted(tuple(prompt.tolist()), derive(ask.seed, "tinker") & 0x7FFF_FFFF)
             for prompt, ask in zip(prompts, asks, strict=True)
         ]
-        voice, replies = self._voice(), []
-        for ask, prompt, said in zip(
-            asks, prompts, self._weights.write(wanted, self._ends, self._longest), strict=True
-        ):
+        replies = []
+        for ask, prompt, said in zip(asks, prompts, self._weights.write(wanted, self._ends, limit), strict=True):
+            voice = self._voice(ask)
             completes = voice.completes(ask)
             lengths = [n for n in range(1, len(said.tokens) + 1) if completes and completes(said.tokens[:n])]
             end = lengths[0] if lengths else len(said.tokens)
@@ -256,7 +274,7 @@ class TinkerPolicy(OpenSpeaker):
         copy: TinkerPolicy = object.__new__(TinkerPolicy)
         copy.__dict__.update(self.__dict__)
         copy.name = f"{self.name.split('@')[0]}@{self.version}"
-        copy._minds = Minds(copy.format, copy._compute)
+        copy._minds = Minds(copy.prompt, copy._compute)
         copy._thought_at = -1
         copy._go_back_to(path)
         return copy
@@ -286,7 +304,7 @@ class TinkerPolicy(OpenSpeaker):
         twin._adapter.load(self._adapter.save(self._label()), optimizer=False)
         twin._past, twin._frozen_at = "", ("", -1)
         twin._clock, twin._thought_at = _Clock(), 0
-        twin._minds = Minds(twin.format, twin._compute)
+        twin._minds = Minds(twin.prompt, twin._compute)
         return twin
 
     @property

@@ -19,7 +19,8 @@ from torch import Tensor
 
 from redqueen.objectives.batch import opening, take, without_opening
 from redqueen.players.language.chat_format import ChatFormat
-from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, listed_replies
+from redqueen.players.language.formats import WHOLE, RoleFormat
+from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, Voice, listed_replies
 from redqueen.players.language.updating import Mismatch, with_signal
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
@@ -89,13 +90,13 @@ class TransformerPolicy(OpenSpeaker):
         self.learning_rate = learning_rate
         self.temperature = temperature
         self._loaded = loaded
-        self._answer = answer
-        self._constrain = constrain
         self._budget = token_budget
-        instruction = answer.instruction if answer else ""
-        self.format = ChatFormat(loaded.tokenizer, system, instruction, raw)
-        stops = frozenset({self.format.end, int(loaded.tokenizer.eos_token_id)})
-        self.manner = Manner(stops, max_completion_length, temperature)
+        chat = ChatFormat(loaded.tokenizer, system, answer.instruction if answer else "", raw)
+        self.usual = RoleFormat(chat, answer, constrain, max_completion_length, temperature)
+        self._roles = {}
+        self._manners: dict[str, Manner] = {}
+        self._ends = frozenset({chat.end, int(loaded.tokenizer.eos_token_id)})
+        self.manner = self._manner(self.usual)
         self.forward = Forward(loaded.model)
         # half for the cache, half for the keys and values of growing replies
         self._nodes = max(1, int(cache_gigabytes * 2**29) // self.forward.node_bytes)
@@ -107,23 +108,38 @@ class TransformerPolicy(OpenSpeaker):
         self._clock = _Clock()
         self._clock.stores.add(self.store)
         self._thought_at = 0  # clock time at which the minds were computed
-        self._minds = Minds(self.format, self._compute)
+        self._minds = Minds(self.prompt, self._compute)
 
     # Speaking
 
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
         self._recall()
-        voice = self._voice()
-        prompts = [self.format.prompt(ask) for ask in asks]
+        voices, manners = zip(*(self._way_of(ask) for ask in asks), strict=True)
+        prompts = [voice.chat.prompt(ask) for voice, ask in zip(voices, asks, strict=True)]
         rows, seeds = [tuple(prompt.tolist()) for prompt in prompts], [ask.seed for ask in asks]
-        ends = [voice.completes(ask) for ask in asks]
-        samples = self.forward.wearing(
-            self._own, lambda: sample(self.forward, self.store, rows, seeds, self.manner, ends)
-        )
+        ends = [voice.completes(ask) for voice, ask in zip(voices, asks, strict=True)]
+        samples = self.forward.wearing(self._own, lambda: sample(self.forward, self.store, rows, seeds, manners, ends))
         return [
             voice.say(ask, prompt, said.tokens, said.logprobs, said.truncated)
-            for ask, prompt, said in zip(asks, prompts, samples, strict=True)
+            for voice, ask, prompt, said in zip(voices, asks, prompts, samples, strict=True)
         ]
+
+    def speaks(self, role: str, spoken: RoleFormat) -> None:
+        """See `Speaker.speaks`. Raises RedQueenError for another distribution of tokens in a policy that learns, whose
+        update computes the probabilities of all its tokens at one temperature."""
+        if self._learns and (spoken.temperature, spoken.nucleus) != (self.temperature, WHOLE):
+            raise RedQueenError(
+                f"the {role} learns what it samples, at one temperature and from the whole distribution: leave out "
+                "its temperature, top-k, top-p and min-p, or let a frozen player take the role"
+            )
+        super().speaks(role, spoken)
+        self._manners = {**self._manners, role: self._manner(spoken)}
+
+    def _manner(self, spoken: RoleFormat) -> Manner:
+        return Manner(self._ends, spoken.limit, spoken.temperature, spoken.nucleus)
+
+    def _way_of(self, ask: Ask) -> tuple[Voice, Manner]:
+        return self._voice(ask), self._manners.get(ask.seat.role, self.manner)
 
     def stream(self, rows: int) -> Stream:
         """A stream of at most `rows` replies at a time; listed replies are answered at once."""
@@ -133,11 +149,12 @@ class TransformerPolicy(OpenSpeaker):
             self.forward,
             self.store,
             self._own,
-            self.manner,
-            self._voice(),
+            self._way_of,
             lambda: self._clock.now == opened and self._thought_at == opened,
             rows,
-            self.reply if self._constrain else None,
+            self.name,
+            self._is_listed,
+            self.reply,
         )
 
     @property
@@ -297,7 +314,7 @@ class TransformerPolicy(OpenSpeaker):
         copy.name = f"{self.name.split('@')[0]}@{self.version}"
         copy._own = {key: value.detach().clone() for key, value in self._weights().items()}
         copy._learns = False
-        copy._minds = Minds(copy.format, copy._compute)
+        copy._minds = Minds(copy.prompt, copy._compute)
         copy.store = KeyValueStore(self.forward, self._nodes)
         self._clock.stores.add(copy.store)
         return copy
@@ -315,7 +332,7 @@ class TransformerPolicy(OpenSpeaker):
         twin._own = {key: value.detach().clone().requires_grad_() for key, value in self._weights().items()}
         twin._optimizer = self._optimizer.over(twin._own)
         twin._clock = _Clock()
-        twin._minds = Minds(twin.format, twin._compute)
+        twin._minds = Minds(twin.prompt, twin._compute)
         twin.store = KeyValueStore(self.forward, self._nodes)
         twin._clock.stores.add(twin.store)
         twin._thought_at = 0

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from redqueen.chance import uniform
+from redqueen.players.language.formats import WHOLE, Nucleus
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 
@@ -49,14 +50,16 @@ class Manner:
     stops: frozenset[int]
     limit: int  # tokens of the longest reply
     temperature: float  # 0 takes the likeliest token
+    nucleus: Nucleus = WHOLE
 
 
 class Saying:
     """One reply as it grows."""
 
-    def __init__(self, prompt: tuple[int, ...], seed: int, complete: Complete | None = None) -> None:
+    def __init__(self, prompt: tuple[int, ...], seed: int, manner: Manner, complete: Complete | None = None) -> None:
         self.prompt = prompt
         self.seed = seed
+        self.manner = manner
         self.tokens: list[int] = []
         self.logprobs: list[float] = []
         self._complete = complete  # None if only a stop token ends the reply
@@ -72,14 +75,17 @@ class Saying:
         self.logprobs.append(logprob)
         self._completed = self._complete is not None and self._complete(self.tokens)
 
-    def ended(self, manner: Manner) -> bool:
-        return self._completed or (bool(self.tokens) and self.tokens[-1] in manner.stops)
+    @property
+    def ended(self) -> bool:
+        return self._completed or (bool(self.tokens) and self.tokens[-1] in self.manner.stops)
 
-    def finished(self, manner: Manner) -> bool:
-        return len(self.tokens) == manner.limit or self.ended(manner)
+    @property
+    def finished(self) -> bool:
+        return len(self.tokens) == self.manner.limit or self.ended
 
-    def sample(self, manner: Manner) -> Sample:
-        return Sample(tuple(self.tokens), tuple(self.logprobs), not self.ended(manner))
+    @property
+    def sample(self) -> Sample:
+        return Sample(tuple(self.tokens), tuple(self.logprobs), not self.ended)
 
 
 @torch.inference_mode()
@@ -88,25 +94,28 @@ def sample(
     store: KeyValueStore,
     prompts: Sequence[tuple[int, ...]],
     seeds: Sequence[int],
-    manner: Manner,
+    manner: Manner | Sequence[Manner],
     completes: Sequence[Complete | None] = (),
 ) -> list[Sample]:
-    """One sampled reply to each prompt. A reply also ends where its entry of `completes`, if given, returns true."""
+    """One sampled reply to each prompt, in one manner or in its own. A reply also ends where its entry of `completes`,
+    if given, returns true."""
+    manners = [manner] * len(prompts) if isinstance(manner, Manner) else manner
     ends = completes or [None] * len(prompts)
-    sayings = [Saying(*each) for each in zip(prompts, seeds, ends, strict=True)]
-    for wave in _waves(sayings, store.budget, manner.limit):
-        choir = Choir(forward, store, wave, manner)
+    sayings = [Saying(*each) for each in zip(prompts, seeds, manners, ends, strict=True)]
+    for wave in _waves(sayings, store.budget):
+        choir = Choir(forward, store, wave)
         while choir.sayings:
             choir.step()
-    return [saying.sample(manner) for saying in sayings]
+    return [saying.sample for saying in sayings]
 
 
-def _waves(sayings: Sequence[Saying], budget: int, limit: int) -> Iterator[list[Saying]]:
+def _waves(sayings: Sequence[Saying], budget: int) -> Iterator[list[Saying]]:
     """The sayings in order, in parts for which the store has room; at least one each."""
     wave: list[Saying] = []
     prompts: set[tuple[int, ...]] = set()
     size = 0
     for saying in sayings:
+        limit = saying.manner.limit
         new = limit + (0 if saying.prompt in prompts else len(saying.prompt))
         if wave and size + new > budget:
             yield wave
@@ -121,11 +130,10 @@ def _waves(sayings: Sequence[Saying], budget: int, limit: int) -> Iterator[list[
 class Choir:
     """Sayings that grow together, one token each a step."""
 
-    def __init__(self, forward: Forward, store: KeyValueStore, sayings: Sequence[Saying], manner: Manner) -> None:
+    def __init__(self, forward: Forward, store: KeyValueStore, sayings: Sequence[Saying]) -> None:
         self.sayings: list[Saying] = []
         self._forward = forward
         self._store = store
-        self._manner = manner
         self._gather(list(sayings))
 
     def join(self, sayings: Sequence[Saying]) -> None:
@@ -154,15 +162,25 @@ class Choir:
         self._draw(logits[[states.numbers[group] for group in groups]])
 
     def _draw(self, logits: Tensor) -> list[Saying]:
-        draws = [uniform(saying.seed, len(saying.tokens)) for saying in self.sayings]
-        tokens, logprobs = draw(logits, torch.tensor(draws, dtype=torch.float64), self._manner.temperature)
-        for saying, token, logprob in zip(self.sayings, tokens.tolist(), logprobs.tolist(), strict=True):
-            saying.grow(token, logprob)
-        done = [number for number, saying in enumerate(self.sayings) if saying.finished(self._manner)]
+        draws = torch.tensor([uniform(each.seed, len(each.tokens)) for each in self.sayings], dtype=torch.float64)
+        for manner, rows in self._alike():
+            tokens, logprobs = draw(logits[rows], draws[rows], manner.temperature, manner.nucleus)
+            for saying, token, logprob in zip(self.sayings[rows], tokens.tolist(), logprobs.tolist(), strict=True):
+                saying.grow(token, logprob)
+        done = [number for number, saying in enumerate(self.sayings) if saying.finished]
         left = [self.sayings[number] for number in done]
         if done:
             self._leave(done)
         return left
+
+    def _alike(self) -> Iterator[tuple[Manner, slice]]:
+        """The runs of neighbouring sayings of one manner."""
+        start = 0
+        for number in range(1, len(self.sayings) + 1):
+            manner = self.sayings[start].manner
+            if number == len(self.sayings) or self.sayings[number].manner is not manner:
+                yield manner, slice(start, number)
+                start = number
 
     def _leave(self, numbers: Sequence[int]) -> None:
         """Moves the keys and values of these sayings to the store, except of the last token, which was not computed."""
@@ -306,15 +324,18 @@ def _roomier(old: Tensor, room: int) -> Tensor:
     return new
 
 
-def draw(logits: Tensor, draws: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+def draw(logits: Tensor, draws: Tensor, temperature: float, nucleus: Nucleus = WHOLE) -> tuple[Tensor, Tensor]:
     """Inverse transform sampling from `logits` [r, V] with `draws` [r] between 0 and 1: the token where the cumulative
-    probability passes the draw, [r], and its log-probability, [r]. Temperature 0 takes the likeliest token, with
-    log-probability 0. The vocabulary is read once: the draw selects a bin first, then a token of it."""
+    probability passes the draw, [r], and its log-probability, [r], among the tokens of the `nucleus`. Temperature 0
+    takes the likeliest token, with log-probability 0. The vocabulary is read once: the draw selects a bin first, then a
+    token of it."""
     rows, size = logits.shape
     draws = draws.to(logits.device)
     if temperature == 0.0:
         return logits.argmax(dim=1), torch.zeros_like(draws)
     scores = logits / temperature if logits.dtype == torch.float32 else logits.float().div_(temperature)
+    if nucleus != WHOLE:
+        scores = narrowed(scores, nucleus)
     mass = scores.sub_(scores.amax(dim=1, keepdim=True)).exp_()
     if size % BIN:
         mass = torch.nn.functional.pad(mass, (0, BIN - size % BIN))
@@ -328,3 +349,21 @@ def draw(logits: Tensor, draws: Tensor, temperature: float) -> tuple[Tensor, Ten
     place = torch.searchsorted(below + inner.cumsum(dim=1), goal, right=True).minimum(last)
     tokens = which * BIN + place
     return tokens[:, 0], (mass.gather(1, tokens).double() / heap[:, -1:]).log()[:, 0]
+
+
+def narrowed(scores: Tensor, nucleus: Nucleus) -> Tensor:
+    """`scores` [r, V], minus infinity outside of the nucleus: `top_k` first, then `top_p` of what is left, then
+    `min_p`, in the order of transformers. The likeliest token always stays."""
+    if 0 < nucleus.top_k < scores.shape[1]:
+        least = scores.topk(nucleus.top_k, dim=1).values[:, -1:]
+        scores = scores.masked_fill(scores < least, -torch.inf)
+    if nucleus.top_p < 1.0:
+        ordered, places = scores.sort(dim=1, descending=True)
+        shares = ordered.softmax(dim=1)
+        before = shares.cumsum(dim=1) - shares  # [r, V] the probability of all likelier tokens
+        out = torch.zeros_like(scores, dtype=torch.bool).scatter(1, places, before >= nucleus.top_p)
+        scores = scores.masked_fill(out, -torch.inf)
+    if nucleus.min_p > 0.0:
+        shares = scores.softmax(dim=1)
+        scores = scores.masked_fill(shares < nucleus.min_p * shares.amax(dim=1, keepdim=True), -torch.inf)
+    return scores

@@ -30,6 +30,7 @@ from redqueen.types import Ask, RedQueenError, Reply
 class _Question:
     number: int
     ask: Ask
+    voice: Voice
     prompt: np.ndarray  # [P]
     saying: Saying
 
@@ -42,18 +43,19 @@ class TransformerStream:
         forward: Forward,
         store: KeyValueStore,
         weights: Mapping[str, Tensor] | None,
-        manner: Manner,
-        voice: Voice,
+        spoken: Callable[[Ask], tuple[Voice, Manner]],
         unchanged: Callable[[], bool],
         rows: int,
-        reply_listed: Callable[[Sequence[Ask]], list[Reply]] | None = None,
+        name: str,
+        is_listed: Callable[[Ask], bool],
+        reply_listed: Callable[[Sequence[Ask]], list[Reply]],
     ) -> None:
         if rows < 1:
             raise RedQueenError(f"a stream needs at least one row, not {rows}")
         self._forward, self._store, self._weights = forward, store, weights
-        self._manner, self._voice, self._unchanged = manner, voice, unchanged
-        self._rows = rows
-        self._reply_listed = reply_listed  # to asks with choices; None if all replies are free text
+        self._spoken, self._unchanged = spoken, unchanged
+        self._rows, self._name = rows, name
+        self._is_listed, self._reply_listed = is_listed, reply_listed
         self._listed: list[tuple[int, Ask]] = []
         self._put = 0
         self._waiting: list[_Question] = []
@@ -63,20 +65,21 @@ class TransformerStream:
     def put(self, asks: Sequence[Ask]) -> list[int]:
         """Asks for replies to `asks`; returns the number of each, under which `get` returns its reply."""
         for ask in asks:
-            if ask.choices and self._reply_listed is not None:
+            if self._is_listed(ask):
                 self._listed.append((self._put, ask))
             else:
-                prompt = self._voice.chat.prompt(ask)
-                saying = Saying(tuple(prompt.tolist()), ask.seed, self._voice.completes(ask))
-                self._waiting.append(_Question(self._put, ask, prompt, saying))
+                voice, manner = self._spoken(ask)
+                prompt = voice.chat.prompt(ask)
+                saying = Saying(tuple(prompt.tolist()), ask.seed, manner, voice.completes(ask))
+                self._waiting.append(_Question(self._put, ask, voice, prompt, saying))
             self._put += 1
         return list(range(self._put - len(asks), self._put))
 
     def get(self) -> list[tuple[int, Reply]]:
         """The next finished replies, each with its number; empty only if no ask is open."""
         if not self._unchanged():
-            raise RedQueenError(f"{self._voice.name} was updated while a stream of its replies was open")
-        if self._listed and self._reply_listed is not None:
+            raise RedQueenError(f"{self._name} was updated while a stream of its replies was open")
+        if self._listed:
             listed, self._listed = self._listed, []
             replies = self._reply_listed([ask for _, ask in listed])
             return [(number, reply) for (number, _), reply in zip(listed, replies, strict=True)]
@@ -84,8 +87,8 @@ class TransformerStream:
         with torch.inference_mode():
             while not finished and (self._growing or self._waiting):
                 self._forward.wearing(self._weights, self._step)
-                finished = [each for each in self._growing if each.saying.finished(self._manner)]
-                self._growing = [each for each in self._growing if not each.saying.finished(self._manner)]
+                finished = [each for each in self._growing if each.saying.finished]
+                self._growing = [each for each in self._growing if not each.saying.finished]
         return [(each.number, self._reply(each)) for each in finished]
 
     def _step(self) -> None:
@@ -96,7 +99,7 @@ class TransformerStream:
             self._growing += joining
             sayings = [each.saying for each in joining]
             if self._choir is None:
-                self._choir = Choir(self._forward, self._store, sayings, self._manner)
+                self._choir = Choir(self._forward, self._store, sayings)
             else:
                 self._choir.join(sayings)
         else:
@@ -104,5 +107,5 @@ class TransformerStream:
             self._choir.step()
 
     def _reply(self, question: _Question) -> Reply:
-        said = question.saying.sample(self._manner)
-        return self._voice.say(question.ask, question.prompt, said.tokens, said.logprobs, said.truncated)
+        said = question.saying.sample
+        return question.voice.say(question.ask, question.prompt, said.tokens, said.logprobs, said.truncated)

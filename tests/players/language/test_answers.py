@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from redqueen.players.language.answers import Boxed, Bracketed, Plain
+from redqueen.players.language.answers import Boxed, Bracketed, Code, Json, Plain, Tagged
 
 MOVES = ("pass", "bet")
 SQUARES = ("1", "4", "7")
@@ -98,3 +98,48 @@ def test_instructions_name_the_format():
     assert "\\boxed{}" in Boxed().instruction
     assert "[answer]" in Bracketed().instruction
     assert "alone" in Plain().instruction
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("Six sevens. <answer>42</answer>", "42"),
+        ("<answer>41</answer> No: <answer> 42 </answer>.", "42"),
+        ("<answer>42", ""),
+        ("<answer>41</answer> <answer>42", ""),  # the last one is not closed
+        ("42", ""),
+    ],
+)
+def test_a_tagged_answer_is_the_last_one(text, action):
+    assert Tagged().parse(text, ())[1] == action
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ('So {"answer": 42}', "42"),
+        ('```json\n{"answer": "forty two", "sure": true}\n```', "forty two"),
+        ('{"answer": 41} or rather {"answer": [1, 2]}', "[1, 2]"),
+        ('{"answer": {"x": {"y": 1}}}', '{"x": {"y": 1}}'),
+        ('The set {1, 2} {"answer": "{1}"} {oops', "{1}"),
+        ('{"result": 42}', ""),
+        ("42", ""),
+    ],
+)
+def test_a_json_answer_is_that_of_the_last_object_that_has_one(text, action):
+    assert Json().parse(text, ())[1] == action
+
+
+def test_code_is_what_stands_in_blocks():
+    one = "Here it is:\n```python\ndef f(a):\n    return a\n```\nIt copies."
+    assert Code().parse(one, ()) == ("Here it is:", "def f(a):\n    return a")
+    two = "A program\n```python\nx\n```\nand its input\n```input\n1\n```\n"
+    assert Code().parse(two, ())[1] == "```python\nx\n```\n```input\n1\n```"
+    assert Code().parse("def f(a): return a", ())[1] == ""
+    assert Code().parse("```python\nx\n```\n```input\n1", ())[1] == ""  # the second was cut off
+
+
+@pytest.mark.parametrize("form", [Tagged(), Json(), Code()])
+def test_a_legal_reply_is_known_in_every_format(form):
+    written = {Tagged: "<answer>Bet.</answer>", Json: '{"answer": "Bet."}', Code: "```\nBet.\n```"}[type(form)]
+    assert form.parse(written, ("bet", "pass"))[1] == "bet"

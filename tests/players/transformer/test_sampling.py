@@ -80,8 +80,9 @@ def test_replies_are_the_same_where_room_is_for_few_at_once(made, budget):
     ],
 )
 def test_a_wave_is_as_many_replies_of_twelve_words_as_there_is_room_for(budget, numbers):
-    sayings = [Saying(prompt, seed) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
-    waves = list(sampling._waves(sayings, budget, 12))
+    manner = Manner(STOPS, 12, 1.0)
+    sayings = [Saying(prompt, seed, manner) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
+    waves = list(sampling._waves(sayings, budget))
     assert [[sayings.index(each) for each in wave] for wave in waves] == numbers
 
 
@@ -195,9 +196,9 @@ def test_sayings_that_join_say_what_they_say_alone(made, family, budget):
     model = made(family).model
     manner = Manner(STOPS, 12, 0.9)
     forward = Forward(model)
-    sayings = [Saying(prompt, seed) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
+    sayings = [Saying(prompt, seed, manner) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
     with torch.inference_mode():
-        choir = Choir(forward, KeyValueStore(forward, budget), sayings[:2], manner)
+        choir = Choir(forward, KeyValueStore(forward, budget), sayings[:2])
         left = []
         for later in (sayings[2:5], sayings[5:]):
             left += choir.step()
@@ -205,10 +206,10 @@ def test_sayings_that_join_say_what_they_say_alone(made, family, budget):
         assert any(each.prompt == PROMPTS[5] for each in choir.sayings)
         while choir.sayings:
             left += choir.step()
-    assert all(each.finished(manner) for each in sayings)
+    assert all(each.finished for each in sayings)
     for each, prompt, seed in zip(sayings, PROMPTS, SEEDS, strict=True):
         (alone,) = sampled(model, [prompt], [seed], STOPS, temperature=0.9)
-        said = each.sample(manner)
+        said = each.sample
         assert (said.tokens, said.truncated) == (alone.tokens, alone.truncated)
         assert said.logprobs == pytest.approx(alone.logprobs, abs=1e-5)
 
@@ -218,9 +219,9 @@ def test_joining_reads_each_word_once(made, counted):
     sizes = counted(forward)
     manner = Manner(frozenset(), 6, 1.0)
     with torch.inference_mode():
-        choir = Choir(forward, KeyValueStore(forward, PLENTY), [Saying((1, 2, 3), 1)], manner)
+        choir = Choir(forward, KeyValueStore(forward, PLENTY), [Saying((1, 2, 3), 1, manner)])
         choir.step()
-        choir.join([Saying((1, 2, 4, 5), 2)])
+        choir.join([Saying((1, 2, 4, 5), 2, manner)])
         while choir.sayings:
             choir.step()
     # the prompt; a word; the next word and what is new of the other prompt; words, one or two at a time
@@ -230,15 +231,15 @@ def test_joining_reads_each_word_once(made, counted):
 def test_those_that_are_finished_leave_and_are_named(made):
     forward = Forward(made().model)
     manner = Manner(STOPS, 12, 1.0)
-    sayings = [Saying(prompt, seed) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
+    sayings = [Saying(prompt, seed, manner) for prompt, seed in zip(PROMPTS, SEEDS, strict=True)]
     with torch.inference_mode():
-        choir = Choir(forward, KeyValueStore(forward, PLENTY), sayings, manner)
+        choir = Choir(forward, KeyValueStore(forward, PLENTY), sayings)
         while choir.sayings:
             before = list(choir.sayings)
             left = choir.step()
-            assert all(each.finished(manner) for each in left)
+            assert all(each.finished for each in left)
             assert [each for each in before if each not in left] == choir.sayings
-            assert not any(each.finished(manner) for each in choir.sayings)
+            assert not any(each.finished for each in choir.sayings)
 
 
 @st.composite

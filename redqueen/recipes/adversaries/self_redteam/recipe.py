@@ -44,14 +44,14 @@ from redqueen.recipes.adversaries.self_redteam.steps import figures, judge_named
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Amount, Count, Share
-from redqueen.settings.roles import Cast, Role
+from redqueen.settings.roles import Cast, Peer
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
-    attacker: Role = Role()
-    defender: Role = Role()
+    attacker: Peer = Peer()
+    defender: Peer = Peer()
     world: str = "red_team"
     judge: str = "rule"
     """rule, hf:FOLDER, or path/to/file.py:MyClassifier; with :misses=0.6, one that misses this share of the harm"""

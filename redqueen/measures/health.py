@@ -5,7 +5,8 @@
     for line in health.alarms(): print(line)
 
 What a step does not know (no oracle, no judge, no solve rates) is left out of the figures, and an alarm over it
-neither fires nor is reset.
+neither fires nor is reset. An alarm over a share fires only where the share, over all these steps, is past its limit by
+more than chance.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from statistics import fmean
 import numpy as np
 
 from redqueen.checks.leaks import leaks
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.protocols import State
 from redqueen.types import Metrics, RedQueenError
 
@@ -56,8 +57,16 @@ class Limits:
 
 
 NOTHING_VALID = Alarm(
-    "nothing_valid", "valid", "no proposal of the last step can be taken ({refused})", limit=1.0, below=True
+    "nothing_valid", "refused", "none of the last {proposed} proposals can be taken ({reasons})", limit=0.85
 )
+# the trials of each share; the others are no shares of independent trials
+TRIALS = {
+    "valid_share": "proposed",
+    "label_accuracy": "labels",
+    "unsolvable_share": "scored",
+    "trivial_share": "scored",
+    "leak_share": "valid",
+}
 
 
 def _watched(limits: Limits) -> list[Alarm]:
@@ -78,8 +87,9 @@ def _watched(limits: Limits) -> list[Alarm]:
     )
     below, above = (f"{{value:.2f}}, {side} {{limit:g}} for {{steps}} steps" for side in ("below", "above"))
     return [
-        *(Alarm(name, figure, f"{says} is {below}", limit, limits.steps, True) for name, figure, says, limit in low),
-        *(Alarm(name, figure, f"{says} is {above}", limit, limits.steps) for name, figure, says, limit in high),
+        Alarm(name, figure, f"{says} is {side}", limit, limits.steps, is_low, TRIALS.get(figure, ""))
+        for is_low, side, rows in ((True, below, low), (False, above, high))
+        for name, figure, says, limit in rows
     ]
 
 
@@ -95,7 +105,8 @@ class ProposerHealth:
             raise RedQueenError(f"a window holds at least 1 step, not {window}")
         self.feature, self.window = feature, window
         self._alarms = Alarms(_watched(limits))
-        self._empty = Alarms([NOTHING_VALID])  # told in words only: `valid_share` says it in figures
+        self._empty = Alarms([NOTHING_VALID], quiet=True)
+        self._refused: Counter[str] = Counter()  # reasons, since a proposal was last valid
         self._late: deque[Counter[str]] = deque(maxlen=window)  # the kinds of each of the last steps
         self._first: list[float] = []  # the mean solve rates of the first window
 
@@ -114,7 +125,6 @@ class ProposerHealth:
         if not proposals:
             return {}
         valid = [proposal for proposal in proposals if not proposal.refused]
-        self._empty.observe({"valid": len(valid), "refused": _reasons(proposals)})
         figures = {
             **_validity(proposals, len(valid)),
             **self._variety(proposals),
@@ -123,11 +133,25 @@ class ProposerHealth:
             **_leakage(valid),
         }
         named = {f"proposals/{name}": value for name, value in figures.items()}
-        return named | self._alarms.observe(figures)
+        trials = {
+            "proposed": len(proposals),
+            "valid": len(valid),
+            "scored": sum(not isnan(proposal.solve_rate) for proposal in valid),
+            "labels": sum(proposal.answer_right is not None for proposal in valid),
+        }
+        return named | self._alarms.observe(figures | trials) | self._none_valid(proposals, bool(valid))
 
     def alarms(self) -> list[str]:
-        """Messages of all firing alarms, with one if nothing of the last step was valid; empty if none fires."""
+        """Messages of all firing alarms; empty if none fires."""
         return [*self._empty.alarms(), *self._alarms.alarms()]
+
+    def _none_valid(self, proposals: Sequence[Proposed], valid: bool) -> Metrics:
+        """`alarm/nothing_valid` from the first step on in which it fires: surely more than 85 % are refused, and all
+        were since a proposal was last valid."""
+        self._refused = Counter() if valid else self._refused + _refusals(proposals)
+        count = self._refused.total()
+        reasons = ", ".join(f"{reason} {times}" for reason, times in self._refused.most_common())
+        return self._empty.observe({"refused": at_least(count, count), "proposed": count, "reasons": reasons})
 
     def _variety(self, proposals: Sequence[Proposed]) -> Metrics:
         kinds = Counter(self.feature(proposal.text) for proposal in proposals if proposal.text.strip())
@@ -169,6 +193,7 @@ class ProposerHealth:
             "first": list(self._first),
             "alarms": self._alarms.state(),
             "empty": self._empty.state(),
+            "refused": dict(self._refused),
         }
 
     def restore(self, state: State) -> None:
@@ -176,17 +201,13 @@ class ProposerHealth:
         self._first = list(state["first"])
         self._alarms.restore(state["alarms"])
         self._empty.restore(state["empty"])
+        self._refused = Counter(state.get("refused", {}))
 
 
 def _validity(proposals: Sequence[Proposed], valid: int) -> Metrics:
     count = len(proposals)
     refused = {f"refused/{reason}": times / count for reason, times in sorted(_refusals(proposals).items())}
     return {"valid_share": valid / count, **refused}
-
-
-def _reasons(proposals: Sequence[Proposed]) -> str:
-    """ "malformed 5, too long 1"."""
-    return ", ".join(f"{reason} {times}" for reason, times in _refusals(proposals).most_common())
 
 
 def _refusals(proposals: Sequence[Proposed]) -> Counter[str]:

@@ -6,11 +6,11 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.protocols import State
 from redqueen.types import Metrics, RedQueenError
 
-UNREAD = Alarm("unread", "share", "{unread} of the last {seen} judgements hold no score that can be read", limit=0.5)
+UNREAD = Alarm("unread", "surely", "{unread} of the last {seen} judgements hold no score that can be read", limit=0.5)
 
 
 class Agreement:
@@ -25,6 +25,7 @@ class Agreement:
         self._seen: deque[tuple[float | None, bool]] = deque(maxlen=window)
         self._early: list[float] = []  # the first parsed scores, as many as the window holds
         self._total = 0  # parsed scores ever
+        self._alarms = Alarms([UNREAD], quiet=True)
 
     def observe(self, scores: Sequence[float | None], truths: Sequence[float | None]) -> None:
         """One score from 0 to 1 for each answer, None or NaN where unparsed, and whether the answer is right, None
@@ -40,13 +41,15 @@ class Agreement:
                 self._total += 1
                 if len(self._early) < (self._seen.maxlen or 0):
                     self._early.append(score)
+        self._watch()
 
     def metrics(self) -> Metrics:
         """`judge_seen` and `judge_unparsed` (a share) always; of parsed scores `judge_accuracy`, `judge_mean_score` and
         `judge_right` (the share of right answers); `judge_auc` where some are right and some wrong; and `judge_drift`,
-        how far the mean score has risen since the first window, once as many scores lie beyond that."""
+        how far the mean score has risen since the first window, once as many scores lie beyond that; and `alarm/unread`
+        from the first step in which it fires."""
         parsed = [(score, truth) for score, truth in self._seen if score is not None]
-        metrics = {"judge_seen": float(len(self._seen))}
+        metrics = {"judge_seen": float(len(self._seen)), **self._watch()}
         metrics["judge_unparsed"] = 1.0 - len(parsed) / len(self._seen) if self._seen else 0.0
         if not parsed:
             return metrics
@@ -62,20 +65,27 @@ class Agreement:
         return metrics
 
     def alarms(self) -> list[str]:
-        """A message if most judgements cannot be read: what they judge teaches nothing; else empty."""
+        """A message if surely most judgements cannot be read: what they judge teaches nothing; else empty."""
+        return self._alarms.alarms()
+
+    def _watch(self) -> Metrics:
         unread, seen = sum(score is None for score, _ in self._seen), len(self._seen)
-        watch = Alarms([UNREAD])  # without a memory: the window says all
-        watch.observe({"share": unread / seen if seen else 0.0, "unread": unread, "seen": seen})
-        return watch.alarms()
+        return self._alarms.observe({"surely": at_least(unread, seen), "unread": unread, "seen": seen})
 
     def state(self) -> State:
-        return {"seen": [list(pair) for pair in self._seen], "early": list(self._early), "total": self._total}
+        return {
+            "seen": [list(pair) for pair in self._seen],
+            "early": list(self._early),
+            "total": self._total,
+            "alarms": self._alarms.state(),
+        }
 
     def restore(self, state: State) -> None:
         self._seen.clear()
         self._seen.extend((score, truth) for score, truth in state["seen"])
         self._early = list(state["early"])
         self._total = state["total"]
+        self._alarms.restore(state["alarms"])
 
 
 def auc(scores: Sequence[float], truths: Sequence[bool]) -> float | None:

@@ -52,6 +52,7 @@ from redqueen.runs.checkpoints import (
     write_whole,
 )
 from redqueen.runs.collapse import Collapse, Watch
+from redqueen.runs.signal import Signal
 from redqueen.types import Basis, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
 LEARNER = "learner"  # the policy whose figures keep their names
@@ -107,6 +108,7 @@ class Run:
         self.rng = Random(derive(seed, "step", 0))
         self.shown: dict[str, str] = {}
         self.collapse = Collapse(watch)
+        self.signal = Signal()
         self.began = False
         self.stopped = ""  # why the run ended before its last step
         self._line: Line = {}
@@ -167,6 +169,7 @@ class Run:
                 self.rng = Random(derive(self.seed, "step", step))
                 began = time.perf_counter()
                 before, self._line = self._line, {"step": step}
+                versions = [policy.version for policy in policies]
                 for policy in policies:
                     policy.forget()
                 if step % self.schedule.evaluate_every == 0:
@@ -180,7 +183,9 @@ class Run:
                 ended = time.perf_counter()
                 spent = {"step": ended - began, "measure": measured - began}
                 self._line["time"] = {**spent, "at": time.time(), "gigabytes": _gigabytes()}
-                self._line |= self.collapse.check(self._line) | _rung([*resumable, self.collapse])
+                updated = versions != [policy.version for policy in policies]
+                self._line |= self.collapse.check(self._line) | self.signal.check(self._line, updated)
+                self._line |= _rung([*resumable, self.collapse, self.signal]) | self.signal.shown()
                 self.stopped = self._answer(policies, resumable)
                 self._write(self._line)
                 last = step + 1 == count or bool(self.stopped)
@@ -207,6 +212,7 @@ class Run:
         above = role or ("" if policy.name == LEARNER else policy.name)
         found = summary(trajectories) | metrics
         self.note({f"{above}/{key}": value for key, value in found.items()} if above else found)
+        self.signal.observe(trajectories, advantages, metrics, above)
         self._record(trajectories, advantages)
 
     def keep(self, name: str, table: Mapping[str, Any]) -> None:
@@ -287,12 +293,15 @@ class Run:
             if "collapse" in facts:  # older checkpoints did not watch
                 with fitting(saved[-1]):
                     self.collapse.restore(facts["collapse"])
+            if "signal" in facts:
+                with fitting(saved[-1]):
+                    self.signal.restore(facts["signal"])
         self._forget_after(step)
         return step
 
     def _save(self, step: int, policies: Sequence[Policy], parts: Sequence[Resumable], name: str = "step") -> None:
         """A checkpoint; of the older ones stay the last few, and the best measurements that these know of."""
-        facts = {"step": step, "collapse": self.collapse.state()}
+        facts = {"step": step, "collapse": self.collapse.state(), "signal": self.signal.state()}
         write_checkpoint(self.folder / "checkpoints" / f"{name}_{step:06d}", policies, parts, facts)
         if name == "step":
             saved = checkpoints(self.folder)

@@ -5,7 +5,7 @@ from math import inf, nan
 
 import pytest
 
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.types import RedQueenError
 
 HIGH = Alarm("too_high", "loss", "the loss is {value:.2f}, above {limit:g} for {steps} steps", limit=1.0, steps=2)
@@ -86,3 +86,29 @@ def test_an_alarm_that_cannot_fire_and_two_of_one_name_are_refused():
         Alarm("never", "loss", "", 0.0, steps=0)
     with pytest.raises(RedQueenError, match="names of their own, not too_high, too_high"):
         Alarms([HIGH, HIGH])
+
+
+def test_an_alarm_that_names_its_trials_waits_until_the_share_of_all_its_steps_is_surely_past_the_limit():
+    watch = Alarms([Alarm("wrong", "right", "{value:.0%}", limit=0.5, steps=2, below=True, trials="count")])
+    few, many, good = {"right": 0.0, "count": 2}, {"right": 0.25, "count": 40}, {"right": 1.0, "count": 2}
+    assert [watch.observe(few)["alarm/wrong"] for _ in range(3)] == [0.0, 0.0, 1.0]  # 0 of 2, of 4, of 6
+    assert watch.observe(good) == {"alarm/wrong": 0.0}
+    assert watch.observe(many) == {"alarm/wrong": 0.0}  # surely past it, but in one step only
+    again = Alarms([Alarm("wrong", "right", "{value:.0%}", limit=0.5, steps=2, below=True, trials="count")])
+    again.restore(json.loads(json.dumps(watch.state())))
+    assert again.observe(many) == watch.observe(many) == {"alarm/wrong": 1.0}
+
+
+def test_a_quiet_alarm_has_a_figure_from_the_step_in_which_it_first_fires():
+    watch = Alarms([LOW], quiet=True)
+    assert [watch.observe({"coverage": value}) for value in (-1.0, -3.0, -1.0)] == [
+        {},
+        {"alarm/narrow": 1.0},
+        {"alarm/narrow": 0.0},
+    ]
+
+
+def test_what_is_surely_reached():
+    assert at_least(0, 0) == 0.0
+    assert at_least(4, 4) == pytest.approx(4 / (4 + 2.3263479**2))  # Wilson's bound where every trial is a hit
+    assert at_least(32, 32) > 0.85 > at_least(30, 30)

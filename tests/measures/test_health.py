@@ -103,12 +103,12 @@ def many(**known):
 SICK = {
     "collapse": [Proposed("task", solve_rate=0.5)] * 8,
     "repetition": [Proposed(f"task {number % 3}", solve_rate=0.5) for number in range(8)],
-    "invalid": many()[:3] + many(refused="unsafe")[:5],
-    "unsolvable": many(solve_rate=0.0)[:5] + many(solve_rate=0.9)[:3],
-    "trivial": many(solve_rate=1.0)[:5] + many(solve_rate=0.1)[:3],
+    "invalid": many()[:1] + many(refused="unsafe")[:7],
+    "unsolvable": many(solve_rate=0.0)[:7] + many(solve_rate=0.9)[:1],
+    "trivial": many(solve_rate=1.0)[:7] + many(solve_rate=0.1)[:1],
     "inflation": many(judged=0.7, actual=0.5),
-    "labels": many(answer_right=True)[:4] + many(answer_right=False)[:4],
-    "leaks": [Proposed("is it 42 or 43?", solve_rate=0.5, answer="42"), *many(answer="none")[1:]],
+    "labels": many(answer_right=True)[:2] + many(answer_right=False)[:6],
+    "leaks": [Proposed(f"is it 42 or {n}?", solve_rate=0.5, answer="42") for n in (1, 2)] + many(answer="none")[2:],
 }
 
 
@@ -154,13 +154,22 @@ def test_an_alarm_is_one_line_that_names_figure_limit_and_duration():
     assert health.alarms() == ["invalid: the share of valid proposals is 0.11, below 0.4 for 3 steps"]
 
 
-def test_a_step_of_which_nothing_is_valid_is_told_at_once_with_the_reasons():
+def test_a_share_that_chance_would_pass_as_well_fires_once_it_is_surely_past_its_limit():
+    """Half of the labels are right, and the limit is 0.6: over 144 of them it is sure."""
+    health, half = ProposerHealth(), many(answer_right=True)[:4] + many(answer_right=False)[:4]
+    fired = [health.check(half)["alarm/labels"] for _ in range(20)]
+    assert fired == [0.0] * 16 + [1.0] * 4
+
+
+def test_where_nothing_is_valid_any_more_it_is_told_with_the_reasons_and_a_figure():
     health, again = ProposerHealth(), ProposerHealth()
-    health.check([*many(refused="unsafe"), Proposed("", refused="malformed")])
-    told = ["nothing valid: no proposal of the last step can be taken (unsafe 8, malformed 1)"]
-    again.restore(health.state())
+    step = [*many(refused="unsafe"), Proposed("", refused="malformed")]
+    assert ["alarm/nothing_valid" in health.check(step) for _ in range(3)] == [False] * 3  # 27 of 27 might be chance
+    assert health.check(step)["alarm/nothing_valid"] == 1.0
+    told = ["nothing valid: none of the last 36 proposals can be taken (unsafe 32, malformed 4)"]
+    again.restore(json.loads(json.dumps(health.state())))
     assert health.alarms() == again.alarms() == told
-    health.check(many())
+    assert health.check(many())["alarm/nothing_valid"] == again.check(many())["alarm/nothing_valid"] == 0.0
     assert health.alarms() == []
 
 

@@ -59,13 +59,20 @@ def test_drift_is_the_rise_since_the_first_window():
     assert seen.metrics()["judge_drift"] == 0.625
 
 
-def test_a_judge_most_of_whose_words_are_no_score_is_told():
-    seen = Agreement(window=4)
+def test_a_judge_surely_most_of_whose_judgements_are_no_score_is_told():
+    seen = Agreement(window=8)
     assert seen.alarms() == []
-    seen.observe([None, 1.0], [True, True])
+    seen.observe([None] * 4, [True] * 4)
+    assert seen.alarms() == [] and "alarm/unread" not in seen.metrics()  # 4 of 4 may be chance
+    seen.observe([None, None, float("nan"), 1.0], [True, False, True, True])
+    assert seen.alarms() == []  # and 7 of 8
+    seen.observe([None] * 4, [True] * 4)
     assert seen.alarms() == []
-    seen.observe([None, float("nan")], [True, False])
-    assert seen.alarms() == ["unread: 3 of the last 4 judgements hold no score that can be read"]
+    seen.observe([None] * 4, [True] * 4)
+    assert seen.alarms() == ["unread: 8 of the last 8 judgements hold no score that can be read"]
+    assert seen.metrics()["alarm/unread"] == 1.0
+    seen.observe([1.0] * 8, [True] * 8)
+    assert seen.alarms() == [] and seen.metrics()["alarm/unread"] == 0.0
 
 
 def test_agreement_goes_on_where_it_was():

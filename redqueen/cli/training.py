@@ -19,7 +19,7 @@ from redqueen.cli.words import flags_of, only_word, parse
 from redqueen.runs.collapse import Watch
 from redqueen.runs.folder import settings
 from redqueen.runs.metrics import NewLines
-from redqueen.runs.run import Line, Schedule, read_final, read_metrics
+from redqueen.runs.run import Line, Schedule, alarms_of, read_final, read_metrics
 from redqueen.runs.train import begun, described, holds_run, trained
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.limits import check_settings, unset
@@ -75,6 +75,8 @@ def _train(folder: Path, settings: dict[str, Any], recipe: ModuleType) -> None:
             if values:
                 count = f"{len(values)} measurements" if len(values) > 1 else "1 measurement"
                 console.print(f"{name} over {count}\n{curve(values)}", highlight=False)
+        for words in filter(None, alarms_of(lines[-1]).values()):
+            console.print(f"at the end: ALARM {words}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class ProposerHealth:
             **_leakage(valid),
         }
         named = {f"proposals/{name}": value for name, value in figures.items()}
-        trials = {
+        trials: Metrics = {
             "proposed": len(proposals),
             "valid": len(valid),
             "scored": sum(not isnan(proposal.solve_rate) for proposal in valid),

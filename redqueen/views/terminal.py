@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from math import isfinite
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.live import Live
@@ -34,6 +35,7 @@ SHOWN = (
 )
 REFRESHES = 1  # of the screen, a second
 EIGHTHS = " ▁▂▃▄▅▆▇█"
+QUIET = 10  # steps after which an alarm that fires again is said again
 
 
 class Lasting:
@@ -88,7 +90,7 @@ class TerminalView:
         self._seconds = seconds
         self._last = 0.0
         self._seen: Line = {}
-        self._rung: set[str] = set()
+        self._rung: dict[str, int] = {}  # alarm -> the last step in which it fired
         self._board: Dashboard | None = None
         self._live: Live | None = None
         self._count = 0
@@ -107,14 +109,10 @@ class TerminalView:
     def step(self, line: Line) -> None:
         if self._board is not None:
             self._board.add(line)
+            self._warn(line)
             return
         self._seen = {name: value for name, value in self._seen.items() if name != "alarms"} | line
-        for name, words in alarms_of(line).items():
-            if words and name not in self._rung:
-                self._rung.add(name)
-                self._console.print(
-                    f"step {line['step'] + 1}: ALARM {words}", markup=False, highlight=False, soft_wrap=True
-                )
+        self._warn(line)
         if time.monotonic() - self._last >= self._seconds or line["step"] + 1 == self._count:
             self._last = time.monotonic()
             rate = 1.0 / max(line["time"]["step"], 1e-9)
@@ -125,6 +123,20 @@ class TerminalView:
                 soft_wrap=True,
             )
 
+    def _warn(self, line: Line) -> None:
+        """Prints the alarms that begin to fire, with the replies that the line shows."""
+        begun = False
+        for name, words in alarms_of(line).items():
+            if words and line["step"] - self._rung.get(name, -QUIET - 1) > QUIET:
+                begun = True
+                self._print(f"step {line['step'] + 1}: ALARM {words}")
+            self._rung[name] = line["step"]
+        for shown in line.get("replies", ()) if begun else ():
+            self._print(example(shown))
+
+    def _print(self, text: str) -> None:
+        self._console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+
     def end(self, run: Run) -> None:
         self.close()
 
@@ -133,6 +145,16 @@ class TerminalView:
         if self._live is not None:
             self._live.stop()
             self._live = None
+
+
+def example(shown: Mapping[str, Any]) -> str:
+    """A reply as a line of metrics shows it: what was asked, what was replied, what was expected and earned."""
+    earned = "no verdict" if shown["reward"] is None else f"reward {shown['reward']:g}"
+    lines = [
+        f"    asked     {shown['asked']}",
+        f"    replied   {shown['replied'] or '(nothing)'} ({shown['tokens']} tokens, {earned})",
+    ]
+    return "\n".join([*lines, f"    expected  {shown['expected']}"] if shown["expected"] else lines)
 
 
 def figures(line: Line) -> str:

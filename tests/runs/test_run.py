@@ -631,7 +631,7 @@ def test_what_a_part_alarms_of_stands_in_words_in_the_line(tmp_path):
     lines = read_metrics(tmp_path)
     said = [[text for text in line["alarms"] if not text.startswith("no update")] for line in lines]
     assert said == [[], ["worry: 1"], []]
-    assert alarms_of(lines[1] | {"alarm/score_falls": 1.0, "alarm/labels": 0.0}) == {
+    assert alarms_of({"alarms": ["worry: 1"], "alarm/score_falls": 1.0, "alarm/labels": 0.0}) == {
         "score falls": "",
         "worry": "worry: 1",
     }

@@ -119,6 +119,36 @@ def test_an_alarm_is_told_in_words_once_and_named_while_it_rings(tmp_path):
     assert [line.partition("left")[2].strip() for line in lines[2:]] == ["ALARM labels  ALARM unread"] * 2 + [""]
 
 
+@pytest.mark.parametrize("make", [pipe, terminal])
+def test_an_alarm_that_begins_to_ring_is_told_with_the_replies_of_its_step(tmp_path, make):
+    console = make()
+    view, run = TerminalView(console, 0.0), Run(tmp_path)
+    view.begin(run, 0, 20)
+    shown = [
+        {"asked": "3 + 4 = ?", "replied": "[b]8\x1b", "tokens": 2, "expected": "7", "reward": 0.0},
+        {"asked": "Say.", "replied": "", "tokens": 1, "expected": "", "reward": None},
+    ]
+    view.step({"step": 0, "time": {"step": 1.0}, "alarms": ["all wrong: all 32"], "replies": shown})
+    view.close()
+    lines = [
+        "step 1: ALARM all wrong: all 32\n",
+        "    asked     3 + 4 = ?\n    replied   [b]8⟨U+001B⟩ (2 tokens, reward 0)\n    expected  7\n",
+        "    asked     Say.\n    replied   (nothing) (1 tokens, no verdict)\n",
+    ]
+    text = console.file.getvalue()
+    assert [text.count(each) for each in lines] == [1, 1, 1]
+
+
+def test_an_alarm_is_told_again_where_it_rings_after_ten_quiet_steps(tmp_path):
+    view = TerminalView(pipe(), 1e9)
+    view.begin(Run(tmp_path), 0, 50)
+    for step in range(40):
+        rings = step in (2, 4, 30)
+        view.step({"step": step, "time": {"step": 1.0}, **({"alarms": ["no update: nothing"]} if rings else {})})
+    said = [line.partition(":")[0] for line in view._console.file.getvalue().splitlines() if "ALARM no update:" in line]
+    assert said == ["step 3", "step 31"]
+
+
 def test_malformed_replies_are_shown_where_there_are_any():
     assert figures({"malformed": 0.25, "unknown": 3.0}) == "malformed 0.25"
 

@@ -117,8 +117,9 @@ class TerminalView:
             self._last = time.monotonic()
             rate = 1.0 / max(line["time"]["step"], 1e-9)
             left = (self._count - line["step"] - 1) / rate
+            pace = "no update" if line.get("alarm/no_update") else f"{rate:.2f} steps/s  {left:.0f} s left"
             self._console.print(
-                f"step {line['step'] + 1}/{self._count}  {rate:.2f} steps/s  {left:.0f} s left  {figures(self._seen)}",
+                f"step {line['step'] + 1}/{self._count}  {pace}  {figures(self._seen)}",
                 highlight=False,
                 soft_wrap=True,
             )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 
+from redqueen.protocols import Policy
 from redqueen.questions.small.templates import TEMPLATES
-from redqueen.recipes.proposers.promptcot2 import Config, train
+from redqueen.recipes.proposers.promptcot2 import recipe
+from redqueen.recipes.proposers.promptcot2.questions import find_explained
+from redqueen.recipes.proposers.promptcot2.steps import SelfPlay
 from redqueen.recipes.self_training import cold_start
+from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
 from redqueen.trials.experiment import Experiment, Training, Trial, versus
 from redqueen.trials.starts import Start, further, warmed
@@ -25,6 +30,22 @@ PHASE, ROUNDS, SELF_PLAY = 6, 3, 160
 BY_ROUND = ("bound", "problem_logprob", "generated/valid_share", "generated/solve_rate", "generated/spread")
 
 
+@dataclass(frozen=True)
+class Controlled:
+    """The method, or self-play on the question set's seeds in place of what the prompter writes."""
+
+    method: recipe.Config
+    steps: int
+    on_seeds: bool = False
+
+
+def train(config: Controlled, run: Run) -> Policy:
+    """The method, with the problems of self-play that the variant asks for."""
+    questions = find_explained(config.method.questions)
+    self_play = SelfPlay(questions, questions.seeds() if config.on_seeds else ())
+    return recipe.train(replace(config.method, steps=config.steps), run, self_play)
+
+
 def hard_accuracy(trial: Trial) -> float:
     """Returns the accuracy on the hard templates."""
     return fmean(trial.final[f"accuracy/{kind}"] for kind in HARD)
@@ -39,21 +60,23 @@ RATIONALES = Experiment(
     title="Rationales for problems",
     asked="Is the E-step worth anything to the prompter, and are its problems worth more to the solver than the seeds?",
     trial=Training(train, evaluate_every=2 * PHASE),
-    config=Config(
-        warmed(max_completion_length=24),
-        questions="templates",
+    config=Controlled(
+        recipe.Config(
+            warmed(max_completion_length=24),
+            questions="templates",
+            rounds=ROUNDS,
+            phase=PHASE,
+            corpus=64,
+            problems=16,  # more would hold out most easy problems, of which there are 36 of a kind
+        ),
         steps=2 * PHASE * ROUNDS + SELF_PLAY,
-        rounds=ROUNDS,
-        phase=PHASE,
-        corpus=64,
-        problems=16,  # more would hold out most easy problems, of which there are 36 of a kind
     ),
     # a model that can solve the problems and was taught to say something else more often than not
-    starts={"learner.model": further(Start(ABLE), "templates", 150, 50)},
+    starts={"method.learner.model": further(Start(ABLE), "templates", 150, 50)},
     variants={
         "PromptCoT 2.0": {},
-        "without the E-step": {"candidates": 1},
-        "self-play on the seeds": {"from_seeds": True},
+        "without the E-step": {"method.candidates": 1},
+        "self-play on the seeds": {"on_seeds": True},
     },
     figures=("hard accuracy", *(f"{name} after the rounds" for name in BY_ROUND), "late label_accuracy"),
     compared=(

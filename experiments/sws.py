@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 
+from redqueen.protocols import Policy
+from redqueen.questions.catalogue import find_proposable
 from redqueen.questions.small.concepts import Concepts
-from redqueen.recipes.proposers.sws import Config, train
+from redqueen.recipes.proposers.sws import recipe
+from redqueen.recipes.proposers.sws.steps import Aim
 from redqueen.recipes.self_training import cold_start
+from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
 from redqueen.trials.experiment import Experiment, Training, Trial, versus
 from redqueen.trials.starts import Start, warmed
@@ -21,6 +25,21 @@ SCHOOL = cold_start.Config(
     problems=32,
 )
 EXPERT = Start(replace(SCHOOL, questions="experiments.sws:expert"))
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """The method, or a control that shares new problems out over all concepts alike."""
+
+    method: recipe.Config
+    steps: int
+    aimed: bool = True
+
+
+def train(config: Controlled, run: Run) -> Policy:
+    """The method, aimed as the variant asks for."""
+    even = () if config.aimed else tuple(find_proposable(config.method.questions).kinds)
+    return recipe.train(replace(config.method, steps=config.steps), run, Aim(config.method.slope, even))
 
 
 def expert() -> Concepts:
@@ -42,14 +61,15 @@ WEAKNESSES = Experiment(
     title="Weakness-driven synthesis",
     asked="Is more of what is found weak worth more than more of the same data, or than new problems of all concepts?",
     trial=Training(train, evaluate_every=64),
-    config=Config(
-        warmed(2e-4), questions=SCHOOL.questions, steps=500, preliminary=64, synthesis=16, data=24, slope=0.02
+    config=Controlled(
+        recipe.Config(warmed(2e-4), questions=SCHOOL.questions, preliminary=64, synthesis=16, data=24, slope=0.02),
+        steps=500,
     ),
-    starts={"learner.model": Start(SCHOOL), "labeller.player": EXPERT},
+    starts={"method.learner.model": Start(SCHOOL), "method.labeller.player": EXPERT},
     variants={
         "SwS": {},
-        "new problems of all concepts": {"aim": False},
-        "more of the same data": {"synthetic": 0.0},
+        "new problems of all concepts": {"aimed": False},
+        "more of the same data": {"method.synthetic": 0.0},
     },
     figures=("accuracy on weak concepts", "accuracy", "problems kept", "late label_accuracy"),
     compared=versus(

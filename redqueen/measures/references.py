@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 
-from redqueen.measures.rationales import recited
+from redqueen.credit.rewards import payoff, score
+from redqueen.games.single_reply import SingleReply
 from redqueen.objectives.batch import free_positions, pack
+from redqueen.play.lockstep import play
+from redqueen.players.language.reciter import Reader, Reciter
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Policy
-from redqueen.types import Demonstration, RedQueenError, Trajectory
+from redqueen.types import Demonstration, Match, RedQueenError, Trajectory
 
 
 def reference_logprobs(reference: Policy, trajectories: Sequence[Trajectory]) -> list[list[np.ndarray]]:
@@ -28,6 +32,12 @@ def reference_logprobs(reference: Policy, trajectories: Sequence[Trajectory]) ->
         found.append(next(rows)[start : start + len(reply.tokens)] if chose else reply.logprobs)
     turn = iter(found)
     return [[next(turn) for _ in each.turns] for each in trajectories]
+
+
+def recited(shown: Sequence[Demonstration], learner: Reader) -> list[Trajectory]:
+    """The demonstrations as if the learner had said them."""
+    matches = [Match(SingleReply(one.role), one.task, {one.role: Reciter(learner, one.text)}) for one in shown]
+    return score(play(matches, Random(0)), payoff)  # nothing of it is left to chance
 
 
 def demonstrated(shown: Sequence[Demonstration], policy: Policy) -> list[Trajectory]:

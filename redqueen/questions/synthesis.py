@@ -1,9 +1,9 @@
 """New problems from failures: invitations by category, labels by vote, difficulty by attempts.
 
-aims     = aimed(weak_counts(curves), 640)                            # a category for each new problem
-written  = read(questions, play(alone(PROPOSE, aimed_at(questions, aims, failed, rng), proposer), rng))
-tasks    = elected(tasks_among(written), labeller, 8, rng)            # with labels on which more than half agree
-kept     = within(held_to_label(attempts(SOLVE, tasks, solver, 8, rng)), 0.25, 0.75)
+aims    = aimed(weak_counts(curves), 640)                             # a category for each new problem
+written = read(questions, attempts(PROPOSE, aimed_at(questions, aims, failed, rng), proposer, 1, rng))
+tasks   = elected(attempts(SOLVE, written, labeller, 8, rng))         # with labels on which more than half agree
+kept    = within(held_to_label(attempts(SOLVE, tasks, solver, 8, rng)), 0.25, 0.75)
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from random import Random
 
 from redqueen.credit.outcomes import rate, vote
 from redqueen.curricula.weaknesses import budgets
-from redqueen.play.groups import attempts
-from redqueen.protocols import Player, Proposable
-from redqueen.questions.asking import SOLVE
+from redqueen.protocols import Proposable
 from redqueen.types import Group, Task, Trajectory
 
 
@@ -33,10 +31,10 @@ def aimed_at(questions: Proposable, categories: Sequence[str], failed: Sequence[
     return [questions.invite(category, [rng.choice(failed)], number) for number, category in enumerate(categories)]
 
 
-def elected(tasks: Sequence[Task], labeller: Player, votes: int, rng: Random, above: float = 0.5) -> list[Task]:
-    """The tasks with the labeller's most common answer in place of their own; only those on which more than `above` of
-    its `votes` attempts agree."""
-    counted = [(group.task, vote(group)) for group in attempts(SOLVE, tasks, labeller, votes, rng)]
+def elected(votes: Sequence[Group], above: float = 0.5) -> list[Task]:
+    """The tasks with the most common answer of a group of attempts in place of their own; only those on which more
+    than `above` of its attempts agree."""
+    counted = [(group.task, vote(group)) for group in votes]
     return [replace(task, answer=found.answer) for task, found in counted if found.answer and found.share > above]
 
 

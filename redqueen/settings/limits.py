@@ -94,6 +94,7 @@ Amount = Annotated[float, Within(0.0)]
 Positive = Annotated[float, Within(0.0, above=True)]
 Share = Annotated[float, Within(0.0, 1.0)]
 Between = Annotated[tuple[float, float], Rising()]
+PartOfTasks = Annotated[float, PartOf("tasks")]
 
 
 def unset(metavar: str) -> Any:

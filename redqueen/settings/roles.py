@@ -4,7 +4,7 @@
 class Config:
     learner: Flat = Learner(model="smollm2-135m")
     proposer: Role = Role()                                # --proposer frozen
-    judge: Annotated[Role, Still()] = Role(FROZEN)         # a role that learns nothing
+    judge: Helper = Role(FROZEN)                           # a role that learns nothing
     novelty: Annotated[Amount, PaidTo("proposer")] = 0.0   # refused if the proposer does not learn
 
 cast = Cast(config, run)
@@ -70,6 +70,9 @@ class Still:
     """The annotation of a `Role` that does not learn; `words` name further players, made by the recipe."""
 
     words: tuple[str, ...] = ()
+
+
+Helper = Annotated[Role, Still()]
 
 
 @dataclass(frozen=True)

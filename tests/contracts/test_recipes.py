@@ -21,11 +21,9 @@ NOT_IN_VIEW = {
     "spo": {"numbers"},
     "agent0": {"names", "numbers", "statements"},
     "pasodoble": {"names", "numbers", "statements"},
-    "promptcot2": {"names", "numbers"},
     "r_zero": {"names", "numbers"},
     "search_self_play": {"names", "numbers"},
     "spell": {"names", "numbers"},
-    "sws": {"names", "numbers", "statements"},
     "cold_start": {"numbers"},
 }
 # what `train` does at a step depends on how many there will be

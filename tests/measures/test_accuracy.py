@@ -6,7 +6,7 @@ from redqueen.chance import uniform
 from redqueen.measures.accuracy import HeldOut, held_out, on_problems, pass_at
 from redqueen.players.scripted import Constant
 from redqueen.questions.small.sums import Sums
-from redqueen.types import Basis, Reply, Task
+from redqueen.types import Basis, Refusal, Reply, Task
 
 SUMS = Sums(digits=2)
 
@@ -63,3 +63,12 @@ def test_held_out_tasks_are_always_the_same_and_not_those_of_another_seed():
     assert held_out(SUMS, 8) == held_out(SUMS, 8)
     assert held_out(SUMS, 8) != held_out(SUMS, 8, seed=1)
     assert {level: len(tasks) for level, tasks in held_out(SUMS, 8).items()} == {"1_digits": 8, "2_digits": 8}
+
+
+def test_training_problems_are_different_ones_that_are_not_held_out():
+    measure = HeldOut(SUMS, Constant("2"), 16, seed=1)
+    problems = measure.training(64, seed=2)
+    assert len({task.id for task in problems}) == len(problems)
+    assert measure.apart(problems) == problems
+    assert measure.apart([*measure.tests["1_digits"], Refusal("malformed"), problems[0]]) == problems[:1]
+    assert {task.facts["digits"] for task in measure.training(8, seed=2, levels=["1_digits"])} == {1}

@@ -41,13 +41,14 @@ def test_an_invitation_is_for_its_category_beside_a_concept_that_failed():
 
 def test_a_label_is_the_answer_on_which_more_than_half_of_all_attempts_agree():
     votes = ["1", "1", "1", "2", *["2", "2", "3", "4"], *["", "3", "3", "3"]]
-    found = elected(TASKS, Says(*votes), 4, Random(0))
+    found = elected(attempts(SOLVE, TASKS, Says(*votes), 4, Random(0)))
     assert [(task.id, task.answer) for task in found] == [("rest 7 5", "1"), ("sum 1 2", "3")]
 
 
 def test_attempts_without_an_answer_never_win_but_count():
-    assert elected(TASKS[:1], Says("", "", "3", "3"), 4, Random(0)) == []
-    assert [task.answer for task in elected(TASKS[:1], Says("", "", "", "3"), 4, Random(0), above=0.0)] == ["3"]
+    assert elected(attempts(SOLVE, TASKS[:1], Says("", "", "3", "3"), 4, Random(0))) == []
+    votes = attempts(SOLVE, TASKS[:1], Says("", "", "", "3"), 4, Random(0))
+    assert [task.answer for task in elected(votes, above=0.0)] == ["3"]
 
 
 def test_the_band_holds_both_its_ends_and_nothing_unknown():

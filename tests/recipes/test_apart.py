@@ -16,13 +16,13 @@ from redqueen.questions.asking import SOLVE
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.curricula import sec
 from redqueen.recipes.preferences import iterative_dpo, nash_md, self_rewarding, spo, sppo
-from redqueen.recipes.proposers import sws
 from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
 from redqueen.recipes.proposers.agent0 import recipe as agent0
 from redqueen.recipes.proposers.eva import recipe as eva
 from redqueen.recipes.proposers.multi_agent_evolve import recipe as multi_agent_evolve
 from redqueen.recipes.proposers.pasodoble import recipe as pasodoble
 from redqueen.recipes.proposers.r_zero import recipe as r_zero
+from redqueen.recipes.proposers.sws import recipe as sws
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
@@ -32,7 +32,7 @@ TOOLS = "redqueen.questions.small.tool_sums:ToolSums"
 MAE = {"questions": "judged:sums", "proposals": 8, "tasks": 8, "attempts": 2, "repeats": 2}
 R_ZERO = {"challenger_steps": 1, "solver_steps": 2, "proposals": 4, "questions": 32, "votes": 8, "attempts": 4}
 AGENT0 = {"curriculum_steps": 1, "executor_steps": 2, "proposals": 4, "pool": 32, "votes": 8, "tasks": 8, "attempts": 4}
-SWS = {"questions": "sums", "preliminary": 1, "synthesis": 1, "proposals": 32, "tasks": 8, "data": 8, "aim": False}
+SWS = {"questions": "sums", "preliminary": 1, "synthesis": 1, "proposals": 32, "tasks": 8, "data": 8, "slope": 1.0}
 
 
 def dealt(config, run):

@@ -1,8 +1,15 @@
 """PromptCoT 2.0: the two halves of expectation maximisation in turn, then self-play."""
 
+from random import Random
+
 import pytest
 
-from redqueen.recipes.proposers import promptcot2
+from redqueen.play.groups import attempts
+from redqueen.players.scripted import Constant
+from redqueen.questions.asking import PROPOSE
+from redqueen.questions.small.templates import Templates
+from redqueen.recipes.proposers.promptcot2 import recipe
+from redqueen.recipes.proposers.promptcot2.steps import SelfPlay
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import FROZEN, Role
@@ -23,9 +30,9 @@ SMALL = {
 }
 
 
-def lines(folder, checkpoint_every=100, **changes):
+def lines(folder, checkpoint_every=100, self_play=None, **changes):
     run = Run(folder, 0, Schedule(100, checkpoint_every, record_episodes=0))
-    promptcot2.train(promptcot2.Config(**SMALL | changes), run)
+    recipe.train(recipe.Config(**SMALL | changes), run, self_play)
     return [{key: value for key, value in line.items() if key != "time"} for line in read_metrics(folder)]
 
 
@@ -41,8 +48,19 @@ def test_a_step_without_a_pair_goes_on(tmp_path):
         assert (line["pairs"], line["loss"], line["gradient_norm"]) == (0, 0.0, 0.0)
 
 
-def test_self_play_may_be_on_the_seeds(tmp_path):
-    assert [line["posed"] for line in lines(tmp_path, from_seeds=True, tasks=4)[4:]] == [4, 4]
+def test_self_play_may_be_on_problems_that_are_dealt(tmp_path):
+    seeds = Templates().seeds()
+    assert [line["posed"] for line in lines(tmp_path, self_play=SelfPlay(Templates(), seeds), tasks=4)[4:]] == [4, 4]
+
+
+def test_a_problem_is_what_the_prompter_wrote_or_one_that_is_dealt():
+    seeds = Templates().seeds()
+    asked = SelfPlay(Templates()).invited(seeds[:2])
+    proposals = attempts(PROPOSE, asked, Constant("add: 1+2"), 1, Random(0))
+    assert [task.prompt for task in SelfPlay(Templates()).written(proposals, Random(0))] == ["What is 1+2?"] * 2
+    dealt = SelfPlay(Templates(), seeds).written(proposals, Random(0))
+    assert len(dealt) == 2
+    assert all(task in seeds for task in dealt)
 
 
 def test_one_model_may_play_every_role(tmp_path):

@@ -1,7 +1,7 @@
 """SwS: three stages in one loop, new problems aimed at what fails, labels that are votes."""
 
 from redqueen.curricula.weaknesses import LearningCurves
-from redqueen.recipes.proposers import sws
+from redqueen.recipes.proposers.sws import recipe, steps
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 
@@ -23,7 +23,7 @@ SMALL = {
 
 def lines(folder, checkpoint_every=100, **changes):
     run = Run(folder, 0, Schedule(100, checkpoint_every, record_episodes=0))
-    sws.train(sws.Config(**SMALL | changes), run)
+    recipe.train(recipe.Config(**SMALL | changes), run)
     return [{key: value for key, value in line.items() if key != "time"} for line in read_metrics(folder)]
 
 
@@ -55,7 +55,7 @@ def test_a_run_killed_between_the_stages_goes_on_as_if_nothing_had_happened(tmp_
 
 def test_every_task_has_one_point_an_epoch(tmp_path, monkeypatch):
     kept = []
-    monkeypatch.setattr(sws, "LearningCurves", lambda: kept.append(LearningCurves()) or kept[0])
+    monkeypatch.setattr(steps, "LearningCurves", lambda: kept.append(LearningCurves()) or kept[0])
     lines(tmp_path, steps=8, preliminary=7, data=2, tasks=12)  # 16 tasks: a draw may go on into the next epoch
     found = kept[0].curves()
     assert len(found) == 16

@@ -1,8 +1,4 @@
-"""Latent rationales: how likely given words are to a policy, which rationale explains a problem best, and how tight
-the bound is that expectation maximisation raises.
-
-    log p(x | c)  >=  E_q [ log p(z, x | c) - log q(z | c, x) ]       c concepts, z rationale, x problem
-"""
+"""How tight the bound is that PromptCoT 2.0 raises, and what its prompter writes (2509.19894)."""
 
 from __future__ import annotations
 
@@ -14,64 +10,26 @@ import numpy as np
 
 from redqueen.credit.novelty import bleu, distinct_share
 from redqueen.credit.outcomes import verdicts
-from redqueen.credit.rewards import payoff, score
-from redqueen.games.single_reply import SingleReply
+from redqueen.measures.references import recited
 from redqueen.objectives.batch import pack
-from redqueen.play.groups import attempts
-from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
-from redqueen.players.language.reciter import Reader, Reciter
+from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Player, State
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, read, said, tasks_among
 from redqueen.questions.small.templates import Explained
 from redqueen.questions.verdicts import share_right
-from redqueen.types import Demonstration, Match, Metrics, Refusal, Task, Trajectory
-
-EXPLAIN = SingleReply("explainer")
-
-
-def recited(shown: Sequence[Demonstration], learner: Reader) -> list[Trajectory]:
-    """The demonstrations as if the learner had said them."""
-    matches = [Match(SingleReply(one.role), one.task, {one.role: Reciter(learner, one.text)}) for one in shown]
-    return score(play(matches, Random(0)), payoff)  # nothing of it is left to chance
+from redqueen.recipes.proposers.promptcot2.questions import EXPLAIN, invitations, proposals_of
+from redqueen.types import Demonstration, Metrics, Task
 
 
 def log_likelihoods(policy: Writer, shown: Sequence[Demonstration]) -> np.ndarray:
     """[n] log-probability in nats of each whole text, its end included, as an answer to its task."""
     trajectories = recited(shown, policy)
     batch = pack(trajectories, [np.ones(1) for _ in trajectories])
-    assert len(batch) == len(trajectories), "every text has a word, its end at least"
+    assert len(batch) == len(trajectories), "every text has a token, its end at least"
     logprobs = policy.likelihoods(batch).logprobs
     sums = np.where(batch.loss_weights.numpy() != 0, logprobs.double().cpu().numpy(), 0.0).sum(axis=1)
     return np.asarray(sums)
-
-
-def proposals_of(questions: Explained, tasks: Sequence[Task], rationales: Sequence[str]) -> list[Demonstration]:
-    """Each problem with this rationale, as a reply to an invitation that shows its concepts."""
-    return [
-        Demonstration("proposer", questions.invite(task.kind, [task], number), questions.written(task, rationale))
-        for number, (task, rationale) in enumerate(zip(tasks, rationales, strict=True))
-    ]
-
-
-def explanations_of(questions: Explained, tasks: Sequence[Task], rationales: Sequence[str]) -> list[Demonstration]:
-    """Each rationale as a reply to the question how its problem was made."""
-    return [
-        Demonstration("explainer", questions.explain(task), rationale)
-        for task, rationale in zip(tasks, rationales, strict=True)
-    ]
-
-
-def best_rationales(
-    questions: Explained, tasks: Sequence[Task], explainer: Player, prompter: Writer, count: int, rng: Random
-) -> list[str]:
-    """For each problem that one of `count` rationales of the explainer for which log p(x | z, c) + log p(z | c) under
-    the prompter is greatest; of equals the first."""
-    texts = said(play(alone(EXPLAIN, [questions.explain(task) for task in tasks], explainer, count), rng))
-    repeated = [task for task in tasks for _ in range(count)]
-    joint = log_likelihoods(prompter, proposals_of(questions, repeated, texts)).reshape(-1, count)
-    return [texts[number * count + int(best)] for number, best in enumerate(joint.argmax(axis=1))]
 
 
 def agreement(tasks: Sequence[Task], texts: Sequence[str], name: str) -> Metrics:
@@ -83,12 +41,6 @@ def agreement(tasks: Sequence[Task], texts: Sequence[str], name: str) -> Metrics
 def behind(task: Task) -> str:
     """The rationale that a problem was made by, "" where nobody knows."""
     return str(task.facts.get("rationale", ""))
-
-
-def problems_from(questions: Explained, tasks: Sequence[Task], prompter: Player, rng: Random) -> list[Task | Refusal]:
-    """What a prompter writes from the concepts of each task."""
-    invitations = [questions.invite(task.kind, [task], number) for number, task in enumerate(tasks)]
-    return read(questions, play(alone(PROPOSE, invitations, prompter), rng))
 
 
 class Bound:
@@ -111,7 +63,7 @@ class Bound:
 
     def __call__(self) -> Metrics:
         asked = [self._questions.explain(task) for task in self._tasks]
-        episodes = play(alone(EXPLAIN, asked, self._explainer, self._samples), Random(self._seed))
+        episodes = episodes_of(attempts(EXPLAIN, asked, self._explainer, self._samples, Random(self._seed)))
         repeated = [task for task in self._tasks for _ in range(self._samples)]
         sampled = np.array([float(episode.turns[-1].reply.logprobs.sum()) for episode in episodes])
         texts = said(episodes)
@@ -149,7 +101,8 @@ class Generated:
 
     def __call__(self) -> Metrics:
         rng = Random(self.seed)
-        written = problems_from(self.questions, self.tasks, self.prompter, rng)
+        proposals = attempts(PROPOSE, invitations(self.questions, self.tasks), self.prompter, 1, rng)
+        written = read(self.questions, proposals)
         posed = tasks_among(written)
         found = {"generated/valid_share": len(posed) / len(written)}
         if len(posed) < 2:

@@ -5,11 +5,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.measures.rationales import Bound, Generated, agreement, best_rationales, log_likelihoods, proposals_of
+from redqueen.play.groups import attempts
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.templates import Templates
+from redqueen.recipes.proposers.promptcot2.measures import Bound, Generated, agreement, log_likelihoods
+from redqueen.recipes.proposers.promptcot2.questions import EXPLAIN, proposals_of
+from redqueen.recipes.proposers.promptcot2.steps import Rationales
 from redqueen.settings.learner import Learner
 from redqueen.types import Demonstration, Reply, Task
 
@@ -59,8 +62,9 @@ def test_every_word_and_the_end_count_whatever_stands_beside(policy):
 
 def test_the_best_rationale_is_the_one_with_the_greatest_joint_likelihood(policy):
     texts = ("take a sum of nothing at all", "add", "times a sum and more")  # the shortest is likeliest for a novice
-    found = best_rationales(DOMAIN, TASKS[:2], Says(*texts), policy, 3, Random(0))
-    assert found == ["add", "add"]
+    rationales = Rationales(DOMAIN, policy, policy)
+    explanations = attempts(EXPLAIN, rationales.asked(TASKS[:2]), Says(*texts), 3, Random(0))
+    assert rationales.best(TASKS[:2], explanations) == ["add", "add"]
     joint = log_likelihoods(policy, proposals_of(DOMAIN, TASKS[:1] * 3, texts))
     assert int(joint.argmax()) == 1
 

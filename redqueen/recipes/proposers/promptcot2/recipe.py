@@ -1,0 +1,104 @@
+"""PromptCoT 2.0: rationales that nobody wrote turn concepts into problems to learn from (2025, arXiv:2509.19894).
+
+Who says what is right: the majority of the labeller's answers.
+
+A problem x is made from concepts c by way of a rationale z. A prompt model p(z, x | c) writes both, a rationale model
+q(z | c, x) looks back from the problem, and the two raise each other over rounds of expectation maximisation:
+
+    log p(x | c)  >=  E_q [ log p(x | z, c) + log p(z | c) - log q(z | c, x) ]
+    E   for a problem of the corpus sample 8 rationales from q, keep the one with the greatest
+        log p(x | z, c) + log p(z | c), and fine-tune q on it
+    M   fine-tune p on (c -> z, x) with the rationale so kept
+
+Then the solver learns from problems that p writes. The majority of 8 answers is the label; problems of whose 8 attempts
+half or more are right are dropped; of the others each verified response is paired with one that failed:
+
+    L = -log sigmoid(beta m),   m = h(verified) - h(failed),   h = log policy - log policy before self-play   (DPO)
+
+Differences: E and M take turns of `phase` minibatches, not of passes over the corpus; M samples its rationales anew
+from the q that E trained. Pairs are of the solver as it is. Held-out problems are not learned from (the published set
+had near copies of its benchmark). The models begin as one that was shown annotated triples (cold_start). One candidate
+is the method without its E-step; self-play on other problems than those that p writes is a variant in
+`experiments/promptcot2.py`. Where p or q is the solver (`shared`), the policy before self-play is the one before EM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from redqueen.credit.rewards import score
+from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.labelling import MajorityLabels
+from redqueen.objectives.batch import beside, pack, pack_pairs, row_mean
+from redqueen.objectives.imitation import Imitation
+from redqueen.objectives.preference import Dpo
+from redqueen.play.groups import attempts
+from redqueen.protocols import Policy
+from redqueen.questions.asking import PROPOSE, SOLVE
+from redqueen.recipes.proposers.promptcot2.questions import find_explained
+from redqueen.recipes.proposers.promptcot2.steps import Rationales, SelfPlay
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Count, Positive, Several
+from redqueen.settings.roles import Cast, Helper, Role
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Flat = Flat(model="smollm2-135m")
+    prompter: Role = Role("separate")  # p, which is trained
+    explainer: Role = Role("separate")  # q, which is trained
+    labeller: Helper = Role()
+    questions: str = "templates"
+    steps: Count = 300
+    rounds: Count = 3  # of expectation maximisation, the first steps; all others are self-play
+    phase: Count = 20  # updates of each E and of each M
+    corpus: Count = 32  # problems of each level
+    candidates: Count = 8  # rationales sampled for a problem
+    tasks: Count = 32  # problems of a step
+    attempts: Several = 8  # and votes
+    beta: Positive = 0.1
+    problems: Count = 64  # held out, of each level
+    answers: Count = 4  # to each of them, when they are measured
+
+
+def train(config: Config, run: Run, self_play: SelfPlay | None = None) -> Policy:
+    questions = find_explained(config.questions)
+    cast = Cast(config, run)
+    solver = cast.learner
+    labeller, base = cast["labeller"], solver.freeze()
+    prompter, explainer = cast.trained("prompter"), cast.trained("explainer")
+    labels, imitation, preference = MajorityLabels(questions, above=0.0), Imitation(), Dpo(config.beta)
+    rationales = Rationales(questions, explainer, prompter)
+    self_play = self_play or SelfPlay(questions)
+    measure = HeldOut(questions, solver, config.problems, config.answers, run.tests)
+    corpus = measure.training(config.corpus, run.derived("corpus"))
+    measures = rationales.measures(measure.tests, base, corpus)
+
+    for step in run.steps(config.steps, cast.learning, [labels], [measure, *measures]):
+        turn = step // config.phase
+        drawn = run.rng.choices(corpus, k=config.tasks)
+        if turn < 2 * config.rounds:
+            learner, writes = (prompter, True) if turn % 2 else (explainer, False)
+            explanations = attempts(rationales.game, rationales.asked(drawn), explainer, config.candidates, run.rng)
+            best = rationales.best(drawn, explanations)
+            trajectories = rationales.recited(drawn, best, learner, writes)
+            advantages = rationales.credit(trajectories)
+            metrics = learner.update(pack(trajectories, advantages, row_mean), imitation)
+            run.note(rationales.agreement(drawn, best))
+        else:
+            learner = solver
+            proposals = attempts(PROPOSE, self_play.invited(drawn), prompter, 1, run.rng)
+            written = self_play.written(proposals, run.rng)
+            votes = attempts(SOLVE, measure.apart(written), labeller, config.attempts, run.rng)
+            labelled = labels.elected(votes)
+            tries = attempts(SOLVE, labelled, solver, config.attempts, run.rng)
+            tries = labels.graded(tries)
+            chosen, rejected = self_play.pairs(score(tries, self_play.reward))
+            trajectories = chosen + rejected
+            advantages = self_play.credit(chosen, rejected)
+            batch = pack_pairs(chosen, rejected)
+            metrics = learner.update(beside(batch, base.likelihoods(batch)), preference)
+            run.note(labels.check(written, labelled) | {"posed": len(votes), "pairs": len(chosen)})
+        run.report(learner, trajectories, advantages, metrics)
+    return solver

@@ -1,0 +1,96 @@
+"""Rationales that explain problems, and self-play on what is written from them (PromptCoT 2.0, 2509.19894)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+
+from redqueen.credit.group_rewards import correct
+from redqueen.curricula.held_out import Apart
+from redqueen.measures.references import recited
+from redqueen.players.language.writing import Writer
+from redqueen.protocols import Measure, Player
+from redqueen.questions.asking import read, said
+from redqueen.questions.small.templates import Explained
+from redqueen.questions.synthesis import verified_pairs
+from redqueen.recipes.proposers.promptcot2.measures import Bound, Generated, agreement, log_likelihoods
+from redqueen.recipes.proposers.promptcot2.questions import EXPLAIN, explanations_of, invitations, proposals_of
+from redqueen.types import Group, Metrics, Refusal, Task, Trajectory
+
+MEASURED = 8  # held-out problems of each level, in the bound
+
+
+class Rationales:
+    """What expectation maximisation asks, chooses and shows."""
+
+    game = EXPLAIN
+
+    def __init__(self, questions: Explained, explainer: Writer, prompter: Writer) -> None:
+        self._questions = questions
+        self._explainer = explainer
+        self._prompter = prompter
+
+    def asked(self, tasks: Sequence[Task]) -> list[Task]:
+        """What an explainer is asked: the rationale behind each problem."""
+        return [self._questions.explain(task) for task in tasks]
+
+    def best(self, tasks: Sequence[Task], explanations: Sequence[Group]) -> list[str]:
+        """For each problem the rationale, of the group of explanations, for which log p(x | z, c) + log p(z | c) under
+        the prompter is greatest; of equals the first."""
+        pairs = list(zip(tasks, explanations, strict=True))
+        repeated = [task for task, group in pairs for _ in group.attempts]
+        joint = iter(log_likelihoods(self._prompter, proposals_of(self._questions, repeated, said(explanations))))
+        found = []
+        for _, group in pairs:
+            likely = [next(joint) for _ in group.attempts]
+            found.append(said(group.attempts)[int(np.argmax(likely))])
+        return found
+
+    def recited(self, tasks: Sequence[Task], texts: Sequence[str], learner: Writer, writes: bool) -> list[Trajectory]:
+        """Each problem with this rationale as if the learner had said it: in reply to an invitation if it `writes`
+        problems, or the rationale alone in reply to the question how the problem was made."""
+        shown = proposals_of if writes else explanations_of
+        return recited(shown(self._questions, tasks, texts), learner)
+
+    def credit(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        """1 for each: all of them are imitated."""
+        return [np.ones(1) for _ in trajectories]
+
+    def agreement(self, tasks: Sequence[Task], texts: Sequence[str]) -> Metrics:
+        """`em/agreement`, the share of the texts that are the rationale behind the problem."""
+        return agreement(tasks, texts, "em/agreement")
+
+    def measures(self, tests: Apart, base: Player, corpus: Sequence[Task]) -> list[Measure]:
+        """The bound on some of the tests, and what is written from the concepts of the corpus, which `base` solves."""
+        some = [task for level in tests.values() for task in level[:MEASURED]]
+        bound = Bound(self._questions, self._explainer, self._prompter, some)
+        return [bound, Generated(self._questions, self._prompter, base, corpus)]
+
+
+class SelfPlay:
+    """What the solver learns from: problems written from the concepts of others. `dealt` problems in place of what is
+    written are for comparisons."""
+
+    reward = correct
+
+    def __init__(self, questions: Explained, dealt: Sequence[Task] = ()) -> None:
+        self._questions = questions
+        self._dealt = dealt
+
+    def invited(self, tasks: Sequence[Task]) -> list[Task]:
+        """An invitation to write a problem from the concepts of each task."""
+        return invitations(self._questions, tasks)
+
+    def written(self, proposals: Sequence[Group], rng: Random) -> list[Task | Refusal]:
+        """The problem of each proposal, or why there is none."""
+        return [*rng.choices(self._dealt, k=len(proposals))] if self._dealt else read(self._questions, proposals)
+
+    def pairs(self, trajectories: Sequence[Trajectory]) -> tuple[list[Trajectory], list[Trajectory]]:
+        """The verified responses, each with one that failed, of problems of which fewer than half are right."""
+        return verified_pairs(trajectories, below=0.5)
+
+    def credit(self, chosen: Sequence[Trajectory], rejected: Sequence[Trajectory]) -> list[np.ndarray]:
+        """1 for each that is chosen, -1 for each that is rejected."""
+        return [np.ones(1) for _ in chosen] + [-np.ones(1) for _ in rejected]

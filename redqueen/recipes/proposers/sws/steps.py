@@ -1,0 +1,99 @@
+"""What SwS finds weak, what it asks for, and the problems that it learns from (2506.08989)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from redqueen.curricula.epochs import Epochs
+from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.store import TaskStore
+from redqueen.curricula.weaknesses import LearningCurve, LearningCurves, is_weak, weak_counts
+from redqueen.play.groups import episodes_of
+from redqueen.protocols import Proposable, State
+from redqueen.questions.asking import graded
+from redqueen.questions.labels import held_to_label
+from redqueen.questions.synthesis import aimed, aimed_at, within
+from redqueen.types import Group, Metrics, Task
+
+
+@dataclass(frozen=True)
+class Aim:
+    """At what is weak: problems whose accuracy never reached one half and rose less than `slope` an epoch. With `even`,
+    which is for comparisons, at nothing: at every problem, and at these categories alike."""
+
+    slope: float
+    even: tuple[str, ...] = ()
+
+    def at(self, curve: LearningCurve) -> bool:
+        """Whether new problems are made like this one."""
+        return bool(self.even) or is_weak(curve, below=self.slope)
+
+    def shares(self, curves: Sequence[LearningCurve]) -> dict[str, int]:
+        """By category, in proportion to which new problems are shared out: the number of weak ones."""
+        return dict.fromkeys(self.even, 1) or weak_counts(curves, self.at)
+
+
+class Lessons:
+    """A data set that is dealt in epochs, with the learning curve of each problem, and the new problems made after
+    it."""
+
+    def __init__(self, questions: Proposable, problems: Sequence[Task], aim: Aim, seed: int) -> None:
+        self._questions = questions
+        self._aim = aim
+        self._data = Epochs(problems, seed)
+        self._curves = LearningCurves()
+        self._new = TaskStore()
+
+    def invited(self, count: int, part: int, parts: int, rng: Random) -> list[Task]:
+        """Every `parts`-th of `count * parts` invitations, from the one numbered `part` on, shared out over the
+        categories; each shows a random problem that is aimed at."""
+        curves = self._curves.curves()
+        aims = aimed(self._aim.shares(curves), count * parts)[part::parts]
+        lacking = {curve.task_id for curve in curves if self._aim.at(curve)}
+        return aimed_at(self._questions, aims, [task for task in self._data.tasks if task.id in lacking], rng)
+
+    def kept(self, tries: Sequence[Group], middling: tuple[float, float]) -> list[Task]:
+        """The new problems of middling accuracy, both ends included, that are not in the data set."""
+        return apart_from({"data": self._data.tasks}, within(tries, *middling))
+
+    def add(self, tasks: Sequence[Task], origin: str, step: int) -> None:
+        """Adds new problems."""
+        self._new.add(tasks, origin=origin, step=step)
+
+    def draw(self, count: int, share: float, rng: Random) -> list[Task]:
+        """`count` problems: this share of them new, as soon as there are any, the others of the data set."""
+        new = round(share * count) if len(self._new) else 0
+        return (self._new.draw(new, rng) if new else []) + self._data.draw(count - new, rng)
+
+    def graded(self, tries: Sequence[Group]) -> list[Group]:
+        """The groups with a verdict on each attempt: by its label on a new problem, by the question set on others."""
+        known = {task.id for task in self._data.tasks}
+        own = [group.task.id in known for group in tries]
+        by_label = iter(held_to_label([group for group, known in zip(tries, own, strict=True) if not known]))
+        by_set = iter(graded(self._questions, [group for group, known in zip(tries, own, strict=True) if known]))
+        return [next(by_set if known else by_label) for known in own]
+
+    def observe(self, tries: Sequence[Group]) -> None:
+        """Records graded attempts at problems of the data set as they were drawn; those past the end of an epoch count
+        for the next."""
+        ended = self._data.ended > self._curves.epoch
+        last = len(tries) - self._data.begun if ended else len(tries)
+        self._curves.observe(episodes_of(tries[:last]))
+        if ended:
+            self._curves.end_epoch()
+            self._curves.observe(episodes_of(tries[last:]))
+
+    def metrics(self) -> Metrics:
+        """`weak/CATEGORY`, the shares in which new problems are made."""
+        shares = self._aim.shares(self._curves.curves())
+        return {f"weak/{category}": float(count) for category, count in shares.items()}
+
+    def state(self) -> State:
+        return {"data": self._data.state(), "curves": self._curves.state(), "new": self._new.state()}
+
+    def restore(self, state: State) -> None:
+        self._data.restore(state["data"])
+        self._curves.restore(state["curves"])
+        self._new.restore(state["new"])

@@ -257,9 +257,14 @@ def small(recipe: ModuleType, **changes: Any) -> Any:
     fitting = {
         key: value for key, value in SMALL.items() if key in fields and type(getattr(config, key)) is type(value)
     }
-    model = {} if {"game", "games"} & fields else {"learner": TINY}
+    model = {} if plays_games(config) else {"learner": TINY}
     settings = fitting | model | changes
     return dataclasses.replace(config, **{key: value for key, value in settings.items() if key in fields})
+
+
+def plays_games(config: Any) -> bool:
+    """Whether a config names a game, in which the learner may be a table."""
+    return bool({key: value for key, value in vars(config).items() if key in ("game", "games") and value})
 
 
 def with_steps(config: Any, steps: int) -> Any:

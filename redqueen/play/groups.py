@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
+from redqueen.play.seating import mirror
 from redqueen.protocols import Game, Player
 from redqueen.types import Episode, Group, Outcome, RedQueenError, Refusal, Task
 
@@ -28,15 +28,15 @@ def attempts(
     rng: Random,
     parents: Sequence[Episode | Group | None] = (),
 ) -> list[Group]:
-    """One group of `count` attempts at each task, in a game for one seat; all are played at once. `parents` holds for
-    each task the episode that proposed it, or None; of a group every attempt. Refusals among the tasks are left out,
-    with their parents."""
+    """One group of `count` attempts at each task, with the player in every role; all are played at once. `parents`
+    holds for each task the episode that proposed it, or None; of a group every attempt. Refusals among the tasks are
+    left out, with their parents."""
     own = [parent for each in parents for parent in (each.attempts if isinstance(each, Group) else (each,))]
     if own and len(own) != len(tasks):
         raise RedQueenError(f"a parent is named for each of {len(tasks)} tasks, not for {len(own)}")
     kept = [task for task in tasks if isinstance(task, Task)]
     above = [parent for parent, task in zip(own, tasks, strict=False) if isinstance(task, Task)]
-    return grouped(play(alone(game, kept, player, count), rng), count, above)
+    return grouped(play(mirror(game, [task for task in kept for _ in range(count)], player), rng), count, above)
 
 
 def grouped(episodes: Sequence[Episode], count: int, parents: Sequence[Episode | None] = ()) -> list[Group]:

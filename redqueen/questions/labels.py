@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from redqueen.checks.numeric import Exact
 from redqueen.checks.votes import Vote
+from redqueen.credit.outcomes import vote
 from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Questions, Verifier
 from redqueen.questions.asking import answered
@@ -29,6 +30,16 @@ def held_to_label(groups: Sequence[Group], same: Verifier = Exact()) -> list[Gro
     `graded`, without a known answer. An attempt that was cut off is wrong."""
     pairs = zip(episodes_of(groups), answered(groups), strict=True)
     return with_facts(groups, [{"right": same(episode.task, answer)} for episode, answer in pairs])
+
+
+def held_to_majority(groups: Sequence[Group], same: Verifier = Exact()) -> list[Group]:
+    """The groups with a verdict on each attempt, the fact `right`, by the commonest answer of its own group, which may
+    be wrong; None (unknown) in a group in which nobody answered. An attempt that was cut off is wrong."""
+    facts = []
+    for group in groups:
+        label = replace(group.task, answer=vote(group).answer)
+        facts += [{"right": same(label, answer) if label.answer else None} for answer in answered(group.attempts)]
+    return with_facts(groups, facts)
 
 
 def labels_right(questions: Questions, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[bool | None]:

@@ -129,7 +129,7 @@ def recorded_game(name: str, folder: Path) -> Game:
 
 def _chosen_games(folder: Path) -> list[str]:
     config = settings(folder)["config"]
-    return [config["game"]] if "game" in config else list(config.get("games", ()))
+    return [config["game"]] if config.get("game") else list(config.get("games", ()))
 
 
 def _as_spec(name: str) -> str:

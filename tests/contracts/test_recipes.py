@@ -1,7 +1,6 @@
 """Every shipped recipe keeps the contract, and the contract says what others do wrong."""
 
 import ast
-import dataclasses
 import inspect
 from pathlib import Path
 
@@ -39,9 +38,7 @@ def each(names):
 
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 every_recipe_is_run = pytest.mark.parametrize("name", each(RECIPES))
-OF_GAMES = [
-    name for name in RECIPES if {"game", "games"} & {f.name for f in dataclasses.fields(find_recipe(name).Config)}
-]
+OF_GAMES = [name for name in RECIPES if contract.plays_games(find_recipe(name).Config())]
 OF_QUESTIONS = [name for name in RECIPES if name not in (*OF_GAMES, "first_steps")]  # these need a language model
 # all credit is the same where a model imitates, and is in the pairs and win rates where it prefers
 WITHOUT_ESTIMATE = ("cold_start", "promptcot2", "spin", "sppo", "nash_md", "iterative_dpo", "dpo", "spc")

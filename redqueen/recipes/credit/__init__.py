@@ -1,0 +1,1 @@
+"""One policy, and how the attempts at a task are credited."""

@@ -1,0 +1,78 @@
+"""GRPO: attempts at one task are credited by how they compare with each other (Shao et al. 2024, arXiv:2402.03300).
+
+Who says what is right: the check of the question set, the majority of the attempts, or the rules of a game.
+
+The policy makes G attempts at each of a step's tasks. An attempt that did better than the others at its task is made
+likelier, one that did worse less likely, and no critic is needed to say what was to be expected:
+
+    R = 1 where right and 0 where wrong (the score in a game)
+    A = (R - mean) / deviation                     over the G attempts at one task, for each role of a game
+    L = - mean over tokens of min(r A, clip(r, 1 - eps, 1 + eps) A) + beta KL(policy || start)
+
+r is the policy's probability of a token over that of the policy which sampled it: 1 at the first update on a batch, so
+that `--clip` takes `--updates-per-batch` 2 or more to count. A task whose attempts are all right or all wrong teaches
+nothing (`rows_without_signal`).
+
+`--answers majority` needs no answers (TTRL, Zuo et al. 2025, arXiv:2504.16084): the commonest answer of the G attempts
+is taken for right. Where the question set knows better it says so in `label_accuracy`, for figures alone: a majority
+that is wrong is learned too. Compare with `--answers known`, and with the vote of the start.
+
+`--game` trains on a game in place of questions: the policy plays all roles against itself, G matches of each deal.
+
+Differences: means are over all tokens of the batch alike (DAPO's; GRPO's own is over the tokens of each attempt first),
+and there is no KL term unless `--kl` says so (0.04 in the paper). In TTRL 64 attempts vote and 32 of them are learned
+from; here all that vote are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.rewards import score
+from redqueen.objectives.batch import beside, pack
+from redqueen.objectives.policy_gradient import ClippedRatio
+from redqueen.objectives.regularizers import with_k3
+from redqueen.play.groups import attempts
+from redqueen.protocols import Policy
+from redqueen.recipes.credit.grpo.steps import source
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Flat
+from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Several
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Flat = Flat(model="smollm2-135m")
+    questions: Annotated[str, OnlyWith("game", "")] = "sums"  # or a file: train.jsonl, train.csv, train.parquet
+    answers: Annotated[Literal["known", "majority"], OnlyWith("game", "")] = "known"
+    game: str = ""  # in place of questions
+    steps: Count = 100
+    tasks: Count = 8  # a step (1024 in the paper, over a batch)
+    attempts: Several = 8  # G (64 in the paper)
+    kl: Amount = 0.0  # beta (0.04 in the paper)
+    updates_per_batch: Count = 1
+    clip: Annotated[Amount, NotWith("updates_per_batch", 1)] = 0.2  # eps
+    problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level
+
+
+def train(config: Config, run: Run) -> Policy:
+    learner = config.learner.build(run.derived("learner"))
+    start = learner.freeze()
+    tasks = source(config, learner, run)
+    estimate, objective = GroupRelative(), ClippedRatio(config.clip, config.clip)
+
+    for _ in run.steps(config.steps, [learner], [], tasks.measures):
+        groups = attempts(tasks.game, tasks.draw(config.tasks, run.rng), learner, config.attempts, run.rng)
+        groups = tasks.judged(groups)
+        trajectories = score(groups, tasks.reward)
+        advantages = estimate(trajectories)
+        batch = pack(trajectories, advantages)
+        if config.kl:
+            batch = beside(batch, start.likelihoods(batch))
+        for _ in range(config.updates_per_batch):
+            metrics = learner.update(batch, with_k3(objective, config.kl))
+        run.report(learner, trajectories, advantages, metrics)
+        run.note(tasks.figures(groups))
+    return learner

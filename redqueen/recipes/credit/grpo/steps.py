@@ -1,0 +1,105 @@
+"""Where GRPO's tasks come from, and who judges the attempts at them: questions, or a game played against itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Literal, Protocol
+
+from redqueen.credit.group_rewards import correct
+from redqueen.credit.outcomes import vote
+from redqueen.credit.rewards import payoff
+from redqueen.curricula.dealt import Sampled
+from redqueen.games.catalogue import find_game
+from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.of_games import usual_measures
+from redqueen.players.language.writing import language_model
+from redqueen.protocols import Game, GroupReward, Measure, Policy, Questions, Reward
+from redqueen.questions.asking import SOLVE, evenly, graded
+from redqueen.questions.catalogue import find_questions
+from redqueen.questions.labels import held_to_majority, labels_right
+from redqueen.questions.verdicts import share_right
+from redqueen.runs.run import Run
+from redqueen.types import Group, Metrics, Task
+
+
+class Source(Protocol):
+    """Tasks, the game in which they are attempted, and what an attempt earns."""
+
+    @property
+    def game(self) -> Game: ...
+    @property
+    def reward(self) -> Reward | GroupReward: ...
+    @property
+    def measures(self) -> Sequence[Measure]: ...
+    def draw(self, count: int, rng: Random) -> list[Task]:
+        """`count` tasks to train on."""
+        ...
+
+    def judged(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups with the verdicts on their attempts, where the game itself gives none."""
+        ...
+
+    def figures(self, groups: Sequence[Group]) -> Metrics:
+        """What is worth knowing about the judged groups."""
+        ...
+
+
+def source(config: Any, learner: Policy, run: Run) -> Source:
+    """The source that the settings name: `game`, or `questions` with their `answers`."""
+    if config.game:
+        return Dealt(find_game(config.game), learner)
+    questions = find_questions(config.questions)
+    measure = HeldOut(questions, language_model(learner), config.problems, seed=run.tests)
+    return Asked(questions, config.answers, measure)
+
+
+class Dealt:
+    """The deals of a game, in which the learner plays all roles."""
+
+    reward = staticmethod(payoff)
+
+    def __init__(self, game: Game, learner: Policy) -> None:
+        self.game = game
+        self.measures = usual_measures(game, learner)
+        self._deals = Sampled(game.tasks())
+
+    def draw(self, count: int, rng: Random) -> list[Task]:
+        return self._deals.draw(count, rng)
+
+    def judged(self, groups: Sequence[Group]) -> list[Group]:
+        return list(groups)
+
+    def figures(self, groups: Sequence[Group]) -> Metrics:
+        return {}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The questions of a set that are not held out, judged by its answers or by the majority of the attempts."""
+
+    questions: Questions
+    answers: Literal["known", "majority"]
+    held_out: HeldOut
+
+    game = SOLVE
+    reward = correct
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        return [self.held_out]
+
+    def draw(self, count: int, rng: Random) -> list[Task]:
+        return evenly(self.questions, count, rng, self.held_out.tests)
+
+    def judged(self, groups: Sequence[Group]) -> list[Group]:
+        return graded(self.questions, groups) if self.answers == "known" else held_to_majority(groups)
+
+    def figures(self, groups: Sequence[Group]) -> Metrics:
+        """Of majorities their mean share of the attempts, and how many are right by the question set where it knows."""
+        if self.answers == "known":
+            return {}
+        votes = [vote(group) for group in groups]
+        right = labels_right(self.questions, [group.task for group in groups], votes)
+        return share_right("label_accuracy", right) | {"majority_share": sum(v.share for v in votes) / len(votes)}

@@ -23,9 +23,9 @@ class Proposals:
     """Figures of every step's proposals and the alarms on them (`ProposerHealth`), from the groups played at them.
 
     `true_answer` is given where proposals come with an answer, which may be wrong and which the text should not show:
-    the answer of an oracle, for figures alone."""
+    the answer of an oracle, None where nobody knows it, for figures alone."""
 
-    def __init__(self, questions: Questions, true_answer: Callable[[Task], str] | None = None) -> None:
+    def __init__(self, questions: Questions, true_answer: Callable[[Task], str | None] | None = None) -> None:
         self._questions = questions
         self._true_answer = true_answer
         self._health = ProposerHealth()
@@ -40,7 +40,8 @@ class Proposals:
         solved = [outcomes.scores(group) for group in tries]
         if self._true_answer is None:
             return self._health.check(proposed(written, solved, opinions))
-        right = [self._true_answer(group.task) == group.task.answer for group in tries]
+        true = [self._true_answer(group.task) for group in tries]
+        right = [None if each is None else each == group.task.answer for each, group in zip(true, tries, strict=True)]
         return self._health.check(proposed(written, solved, opinions, right, hidden=True))
 
     def alarms(self) -> list[str]:

@@ -20,7 +20,7 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
 }
 
 # flags that were controls of an experimenter, or parts that papers do not have: other parts of the method now
-VARIANTS = ("--at-the-ends", "--by-info", "--dealt", "--novelty", "--question-reward")
+VARIANTS = ("--at-the-ends", "--by-info", "--dealt", "--fixed", "--gate", "--invalid", "--novelty", "--question-reward")
 
 
 def renamed(flag: str, known: Collection[str]) -> str | None:

@@ -21,7 +21,6 @@ NOT_IN_VIEW = {
     "agent0": {"names", "numbers", "statements"},
     "pasodoble": {"names", "numbers", "statements"},
     "r_zero": {"names", "numbers"},
-    "search_self_play": {"names", "numbers"},
     "spell": {"names", "numbers"},
     "cold_start": {"numbers"},
 }

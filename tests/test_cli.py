@@ -780,8 +780,7 @@ def test_a_domain_without_problems_is_one_clear_line(here, complaint, domain, ex
 
 @pytest.mark.parametrize("recipe", ["absolute_zero", "multi_agent_evolve", "r_zero", "agent0", "sws"])
 def test_nobody_proposes_to_a_data_set(here, complaint, recipe):
-    flag = "--domain" if recipe in ("r_zero", "agent0") else "--questions"
-    line = complaint("train", recipe, "--model", "tiny", "--steps", "1", flag, "instructions", "--output", "x")
+    line = complaint("train", recipe, "--model", "tiny", "--steps", "1", "--questions", "instructions", "--output", "x")
     assert "instructions is not a question set to which tasks may be proposed (Proposable): it has no kinds" in line
     assert "of those shipped, there is sums or" in line
     assert not Path("x").exists()

@@ -276,6 +276,31 @@ class Proposable(Questions, Protocol):
         ...
 
 
+class ReadsAnswers(Questions, Protocol):
+    """A question set that finds the answer in a reply of whatever form."""
+
+    def extracted(self, tasks: Sequence[Task], replies: Sequence[str]) -> Sequence[str]:
+        """The answer that is found in each reply, as it is compared; "" where there is none."""
+        ...
+
+
+class StatesNeeds(Questions, Protocol):
+    """A question set whose abilities depend on its data."""
+
+    def needs(self, wanted: type) -> str:
+        """What the data lack for the protocol `wanted`, in one line; "" if nothing."""
+        ...
+
+
+class StatesNotes(Questions, Protocol):
+    """A question set that says what it found in its data."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was found, a line each, to be read before the first step."""
+        ...
+
+
 class Demonstrator(Protocol):
     """A question set with example replies of its roles, good and bad ones, for warm starts."""
 

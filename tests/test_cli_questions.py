@@ -75,7 +75,7 @@ def test_a_domain_that_is_not_there_gets_one_clear_line(capsys):
 
 
 def test_what_may_use_a_tool_is_compared_with_it(tmp_path, capsys):
-    sizes = ["--steps", "2", "--proposer-steps", "1", "--solver-steps", "1", "--pool", "2"]
+    sizes = ["--steps", "2", "--curriculum-steps", "1", "--executor-steps", "1", "--pool", "2"]
     for seed in ("0", "1"):
         words = ["train", "agent0", *TINY, *sizes, "--seed", seed, "--output", str(tmp_path / seed)]
         assert main(words) == 0
@@ -85,7 +85,7 @@ def test_what_may_use_a_tool_is_compared_with_it(tmp_path, capsys):
 
 
 def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys):
-    sizes = ["--steps", "2", "--proposer-steps", "1", "--solver-steps", "1", "--pool", "2"]
+    sizes = ["--steps", "2", "--curriculum-steps", "1", "--executor-steps", "1", "--pool", "2"]
     assert main(["train", "agent0", *TINY, *sizes, "--output", str(tmp_path)]) == 0
     search = Searching(lambda words: [f"a document about {words}"])
     match = Match(ToolReply(tools=(search,)), Task("t", prompt="Who?"), {"solver": Constant("<search>whom</search>")})
@@ -101,12 +101,12 @@ def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys)
     assert "replayed, with what its tools said then: every ask and the outcome are the same" in shown
 
 
-def test_rows_that_are_skipped_are_one_line_and_so_is_what_stops_the_run(tmp_path):
+def test_rows_that_are_left_out_are_one_line_and_so_is_what_stops_the_run(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"prompt": text, "answer": "1"}) + "\n" for text in ("a", "b", " ", "c")))
-    words = ["train", "sec", *TINY, "--questions", f"dataset:path={path},skip=true", "--output", str(tmp_path / "run")]
+    words = ["train", "sec", *TINY, "--questions", f"dataset:path={path}", "--output", str(tmp_path / "run")]
     done = subprocess.run([sys.executable, "-m", "redqueen", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     skipped, stopped = done.stderr.splitlines()
-    assert skipped.startswith(f"redqueen: {path}: skipped 1 of 4 rows, the first: {path}, line 3: prompt is empty")
+    assert skipped.startswith(f"redqueen: {path}: left out 1 of 4 rows, the first: {path}, line 3: prompt is empty")
     assert stopped.startswith("redqueen: a bandit needs at least two arms, and there is train: take a question set")

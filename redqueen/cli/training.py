@@ -15,6 +15,7 @@ import tyro
 from rich.console import Console
 from rich.live import Live
 
+from redqueen.cli.own_files import FileOptions, field_of_questions, notes_on, with_file
 from redqueen.cli.words import flags_of, only_word, parse
 from redqueen.runs.collapse import Watch
 from redqueen.runs.folder import settings
@@ -36,13 +37,16 @@ def train(words: Sequence[str]) -> None:
         raise RedQueenError(f"name a recipe: redqueen train RECIPE, one of {', '.join(RECIPES)}")
     recipe = find_recipe(words[0])
     options = parse(_training_options(recipe.Config), words[1:], f"redqueen train {words[0]}")
-    check_settings(options.config)
+    config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
+    check_settings(config)
     name = f"{_title(words[0])}-{options.seed}"
     folder = options.output or _unused(Path("outputs") / name)
     if holds_run(folder):
         raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
     command = ["redqueen", "train", *words]
-    found = described(words[0], options.config, options.seed, options.schedule, options.watch, command)
+    found = described(words[0], config, options.seed, options.schedule, options.watch, command)
+    for line in notes_on(config):
+        lasting_console().print(line, markup=False, highlight=False, soft_wrap=True)
     _train(folder, found | report_settings(options.report_to), recipe)
 
 
@@ -132,10 +136,14 @@ def _training_options(config: type[Any]) -> type[Any]:
     except TypeError as error:
         raise RedQueenError(f"every field of a recipe's Config needs a default: {error}") from error
     flat = tyro.conf.arg(name="")
+    of_files: list[Any] = []
+    if field_of_questions(config):
+        of_files = [("file", Annotated[FileOptions, flat], dataclasses.field(default=FileOptions()))]
     training = dataclasses.make_dataclass(
         "Training",
         [
             ("config", Annotated[config, flat], dataclasses.field(default=default)),
+            *of_files,
             ("schedule", Annotated[Schedule, flat], dataclasses.field(default=Schedule())),
             ("watch", Annotated[Watch, flat], dataclasses.field(default=Watch())),
             ("seed", int, dataclasses.field(default=0)),

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import TypeVar, cast, get_args, get_type_hints
 
 from redqueen.catalogue import Catalogue
-from redqueen.protocols import Proposable, Questions, has, lacking, members
+from redqueen.protocols import Proposable, Questions, StatesNeeds, has, lacking, members
+from redqueen.questions.rows import names_data
 from redqueen.types import RedQueenError
 
 P = TypeVar("P")
@@ -46,10 +47,10 @@ MOST_LEVELS = 1000  # problems of each are made and measured
 
 
 def find_questions(spec: str) -> Questions:
-    """The question set that `spec` names: "sums", "sums:digits=3", "path/to/file.py:MyQuestions",
-    "some.module:MyQuestions", or an entry point of the group `redqueen.questions`. Raises RedQueenError with one line
-    that says what is wrong."""
-    found = _CATALOGUE.find(spec)
+    """The question set that `spec` names: "sums", "sums:digits=3", a file such as "train.jsonl" or another data set
+    (`rows.names_data`), "path/to/file.py:MyQuestions", "some.module:MyQuestions", or an entry point of the group
+    `redqueen.questions`. Raises RedQueenError with one line that says what is wrong."""
+    found = _CATALOGUE.find(as_spec(spec))
     missing = lacking(found, Questions)
     if missing:
         raise RedQueenError(f"{spec!r} is not a question set: {type(found).__name__} has no {' and no '.join(missing)}")
@@ -60,10 +61,33 @@ def find_questions(spec: str) -> Questions:
     return cast(Questions, found)
 
 
+def as_spec(spec: str, settings: Mapping[str, object] = MappingProxyType({})) -> str:
+    """What finds a question set: a file of data as "dataset:path=FILE", with these settings; any other name as it is.
+    Raises RedQueenError for settings of what is no file, and for a comma in a path or a setting."""
+    if not is_data(spec):
+        if settings:
+            flag = next(iter(settings)).replace("_", "-")
+            raise RedQueenError(f"--{flag} is for a file of questions (--questions FILE.jsonl), and {spec} is none")
+        return spec
+    place = spec.removeprefix("dataset:path=") if settings else spec
+    parts = [place, *map(str, settings.values())]
+    if wrong := [part for part in parts if "," in part and not part.startswith("dataset:")]:
+        raise RedQueenError(f"a path or a column must have no comma, unlike {wrong[0]!r}: rename it")
+    told = "".join(f",{name}={value}" for name, value in settings.items())
+    return spec + told if spec.startswith("dataset:") else f"dataset:path={spec}{told}"
+
+
+def is_data(spec: str) -> bool:
+    """Whether a name is that of a file, folder or hub data set."""
+    return spec.startswith("dataset:") or (spec.partition(":")[0] not in QUESTIONS and names_data(spec))
+
+
 def having(questions: Questions, wanted: type[P]) -> P:
     """The question set, checked to implement the protocol `wanted`: `having(questions, Proposable)`.
     Raises RedQueenError with one line that names what it lacks, and the shipped sets that have it."""
     if has(questions, wanted):
+        if has(questions, StatesNeeds) and (needs := questions.needs(wanted)):
+            raise RedQueenError(needs)
         return questions
     raise RedQueenError(
         f"{questions.name} is not {_described(wanted)}: it has no {' and no '.join(lacking(questions, wanted))}; "
@@ -89,7 +113,18 @@ def _described(wanted: type) -> str:
 
 def shipped_with(wanted: type) -> list[str]:
     """The names of the shipped question sets whose classes implement the protocol `wanted`."""
-    return [name for name, place in QUESTIONS.items() if any(_offers(each, wanted) for each in _classes(place))]
+    return [
+        name
+        for name, place in QUESTIONS.items()
+        if any(_offers(each, wanted) for each in _classes(place)) and not _needs(name, wanted)
+    ]
+
+
+def _needs(name: str, wanted: type) -> str:
+    """What a shipped set lacks that could have it, if it can be made without settings."""
+    if name not in ("instructions", "preferences"):
+        return ""
+    return str(_CATALOGUE.find(name).needs(wanted))
 
 
 def _classes(place: str) -> tuple[type, ...]:

@@ -1,33 +1,58 @@
-"""A data set on disk as a question set: prompts to answer, gold replies to imitate, preferences to learn from.
+"""A file of questions as a question set: problems with answers or without, gold replies to imitate, preferences.
 
-    --questions dataset:path=train.jsonl,held_out=0.1
-    --questions dataset:path=train.parquet,test=test.parquet,ignore=id+source,skip=true
+    --questions train.jsonl
+    --questions train.csv --columns question=Frage,answer=Antwort --compare number --test test.csv
+    --questions dataset:path=train.jsonl,answer=result,held_out=0.2           (the same as one text)
 
-The formats are those of `questions.examples`. Problems of the level "train" and of the level "held_out" never have a
-prompt in common, up to case and spacing. A data set takes no proposed tasks.
+`questions.columns` finds the columns, `questions.examples` reads the rows, `questions.answer_columns` what is expected,
+`questions.grading` gives the verdicts, `questions.posing` holds the prompts of those who propose. Problems of the part
+"train" and of the part "held_out" never have a prompt in common, up to case and spacing.
+
+New problems may be proposed to it, in natural language: their answers are unknown, unless the proposer gives one.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from random import Random
 from typing import Protocol, TypeVar
 
 from redqueen.chance import derive
-from redqueen.checks.numeric import normalised, number
+from redqueen.checks.extraction import Kind
+from redqueen.checks.numeric import normalised
 from redqueen.curricula.held_out import HELD_OUT, TRAIN, Apart, apart_from, as_compared
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.language.reciter import Reciter, reader
-from redqueen.protocols import Player, Questions
+from redqueen.protocols import Player, Questions, members
+from redqueen.questions import posing
+from redqueen.questions.answer_columns import Expected, read_answers
+from redqueen.questions.columns import TESTING, USUAL, Layout, layout_of
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
-from redqueen.questions.rows import read_rows
-from redqueen.types import Demonstration, Match, Message, RedQueenError, Task
+from redqueen.questions.grading import (
+    ACCEPTED,
+    ASSERTS,
+    CHOICE,
+    NONE,
+    NUMBER,
+    OPTIONS,
+    TESTS,
+    TEXT,
+    Grading,
+    find_grading,
+)
+from redqueen.questions.rows import read_parts
+from redqueen.types import Demonstration, Match, Message, RedQueenError, Refusal, Task
 
-SOLVER, KIND = "solver", "instruction"
+SOLVER, KIND = "solver", "problem"
+SEEDS = 1000  # of the problems, at most, from which proposing starts
+SHOWN = 3  # problems in an invitation without references
+MOST_GROUPS = 50  # categories or levels
+SHORT = 12  # words of an answer that another problem may have too
 T = TypeVar("T")
 
 
@@ -60,102 +85,82 @@ class Preferring(Questions, Protocol):
 
 
 @dataclass(frozen=True)
+class Loaded:
+    """A data set that was read: its tasks and examples by level, in the order of the rows."""
+
+    examples: Mapping[str, tuple[Example, ...]]
+    tasks: Mapping[str, tuple[Task, ...]]
+    kind: Kind  # of most answers
+    compare: str
+    notes: tuple[str, ...]  # what was found, a line each
+    left_out: tuple[str, ...]  # what is not used of the rows, a line each
+
+
+@dataclass(frozen=True)
 class Dataset:
-    """A data set on disk as a question set. Raises RedQueenError for a bad row; with `skip` such rows are left out,
-    with a warning that counts them."""
+    """A data set as a question set. Rows that cannot be used, that say the same as another one or whose prompt is held
+    out are left out, with a warning that counts them. Raises RedQueenError where most rows cannot be used (unless
+    `skip`), and where nothing is left to train or to test on."""
 
     path: str
-    held_out: float = 0.1  # share of the prompts, drawn by `seed`; no effect with `test`
+    held_out: float = 0.1  # share of the prompts, drawn by `seed`; no effect where there is a part for tests
     test: str = ""  # another data set, all of it held out
-    split: str = ""  # of a folder with several
+    split: str = ""  # of a file the column that says train or test; of a folder with several the one to train on
     ignore: str = ""  # columns to ignore, as in id+source
-    skip: bool = False
+    skip: bool = False  # leave out what cannot be used, however much it is
     seed: int = 0
-    name: str = field(default="dataset", repr=False)
+    question: str = ""  # the column of each role; found by its name if empty (questions/columns.py)
+    answer: str = ""
+    completion: str = ""
+    chosen: str = ""
+    rejected: str = ""
+    choices: str = ""
+    tests: str = ""
+    context: str = ""
+    concepts: str = ""
+    category: str = ""  # each of its entries is a kind
+    level: str = ""  # each of its entries is a level
+    compare: str = ""  # number, text, choice, tests, FILE.py:FUNCTION or none; by the answers if empty
+    name: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.held_out < 1.0:
             raise RedQueenError(f"the share that is held out is at least 0 and below 1, not {self.held_out:g}")
-        if not self._parts[TRAIN]:
-            raise RedQueenError(f"{self.path} holds nothing to train on: hold out less, or give it more rows")
+        if not self.name:
+            object.__setattr__(self, "name", Path(self.path).name)
+        for line in self._loaded.left_out:
+            warnings.warn(line, stacklevel=3)  # of the caller that made the data set
 
-    @cached_property
-    def _parts(self) -> dict[str, list[Example]]:
-        found = self._examples(self.path, self.split)
-        if self.test:
-            tests = self._examples(self.test, self.split if Path(self.test).is_dir() else "")
-            return {TRAIN: self._apart(found, tests), HELD_OUT: tests}
-        held = {_compared(key) for key in _drawn(found, self.held_out, self.seed)}
-        return {
-            TRAIN: [each for each in found if _compared(each.key) not in held],
-            HELD_OUT: [each for each in found if _compared(each.key) in held],
-        }
+    @property
+    def _loaded(self) -> Loaded:
+        return _load(self, (_stamp(self.path), _stamp(self.test)))
 
-    def _examples(self, path: str, split: str) -> list[Example]:
-        """The good rows, all of one format, none twice."""
-        rows = read_rows(Path(path).expanduser(), split)
-        faults: list[BadRow] = []
-        found: list[tuple[tuple[str, ...], Example]] = []
-        for row in rows:
-            try:
-                found.append(example(row, self.ignore.split("+")))
-                if found[-1][0] != found[0][0]:
-                    form, _ = found.pop()
-                    raise BadRow(_mixed(row.place, form, *found[0]))
-            except BadRow as fault:
-                faults.append(fault)
-        examples = [each for _, each in found]
-        repeated = doubles(examples)
-        faults += [
-            BadRow(f"{each.place}: it says the same as {before}: take one of them out")
-            for each, before in zip(examples, repeated, strict=True)
-            if before
-        ]
-        self._put_up_with(faults, path, len(rows))
-        kept = [each for each, before in zip(examples, repeated, strict=True) if not before]
-        if not kept:
-            raise RedQueenError(f"{path} holds no row that can be used" + (f": {faults[0]}" if faults else ""))
-        return kept
-
-    def _apart(self, found: Sequence[Example], tests: Sequence[Example]) -> list[Example]:
-        """The examples whose prompts are not in the tests."""
-        held = {_compared(each.key): each.place for each in tests}
-        faults = [
-            BadRow(f"{each.place}: its prompt is also held out ({held[_compared(each.key)]}): take one of them out")
-            for each in found
-            if _compared(each.key) in held
-        ]
-        self._put_up_with(faults, self.path, len(found))
-        return [each for each in found if _compared(each.key) not in held]
-
-    def _put_up_with(self, faults: Sequence[BadRow], path: str, count: int) -> None:
-        """Raises the first fault, or warns of their number."""
-        if not faults:
-            return
-        if not self.skip:
-            more = f" (and {len(faults) - 1} rows more; skip=true leaves them out)" if len(faults) > 1 else ""
-            raise RedQueenError(f"{faults[0]}{more}")
-        # the caller that made the data set: over _examples, _parts, its property, and two that make a dataclass
-        warnings.warn(f"{path}: skipped {len(faults)} of {count} rows, the first: {faults[0]}", stacklevel=7)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was found in the data set, a line each: how many problems, which columns, how answers are compared."""
+        return self._loaded.notes
 
     # Questions
 
     @property
     def levels(self) -> tuple[str, ...]:
-        return tuple(level for level in (TRAIN, HELD_OUT) if self._parts[level])
+        return tuple(self._loaded.tasks)
 
     @cached_property
-    def _tasks(self) -> dict[str, list[Task]]:
-        return {level: [_task(each) for each in part] for level, part in self._parts.items()}
+    def _grading(self) -> Grading:
+        return find_grading(self._loaded.compare, self._loaded.kind)
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
-        """Whether each reply equals the answer, as text or as a number; without an answer, the gold
-        reply. None (unknown) for a prompt with neither."""
-        return [_is_right(task, answer) for task, answer in zip(tasks, answers, strict=True)]
+        """Whether each reply is right (`questions.grading`); None (unknown) for a task without an answer."""
+        return self._grading.verdicts(tasks, answers)
+
+    def extracted(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
+        """The answer that is found in each reply, "" where there is none."""
+        return self._grading.answers(tasks, replies)
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
         """`count` problems of a level, in random order; none twice before all were drawn."""
-        return _shuffled(self._tasks[self._known(level)], count, rng)
+        return _shuffled(self._tasks(level), count, rng)
 
     # Replies
 
@@ -165,26 +170,187 @@ class Dataset:
 
     def gold(self, level: str) -> list[Demonstration]:
         """All gold (or chosen) replies of a part, in the order of the rows. Raises RedQueenError if rows have only
-        prompts."""
-        self._known(level)
-        pairs = list(zip(self._parts[level], self._tasks[level], strict=True))
-        if pairs and not pairs[0][0].completion:
-            raise RedQueenError(f"{self.path} holds prompts alone: demonstrations need a column completion")
-        return [Demonstration(SOLVER, task, each.completion) for each, task in pairs]
+        questions."""
+        shown = [
+            Demonstration(SOLVER, task, each.completion or str(task.facts.get("gold", task.answer)))
+            for each, task in self._pairs(level)
+        ]
+        if shown and not shown[0].text:
+            raise RedQueenError(
+                f"{self.path} holds questions alone: demonstrations need replies, in a column completion or answer"
+            )
+        return shown
 
     def preferences(self, level: str, count: int, rng: Random) -> list[Preference]:
         """Up to `count` different pairs of a part. Raises RedQueenError if there are none."""
-        self._known(level)
-        pairs = list(zip(self._parts[level], self._tasks[level], strict=True))
+        pairs = self._pairs(level)
         if pairs and not pairs[0][0].rejected:
-            raise RedQueenError(f"{self.path} holds no preferences: they need the columns chosen and rejected")
+            raise RedQueenError(self._lacks_preferences)
         found = [Preference(task, each.completion, each.rejected) for each, task in pairs]
         return rng.sample(found, min(len(found), count))
 
-    def _known(self, level: str) -> str:
-        if level not in self.levels:
-            raise RedQueenError(f"{self.path} has no part {level!r}: its parts are {', '.join(self.levels)}")
-        return level
+    @property
+    def _lacks_preferences(self) -> str:
+        return f"{self.path} holds no preferences: they need the columns chosen and rejected"
+
+    def _tasks(self, level: str) -> list[Task]:
+        return [task for each in self._known(level) for task in self._loaded.tasks[each]]
+
+    def _pairs(self, level: str) -> list[tuple[Example, Task]]:
+        loaded = self._loaded
+        return [
+            pair for each in self._known(level) for pair in zip(loaded.examples[each], loaded.tasks[each], strict=True)
+        ]
+
+    def _known(self, level: str) -> list[str]:
+        """The level, or all levels for training where that is meant."""
+        if level in self.levels:
+            return [level]
+        if level == TRAIN:
+            return [each for each in self.levels if each != HELD_OUT]
+        raise RedQueenError(f"{self.path} has no part {level!r}: its parts are {', '.join(self.levels)}")
+
+    # Proposable
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(sorted({task.kind for task in self._tasks(TRAIN)}))
+
+    @cached_property
+    def _seeds(self) -> tuple[Task, ...]:
+        tasks = self._tasks(TRAIN)
+        first = {task.kind: task for task in reversed(tasks)}
+        drawn = Random(derive(self.seed, "seeds")).sample(tasks, min(SEEDS, len(tasks)))
+        return tuple({task.id: task for task in (*(first[kind] for kind in self.kinds), *drawn)}.values())
+
+    def seeds(self) -> list[Task]:
+        """Training problems, one of each kind at least, with the answers that are known: all where there are few."""
+        return list(self._seeds)
+
+    def sources(self, kind: str) -> tuple[str, ...]:
+        return self.kinds
+
+    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
+        """An invitation that shows the references, or where there are none a few of the set's own problems; in a set
+        with a column `concepts` those of the first reference, and a rationale is asked for."""
+        if not references:
+            own = [seed for seed in self._seeds if seed.kind == kind]
+            references = Random(derive(self.seed, "invite", number)).sample(own, min(SHOWN, len(own)))
+        concepts = str(references[0].facts.get("concepts", "")) if references else ""
+        prompt = posing.asked_for_another(() if concepts else references, concepts)
+        facts = {"concepts": concepts} if concepts else {}
+        return Task(f"invitation {kind} {number}", kind, prompt, facts=facts)
+
+    def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
+        """The question in each reply as a task, with the answer that the invitation asked for: the proposer's own, or
+        that of the problem that was retold; else nobody knows it."""
+        return [self._read(task, reply) for task, reply in zip(invitations, replies, strict=True)]
+
+    def _read(self, invitation: Task, reply: str) -> Task | Refusal:
+        facts = dict(invitation.facts)
+        found = posing.read_proposal(reply, answered="text" in facts, explained="concepts" in facts)
+        if isinstance(found, Refusal):
+            return found
+        prompt, answer = found.question, found.answer or invitation.answer
+        if "concepts" in facts:
+            facts["rationale"] = found.rationale
+        if "text" in facts:
+            shown, about = facts.pop("text"), facts.pop("shown")
+            facts["question"] = prompt
+            prompt = f"{about or shown}\n\n{prompt}" if about else prompt
+        return Task(f"posed: {prompt} {answer}".strip(), invitation.kind, prompt, answer, facts)
+
+    def needs(self, wanted: type) -> str:
+        """What the file lacks to be `wanted`, a protocol of question sets, in one line; "" if it lacks nothing."""
+        asked, shown = set(members(wanted)), self._seeds[:MOST_GROUPS]
+        if "vary" in asked and 2 * sum(0 < len(task.answer.split()) <= SHORT for task in shown) <= len(shown):
+            return f"{self.path} has no short answers that a retold problem could keep: they need a column answer"
+        if asked & {"passages", "invite_about"} and not self._documents:
+            return f"{self.path} has no texts to ask about: they need a column context (--columns context=COL)"
+        if "explain" in asked and not any(task.facts.get("concepts") for task in self._seeds):
+            return f"{self.path} has no concepts: they need a column concepts (--columns concepts=COL)"
+        return self._lacks_preferences if "preferences" in asked and not self._pairs(TRAIN)[0][0].rejected else ""
+
+    # Varying (SvS): a problem is told anew after a solution of it, and keeps its answer
+
+    def vary(self, response: str, answer: str, number: int) -> Task:
+        return Task(f"variant {number}", self.kinds[0], posing.asked_to_retell(response, answer), answer)
+
+    def true_answer(self, task: Task) -> str:
+        """The answer of a problem of the file; "" for any other, whose answer nobody knows."""
+        return self._answers_known.get(as_compared(task.prompt), "")
+
+    @cached_property
+    def _answers_known(self) -> Mapping[str, str]:
+        return {as_compared(task.prompt): task.answer for level in self.levels for task in self._tasks(level)}
+
+    # Evolving (eva): prompts are rewritten; a reply nobody can grade is worth how many others agree with it
+
+    def evolve(self, task: Task, depth: str, number: int) -> Task:
+        return Task(f"{depth} {number}", task.kind, posing.asked_to_rewrite(task, depth == "deeper"))
+
+    def rewriter(self) -> Player:
+        raise RedQueenError(f"no rule rewrites the problems of {self.path}: a model does, --rewriter frozen")
+
+    def rewards(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]:
+        """1 for a right reply, 0 for a wrong one; where nobody knows, the share of the replies to the same task that
+        give the same answer."""
+        said = [normalised(each) for each in self.extracted(tasks, answers)]
+        votes = Counter((task.id, each) for task, each in zip(tasks, said, strict=True))
+        asked = Counter(task.id for task in tasks)
+        return [
+            float(right) if right is not None else (votes[task.id, each] / asked[task.id] if each else 0.0)
+            for task, each, right in zip(tasks, said, self.right(tasks, answers), strict=True)
+        ]
+
+    # Explained (PromptCoT 2.0): problems come from concepts by way of a rationale
+
+    def explain(self, task: Task) -> Task:
+        concepts = str(task.facts.get("concepts", ""))
+        prompt = posing.asked_to_explain(task, concepts)
+        return Task(f"explain {task.id}", task.kind, prompt, facts={"concepts": concepts})
+
+    def written(self, task: Task, rationale: str) -> str:
+        return f"<rationale>{rationale}</rationale>\n<question>{task.prompt}</question>"
+
+    def rationales(self) -> Sequence[str]:
+        return ()
+
+    # Informed (PasoDoble) and Documented (SPELL): questions after a text, with the proposer's own answer
+
+    @cached_property
+    def _documents(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.context for each, _ in self._pairs(TRAIN) if each.context))
+
+    def passages(self) -> Sequence[str]:
+        return self._documents
+
+    def invite_after(self, passage: str, number: int) -> Task:
+        facts = {"text": passage, "shown": ""}
+        return Task(f"invitation {number}", self.kinds[0], posing.asked_about_text(passage), facts=facts)
+
+    def invite_about(self, cluster: int, stage: int, kind: str, before: Sequence[Task], number: int) -> Task:
+        """An invitation after one text of the file; whoever answers is shown as many others with it as the stage
+        says."""
+        passage = self._documents[cluster % len(self._documents)]
+        asked = [str(task.facts["question"]) for task in before]
+        facts = {"cluster": cluster, "stage": stage, "text": passage, "shown": self._texts(cluster, stage)}
+        prompt = posing.asked_about_text(passage, asked)
+        return Task(f"invitation {number} {kind} {cluster}/{stage}", kind, prompt, facts=facts)
+
+    def _texts(self, cluster: int, stage: int) -> str:
+        """The text of a cluster among `stage` others."""
+        at, rng = cluster % len(self._documents), Random(derive(self.seed, "texts", cluster))
+        others = [each for number, each in enumerate(self._documents) if number != at]
+        shown = [self._documents[at], *rng.sample(others, min(stage, len(others)))]
+        return "\n\n".join(rng.sample(shown, len(shown)))
+
+    def closed_book(self, task: Task) -> Task:
+        return replace(task, id=f"closed {task.id}", prompt=str(task.facts["question"]))
+
+    def compared(self, task: Task, answer: str) -> Task:
+        prompt = posing.asked_to_compare(str(task.facts["question"]), task.answer, answer)
+        return Task(f"{answer!r} to {task.id}", "judgement", prompt)
 
 
 def training_pairs(questions: Preferring, count: int, apart: Apart, rng: Random) -> list[Preference]:
@@ -214,11 +380,212 @@ def recitations(preferences: Sequence[Preference], learner: Player) -> tuple[lis
     )
 
 
-def _mixed(place: str, form: Sequence[str], first: Sequence[str], shown: Example) -> str:
-    return (
-        f"{place}: it has {' and '.join(form)} while {shown.place} has {' and '.join(first)}: "
-        "all rows must have the same format"
-    )
+ROLES = tuple(each.name for each in fields(Dataset) if each.name in {*USUAL, "question"} and each.name != "split")
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """What changes when a file does."""
+    place = Path(path).expanduser()
+    try:
+        found = place.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=8)
+def _load(data: Dataset, _stamps: tuple[tuple[int, int], ...]) -> Loaded:
+    """The data set, read once for all who ask for it."""
+    return _Reading(data).loaded()
+
+
+class _Reading:
+    """Reads a data set, and remembers what is to be said of it."""
+
+    def __init__(self, data: Dataset) -> None:
+        self.data = data
+        self.columns: list[str] = []
+        self.left_out: list[str] = []
+        self.kinds: list[Kind] = []
+        self.answers = ""
+        self.compare = data.compare
+
+    def loaded(self) -> Loaded:
+        data = self.data
+        train, tests = self._parts(data.path, data.split)
+        how = "the tests of the data set"
+        if data.test:
+            others, more = self._parts(data.test, "")
+            tests, how = [*others, *more], data.test
+            if not tests:
+                raise RedQueenError(f"{data.test} holds nothing to test on")
+        if tests:
+            parts = self._apart(train, tests)
+        else:
+            parts, how = self._held_out(train), f"a share of {data.held_out:g}"
+        if not parts[0]:
+            raise RedQueenError(
+                f"{data.path} holds nothing to train on: it has {len(train)} different "
+                f"question{'' if len(train) == 1 else 's'}, of which {len(parts[1])} are held out; give it more rows"
+            )
+        examples = {**self._levels(parts[0]), **({HELD_OUT: parts[1]} if parts[1] else {})}
+        tasks = {level: tuple(each for _, each in part) for level, part in examples.items()}
+        split = f"{len(parts[0])} problems to train on, {len(parts[1])} held out ({how})"
+        levels = f"; levels: {', '.join(tasks)}" if data.level else ""
+        return Loaded(
+            {level: tuple(each for each, _ in part) for level, part in examples.items()},
+            tasks,
+            self.kinds[0],
+            self.compare,
+            (f"{data.path}: {split}{levels}", *self.columns),
+            tuple(self.left_out),
+        )
+
+    def _parts(self, path: str, split: str) -> tuple[list[_Row], list[_Row]]:
+        """The rows to train on and those that the data set itself says are tests."""
+        train, tests = read_parts(path, "" if _is_file(path) else split)
+        named = {role: getattr(self.data, role) for role in ROLES}
+        if _is_file(path):
+            named["split"] = split
+        if not train and not tests:
+            raise RedQueenError(f"{path} is empty: write one question a row")
+        layout = layout_of([*train, *tests], named, path, self.data.ignore.split("+"))
+        if "tests" in layout.roles and self.compare == "":
+            self.compare = TESTS
+        if self.compare == TESTS and "tests" not in layout.roles:
+            raise RedQueenError(f"{path} has no tests to run: they need a column tests (--columns tests=COL)")
+        graded = self.compare != NONE and ".py:" not in self.compare
+        faults: list[BadRow] = []
+        found = []
+        for row in [*train, *tests]:
+            try:
+                found.append(example(row, layout, graded))
+            except BadRow as fault:
+                faults.append(fault)
+        found = self._once(found, path)
+        wanted = read_answers(found, self.compare)
+        faults += [fault for fault in wanted.faults if fault]
+        good = [
+            (each, answers)
+            for each, answers, fault in zip(found, wanted.answers, wanted.faults, strict=True)
+            if not fault
+        ]
+        self._leave_out(faults, path, len(train) + len(tests))
+        if not good:
+            raise RedQueenError(f"{path} holds no row that can be used" + (f": {faults[0]}" if faults else ""))
+        self.kinds.append(wanted.kind)
+        self._say(path, layout, wanted, [answers for _, answers in good])
+        rows = [(each, self._task(each, answers)) for each, answers in good]
+        if "split" in layout.roles:
+            tests_of = [pair for pair in rows if pair[0].by("split").lower() in TESTING]
+            if not tests_of:
+                raise RedQueenError(
+                    f"the column {layout.roles['split']!r} of {path} names no row a test (test, validation, ...): name "
+                    "another file, --test FILE, or hold out a share, ignore=split,held_out=0.1"
+                )
+            held = {id(pair) for pair in tests_of}
+            return [pair for pair in rows if id(pair) not in held], tests_of
+        places = {row.place for row in tests}
+        return (
+            [pair for pair in rows if pair[0].place not in places],
+            [pair for pair in rows if pair[0].place in places],
+        )
+
+    def _leave_out(self, faults: Sequence[BadRow], path: str, count: int) -> None:
+        """Counts the faults. Raises RedQueenError where most rows have one."""
+        if faults and 2 * len(faults) > count and not self.data.skip:
+            raise RedQueenError(f"{len(faults)} of {count} rows of {path} cannot be used, the first: {faults[0]}")
+        if faults:
+            self.left_out.append(f"{path}: left out {len(faults)} of {count} rows, the first: {faults[0]}")
+
+    def _once(self, found: Sequence[Example], path: str) -> list[Example]:
+        """The examples without those that say the same as an earlier one."""
+        repeated = doubles(found)
+        pairs = [(each, before) for each, before in zip(found, repeated, strict=True) if before]
+        if pairs:
+            (each, before), count = pairs[0], len(pairs)
+            self.left_out.append(
+                f"{path}: left out {count} row{'' if count == 1 else 's'} that say{'s' if count == 1 else ''} the same "
+                f"as another one, the first: {each.place}, as {before}"
+            )
+        return [each for each, before in zip(found, repeated, strict=True) if not before]
+
+    def _apart(self, train: Sequence[_Row], tests: Sequence[_Row]) -> tuple[list[_Row], list[_Row]]:
+        """Both parts; without the rows to train on whose prompts are among the tests."""
+        held = {_compared(each.key): each.place for each, _ in tests}
+        shared = [each for each, _ in train if _compared(each.key) in held]
+        if shared:
+            first = shared[0]
+            self.left_out.append(
+                f"{self.data.path}: {len(shared)} of {len(train)} problems to train on are also among the tests and "
+                f"left out, the first: {first.place}, as {held[_compared(first.key)]}"
+            )
+        return [pair for pair in train if _compared(pair[0].key) not in held], list(tests)
+
+    def _held_out(self, rows: Sequence[_Row]) -> tuple[list[_Row], list[_Row]]:
+        drawn = {_compared(key) for key in _drawn([each for each, _ in rows], self.data.held_out, self.data.seed)}
+        inside = [_compared(each.key) in drawn for each, _ in rows]
+        return (
+            [pair for pair, held in zip(rows, inside, strict=True) if not held],
+            [pair for pair, held in zip(rows, inside, strict=True) if held],
+        )
+
+    def _levels(self, rows: Sequence[_Row]) -> dict[str, list[_Row]]:
+        if not self.data.level:
+            return {TRAIN: list(rows)}
+        found: dict[str, list[_Row]] = {}
+        for pair in rows:
+            found.setdefault(pair[0].by("level") or "none", []).append(pair)
+        if len(found) > MOST_GROUPS:
+            raise RedQueenError(
+                f"the column {self.data.level!r} of {self.data.path} has {len(found)} different entries: levels are at "
+                f"most {MOST_GROUPS}"
+            )
+        return dict(sorted(found.items(), key=lambda each: (len(each[0]), each[0])))
+
+    def _task(self, found: Example, answers: tuple[str, ...]) -> Task:
+        told = tuple(Message(role, text) for role, text in found.messages) if len(found.messages) > 1 else ()
+        answer = answers[0] if answers else ("" if found.tests else found.completion)
+        gold = found.completion or (found.answers[0] if found.answers else "")
+        facts: dict[str, object] = {"gold": gold} if gold and answer and gold != answer else {}
+        facts |= {ACCEPTED: answers} if len(answers) > 1 else {}
+        facts |= {OPTIONS: found.choices} if found.choices else {}
+        facts |= {ASSERTS: found.tests} if found.tests else {}
+        facts |= {"concepts": found.by("concepts")} if found.by("concepts") else {}
+        kind = found.by("category") if self.data.category else KIND
+        return Task(found.place, kind or KIND, as_text(found.messages), answer, facts, messages=told)
+
+    def _say(self, path: str, layout: Layout, wanted: Expected, found: Sequence[tuple[str, ...]]) -> None:
+        """Notes which columns are used, and what is expected."""
+        names = {
+            "answer" if role == "completion" and "answer" not in layout.roles else role: name or "A, B, C, D"
+            for role, name in layout.roles.items()
+        }
+        used = ", ".join(f"{role} = {name}" for role, name in names.items())
+        without = f"; not used: {', '.join(layout.unused)} (--columns ROLE=COL uses one)" if layout.unused else ""
+        self.columns.append(f"{path}: {used}{without}")
+        if path != self.data.path:
+            return
+        if wanted.said == "none" and self.compare in ("", NONE):
+            self.columns.append(f"{path}: no answers: verdicts on replies are unknown")
+            return
+        shown = next((each[0] for each in found if each), "")
+        such = f', such as "{shown[:60]}"' if shown else ""
+        self.columns.append(f"{path}: answers: {wanted.said}{such}; compared {self._how(wanted)}")
+
+    def _how(self, wanted: Expected) -> str:
+        plain = {TESTS: "by their tests", NONE: "by nobody: verdicts are unknown"}
+        if self.compare in ("", NUMBER, TEXT, CHOICE):
+            alike = bool(self.compare) or wanted.alike
+            return f"{f'as {wanted.kind}s' if alike else 'each as what it is'} (--compare)"
+        return plain.get(self.compare, f"by {self.compare}")
+
+
+_Row = tuple[Example, Task]
+
+
+def _is_file(path: str) -> bool:
+    return Path(path).expanduser().is_file()
 
 
 def _drawn(examples: Sequence[Example], share: float, seed: int) -> set[Conversation]:
@@ -230,21 +597,6 @@ def _drawn(examples: Sequence[Example], share: float, seed: int) -> set[Conversa
 
 def _compared(key: Conversation) -> str:
     return as_compared(as_text(key))
-
-
-def _task(found: Example) -> Task:
-    told = tuple(Message(role, text) for role, text in found.messages) if len(found.messages) > 1 else ()
-    # the gold reply where the answer is only what it comes to
-    facts = {"gold": found.completion} if found.answer and found.completion else {}
-    return Task(found.place, KIND, as_text(found.messages), found.answer or found.completion, facts, messages=told)
-
-
-def _is_right(task: Task, answer: str) -> bool | None:
-    if not task.answer:
-        return None
-    value = number(task.answer)
-    same = normalised(answer) == normalised(task.answer) != ""
-    return same or (value is not None and number(answer) == value)
 
 
 def _shuffled(items: Sequence[T], count: int, rng: Random) -> list[T]:

@@ -1,26 +1,31 @@
 """Examples of a data set in the standard formats.
 
-| format            | columns                                        |
-|-------------------|------------------------------------------------|
-| prompt-only       | prompt                                         |
-| prompt-completion | prompt, completion                             |
-| conversation      | messages, the last of them is the completion   |
-| preference        | prompt, chosen, rejected                       |
-| implicit prompt   | chosen, rejected, which begin alike            |
+| format            | roles of the columns (`questions.columns` finds them)      |
+|-------------------|------------------------------------------------------------|
+| prompt-only       | question                                                   |
+| prompt-completion | question, completion                                       |
+| conversation      | question: messages, the last of them is the completion     |
+| preference        | question, chosen, rejected                                 |
+| implicit prompt   | chosen, rejected, which begin alike                        |
 
-Each is text, or a list of messages {"role": "system" | "user" | "assistant", "content": text}. A column `answer` may
-be added to the prompt: the exact answer. (The formats of the library TRL; tools, images and labels of single replies
-are not read.) White space around a text does not count.
+Each is text, or a list of messages {"role": "system" | "user" | "assistant", "content": text}. To a question belong, as
+far as there are columns for them, the answer that is expected, the choices, tests, a context to read and what sorts it.
+(The formats of the library TRL; tools, images and labels of single replies are not read.) White space around a text
+does not count.
 """
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
+from redqueen.checks.extraction import LETTERS
+from redqueen.questions.columns import Layout
 from redqueen.questions.rows import Columns, Row
 from redqueen.texts import Wording
 from redqueen.types import RedQueenError
@@ -33,8 +38,8 @@ FORMATS: tuple[tuple[str, ...], ...] = (
     ("prompt", "chosen", "rejected"),
     ("chosen", "rejected"),
 )
-ANSWER = "answer"
-_COLUMNS: tuple[str, ...] = ("prompt", "completion", "messages", "chosen", "rejected", ANSWER)
+_OF_FORMATS = {name for names in FORMATS for name in names}
+_SPEAKERS = {"human": USER, "gpt": ASSISTANT, "user": USER, "assistant": ASSISTANT, "system": SYSTEM}  # of ShareGPT
 _same = Wording()
 
 Conversation = tuple[tuple[str, str], ...]  # (role, text) each
@@ -48,37 +53,73 @@ class Example:
     messages: Conversation  # the prompt
     completion: str = ""
     rejected: str = ""
-    answer: str = ""
+    answers: tuple[str, ...] = ()  # as they stand in the column; any of them is right
+    choices: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()  # lines of assert
+    context: str = ""
+    sorted_by: tuple[tuple[str, str], ...] = ()  # (category | level | split | concepts, entry)
 
     @property
     def key(self) -> Conversation:
         """Equal for prompts that differ in case, white space and spellings of one character only."""
         return tuple((role, _same(text)) for role, text in self.messages)
 
+    def by(self, role: str) -> str:
+        """Its entry in the column of `category`, `level`, `split` or `concepts`; "" if there is none."""
+        return dict(self.sorted_by).get(role, "")
+
 
 class BadRow(RedQueenError):
-    """A bad row, which may be skipped."""
+    """A bad row, which is left out."""
 
 
-def example(row: Row, ignore: Collection[str] = ()) -> tuple[tuple[str, ...], Example]:
-    """The format and the content of a row. Raises BadRow with its place, what is wrong and what would be right;
-    a column that no format has raises RedQueenError."""
+def example(row: Row, layout: Layout, graded: bool = True) -> Example:
+    """The content of a row. Raises BadRow with its place, what is wrong and what would be right; where rows are
+    `graded` also for one without the answer or tests that others have."""
     if row.fault:
         raise BadRow(f"{row.place}: {row.fault}")
-    columns = {name: value for name, value in row.columns.items() if name not in ignore}
-    unknown = [name for name in columns if name not in _COLUMNS]
-    if unknown:
-        known = "; ".join(" and ".join(names) for names in FORMATS)
-        raise RedQueenError(
-            f"{row.place}: {', '.join(map(repr, unknown))} is no column that is read here: a row has {known}; and "
-            f"{ANSWER} beside them. Leave columns aside with ignore={'+'.join(unknown)}"
-        )
+    entries = layout.read(row)
     try:
-        form = _format(columns)
-        found = _read(columns, row.place, form)
+        found = _read(_standard(entries), row.place, entries)
+        missing = [role for role in ("answer", "tests", "completion") if role in layout.roles]
+        if graded and missing and not (found.answers or found.tests or found.completion):
+            raise _Fault(f"it has no {missing[0]}")
     except _Fault as fault:
-        raise BadRow(f"{row.place}: {fault}") from None
-    return form, found
+        raise BadRow(f"{row.place}: {_in_columns(str(fault), layout)}") from None
+    return found
+
+
+def _standard(entries: Columns) -> dict[str, Any]:
+    """The entries that make a format, under the names of the formats."""
+    found = {name: value for name, value in entries.items() if name in _OF_FORMATS}
+    if "question" in entries:
+        question = _messages(entries["question"])
+        ended = isinstance(question, list) and question and _role(question[-1]) == ASSISTANT
+        found["messages" if ended else "prompt"] = question
+    if "messages" in found:
+        found = {name: value for name, value in found.items() if name not in ("chosen", "rejected", "completion")}
+    return found
+
+
+def _messages(value: Any) -> Any:
+    """A conversation of ShareGPT, {"from": "human", "value": ...}, as messages; anything else unchanged."""
+    if type(value) is not list or not all(
+        isinstance(each, Mapping) and {"from", "value"} <= set(each) for each in value
+    ):
+        return value
+    return [{"role": _SPEAKERS.get(each["from"], each["from"]), "content": each["value"]} for each in value]
+
+
+def _role(message: Any) -> Any:
+    return message.get("role") if isinstance(message, Mapping) else None
+
+
+def _in_columns(fault: str, layout: Layout) -> str:
+    """What is wrong, with the roles called as the columns of the file are."""
+    names = {"prompt": "question"} | {role: role for role in layout.roles}
+    changed = {word: layout.named(role) for word, role in names.items() if layout.named(role) != word}
+    pattern = "|".join(rf"\b{word}\b(?! of)" for word in changed)
+    return re.sub(pattern, lambda found: changed[found[0]], fault) if pattern else fault
 
 
 class _Fault(Exception):
@@ -86,37 +127,106 @@ class _Fault(Exception):
 
 
 def _format(columns: Columns) -> tuple[str, ...]:
-    given = {name for name in columns if name != ANSWER}
+    given = set(columns)
     for names in FORMATS:
         if given == set(names):
             return names
     fitting = [names for names in FORMATS if given < set(names)] if given else []
     if fitting:
         missing = [name for name in fitting[0] if name not in given]
-        raise _Fault(f"beside {' and '.join(sorted(given))} the row needs {' and '.join(missing)}")
+        raise _Fault(f"with {' and '.join(sorted(given))} the row needs {' and '.join(missing)}")
     if not given:
         raise _Fault("the row has no prompt, messages, or chosen and rejected")
     formats = "; ".join(" and ".join(names) for names in FORMATS)
     raise _Fault(f"{', '.join(sorted(given))} do not go together: a row has {formats}")
 
 
-def _read(columns: Columns, place: str, form: tuple[str, ...]) -> Example:
-    answer = _text(columns[ANSWER], ANSWER) if ANSWER in columns else ""
+def _read(columns: Columns, place: str, entries: Columns) -> Example:
+    form = _format(columns)
     if form == ("messages",):
         prompt, completion = _parted(_conversation(columns["messages"], "messages"), "messages")
-        return Example(place, prompt, completion, answer=answer)
+        return _with_more(Example(place, prompt, completion), entries)
     if form == ("chosen", "rejected"):
-        return _implicit(columns["chosen"], columns["rejected"], place, answer)
+        return _with_more(_implicit(columns["chosen"], columns["rejected"], place), entries)
     prompt = _prompt(columns["prompt"])
     kinds = {name: type(columns[name]) is list for name in form}
-    if len(set(kinds.values())) > 1:
+    if len(set(kinds.values())) > 1 and "chosen" in form:
         text, listed = (", ".join(name for name in form if kinds[name] is is_list) for is_list in (False, True))
         raise _Fault(
-            f"{text} is text and {listed} a list of messages: make them alike"
-            + (" (ignore=prompt takes the beginning of chosen and rejected)" if "chosen" in form else "")
+            f"{text} is text and {listed} a list of messages: make them alike (ignore=prompt takes the beginning of "
+            "chosen and rejected)"
         )
     better, worse = [*(_reply(columns[name], name) for name in form[1:]), "", ""][:2]
-    return _checked(Example(place, prompt, better, worse, answer))
+    return _with_more(_checked(Example(place, prompt, better, worse)), entries)
+
+
+def _with_more(found: Example, entries: Columns) -> Example:
+    """The example with the entries that belong to its question."""
+    choices = _listed(entries["choices"], "choices") if "choices" in entries else ()
+    labels = entries["choices"].get("label") if isinstance(entries.get("choices"), Mapping) else None
+    answers = _answers(entries["answer"], labels) if "answer" in entries else ()
+    context = _text(entries["context"], "context") if "context" in entries else ""
+    sorts = [
+        (role, _sorted_by(entries[role])) for role in ("category", "level", "split", "concepts") if role in entries
+    ]
+    return replace(
+        found,
+        messages=(*found.messages[:-1], (found.messages[-1][0], _shown_with(found.messages[-1][1], choices, context))),
+        answers=answers,
+        choices=choices,
+        tests=_asserts(entries["tests"]) if "tests" in entries else (),
+        context=context,
+        sorted_by=tuple(sorts),
+    )
+
+
+def _shown_with(question: str, choices: Sequence[str], context: str) -> str:
+    """The question after its context and before its choices, as far as it does not hold them already."""
+    parts = [context] if context and context not in question else []
+    parts.append(question)
+    if choices and not all(choice in question for choice in choices):
+        parts.append("\n".join(f"{letter}) {choice}" for letter, choice in zip(LETTERS, choices, strict=False)))
+    return "\n\n".join(parts)
+
+
+def _listed(value: Any, name: str) -> tuple[str, ...]:
+    """A list of texts: as such, as the texts of an object, or written down as JSON or Python writes it."""
+    if isinstance(value, str):
+        try:
+            value = ast.literal_eval(value)
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            raise _Fault(f'{name} must be a list, such as ["a", "b"], not {_shown(value)}') from None
+    value = value.get("text") if isinstance(value, Mapping) else value
+    if not isinstance(value, list | tuple) or not 2 <= len(value) <= len(LETTERS):
+        raise _Fault(f"{name} must be a list of 2 to {len(LETTERS)} texts, not {_shown(value)}")
+    return tuple(str(each).strip() for each in value)
+
+
+def _answers(value: Any, labels: Any) -> tuple[str, ...]:
+    """The entries of an answer column, of which any is right; one that labels a choice as the letter of it."""
+    value = value.get("text") if isinstance(value, Mapping) else value
+    values = value if isinstance(value, list | tuple) else [value]
+    if not values or not all(isinstance(each, str | int | float) for each in values):
+        raise _Fault(f"answer must be text or a number, not {_shown(value)}")
+    found = tuple(dict.fromkeys(str(each).strip() for each in values))
+    if not all(found):
+        raise _Fault("answer is empty: write some text, or take the row out")
+    if isinstance(labels, list) and found[0] in labels:
+        return (LETTERS[labels.index(found[0])],)
+    return found
+
+
+def _asserts(value: Any) -> tuple[str, ...]:
+    """The tests of a program, each a statement of assert."""
+    lines = [line for each in (value if isinstance(value, list) else [value]) for line in str(each).splitlines()]
+    found = tuple(line.strip() for line in lines if line.strip().startswith("assert "))
+    if not found:
+        raise _Fault(f"tests must hold lines such as assert f(2) == 4, not {_shown(value)}")
+    return found
+
+
+def _sorted_by(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value).strip()
 
 
 def _checked(found: Example) -> Example:
@@ -125,14 +235,14 @@ def _checked(found: Example) -> Example:
     return found
 
 
-def _implicit(chosen: Any, rejected: Any, place: str, answer: str) -> Example:
+def _implicit(chosen: Any, rejected: Any, place: str) -> Example:
     """The prompt is what chosen and rejected share at their beginning."""
     if type(chosen) is list and type(rejected) is list:
         first, second = _conversation(chosen, "chosen"), _conversation(rejected, "rejected")
         (prompt, better), (other, worse) = _parted(first, "chosen"), _parted(second, "rejected")
         if prompt != other:
             raise _Fault("chosen and rejected must be the same messages but for the last one, the reply")
-        return _checked(Example(place, prompt, better, worse, answer))
+        return _checked(Example(place, prompt, better, worse))
     one, two = _text(chosen, "chosen"), _text(rejected, "rejected")
     if one == two:
         raise _Fault("chosen and rejected say the same: a preference needs two different replies")
@@ -143,7 +253,7 @@ def _implicit(chosen: Any, rejected: Any, place: str, answer: str) -> Example:
         raise _Fault("chosen and rejected do not begin alike: give the prompt in a column of its own")
     if not (better and worse):
         raise _Fault("one of chosen and rejected is the beginning of the other: both need a reply of their own")
-    return Example(place, ((USER, prompt_text),), better, worse, answer)
+    return Example(place, ((USER, prompt_text),), better, worse)
 
 
 def _word_start(one: str, two: str, end: int) -> int:
@@ -164,7 +274,7 @@ def _prompt(value: Any) -> Conversation:
 
 def _reply(value: Any, name: str) -> str:
     if type(value) is not list:
-        return _text(value, name)
+        return _text(str(value) if type(value) in (int, float) else value, name)
     messages = _conversation(value, name)
     if [role for role, _ in messages] != [ASSISTANT]:
         raise _Fault(f"{name} must be one message of the assistant: what comes before it belongs to the prompt")
@@ -219,11 +329,11 @@ def as_text(messages: Conversation) -> str:
 
 
 def doubles(examples: Sequence[Example]) -> list[str]:
-    """For each example "", or the place of an earlier one with the same prompt and replies."""
-    seen: dict[tuple[Conversation, str, str], str] = {}
+    """For each example "", or the place of an earlier one with the same prompt, replies and answers."""
+    seen: dict[tuple[Conversation, str, str, tuple[str, ...]], str] = {}
     found = []
     for each in examples:
-        key = (each.key, _same(each.completion), _same(each.rejected))
+        key = (each.key, _same(each.completion), _same(each.rejected), tuple(map(_same, each.answers)))
         found.append(seen.get(key, ""))
         seen.setdefault(key, each.place)
     return found

@@ -1,12 +1,17 @@
-"""Rows of data sets on disk: JSON lines, JSON, CSV, Parquet, and folders that `datasets` has saved.
+"""Rows of data sets: JSON lines, JSON, CSV, Parquet, folders that `datasets` has saved, names on the Hugging Face hub.
 
-Parquet and folders need the extra `data`. A column that is null in a row counts as missing in that row.
+Parquet and folders need the extra `data`, a name on the hub (owner/name, or owner/name:config) a network too. A column
+that is null in a row counts as missing in that row.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import os
+import re
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +21,7 @@ from typing import Any
 from redqueen.types import RedQueenError
 
 Columns = Mapping[str, Any]
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(?::[\w.-]+)?")
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,30 @@ class Row:
     place: str  # "data.jsonl, line 3"
     columns: Columns
     fault: str = ""
+
+
+def names_data(spec: str) -> bool:
+    """Whether `spec` is a file or folder of a data set, or looks like a name on the hub: owner/name."""
+    path = Path(spec).expanduser()
+    if path.suffix.lower() in _READERS:
+        return True
+    if path.is_dir():
+        return "/" in spec or any((path / name).is_file() for name in ("dataset_info.json", "dataset_dict.json"))
+    return _HUB_NAME.fullmatch(spec) is not None and ".py" not in spec
+
+
+def read_parts(spec: str, split: str = "") -> tuple[list[Row], list[Row]]:
+    """The rows to train on and those to test on, of a file, a folder or a name on the hub. There are tests where it has
+    several splits of which one is called train and one test or validation, and no `split` is named. Raises
+    RedQueenError if it cannot be read."""
+    path = Path(spec).expanduser()
+    if path.is_dir() or (path.suffix.lower() not in _READERS and _HUB_NAME.fullmatch(spec)):
+        splits = _splits(path) if path.is_dir() else _on_the_hub(spec)
+        tests = next((name for name in ("test", "validation") if name in splits), "")
+        if not split and "train" in splits and tests:
+            return _numbered(path, splits["train"]), _numbered(Path(f"{spec} ({tests})"), splits[tests])
+        return _numbered(path, _chosen(path, splits, split)), []
+    return read_rows(path), []
 
 
 def read_rows(path: Path, split: str = "") -> list[Row]:
@@ -41,8 +71,8 @@ def read_rows(path: Path, split: str = "") -> list[Row]:
         raise RedQueenError(f"{path} is not a data set that can be read: name a file of {known} or a saved folder")
     if not path.is_file():
         raise RedQueenError(
-            f"there is no file {path}: a data set is a file of {', '.join(_READERS)} with a column prompt, messages, "
-            "or chosen and rejected; or a saved folder"
+            f"there is no file {path}: a data set is a file of {', '.join(_READERS)} with a column question, prompt or "
+            "messages, or chosen and rejected; or a saved folder"
         )
     try:
         return list(reader(path))
@@ -68,9 +98,15 @@ def _line(place: str, line: str) -> Row:
 
 
 def _json(path: Path) -> Iterator[Row]:
+    text = path.read_text(encoding="utf-8-sig")
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        found = json.loads(text)
     except ValueError as error:
+        if all(
+            line.lstrip().startswith("{") and line.rstrip().endswith("}") for line in text.split("\n") if line.strip()
+        ):
+            yield from _json_lines(path)  # as many programs call it
+            return
         raise RedQueenError(f"{path} is not JSON ({error}): one object a line is .jsonl, .json is a list") from None
     if type(found) is not list:
         raise RedQueenError(f"{path} must hold a list of objects, one for each row")
@@ -110,6 +146,11 @@ def _parquet(path: Path) -> Iterator[Row]:
 
 def _saved(folder: Path, split: str) -> Iterator[Any]:
     """The rows of a folder that `save_to_disk` wrote."""
+    return _chosen(folder, _splits(folder), split)
+
+
+def _splits(folder: Path) -> dict[str, Any]:
+    """The splits of a saved folder by their names; one without a name is called ""."""
     try:
         from datasets import load_from_disk
     except ImportError:
@@ -119,12 +160,43 @@ def _saved(folder: Path, split: str) -> Iterator[Any]:
     except (OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())[:160]
         raise RedQueenError(f"the folder {folder} is not a data set that save_to_disk wrote: {reason}") from None
-    splits: dict[str, Any] = {"": found} if not isinstance(found, Mapping) else dict(found)
+    return {"": found} if not isinstance(found, Mapping) else dict(found)
+
+
+def _on_the_hub(spec: str) -> dict[str, Any]:
+    """The splits of a data set on the hub by their names."""
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        raise _no_library(f"{spec} from the Hugging Face hub") from None
+    name, _, config = spec.partition(":")
+    place = f"{os.environ.get('HF_ENDPOINT', 'https://huggingface.co')}/api/datasets/{name}"
+    try:
+        urllib.request.urlopen(urllib.request.Request(place, method="HEAD"), timeout=5).close()
+    except urllib.error.HTTPError as error:
+        if error.code in (401, 403, 404):
+            raise RedQueenError(
+                f"there is no folder {name} here, and no data set {name} on the Hugging Face hub that is open to all"
+            ) from None
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        raise RedQueenError(
+            f"there is no folder {name} here, and the Hugging Face hub cannot be reached ({reason}): save "
+            "the data set where there is a network (save_to_disk) and name its folder"
+        ) from None
+    try:
+        return dict(load_dataset(name, config or None))
+    except Exception as error:
+        raise RedQueenError(f"{spec} cannot be loaded from the hub: {' '.join(str(error).split())[:200]}") from None
+
+
+def _chosen(path: Path, splits: Mapping[str, Any], split: str) -> Iterator[Any]:
+    """The rows of the split that is meant: the one that is named, or the only one."""
     if len(splits) == 1 and not split:
         (split,) = splits
     if split not in splits:
         named = ", ".join(name for name in splits if name) or "none"
-        raise RedQueenError(f"say which split of {folder} is meant, split=NAME: it has {named}")
+        raise RedQueenError(f"say which split of {path} is meant, split=NAME: it has {named}")
     return iter(splits[split])
 
 

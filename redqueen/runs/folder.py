@@ -141,8 +141,9 @@ def stored_questions(folder: Path) -> Questions | None:
     """The question set that a run was about, by its settings or as its recipe makes it (`questions_of`); None for a run
     of games."""
     found = settings(folder)
-    if "questions" in found["config"]:
-        return find_questions(found["config"]["questions"])
+    for name in ("domain", "questions"):
+        if name in found["config"]:
+            return find_questions(found["config"][name])
     offered = _offered(found, "questions_of")
     made: Questions | None = offered() if offered else None
     return made

@@ -2,6 +2,7 @@
 
 import pytest
 
+from redqueen.questions.columns import Layout, layout_of
 from redqueen.questions.examples import BadRow, as_text, doubles, example
 from redqueen.questions.rows import Row
 from redqueen.types import RedQueenError
@@ -15,8 +16,9 @@ ASKED = [said("system", "Be brief."), said("user", "Hi")]
 PROMPT = (("system", "Be brief."), ("user", "Hi"))
 
 
-def of(ignore=(), **columns):
-    return example(Row("f.jsonl, line 7", columns), ignore)
+def of(ignore=(), named=None, **columns):
+    row = Row("f.jsonl, line 7", columns)
+    return example(row, layout_of([row], named or {}, "f.jsonl", ignore))
 
 
 def fault(**columns):
@@ -28,8 +30,8 @@ def fault(**columns):
 
 
 def parts(**columns):
-    _, found = of(**columns)
-    return found.messages, found.completion, found.rejected, found.answer
+    found = of(**columns)
+    return found.messages, found.completion, found.rejected, *(found.answers or ("",))
 
 
 def test_plain_text_in_each_format():
@@ -68,39 +70,75 @@ def test_an_implicit_prompt_is_what_both_texts_begin_with(chosen, rejected, prom
     assert parts(chosen=chosen, rejected=rejected) == ((("user", prompt),), better, worse, "")
 
 
-def test_unknown_columns_are_named_and_may_be_left_aside():
-    with pytest.raises(RedQueenError) as error:
-        of(prompt="a", id=3, source="web")
-    assert "'id', 'source' is no column that is read here" in str(error.value)
-    assert "ignore=id+source" in str(error.value)
-    assert not isinstance(error.value, BadRow)  # every row has them: none would be left
-    assert parts(ignore=("id",), prompt="Hi", id=3)[0] == (("user", "Hi"),)
+def test_what_else_a_row_has_is_not_read_and_a_column_may_be_ignored():
+    assert parts(prompt="Hi", id=3, source="web") == ((("user", "Hi"),), "", "", "")
+    assert parts(ignore=("answer",), prompt="Hi", answer="4")[3] == ""
+
+
+def test_a_row_without_a_question_is_refused_for_the_whole_file():
+    for columns in ({}, {"completion": "a"}, {"chosen": "a"}, {"id": 3}):
+        with pytest.raises(RedQueenError, match="no column that looks like a question") as error:
+            of(**columns)
+        assert not isinstance(error.value, BadRow)
+
+
+def test_a_row_without_what_others_have_is_bad():
+    rows = [Row("a, line 1", {"problem": "1+1", "solution": 2}), Row("a, line 2", {"problem": "1+2"})]
+    layout = layout_of(rows, {}, "a")
+    assert example(rows[0], layout).completion == "2"
+    with pytest.raises(BadRow, match="a, line 2: it has no solution"):
+        example(rows[1], layout)
+    assert example(rows[1], layout, graded=False).completion == ""
+
+
+def test_a_conversation_may_end_with_the_question_and_be_in_the_form_of_sharegpt():
+    assert parts(messages=ASKED) == (PROMPT, "", "", "")
+    shared = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Yes."}]
+    assert parts(conversations=shared) == ((("user", "Hi"),), "Yes.", "", "")
+    assert parts(prompt=ASKED, completion="b") == (PROMPT, "b", "", "")
+
+
+def test_an_answer_is_a_number_a_text_or_several_of_which_any_is_right():
+    assert of(prompt="a", answer=4).answers == ("4",)
+    assert of(question="a", answers={"text": ["b", "c", "b"], "answer_start": [1, 2, 3]}).answers == ("b", "c")
+    assert of(prompt="a", reward_model={"ground_truth": "34", "style": "rule"}).answers == ("34",)
+
+
+def test_choices_and_a_context_are_shown_with_the_question_unless_it_holds_them():
+    found = of(question="Which?", context="A text.", choices=["red", "blue"], answer=1)
+    assert found.messages == (("user", "A text.\n\nWhich?\n\nA) red\nB) blue"),)
+    assert of(question="Red or blue?", choices="['Red', 'blue']").messages[0][1] == "Red or blue?"
+    assert of(question="Which?", A="x", B="y", C="z", D="w", answer="C").choices == ("x", "y", "z", "w")
+    arc = of(question="Which?", choices={"text": ["x", "y"], "label": ["1", "2"]}, answerKey="2")
+    assert (arc.choices, arc.answers) == (("x", "y"), ("B",))
+
+
+def test_an_instruction_goes_with_its_input():
+    assert parts(instruction="Add.", input="1 2", output="3")[:2] == ((("user", "Add.\n\n1 2"),), "3")
+    assert parts(instruction="Add.", input="", output="3")[:2] == ((("user", "Add."),), "3")
 
 
 @pytest.mark.parametrize(
     "columns, wanted",
     [
-        ({}, "the row has no prompt"),
-        ({"completion": "a"}, "beside completion the row needs prompt"),
-        ({"chosen": "a"}, "beside chosen the row needs"),
-        ({"prompt": "a", "rejected": "b"}, "beside prompt and rejected the row needs chosen"),
-        ({"prompt": "a", "messages": "b"}, "messages, prompt do not go together"),
-        ({"prompt": "a", "completion": "b", "chosen": "c", "rejected": "d"}, "do not go together"),
+        ({"prompt": "a", "rejected": "b"}, "with prompt and rejected the row needs chosen"),
+        ({"problem": "a", "rejected": "b", "chosen": " "}, "chosen is empty"),
         ({"prompt": "  "}, "prompt is empty"),
         ({"prompt": 3}, "prompt must be text, not 3"),
         ({"prompt": "a", "completion": ""}, "completion is empty"),
-        ({"prompt": "a", "answer": 4}, "answer must be text, not 4"),
+        ({"problem": "  "}, "problem is empty"),
+        ({"prompt": "a", "answer": {"b": 1}}, "answer must be text or a number, not "),
+        ({"prompt": "a", "target": " "}, "target is empty"),
+        ({"question": "a", "choices": ["b"], "answer": 0}, "choices must be a list of 2 to 10 texts"),
+        ({"question": "a", "tests": ["f(2) == 4"]}, "tests must hold lines such as assert f(2) == 4"),
         ({"prompt": []}, "prompt must be a list of messages, not []"),
         ({"prompt": [said("human", "a")]}, 'message 1 of prompt has the role "human"'),
         ({"prompt": [said("user", " ")]}, "the content of message 1 of prompt is empty"),
-        ({"prompt": [{"from": "human", "value": "a"}]}, 'message 1 of prompt must be {"role": ..., "content": ...}'),
+        ({"prompt": [{"by": "human", "value": "a"}]}, 'message 1 of prompt must be {"role": ..., "content": ...}'),
         ({"prompt": [said("user", "a"), said("system", "b")]}, "message 2 of prompt is the system's"),
-        ({"prompt": [said("user", "a"), said("assistant", "b")]}, "the prompt ends with the assistant"),
         ({"prompt": [said("system", "a")]}, "the prompt ends with the system"),
-        ({"messages": [said("user", "a")]}, "ends with the assistant's reply"),
         ({"messages": [said("assistant", "a")]}, "no message of the user before the last reply"),
         ({"messages": [said("user", "a"), said("assistant", "b"), said("assistant", "c")]}, "no message of the user"),
-        ({"prompt": ASKED, "completion": "b"}, "completion is text and prompt a list of messages: make them alike"),
         ({"prompt": "a", "chosen": ASKED, "rejected": ASKED}, "ignore=prompt takes the beginning"),
         ({"prompt": ASKED, "completion": [said("user", "b")]}, "completion must be one message of the assistant"),
         ({"prompt": "a", "chosen": "b", "rejected": " b"}, "chosen and rejected say the same"),
@@ -119,17 +157,17 @@ def test_a_bad_row_has_one_line_that_says_what_would_be_right(columns, wanted):
 
 def test_a_line_that_could_not_be_read_says_why():
     with pytest.raises(BadRow, match="line 2: this is not JSON"):
-        example(Row("a.jsonl, line 2", {}, "this is not JSON"))
+        example(Row("a.jsonl, line 2", {}, "this is not JSON"), Layout({}))
 
 
 def test_prompts_are_alike_whatever_their_case_and_spacing():
     def one(text, completion="x"):
-        return of(prompt=text, completion=completion)[1]
+        return of(prompt=text, completion=completion)
 
     assert one("What  is\nIT?").key == one("what is it?").key != one("what is it!").key
     same = [one("a"), one("A "), one("a", "y"), one("b"), one("a", "X")]
     assert [bool(each) for each in doubles(same)] == [False, True, False, False, True]
-    others = [of(prompt="a", chosen="b", rejected=text)[1] for text in ("c", "d", "C")]
+    others = [of(prompt="a", chosen="b", rejected=text) for text in ("c", "d", "C")]
     assert [bool(each) for each in doubles(others)] == [False, False, True]
 
 

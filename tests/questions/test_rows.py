@@ -107,7 +107,9 @@ def test_a_line_that_is_no_object_is_a_row_with_a_fault(tmp_path):
 
 def test_what_cannot_be_read_is_said_in_one_line(tmp_path):
     assert "there is no file" in refused(tmp_path / "a.jsonl")
-    assert "a data set is a file of .jsonl, .json, .csv, .parquet with a column prompt" in refused(tmp_path / "a.jsonl")
+    assert "a data set is a file of .jsonl, .json, .csv, .parquet with a column question" in refused(
+        tmp_path / "a.jsonl"
+    )
     assert "name a file of .jsonl, .json, .csv, .parquet or a saved folder" in refused(tmp_path / "a.txt")
     assert "has no split 'train'" in refused(written(tmp_path / "b.jsonl", "{}"), "train")
     assert "must hold a list" in refused(written(tmp_path / "b.json", "{}"))

@@ -128,7 +128,8 @@ def test_stuck_is_about_running_totals_alone():
 def test_a_domain_without_variants_is_refused_by_name():
     assert having(Variants(), Varying) == Variants()
     with pytest.raises(
-        RedQueenError, match=r"sums is not .* told anew .*: it has no vary and no true_answer; .* there is variants$"
+        RedQueenError,
+        match=r"sums is not .* told anew .*: it has no vary and no true_answer; .* there is dataset or variants$",
     ):
         having(Sums(), Varying)
 

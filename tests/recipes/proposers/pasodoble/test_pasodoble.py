@@ -159,7 +159,7 @@ def test_a_run_goes_on_after_a_kill_with_its_buffer(tmp_path, chancy):
 
 
 def test_a_domain_without_passages_is_refused(tmp_path):
-    with pytest.raises(RedQueenError, match=r"there is facts$"):
+    with pytest.raises(RedQueenError, match=r"there is dataset or facts$"):
         run_of(tmp_path, replace(SMALL, questions="sums"))
 
 

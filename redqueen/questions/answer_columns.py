@@ -1,0 +1,127 @@
+"""What the answer column of a data set expects: the short answer of each row, and of what kind most of them are."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from redqueen.checks.extraction import LETTERS, Kind, expected, final_number, kind_of
+from redqueen.checks.numeric import normalised
+from redqueen.questions.examples import BadRow, Example
+from redqueen.questions.grading import CHOICE, NONE, NUMBER, TESTS, TEXT
+
+_MOST = 0.9  # share of the rows that makes a rule of what they have in common
+_SHORT = 8  # words of an answer that is no worked solution
+_LETTER = re.compile(r"\(?([A-J])\)?[.:]?")
+_LISTS_CHOICES = re.compile(r"(?m)(?:^|\s)\(?A[).:]\s.*(?:^|\s)\(?B[).:]\s", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The short answers of each row, of which any is right (none where nobody knows); the kind of most of them; and
+    the rows whose answer is of no use, with the reason."""
+
+    answers: tuple[tuple[str, ...], ...]
+    kind: Kind
+    alike: bool  # whether all are of this kind
+    said: str  # in words: "190 numbers, 10 texts"
+    faults: tuple[BadRow | None, ...]
+
+
+def read_answers(examples: Sequence[Example], compare: str) -> Expected:
+    """What is expected of each row, compared as the setting `compare` says, or as what most answers are."""
+    raw = [_raw(each) for each in examples]
+    answers = [tuple(map(expected, texts)) for texts in raw]
+    numbered = _from_one(examples, raw)
+    answers = [_lettered(each, found, numbered) for each, found in zip(examples, answers, strict=True)]
+    known = [found[0] for found in answers if found]
+    worked = _worked(known) if compare in ("", NUMBER) else False
+    if worked:
+        answers = [tuple(final_number(text) if _is_long(text) else text for text in found) for found in answers]
+        known = [found[0] for found in answers if found]
+    kind = Kind.CHOICE if _are_letters(examples, known) else _most_are(known)
+    if compare in (NUMBER, TEXT, CHOICE):
+        kind = Kind(compare)
+    faults = [_fault(each, found, compare) for each, found in zip(examples, answers, strict=True)]
+    alike = kind is Kind.CHOICE or all(kind_of(text) is kind for text in known)
+    return Expected(tuple(answers), kind, alike, _described(known, kind, worked), tuple(faults))
+
+
+def _raw(example: Example) -> tuple[str, ...]:
+    return example.answers or ((example.completion,) if example.completion and not example.rejected else ())
+
+
+def _from_one(examples: Sequence[Example], raw: Sequence[tuple[str, ...]]) -> bool:
+    """Whether numbers of choices count from 1: none is 0, and one is the number of its choices."""
+    numbers = [
+        (int(texts[0]), len(each.choices))
+        for each, texts in zip(examples, raw, strict=True)
+        if each.choices and texts and texts[0].isdecimal() and len(texts[0]) < 3
+    ]
+    return bool(numbers) and all(number for number, _ in numbers) and any(number == most for number, most in numbers)
+
+
+def _lettered(example: Example, found: tuple[str, ...], from_one: bool) -> tuple[str, ...]:
+    """The answers of a row with choices as letters; others unchanged, a lone (A) as A."""
+    if not found:
+        return found
+    bare = _LETTER.fullmatch(found[0])
+    if bare and (not example.choices or LETTERS.index(bare[1]) < len(example.choices)):
+        return (bare[1],)
+    if not example.choices:
+        return found
+    same = [LETTERS[at] for at, text in enumerate(example.choices) if normalised(text) == normalised(found[0])]
+    if len(same) == 1:
+        return tuple(same)
+    if found[0].isdecimal() and 0 <= int(found[0]) - from_one < len(example.choices):
+        return (LETTERS[int(found[0]) - from_one],)
+    return found
+
+
+def _is_long(text: str) -> bool:
+    return kind_of(text) is Kind.TEXT and (len(text.split()) > _SHORT or "\n" in text)
+
+
+def _worked(known: Sequence[str]) -> bool:
+    """Whether the long answers are worked solutions: nearly all end on a number, and so do all the others."""
+    ended = [bool(final_number(text)) if _is_long(text) else kind_of(text) is not Kind.TEXT for text in known]
+    return any(map(_is_long, known)) and sum(ended) >= _MOST * len(known)
+
+
+def _are_letters(examples: Sequence[Example], known: Sequence[str]) -> bool:
+    letters = sum(len(text) == 1 and text in LETTERS for text in known)
+    if not known or letters < _MOST * len(known):
+        return False
+    if any(each.choices for each in examples):
+        return True
+    listing = sum(bool(_LISTS_CHOICES.search(each.messages[-1][1])) for each in examples)
+    return listing >= len(examples) / 2
+
+
+def _most_are(known: Sequence[str]) -> Kind:
+    kinds = Counter(map(kind_of, known))
+    return kinds.most_common(1)[0][0] if kinds else Kind.TEXT
+
+
+def _fault(example: Example, found: tuple[str, ...], compare: str) -> BadRow | None:
+    """Why the answer of a row cannot be compared; None where it can."""
+    if compare in (NONE, TESTS) or ".py:" in compare or not found:
+        return None
+    letter = len(found[0]) == 1 and found[0] in LETTERS
+    if (example.choices or compare == CHOICE) and not letter:
+        return BadRow(f"{example.place}: the answer {found[0]!r:.40} is neither a letter nor one of the choices")
+    if compare == NUMBER and kind_of(found[0]) is Kind.TEXT:
+        return BadRow(f"{example.place}: the answer {found[0]!r:.40} is no number (--compare text compares texts)")
+    return None
+
+
+def _described(known: Sequence[str], kind: Kind, worked: bool) -> str:
+    if not known:
+        return "none"
+    if kind is Kind.CHOICE:
+        return f"{len(known)} letters of choices"
+    counts = Counter(map(kind_of, known)).most_common()
+    told = ", ".join(f"{count} {each}{'' if count == 1 else 's'}" for each, count in counts)
+    return f"{told}; of worked solutions the final number" if worked else told

@@ -1,0 +1,259 @@
+"""Whether a reply to a question of a data set is right: by its answer, by unit tests, by a function of the user's.
+
+    --compare number | text | choice      the answer in the reply (`checks.extraction`), as a number, a text, a letter
+    --compare tests                       the lines of assert in the column `tests`, run in the sandbox
+    --compare path/to/file.py:function    function(task, reply) gives True, False, or None where it cannot tell
+    --compare none                        nobody knows: every verdict is unknown
+
+Without the setting each answer is compared as what it is, and a set with a column `tests` by its tests. A unit is not
+compared ("5 km" is 5), and of two numbers of which one is a percentage both readings count (50% is 0.5, and 50).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from redqueen.checks import extraction
+from redqueen.checks.extraction import Kind
+from redqueen.checks.numeric import Symbolic, normalised, number
+from redqueen.checks.sandbox.runner import PythonRunner
+from redqueen.checks.sandbox.values import quiet
+from redqueen.checks.sandbox.verdicts import Kind as Ended
+from redqueen.checks.sandbox.verdicts import Program
+from redqueen.checks.worker import Undecided
+from redqueen.types import RedQueenError, Task
+from redqueen.user_code import module_from_file
+
+NUMBER, TEXT, CHOICE, TESTS, NONE, JUDGE = "number", "text", "choice", "tests", "none", "judge"
+ACCEPTED, OPTIONS, ASSERTS = "accepted", "options", "tests"  # facts of a task: right answers, choices, tests
+_MOST_WORDS = 12  # of a formula: a longer text is none
+_BLOCK = re.compile(r"```[ \t]*(\w*)[ \t]*\n(.*?)```", re.DOTALL)
+
+
+class Grading(Protocol):
+    """Finds the answers in replies, and gives verdicts on them."""
+
+    def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
+        """The answer in each reply, "" where none can be found."""
+        ...
+
+    def verdicts(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[bool | None]:
+        """Whether each reply is right, None if unknown."""
+        ...
+
+
+def find_grading(spec: str, kind: Kind) -> Grading:
+    """The grading that `spec` names; "" compares answers as what each of them is. `kind` is that of most answers of the
+    set, by which an answer is looked for where none is expected. Raises RedQueenError for anything else."""
+    if spec == JUDGE:
+        raise RedQueenError(
+            "a data set has no judge of its own: a recipe with a role judge has one (multi_agent_evolve, "
+            "self_rewarding); or name a function, --compare path/to/file.py:function"
+        )
+    if spec in ("", NUMBER, TEXT, CHOICE):
+        return ByAnswer(Kind(spec) if spec else kind, always=bool(spec))
+    if spec == TESTS:
+        return ByTests()
+    if spec == NONE:
+        return ByNobody(kind)
+    place, _, name = spec.rpartition(":")
+    if not place.endswith(".py") or not name.isidentifier():
+        names = ", ".join((NUMBER, TEXT, CHOICE, TESTS, NONE))
+        raise RedQueenError(f"answers cannot be compared by {spec!r}: say {names} or path/to/file.py:function")
+    function = vars(module_from_file(Path(place).expanduser())).get(name)
+    if not callable(function):
+        raise RedQueenError(f"{place} has no function {name!r}: it is called with a task and a reply")
+    return ByFunction(function, spec, kind)
+
+
+@dataclass(frozen=True)
+class ByAnswer:
+    """By the answer in the reply. `kind` is that of a task without an answer and, with `always`, of every task."""
+
+    kind: Kind
+    always: bool = False
+
+    def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
+        return [
+            extraction.given(reply, self._kind(task), task.facts.get(OPTIONS, ()))
+            for task, reply in zip(tasks, replies, strict=True)
+        ]
+
+    def verdicts(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[bool | None]:
+        found = zip(tasks, replies, self.answers(tasks, replies), strict=True)
+        return [self._verdict(task, reply, given) for task, reply, given in found]
+
+    def _verdict(self, task: Task, reply: str, given: str) -> bool | None:
+        if not task.answer:
+            return None
+        verdicts = [same(each, given, self._kind(task)) for each in task.facts.get(ACCEPTED, (task.answer,))]
+        if True in verdicts or normalised(extraction.said_aloud(reply)) == normalised(task.answer) != "":
+            return True
+        return None if None in verdicts else False
+
+    def _kind(self, task: Task) -> Kind:
+        if self.always or not task.answer:
+            return self.kind
+        letter = len(task.answer) == 1 and task.answer in extraction.LETTERS
+        if letter and (self.kind is Kind.CHOICE or OPTIONS in task.facts):
+            return Kind.CHOICE
+        return extraction.kind_of(task.answer)
+
+
+@dataclass(frozen=True)
+class ByNobody:
+    """Nobody knows; `kind` says how an answer is looked for, for those who count votes."""
+
+    kind: Kind
+
+    def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
+        return ByAnswer(self.kind, always=True).answers(tasks, replies)
+
+    def verdicts(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[bool | None]:
+        return [None for _ in tasks]
+
+
+@dataclass(frozen=True)
+class ByFunction:
+    """By a function of the user's, which is given the task and the whole reply."""
+
+    function: Callable[[Task, str], Any]
+    name: str
+    kind: Kind
+
+    def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
+        return ByAnswer(self.kind).answers(tasks, replies)
+
+    def verdicts(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[bool | None]:
+        return [self._verdict(task, reply) for task, reply in zip(tasks, replies, strict=True)]
+
+    def _verdict(self, task: Task, reply: str) -> bool | None:
+        try:
+            found = self.function(task, reply)
+        except Exception as error:
+            said = " ".join(str(error).split())
+            raise RedQueenError(
+                f"{self.name} raises {type(error).__name__} ({said:.80}) for the reply {reply!r:.60}: it must give "
+                "True, False or None"
+            ) from error
+        if not (found is None or isinstance(found, bool)):
+            raise RedQueenError(f"{self.name} gave {found!r:.40}: a verdict is True, False or None (unknown)")
+        return found
+
+
+@dataclass(frozen=True)
+class ByTests:
+    """By the tests of the task, run in the sandbox on the program in the reply. A test `f(2) == 4` compares what f
+    gives outside of the program, which cannot change what equal means; any other test runs within it. Unknown where a
+    program needs a jail that this machine has not."""
+
+    runner: PythonRunner = field(default_factory=PythonRunner, repr=False, compare=False)
+
+    def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
+        return [program_in(extraction.said_aloud(reply)) for reply in replies]
+
+    def verdicts(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[bool | None]:
+        sources = self.answers(tasks, replies)
+        calls = [
+            (place, *_call(source, test))
+            for place, (task, source) in enumerate(zip(tasks, sources, strict=True))
+            for test in task.facts.get(ASSERTS, ())
+            if source
+        ]
+        ended = self.runner.reproducible([program for _, program, _ in calls])
+        found: list[list[bool | None]] = [[] for _ in tasks]
+        for (place, _, wanted), verdict in zip(calls, ended, strict=True):
+            unknown = verdict.kind is Ended.UNSUPPORTED and bool(self.runner.missing)
+            right = verdict.kind is Ended.VALUE and _equal(verdict.value, wanted)
+            found[place].append(None if unknown else right)
+        return [
+            _all(tested) if source else (None if not task.facts.get(ASSERTS) else False)
+            for task, source, tested in zip(tasks, sources, found, strict=True)
+        ]
+
+
+def same(wanted: str, given: str, kind: Kind) -> bool | None:
+    """Whether a given answer is the expected one, None if that cannot be decided."""
+    if not given:
+        return False
+    if normalised(given) == normalised(wanted):
+        return True
+    if kind is Kind.CHOICE:
+        return False
+    first, second = (number(extraction.value_of(each), units=True) for each in (wanted, given))
+    if first is not None and second is not None:
+        percent = ("%" in wanted) != ("%" in given)
+        return first == second or (percent and 100 in (_ratio(first, second), _ratio(second, first)))
+    if kind is Kind.TEXT or max(len(wanted.split()), len(given.split())) > _MOST_WORDS:
+        return False
+    return _as_mathematics(wanted, given)
+
+
+def program_in(reply: str) -> str:
+    """The program in a reply: its last block of Python, or all of it if it can be parsed; "" if there is none."""
+    blocks = _BLOCK.findall(reply)
+    marked = [text for name, text in blocks if name.lower() in ("python", "py", "python3")] or [
+        text for _, text in blocks
+    ]
+    source = marked[-1].strip() if marked else reply.strip()
+    try:
+        with quiet():
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return ""
+    return source if any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body) else ""
+
+
+@cache
+def _symbolic() -> Symbolic | None:
+    return Symbolic() if find_spec("math_verify") else None
+
+
+def _as_mathematics(wanted: str, given: str) -> bool | None:
+    """Whether two formulas are equal; unknown without math-verify, and where it does not read the expected one."""
+    checker = _symbolic()
+    if checker is None:
+        return None
+    with suppress(Undecided):
+        try:
+            return checker(Task("", answer=extraction.value_of(wanted)), extraction.value_of(given))
+        except RedQueenError as error:
+            if isinstance(error, Undecided):
+                raise
+    return None
+
+
+def _ratio(first: Any, second: Any) -> Any:
+    return first / second if second else None
+
+
+def _call(source: str, test: str) -> tuple[Program, Any]:
+    """The program that a test runs, and the value that it should have."""
+    with suppress(SyntaxError, ValueError), quiet():
+        node = ast.parse(test).body[0]
+        if isinstance(node, ast.Assert) and isinstance(equal := node.test, ast.Compare):
+            called, (wanted, *more) = equal.left, equal.comparators
+            if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and not (called.keywords or more):
+                arguments = tuple(ast.literal_eval(each) for each in called.args)
+                if isinstance(equal.ops[0], ast.Eq):
+                    return Program(source, called.func.id, arguments), ast.literal_eval(wanted)
+    return Program(f"{source}\n\n\ndef passes_its_test_():\n    {test}\n    return True\n", "passes_its_test_"), True
+
+
+def _equal(literal: str, wanted: Any) -> bool:
+    try:
+        return bool(ast.literal_eval(literal) == wanted)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return literal == repr(wanted)
+
+
+def _all(tested: Sequence[bool | None]) -> bool | None:
+    return None if not tested or (None in tested and False not in tested) else all(tested)

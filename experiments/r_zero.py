@@ -1,14 +1,15 @@
-"""R-Zero on eight concepts: what labels by majority teach, how right they are, and what the challenger adds."""
+"""R-Zero on eight concepts: what labels by majority teach, how right they are, and what the proposer adds."""
 
 from __future__ import annotations
 
 from experiments.sws import EXPERT
 from redqueen.questions.small.concepts import Concepts
 from redqueen.recipes.proposers.r_zero.recipe import Config, train
+from redqueen.settings.roles import Role
 from redqueen.trials.experiment import Changes, Difference, Experiment, Training, versus
 from redqueen.trials.starts import further, warmed
 
-DOMAIN = "experiments.r_zero:unsteady"
+UNSTEADY = "experiments.r_zero:unsteady"
 
 
 def unsteady() -> Concepts:
@@ -18,16 +19,16 @@ def unsteady() -> Concepts:
 
 
 OTHERS: dict[str, Changes] = {
-    "challenger frozen": {"challenger": "frozen"},
+    "proposer frozen": {"proposer": Role("frozen"), "steps": 80},  # as many updates of the solver
     "reward as coded": {"as_coded": True},
     "every question kept": {"band": (0.0, 1.0)},
 }
 MAJORITIES = Experiment(
     title="R-Zero on eight concepts, with its controls",
-    asked="Without any answer, what does the solver gain, and is it more than with a challenger that does not learn?",
+    asked="Without any answer, what does the solver gain, and is it more than with a proposer that does not learn?",
     trial=Training(train),
-    config=Config(learner=warmed(3e-4, max_completion_length=12), domain=DOMAIN, steps=100, attempts=32),
-    starts={"learner.model": further(EXPERT, DOMAIN, 150, 50, max_completion_length=12)},
+    config=Config(learner=warmed(3e-4, max_completion_length=12), questions=UNSTEADY, steps=100, tasks=32),
+    starts={"learner.model": further(EXPERT, UNSTEADY, 150, 50, max_completion_length=12)},
     variants={"R-Zero": {}, **OTHERS},
     figures=(
         *("first accuracy", "accuracy", "pass@8", "first label_accuracy", "late label_accuracy"),
@@ -37,6 +38,6 @@ MAJORITIES = Experiment(
         Difference("R-Zero", "R-Zero", "accuracy", "first accuracy"),
         *versus("R-Zero", tuple(OTHERS), ("accuracy",)),
     ),
-    controls=("challenger frozen",),
+    controls=("proposer frozen",),
     notes=("No answer reaches a reward.",),
 )

@@ -27,7 +27,7 @@ class Phase:
 
 
 class Phases:
-    """Phases of a method, repeated round after round: `Phases({"challenger": 5, "solver": 20})`. A phase of 0 steps is
+    """Phases of a method, repeated round after round: `Phases({"proposer": 5, "solver": 20})`. A phase of 0 steps is
     left out."""
 
     def __init__(self, steps: Mapping[str, int]) -> None:

@@ -201,7 +201,7 @@ TASK_FACTS: Mapping[str, str] = {
     "prompt": "the part of what the defender is shown that it is judged on: worlds of red_team",
     "public": "the card that is turned up: leduc_poker",
     "rationale": "why the proposer made the problem: questions of templates",
-    "share": "the share of the votes that the answer has (0 to 1): agent0",
+    "share": "the share of the votes that the answer has (0 to 1): r_zero, agent0",
     "source": "the program, as text: questions of programs and expressions",
     "truth": "what is known about a prompt, read by judges that are rules: worlds of red_team",
     "vanilla": "whether the defender is shown the seed unchanged, without an attacker: self_redteam",

@@ -598,8 +598,8 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("r_zero --band .8 .3", "--band must be two shares from 0 to 1, the lower one first, not (0.8, 0.3)"),
         ("svs --middling .9 .1", "--middling must be two shares from 0 to 1, the lower one first"),
         ("svs --paid -.1 .5", "--paid must be two shares from 0 to 1, the lower one first"),
-        ("search_self_play --gate none --noise 2", "--noise has no effect with --gate none: leave it out"),
-        ("search_self_play --gate none --reader frozen", "--reader has no effect with --gate none"),
+        ("search_self_play --gate none", "--gate is no flag any more but a variant"),
+        ("search_self_play --clip .3 .2", "--clip must be two shares from 0 to 1, the lower one first"),
         ("absolute_zero --at-the-ends -.5", "--at-the-ends is no flag any more but a variant"),
         ("eva --by-info False", "--by-info is no flag any more but a variant"),
         ("multi_agent_evolve --dealt .01", "--dealt is no flag any more but a variant"),
@@ -780,8 +780,7 @@ def test_a_domain_without_problems_is_one_clear_line(here, complaint, domain, ex
 
 @pytest.mark.parametrize("recipe", ["absolute_zero", "multi_agent_evolve", "r_zero", "agent0", "sws"])
 def test_nobody_proposes_to_a_data_set(here, complaint, recipe):
-    flag = "--domain" if recipe in ("r_zero", "agent0") else "--questions"
-    line = complaint("train", recipe, "--model", "tiny", "--steps", "1", flag, "instructions", "--output", "x")
+    line = complaint("train", recipe, "--model", "tiny", "--steps", "1", "--questions", "instructions", "--output", "x")
     assert "instructions is not a question set to which tasks may be proposed (Proposable): it has no kinds" in line
     assert "of those shipped, there is sums or" in line
     assert not Path("x").exists()

@@ -75,7 +75,7 @@ def test_a_domain_that_is_not_there_gets_one_clear_line(capsys):
 
 
 def test_what_may_use_a_tool_is_compared_with_it(tmp_path, capsys):
-    sizes = ["--steps", "2", "--curriculum-steps", "1", "--executor-steps", "1", "--pool", "2"]
+    sizes = ["--steps", "2", "--proposer-steps", "1", "--solver-steps", "1", "--pool", "2"]
     for seed in ("0", "1"):
         words = ["train", "agent0", *TINY, *sizes, "--seed", seed, "--output", str(tmp_path / seed)]
         assert main(words) == 0
@@ -85,7 +85,7 @@ def test_what_may_use_a_tool_is_compared_with_it(tmp_path, capsys):
 
 
 def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys):
-    sizes = ["--steps", "2", "--curriculum-steps", "1", "--executor-steps", "1", "--pool", "2"]
+    sizes = ["--steps", "2", "--proposer-steps", "1", "--solver-steps", "1", "--pool", "2"]
     assert main(["train", "agent0", *TINY, *sizes, "--output", str(tmp_path)]) == 0
     search = Searching(lambda words: [f"a document about {words}"])
     match = Match(ToolReply(tools=(search,)), Task("t", prompt="Who?"), {"solver": Constant("<search>whom</search>")})

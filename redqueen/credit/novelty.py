@@ -20,7 +20,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from redqueen.protocols import State
-from redqueen.types import RedQueenError
+from redqueen.types import RedQueenError, Refusal, Task
 
 Text = str | None  # None or blank if no proposal could be read
 LONGEST_GRAM = 4  # BLEU-4
@@ -61,9 +61,9 @@ def entropy(texts: Sequence[Text], feature: Callable[[str], Hashable] = collapse
 class Repetition:
     """weight * |cluster| / B for each of B texts, to be subtracted from their rewards (R-Zero, 2508.05004; Agent0).
 
-    Clusters are of average linkage on 1 - BLEU, cut at `cut`. Unreadable texts are one cluster of their own and
-    count in B. Time and memory grow with B^2, so that a larger batch than `largest` raises RedQueenError; texts of 60
-    words take 0.6 s for B = 512 and 4 s for B = 2048.
+    Clusters are of average linkage on 1 - BLEU, cut at `cut`. Each unreadable text is a cluster of its own and counts
+    in B: the BLEU of two empty texts is 0 in the released code too. Time and memory grow with B^2, so that a larger
+    batch than `largest` raises RedQueenError; texts of 60 words take 0.6 s for B = 512 and 4 s for B = 2048.
     """
 
     weight: float = 1.0  # lambda in the paper
@@ -82,9 +82,14 @@ class Repetition:
         numbers = self.clusters(texts)
         return self.weight * np.bincount(numbers)[numbers] / max(len(texts), 1) if len(numbers) else np.zeros(0)
 
+    def of_tasks(self, written: Sequence[Task | Refusal]) -> np.ndarray:
+        """The same for the tasks among the proposals that were `written`; refused ones count in B."""
+        texts = [each.prompt if isinstance(each, Task) else None for each in written]
+        return self(texts)[[text is not None for text in texts]]
+
     def clusters(self, texts: Sequence[Text]) -> np.ndarray:
         """[B] int, equal numbers for texts of one cluster, counted from zero in the order they appear."""
-        found = np.full(len(texts), -1, dtype=np.int64)
+        found = np.arange(len(texts), 2 * len(texts))
         read = [readable(text) for text in texts]
         found[read] = average_linkage(1.0 - bleu([words(text) for text in texts if readable(text)]), self.cut)
         return _numbered(found)

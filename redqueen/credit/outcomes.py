@@ -57,6 +57,11 @@ def vote(group: Group, count_missing: bool = True) -> Vote:
     return Majority(count_missing).label(answers(group.attempts))
 
 
+def calls(group: Group) -> float:
+    """The mean number of calls of a tool over the attempts of a group."""
+    return float(np.mean([len(each.outcome.facts.get("calls", ())) for each in group.attempts]))
+
+
 def numbers(group: Group, fact: str) -> np.ndarray:
     """[G] a fact of each attempt as a number, NaN where it is None."""
     return np.array([number(each.outcome.facts[fact]) for each in group.attempts], dtype=np.float64)

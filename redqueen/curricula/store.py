@@ -128,6 +128,11 @@ class TaskStore:
         """Removes and returns the tasks for which `leaves` is true: `prune(solved_at_least(0.9))`."""
         return self._take_out([history.task.id for history in self._held.values() if leaves(history)])
 
+    def refill(self, tasks: Sequence[Task], origin: str = "given", step: int | None = None) -> None:
+        """Holds `tasks` in place of all that were held."""
+        self.prune(lambda history: True)
+        self.add(tasks, origin, step=step)
+
     def draw(self, count: int, rng: Random, kinds: Collection[str] = ()) -> list[Task]:
         """Tasks of these `kinds` (default: all) under the sampling policy. Raises RedQueenError if there are
         none."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from operator import add, floordiv, mod, mul, neg, pos, sub, truediv
 from random import Random
@@ -177,6 +177,10 @@ class ToolReply:
     @property
     def roles(self) -> tuple[str, ...]:
         return (self.role,)
+
+    def of(self, role: str) -> ToolReply:
+        """The same game for a seat of another role."""
+        return replace(self, role=role)
 
     def tasks(self) -> Sequence[Task]:
         return self.dealt or (Task("empty", prompt="Say something."),)

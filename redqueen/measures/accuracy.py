@@ -11,11 +11,11 @@ import numpy as np
 
 from redqueen.chance import derive
 from redqueen.credit.outcomes import verdicts
-from redqueen.curricula.held_out import apart_from, held_out_levels, labelled
+from redqueen.curricula.held_out import apart_from, groups_apart, held_out_levels, labelled
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, tasks_among
-from redqueen.types import Basis, Metrics, Refusal, Task
+from redqueen.types import Basis, Group, Metrics, Refusal, Task
 
 
 def pass_at(k: int, right: int, tried: int) -> float:
@@ -29,6 +29,8 @@ class HeldOut:
     """A player's answers to held-out tasks at its own temperature, on the same seeds at every measurement:
     `accuracy/LEVEL` (pass@1) and `pass@k/LEVEL`, and both over all levels. Answers of which nobody knows whether they
     are right are left out; where there are any, `accuracy_unknown` is their share.
+
+    A set without levels, such as a corpus of the user's own, has no figures.
 
     `tasks` are the held-out ones by level, or how many of each level `held_out` draws; then what is learned from
     `besides` is not among them where a level has others. `tests` are these tasks."""
@@ -64,6 +66,10 @@ class HeldOut:
         """The tasks that are not held out, without refusals."""
         return apart_from(self.tests, tasks_among(written))
 
+    def groups_apart(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups whose tasks are not held out."""
+        return groups_apart(self.tests, groups)
+
     def training(self, count: int, seed: int, levels: Sequence[str] = ()) -> list[Task]:
         """Up to `count` different problems of each level (default: all for training), none held out."""
         return labelled(self._questions, levels, count, self.tests, seed)
@@ -88,6 +94,7 @@ class HeldOut:
             f"{name}{level}": on_problems(tasks, self._attempts, guesses=name == "accuracy")
             for level, tasks in groups.items()
             for name in names
+            if tasks
         }
 
     def state(self) -> State:

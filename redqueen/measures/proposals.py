@@ -7,15 +7,15 @@ run.note(health.check(written, tries))              # tries: graded groups, with
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 import numpy as np
 
-from redqueen.checks.votes import Vote
 from redqueen.credit import outcomes
 from redqueen.measures.health import Proposed, ProposerHealth
 from redqueen.protocols import Questions, State
 from redqueen.questions.asking import graded, mean_known, tasks_among
-from redqueen.questions.labels import labels_right
+from redqueen.questions.labels import label_accuracy, labels_right
 from redqueen.types import Group, Metrics, Refusal, Task
 
 
@@ -23,9 +23,9 @@ class Proposals:
     """Figures of every step's proposals and the alarms on them (`ProposerHealth`), from the groups played at them.
 
     `true_answer` is given where proposals come with an answer, which may be wrong and which the text should not show:
-    the answer of an oracle, for figures alone."""
+    the answer of an oracle, None where nobody knows it, for figures alone."""
 
-    def __init__(self, questions: Questions, true_answer: Callable[[Task], str] | None = None) -> None:
+    def __init__(self, questions: Questions, true_answer: Callable[[Task], str | None] | None = None) -> None:
         self._questions = questions
         self._true_answer = true_answer
         self._health = ProposerHealth()
@@ -40,8 +40,19 @@ class Proposals:
         solved = [outcomes.scores(group) for group in tries]
         if self._true_answer is None:
             return self._health.check(proposed(written, solved, opinions))
-        right = [self._true_answer(group.task) == group.task.answer for group in tries]
+        true = [self._true_answer(group.task) for group in tries]
+        right = [None if each is None else each == group.task.answer for each, group in zip(true, tries, strict=True)]
         return self._health.check(proposed(written, solved, opinions, right, hidden=True))
+
+    def voted(self, written: Sequence[Task | Refusal], groups: Sequence[Group], kept: Sequence[Task]) -> Metrics:
+        """The figures of proposals that are labelled by the majority of the group of attempts at each, of which those
+        in `kept` are learned from, and of the votes (`polls`). Verdicts are asked for here alone: no reward rests on
+        them."""
+        return self._health.check(voted_on(self._questions, written, groups, kept)) | polls(groups, kept)
+
+    def labels(self, groups: Sequence[Group], kept: Sequence[Task]) -> Metrics:
+        """`labels` and `label_accuracy` of the tasks in `kept`, from the groups whose majority labelled them."""
+        return label_accuracy(self._questions, [group.task for group in groups], kept)
 
     def alarms(self) -> list[str]:
         return self._health.alarms()
@@ -85,19 +96,29 @@ def proposed(
 
 
 def voted_on(
-    questions: Questions,
-    written: Sequence[Task | Refusal],
-    groups: Sequence[Group],
-    votes: Sequence[Vote],
-    kept: Sequence[Task],
+    questions: Questions, written: Sequence[Task | Refusal], groups: Sequence[Group], kept: Sequence[Task]
 ) -> list[Proposed]:
-    """The proposals as `ProposerHealth` looks at them, their attempts as the question set finds them, and the labels
-    of those that are kept to learn from: for audits, no reward may rest on it. Each task has a group and a vote."""
+    """The proposals as `ProposerHealth` looks at them, their attempts as the question set finds them, and the majority
+    labels of those that are kept to learn from: for audits, no reward may rest on it. Each task has a group."""
     tasks, learned = tasks_among(written), {task.id for task in kept}
     rates = [outcomes.scores(group) for group in graded(questions, groups)]
-    rights = labels_right(questions, tasks, votes)
+    rights = labels_right(questions, tasks, [outcomes.vote(group) for group in groups])
     kept_right = [right if task.id in learned else None for task, right in zip(tasks, rights, strict=True)]
     return proposed(written, rates, labels_right=kept_right)
+
+
+def polls(groups: Sequence[Group], kept: Sequence[Task]) -> Metrics:
+    """`polls`, the number of votes; where there are any, the mean share of the majority, the share of tasks that are
+    `kept`, and the mean number of calls of a tool if attempts may call one."""
+    if not groups:
+        return {"polls": 0.0}
+    found = {
+        "polls": float(len(groups)),
+        "polls/share": fmean(outcomes.vote(group).share for group in groups),
+        "polls/kept": len(kept) / len(groups),
+    }
+    called = all("calls" in each.outcome.facts for group in groups for each in group.attempts)
+    return found | ({"polls/calls": fmean(outcomes.calls(group) for group in groups)} if called else {})
 
 
 def audited(questions: Questions, written: Sequence[Task | Refusal], labels: Sequence[Task]) -> list[Proposed]:

@@ -15,13 +15,16 @@ from redqueen.questions.verdicts import share_right
 from redqueen.types import Group, Metrics, Task
 
 
-def labelled(tasks: Sequence[Task], votes: Sequence[Vote], band: tuple[float, float]) -> list[Task]:
-    """The tasks whose share of agreeing attempts lies within `band`, with the majority's answer."""
+def labelled(groups: Sequence[Group], band: tuple[float, float]) -> list[Task]:
+    """The tasks of the groups whose majority has a share of the answers given within `band`, with its answer as theirs
+    and its share as the fact `share`. Attempts without an answer do not count, as in the released code of R-Zero and
+    Agent0."""
     lowest, highest = band
+    votes = [vote(group, count_missing=False) for group in groups]
     return [
-        replace(task, answer=vote.answer)
-        for task, vote in zip(tasks, votes, strict=True)
-        if vote.answer and lowest <= vote.share <= highest
+        replace(group.task, answer=found.answer, facts={**group.task.facts, "share": found.share})
+        for group, found in zip(groups, votes, strict=True)
+        if found.answer and lowest <= found.share <= highest
     ]
 
 

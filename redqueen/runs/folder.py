@@ -141,9 +141,8 @@ def stored_questions(folder: Path) -> Questions | None:
     """The question set that a run was about, by its settings or as its recipe makes it (`questions_of`); None for a run
     of games."""
     found = settings(folder)
-    for name in ("domain", "questions"):
-        if name in found["config"]:
-            return find_questions(found["config"][name])
+    if "questions" in found["config"]:
+        return find_questions(found["config"]["questions"])
     offered = _offered(found, "questions_of")
     made: Questions | None = offered() if offered else None
     return made

@@ -8,7 +8,12 @@ from collections.abc import Collection, Mapping
 # old flag: the new ones, of which a recipe has one at most (its own fields say which); add yours in alphabetical order
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "--begins-as": ("--untrained",),
+    "--challenger": ("--proposer",),
+    "--challenger-steps": ("--proposer-steps",),
+    "--curriculum": ("--proposer",),
+    "--curriculum-steps": ("--proposer-steps",),
     "--domain": ("--questions",),
+    "--executor-steps": ("--solver-steps",),
     "--group": ("--attempts",),
     "--judge-misses": ("--judge",),
     "--kl-coefficient": ("--kl",),
@@ -20,7 +25,17 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
 }
 
 # flags that were controls of an experimenter, or parts that papers do not have: other parts of the method now
-VARIANTS = ("--at-the-ends", "--by-info", "--dealt", "--novelty", "--question-reward")
+VARIANTS = (
+    "--at-the-ends",
+    "--by-info",
+    "--dealt",
+    "--fixed",
+    "--gate",
+    "--invalid",
+    "--novelty",
+    "--question-reward",
+    "--repetition",
+)
 
 
 def renamed(flag: str, known: Collection[str]) -> str | None:

@@ -14,11 +14,11 @@ solver, proposer = cast.learner, cast["proposer"]
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Protocol, get_type_hints
+from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
 
 import tyro
 
@@ -30,6 +30,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Player, Policy
+from redqueen.schedules import Phases
 from redqueen.settings.learner import LONGEST_REPLY, SOLVER, Learner
 from redqueen.settings.limits import Within, refuse_unused, unset
 from redqueen.settings.speech import ANSWERS, Speech, template_arguments
@@ -80,6 +81,10 @@ class PaidTo:
     """The annotation of a setting of the reward of `role`: refused unless the role learns."""
 
     role: str
+
+
+T = TypeVar("T")
+ForProposer = Annotated[T, PaidTo("proposer")]  # of a setting without effect where the proposer does not learn
 
 
 class Seeds(Protocol):
@@ -137,6 +142,12 @@ class Cast:
         if not found:
             raise RedQueenError(f"the {role} is trained: --{role} must be separate, shared or adapter")
         return found[0]
+
+    def phases(self, steps: Mapping[str, int]) -> Phases:
+        """Phases in which one player learns at a time, with the `steps` of each in a round; a role whose player does
+        not learn has no phase."""
+        still = [role for role, player in self._players.items() if not learning([player])]
+        return Phases({name: 0 if name in still else count for name, count in steps.items()})
 
     def spoken(self, trajectories: Sequence[Trajectory]) -> list[tuple[Writer, list[Trajectory]]]:
         """The players that learn, each with the trajectories that it spoke."""

@@ -4,7 +4,7 @@ measure."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -77,12 +77,13 @@ def warmed(learning_rate: float = 1e-4, max_completion_length: int | None = 16) 
 
 
 def measuring(config: Any, seed: int) -> Apart:
-    """The problems that measure a run of this config and seed, by level; none for a recipe without a question set."""
-    named: Mapping[str, Any] = vars(config)
-    specs = [named[each] for each in ("questions", "domain") if isinstance(named.get(each), str) and named[each]]
-    if not specs:
+    """The problems that measure a run of this config and seed, by level; none for a recipe without a question set. A
+    config may hold that of the method which it controls."""
+    settings = (config, *(value for value in vars(config).values() if is_dataclass(value)))
+    named: Mapping[str, Any] = next((vars(each) for each in settings if "questions" in vars(each)), {})
+    if not named.get("questions"):
         return {}
-    questions, count = find_questions(specs[0]), int(named.get("problems", 64))
+    questions, count = find_questions(named["questions"]), int(named.get("problems", 64))
     seeds = questions.seeds() if has(questions, Proposable) else []
     plain, besides = (held_out(questions, count, others, seed) for others in ([], seeds))
     return {level: [*plain[level], *besides[level]] for level in plain}  # some recipes leave the seeds out of them

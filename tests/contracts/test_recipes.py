@@ -18,10 +18,7 @@ NOT_IN_VIEW = {
     "magnetic": {"numbers"},
     "self_rewarding": {"names"},
     "spo": {"numbers"},
-    "agent0": {"names", "numbers", "statements"},
     "pasodoble": {"names", "numbers", "statements"},
-    "r_zero": {"names", "numbers"},
-    "search_self_play": {"names", "numbers"},
     "spell": {"names", "numbers"},
     "cold_start": {"numbers"},
 }

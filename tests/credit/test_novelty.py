@@ -14,7 +14,7 @@ from redqueen.credit.novelty import (
     entropy,
     jaccard,
 )
-from redqueen.types import RedQueenError
+from redqueen.types import RedQueenError, Refusal, Task
 
 SAME = "what is the sum of three and four"
 NEAR = "what is the sum of three and five"
@@ -90,9 +90,15 @@ def test_clusters_of_three_and_one_of_four_pay_three_quarters_and_one():
     assert Repetition(weight=2.0)([SAME, OTHER, NEAR, SAME]).tolist() == [1.5, 0.5, 1.5, 1.5]
 
 
-def test_unreadable_proposals_are_one_cluster_and_count_in_the_batch():
-    assert Repetition()([SAME, None, "", OTHER]).tolist() == [0.25, 0.5, 0.5, 0.25]
-    assert Repetition()([None, None]).tolist() == [1.0, 1.0]
+def test_an_unreadable_proposal_is_a_cluster_of_its_own_and_counts_in_the_batch():
+    assert Repetition()([SAME, None, "", SAME]).tolist() == [0.5, 0.25, 0.25, 0.5]
+    assert Repetition()([None] * 24 + [SAME] * 8)[:24].tolist() == [1 / 32] * 24
+
+
+def test_tasks_are_compared_among_all_proposals():
+    written = [Refusal("malformed"), Task("a", prompt=SAME), Task("b", prompt=SAME), Refusal("cut off")]
+    assert Repetition().of_tasks(written).tolist() == [0.5, 0.5]
+    assert Repetition().of_tasks([]).shape == Repetition().of_tasks(written[:1]).shape == (0,)
 
 
 def test_the_cut_decides_what_is_one_cluster():

@@ -202,6 +202,13 @@ def test_solved_tasks_are_pruned():
     assert store.add([given[0]]) == [""]  # it is no longer a duplicate of anything
 
 
+def test_a_refilled_store_holds_nothing_of_before():
+    store = TaskStore()
+    store.add(tasks(2, "sums"))
+    store.refill(tasks(1, "cards"), "proposer", step=5)
+    assert [(each.task.id, each.origin, each.added) for each in store.histories()] == [("cards0", "proposer", 5)]
+
+
 def test_draws_keep_to_kinds():
     store = TaskStore()
     store.add(tasks(5, "deduction") + tasks(5, "abduction") + tasks(5, "induction"))

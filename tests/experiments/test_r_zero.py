@@ -3,13 +3,13 @@
 from collections import Counter, defaultdict
 from random import Random
 
-from experiments.r_zero import DOMAIN, unsteady
+from experiments.r_zero import UNSTEADY, unsteady
 from redqueen.protocols import Demonstrator
 from redqueen.questions.catalogue import find_questions, having
 
 
-def test_the_warm_start_names_this_domain():
-    assert find_questions(DOMAIN) == unsteady()
+def test_the_warm_start_names_this_question_set():
+    assert find_questions(UNSTEADY) == unsteady()
 
 
 def test_majorities_of_what_is_shown_are_right_where_single_answers_are_not():

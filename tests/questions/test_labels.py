@@ -7,12 +7,13 @@ import pytest
 
 from redqueen.checks.votes import Vote
 from redqueen.credit.outcomes import verdicts, vote
-from redqueen.measures.proposals import audited, voted_on
+from redqueen.measures.proposals import audited, polls, voted_on
 from redqueen.play.groups import attempts
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.labels import held_to_label, label_accuracy, labelled, labels_right
+from redqueen.questions.small.documents import Documents
 from redqueen.questions.small.sums import Sums
-from redqueen.types import Refusal, Reply
+from redqueen.types import Refusal, Reply, Task
 
 SUMS = Sums()
 TASKS = [SUMS.task(1, 1), SUMS.task(2, 2), SUMS.task(3, 3), SUMS.task(4, 4)]
@@ -47,10 +48,13 @@ def test_who_gave_no_answer_has_no_vote_where_it_is_said_so():
 
 
 def test_tasks_within_the_band_keep_what_most_said_both_ends_included():
-    votes = [Vote("2", 0.3, 10, 10), Vote("5", 0.8, 10, 10), Vote("6", 0.9, 10, 10), Vote("", 0.5, 0, 10)]
-    kept = labelled(TASKS, votes, (0.3, 0.8))
-    assert [(task.id, task.answer) for task in kept] == [("1+1", "2"), ("2+2", "5")]
+    said = ["2", "2", "3", "4", "5"], ["5", "5", "5", "5", ""], ["5", "5", "5", "5", "6"], [""] * 5
+    groups = attempts(SOLVE, TASKS, Answering(*(line for lines in said for line in lines)), 5, Random(0))
+    kept = labelled(groups, (0.4, 0.8))
+    assert [(task.id, task.answer, task.facts["share"]) for task in kept] == [("1+1", "2", 0.4), ("3+3", "5", 0.8)]
     assert label_accuracy(SUMS, TASKS, kept) == {"label_accuracy": 0.5, "labels": 2.0}
+    assert polls(groups, kept) == {"polls": 4.0, "polls/share": pytest.approx((0.4 + 0.8 + 0.8) / 4), "polls/kept": 0.5}
+    assert polls([], []) == {"polls": 0.0}
 
 
 def test_nothing_labelled_has_no_accuracy():
@@ -71,24 +75,22 @@ def test_half_an_answer_has_no_vote():
 
 
 def test_half_an_answer_agrees_with_no_label():
-    (label,) = labelled(TASKS[:1], [Vote("2 2", 0.5, 10, 10)], (0.3, 0.8))
+    label = replace(TASKS[0], answer="2 2")
     (group,) = held_to_label(attempts(SOLVE, [label], CutOff("2 2", "2"), 2, Random(0)))
     assert verdicts(group).tolist() == [0.0, 0.0]
 
 
 def test_a_label_is_all_that_an_attempt_is_held_to():
     """The truth, which nobody knows, earns nothing."""
-    (wrong,) = labelled(TASKS[:1], [Vote("7", 0.5, 10, 10)], (0.3, 0.8))
+    wrong = replace(TASKS[0], answer="7")
     (group,) = held_to_label(attempts(SOLVE, [wrong], Answering("2", "7"), 2, Random(0)))
     assert SUMS.right([TASKS[0]] * 2, ["2", "7"]) == [True, False]
     assert verdicts(group).tolist() == [0.0, 1.0]
 
 
 def test_the_alarms_look_at_the_labels_that_are_kept():
-    votes = [Vote("2", 1.0, 10, 10), Vote("5", 0.5, 10, 10)]
     groups = attempts(SOLVE, TASKS[:2], Answering(*"2" * 10, *"5454545454"), 10, Random(0))
-    kept = labelled(TASKS[:2], votes, (0.3, 0.8))
-    found = voted_on(SUMS, TASKS[:2], groups, votes, kept)
+    found = voted_on(SUMS, TASKS[:2], groups, labelled(groups, (0.3, 0.8)))
     assert [(each.solve_rate, each.answer_right) for each in found] == [(1.0, None), (0.5, False)]
 
 
@@ -102,3 +104,10 @@ def test_labelled_proposals_are_looked_at_with_what_the_oracle_finds_of_their_la
     looked = audited(SUMS, written, [replace(TASKS[0], answer="2"), replace(TASKS[2], answer="7")])
     assert [each.answer_right for each in looked] == [True, None, None, False]
     assert looked[1].refused == "malformed"
+
+
+def test_a_label_is_right_as_the_question_set_sees_it():
+    """Documents takes "seven" for 7."""
+    tasks = [Task("a", answer="7"), Task("b", answer="7")]
+    kept = [replace(tasks[0], answer="seven"), replace(tasks[1], answer="eight")]
+    assert label_accuracy(Documents(), tasks, kept)["label_accuracy"] == 0.5

@@ -28,10 +28,8 @@ from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=32)
-TOOLS = "redqueen.questions.small.tool_sums:ToolSums"
 MAE = {"questions": "judged:sums", "proposals": 8, "tasks": 8, "attempts": 2, "repeats": 2}
-R_ZERO = {"challenger_steps": 1, "solver_steps": 2, "proposals": 4, "questions": 32, "votes": 8, "attempts": 4}
-AGENT0 = {"curriculum_steps": 1, "executor_steps": 2, "proposals": 4, "pool": 32, "votes": 8, "tasks": 8, "attempts": 4}
+LABELS = {"proposer_steps": 1, "solver_steps": 2, "proposals": 4, "pool": 32, "votes": 8, "tasks": 8, "attempts": 4}
 SWS = {"questions": "sums", "preliminary": 1, "synthesis": 1, "proposals": 32, "tasks": 8, "data": 8, "slope": 1.0}
 
 
@@ -44,8 +42,8 @@ TRAININGS = [
     (absolute_zero, {"questions": "sums", "proposals": 8, "tasks": 8, "attempts": 2}),
     (DEALT, {"questions": "sums", "proposals": 2, "tasks": 32, "attempts": 2}),
     (multi_agent_evolve, MAE),
-    (r_zero, {"domain": "sums", **R_ZERO}),
-    (agent0, {"domain": TOOLS, **AGENT0}),
+    (r_zero, {"questions": "sums", **LABELS}),
+    (agent0, {"questions": "tool_sums", **LABELS}),
     (sws, SWS),
     (pasodoble, {"questions": "facts", "passages": 2, "proposals": 8, "attempts": 8}),
     (pasodoble, {"questions": "facts", "passages": 2, "proposals": 8, "attempts": 8, "phase": 1}),
@@ -77,7 +75,7 @@ def scripted(monkeypatch, known):
 
 @pytest.mark.parametrize(("recipe", "settings"), TRAININGS, ids=lambda each: getattr(each, "__name__", None))
 def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkeypatch):
-    domain, learned = find_questions(settings.get("domain", settings.get("questions"))), []
+    domain, learned = find_questions(settings["questions"]), []
     seeds = domain.seeds() if recipe in (absolute_zero, DEALT, multi_agent_evolve) else ()  # which they learn from
     tests = held_out(domain, 64, seeds)
     level = domain.levels[0]  # so small that many of its problems are held out

@@ -14,7 +14,6 @@ from redqueen.recipes.proposers.agent0 import recipe as agent0
 from redqueen.recipes.proposers.eva import recipe as eva
 from redqueen.recipes.proposers.multi_agent_evolve import recipe as multi_agent_evolve
 from redqueen.recipes.proposers.r_zero import recipe as r_zero
-from redqueen.recipes.proposers.search_self_play import recipe as search_self_play
 from redqueen.recipes.proposers.spell import recipe as spell
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
@@ -74,11 +73,10 @@ def test_dealt_problems_are_the_question_sets(variant, recipe, settings, tmp_pat
 
 
 FROZEN = [
-    (search_self_play, {"proposer": Role("frozen"), "invalid": -0.1}, "--invalid has no effect with --proposer frozen"),
-    (r_zero, {"challenger": "frozen", "proposals": 3}, "--proposals has no effect with --challenger frozen"),
-    (r_zero, {"challenger": "frozen", "as_coded": True}, "--as-coded has no effect"),
-    (agent0, {"curriculum": "frozen", "per_call": 3.0}, "--per-call has no effect with --curriculum frozen"),
-    (agent0, {"curriculum": "frozen", "repetition": 0.0}, "--repetition has no effect"),
+    (r_zero, {"proposer": Role("frozen"), "proposals": 3}, "--proposals has no effect with --proposer frozen"),
+    (r_zero, {"proposer": Role("frozen"), "as_coded": True}, "--as-coded has no effect"),
+    (agent0, {"proposer": Role("frozen"), "per_call": 3.0}, "--per-call has no effect with --proposer frozen"),
+    (agent0, {"tool": "none", "most_calls": 3}, "--most-calls has no effect with --tool none"),
     (spell, {"stages": (2, 5)}, "--stages 2 5: the last stage of documents is 3"),
     (spell, {"stages": (0, 9)}, "the last stage"),
     (eva, {"rewriter": Role("ruel")}, "did you mean rule?"),

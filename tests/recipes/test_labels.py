@@ -11,10 +11,10 @@ from redqueen.recipes.proposers.agent0 import recipe as agent0
 from redqueen.recipes.proposers.r_zero import recipe as r_zero
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=32)
-AGENT0 = {"curriculum_steps": 1, "executor_steps": 1, "proposals": 4, "pool": 8, "tasks": 4, "attempts": 8}
-R_ZERO = {"challenger_steps": 1, "solver_steps": 1, "proposals": 4, "questions": 8, "attempts": 4, "group": 8}
+SMALL = {"proposer_steps": 1, "solver_steps": 1, "proposals": 4, "pool": 8, "tasks": 4, "attempts": 8}
 WRONG = "-77"
 
 
@@ -37,7 +37,7 @@ def mostly_wrong(ask):
     return str(int(number) + 3) if ask.seed % 10 < 4 else WRONG
 
 
-@pytest.mark.parametrize(("recipe", "settings", "paid"), [(agent0, AGENT0, (1.0, 0.0)), (r_zero, R_ZERO, (1.0, 0.1))])
+@pytest.mark.parametrize(("recipe", "settings", "paid"), [(agent0, SMALL, (1.0, 0.0)), (r_zero, SMALL, (1.0, 0.1))])
 def test_the_label_is_paid_and_the_truth_is_not(recipe, settings, paid, tmp_path, monkeypatch):
     """`expressions` works answers out: its oracle does not look at the label."""
     speaking(monkeypatch, mostly_wrong)
@@ -50,7 +50,7 @@ def test_the_label_is_paid_and_the_truth_is_not(recipe, settings, paid, tmp_path
         report(run, policy, trajectories, *rest, **named)
 
     monkeypatch.setattr(Run, "report", spied)
-    config = recipe.Config(learner=TINY, domain="expressions", steps=2, votes=10, **settings)
+    config = recipe.Config(learner=TINY, questions="expressions", steps=2, votes=10, **settings)
     recipe.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=0)))
     assert {said: [pytest.approx(each) for each in rewards] for said, rewards in earned.items()} == {
         True: [paid[0]],
@@ -70,14 +70,12 @@ def easy_right_hard_wrong(ask):
     return "7" if ask.seed % 10 < 6 else str(ask.seed % 1000)
 
 
-TURNS = [
-    (r_zero, {"challenger_steps": 6, "solver_steps": 1, "proposals": 32, "questions": 32, "attempts": 2, "group": 2}),
-    (r_zero, {"challenger": "frozen", "solver_steps": 1, "questions": 32, "attempts": 2, "group": 2}),
-    (agent0, {"curriculum_steps": 6, "executor_steps": 1, "proposals": 32, "pool": 32, "tasks": 2, "attempts": 2}),
-]
+IN_TURNS = {"proposer_steps": 6, "solver_steps": 1, "proposals": 32, "pool": 32, "tasks": 2, "attempts": 2}
+STILL = {"proposer": Role("frozen"), "solver_steps": 1, "pool": 32, "tasks": 2, "attempts": 2}
+TURNS = [(recipe, settings) for recipe in (r_zero, agent0) for settings in (IN_TURNS, STILL)]
 
 
-@pytest.mark.parametrize(("recipe", "settings"), TURNS, ids=["r_zero", "r_zero frozen", "agent0"])
+@pytest.mark.parametrize(("recipe", "settings"), TURNS, ids=["r_zero", "r_zero frozen", "agent0", "agent0 frozen"])
 def test_the_alarm_is_about_the_labels_that_are_learned_from(recipe, settings, tmp_path, monkeypatch):
     speaking(monkeypatch, easy_right_hard_wrong)
     recipe.train(

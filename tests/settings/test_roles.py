@@ -9,7 +9,7 @@ from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Boxed, Code, Json, Plain, Tagged
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import Amount
-from redqueen.settings.roles import FROZEN, Cast, PaidTo, Peer, Plays, Role, Still
+from redqueen.settings.roles import FROZEN, Cast, ForProposer, PaidTo, Peer, Plays, Role, Still
 from redqueen.settings.speech import Speech
 from redqueen.types import Ask, Message, RedQueenError, Seat
 
@@ -29,7 +29,7 @@ class Config:
     learner: Learner = TINY
     proposer: Role = Role()
     judge: Annotated[Role, Still(("rule",))] = Role(FROZEN)
-    novelty: Annotated[Amount, PaidTo("proposer")] = 0.0
+    novelty: ForProposer[Amount] = 0.0
     steps: int = 3
 
 
@@ -77,6 +77,13 @@ def test_a_rule_that_names_no_role_says_so():
     Wrong.__annotations__ = {"learner": Learner, "novelty": Annotated[float, PaidTo("nobody")]}
     with pytest.raises(RedQueenError, match=r"the rule PaidTo\('nobody'\) of novelty names no role of Wrong"):
         Cast(Wrong(), Seeded())
+
+
+def test_a_role_whose_player_does_not_learn_has_no_phase():
+    steps = {"proposer": 1, "solver": 2}
+    in_turns, still = cast().phases(steps), cast(proposer=Role(FROZEN)).phases(steps)
+    assert [in_turns.at(step).name for step in range(4)] == ["proposer", "solver", "solver", "proposer"]
+    assert [still.at(step).name for step in range(3)] == ["solver"] * 3
 
 
 def test_a_table_sits_where_it_learns_or_stands_still():

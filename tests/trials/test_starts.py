@@ -1,6 +1,6 @@
 """A warm start is never shown the problems that measure, and these are dealt anew for each seed."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
@@ -54,6 +54,16 @@ def test_a_start_of_one_seed_keeps_from_its_tests_and_one_that_is_shared_from_th
     assert prompts(kept_apart(EXPERIMENT, job)) == prompts(measuring(CONFIG, 1))
     shared = kept_apart(replace(EXPERIMENT, one_start=True), job)
     assert prompts(shared) == set().union(*(prompts(measuring(CONFIG, seed)) for seed in range(3)))
+
+
+@dataclass(frozen=True)
+class Controlled:
+    method: absolute_zero.Config
+    steps: int
+
+
+def test_the_problems_that_measure_a_method_are_found_in_what_controls_it():
+    assert prompts(measuring(Controlled(CONFIG, 3), 1)) == prompts(measuring(CONFIG, 1)) != set()
 
 
 def shown_in(folder, apart, monkeypatch):

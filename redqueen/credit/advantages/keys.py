@@ -68,5 +68,5 @@ def by_information_state(trajectory: Trajectory, turn: int) -> Hashable:
 
 
 def by_kind_or_group(trajectory: Trajectory, turn: int) -> Hashable:
-    """Proposals are compared with all proposals of their kind in the batch, a solver's attempts with their group."""
-    return (by_group if trajectory.seat.role == "solver" else by_kind_and_role)(trajectory, turn)
+    """Proposals are compared with all proposals of their kind in the batch, other attempts with their group."""
+    return (by_kind_and_role if trajectory.seat.role == "proposer" else by_group)(trajectory, turn)

@@ -34,7 +34,14 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.credit.advantages.keys import by_game_and_role, by_group, by_kind_and_role, by_role, everything
+from redqueen.credit.advantages.keys import (
+    by_game_and_role,
+    by_group,
+    by_kind_and_role,
+    by_kind_or_group,
+    by_role,
+    everything,
+)
 from redqueen.protocols import AdvantageEstimator, Critic, Key, State
 from redqueen.types import RedQueenError, Trajectory, Turn
 
@@ -179,6 +186,7 @@ class GroupRelative:
 
 per_role = GroupRelative(by_role)
 per_kind_and_role = GroupRelative(by_kind_and_role)  # TRR++
+per_kind_or_group = GroupRelative(by_kind_or_group)
 
 
 @dataclass(frozen=True)

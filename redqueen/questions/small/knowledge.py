@@ -140,9 +140,13 @@ class Knowledge:
         """Whether each answer equals the task's; of a sentence such as "The rank of k7 is m3." what follows "is"."""
         return [_claims(answer, normalised(task.answer)) for task, answer in zip(tasks, answers, strict=True)]
 
-    def oracle(self, task: Task) -> bool | None:
-        """Whether the task's answer is the only one in the world; None (unknown) for a user's corpus."""
-        return None if self.corpus else follow(task.prompt, self._relations) == {task.answer}
+    def true_answer(self, task: Task) -> str | None:
+        """The only answer in the world, "" if there is none or several; None (unknown) for a user's corpus. For audits
+        only, not for training."""
+        if self.corpus:
+            return None
+        found = follow(task.prompt, self._relations)
+        return min(found) if len(found) == 1 else ""
 
     def reader(self, question: str, documents: Sequence[Document]) -> str:
         """The answer that the documents give to a question of this world; "" if a step to it has no answer or two."""

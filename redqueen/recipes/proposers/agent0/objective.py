@@ -1,27 +1,57 @@
-"""A clipped ratio whose upper bound is each group's own: looser where a group's label is in doubt.
-
-ADPO (Agent0, 2511.16043) clips the ratio of a word to [1 - low, 1 + high(p)], where p is the share of the vote that
-made the label of the word's task: a split vote means that the likely answers may be wrong, so that unlikely ones are
-given more room to grow. On a policy's own fresh words the ratio is 1 and no bound is ever reached: it takes more than
-one update on the same words for the bounds to matter.
-"""
+"""ADPO, which trusts a label by the share of the vote that made it (Agent0, 2511.16043)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from redqueen.checks.votes import LabelTrust
+from redqueen.credit.advantages.statistics import per_kind_or_group
 from redqueen.objectives.additive import log_ratios, measured, weighted_sum
-from redqueen.objectives.policy_gradient import LARGEST_LOG_RATIO
-from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
+from redqueen.objectives.batch import row_mean
+from redqueen.objectives.policy_gradient import LARGEST_LOG_RATIO, ClippedRatio
+from redqueen.protocols import Objective
+from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError, Trajectory
+
+
+@dataclass(frozen=True)
+class ADPO:
+    """GRPO whose advantages are scaled, and whose ratios are clipped, by the `share` of a task's label: its estimator,
+    its loss weights and its objective. A proposal, which has no label, is learned from as in GRPO."""
+
+    trust: LabelTrust = LabelTrust()
+    weigh = staticmethod(row_mean)
+
+    def estimate(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        """[N] each: GRPO's advantages times the scale of the label's share."""
+        scales = [1.0 if share is None else self.trust.scale(share) for share in map(_share, trajectories)]
+        return [each * scale for each, scale in zip(per_kind_or_group(trajectories), scales, strict=True)]
+
+    def objective(self, trajectories: Sequence[Trajectory]) -> Objective:
+        """The clipped ratio for a batch of these trajectories, each with the upper bound of its label's share."""
+        shares = [share for share in map(_share, trajectories) if share is not None]
+        return GroupClippedRatio(tuple(map(self.trust.upper_clip, shares))) if shares else ClippedRatio()
+
+
+def _share(trajectory: Trajectory) -> float | None:
+    """The share of the vote for the label of a trajectory's task; None without a label."""
+    share = trajectory.episode.task.facts.get("share")
+    return None if share is None else float(share)
 
 
 @dataclass(frozen=True)
 class GroupClippedRatio:
-    """PPO's loss with the ratio of a row held to [1 - low, 1 + highs[its trajectory]]."""
+    """PPO's loss with the ratio of a row held to [1 - low, 1 + highs[its trajectory]].
+
+    A split vote means that the likely answers may be wrong, so that unlikely ones are given more room to grow. On a
+    policy's own fresh tokens the ratio is 1 and no bound is reached: it takes more than one update on the same tokens
+    for the bounds to matter.
+    """
 
     silent_without_advantage: ClassVar[bool] = True
 

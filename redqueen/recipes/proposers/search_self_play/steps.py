@@ -1,10 +1,8 @@
-"""Whether proposed questions stand on what their proposers found: SSP's rules of form, and its check by a reader.
+"""The gate of Search Self-Play, its pool, the search of its roles, and what they are paid (2510.18821).
 
 A reader is shown what the proposer's searches gave, amid documents that other proposers found, and must come to the
-proposer's answer. A question that has several answers passes so, where the proposer found one of them: with `rivals`
-(not in the paper) the reader must come to it again with the documents before it that are most like those found.
-Whatever goes wrong on the way rejects the question, and what breaks is an error: nothing passes because it could not be
-checked.
+proposer's answer. A question that has several answers passes so, where the proposer found one of them. Whatever goes
+wrong on the way rejects the question, and what breaks is an error: nothing passes because it could not be checked.
 """
 
 from __future__ import annotations
@@ -13,75 +11,133 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import fmean
-from typing import Literal
+from typing import Annotated, Any
 
-import numpy as np
-
-from redqueen.checks.retrieval import Document, Fault, Rules, evidence, reading_faults
+from redqueen.checks.retrieval import Document, Rules, evidence, reading_faults
+from redqueen.credit.group_rewards import FromBelow, correct
+from redqueen.credit.learnability import FailureShare
+from redqueen.credit.outcomes import scores
+from redqueen.curricula.store import TaskStore
+from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.single_reply import SingleReply
-from redqueen.measures.health import Proposed
-from redqueen.measures.proposals import proposed
+from redqueen.games.tools import Limits, ToolReply
+from redqueen.play.groups import episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Player
-from redqueen.questions.asking import read, said, tasks_among
+from redqueen.questions.asking import said, tasks_among
 from redqueen.questions.small.knowledge import RULES, Knowledge
-from redqueen.types import Episode, Metrics, RedQueenError, Refusal, Task
+from redqueen.settings.roles import Role, Still
+from redqueen.types import Episode, Group, Metrics, RedQueenError, Refusal, Task
 
 READ = SingleReply("reader")
-RIVALS = 3  # documents like each that was found
-GateName = Literal["noise", "rivals", "none"]
+Reader = Annotated[Role, Still(("world",))]
+Written = list[Task | Refusal]
+
+
+def questions_of(config: Any) -> Knowledge:
+    """The toy world, or the user's own documents."""
+    return Knowledge(corpus=config.corpus, answers=config.answers, questions=config.tests)
+
+
+def equipped(config: Any, solver: Player) -> Equipped:
+    """The solver with its searches, and one turn more to answer once it is told that none is left."""
+    limits = Limits(config.searches, config.searches + 2)
+    return Equipped(solver, ToolReply("solver", (questions_of(config).search,), limits))
+
+
+class Rewards:
+    """What the roles earn; what an `invalid` question costs is for comparisons."""
+
+    solver = correct
+
+    def __init__(self, invalid: float = 0.0) -> None:
+        self._invalid = invalid
+        self._shape = FailureShare(pay_unsolved=True)
+
+    def proposer(self, tries: Sequence[Group]) -> FromBelow:
+        """What each proposal earns by the tries at its question. Tries without a parent are at no question of this
+        step."""
+        own = [group for group in tries if group.parent is not None]
+        return FromBelow(own, {"difficulty": [self._shape(scores(group)) for group in own]}, self._invalid)
+
+
+class Pool(TaskStore):
+    """Earlier questions that passed, which stand in for those that fail. It is cleared every `steps` steps."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(name="pool")
+        self._steps = steps
+
+    def begin(self, step: int) -> None:
+        """Clears the pool if it is time."""
+        if step and step % self._steps == 0:
+            self.prune(lambda history: True)
+
+    def filled(
+        self, passed: Sequence[Task | Refusal], proposals: Sequence[Group], rng: Random
+    ) -> tuple[list[Task], list[Episode | None]]:
+        """The questions that passed, then one of the pool for each that did not, if it holds any; and the proposal that
+        wrote each, None for those of the pool."""
+        tasks = tasks_among(passed)
+        reused = self.draw(len(passed) - len(tasks), rng) if len(self) else []
+        wrote = [one for one, each in zip(episodes_of(proposals), passed, strict=True) if isinstance(each, Task)]
+        return [*tasks, *reused], [*wrote, *(None for _ in reused)]
 
 
 @dataclass(frozen=True)
 class Grounds:
-    """How questions are checked. Without a reader of its own the world's is asked, which takes documents at their
-    word."""
+    """What is asked for, and whether a question stands on what its proposer found. Without a reader of its own the
+    world's is asked, which takes documents at their word."""
 
     questions: Knowledge
     reader: Player | None = None
-    rules: Rules = RULES
     noise: int = 4
-    gate: GateName = "noise"  # none: the rules alone decide
+    rules: Rules = RULES
 
     def __post_init__(self) -> None:
-        if self.questions.corpus and self.gate != "none" and self.reader is None:
-            raise RedQueenError("a corpus of your own needs somebody who reads it: name a --reader, or set --gate none")
+        if self.questions.corpus and self.reader is None:
+            raise RedQueenError("a corpus of your own needs somebody who reads it: name a --reader")
 
-    def found(self, proposal: Episode) -> list[Document]:
-        """All that the proposer's searches gave, in order: they are made again."""
-        documents, count = self.questions.documents, self.questions.shown
-        return [document for query in _queries(proposal) if query for document in documents.search(query, count)]
+    def invited(self, count: int, rng: Random) -> list[Task]:
+        """Invitations to write questions, each for an answer drawn at random."""
+        wanted = rng.choices(range(len(self.questions.wanted)), k=count)
+        return [self.questions.invite("question", (), number) for number in wanted]
 
-    def checked(self, proposals: Sequence[Episode], rng: Random) -> list[Task | Refusal]:
-        """The questions that pass as tasks, and the first fault of each of the others as a refusal."""
-        written_down = read(self.questions, proposals)
-        found = [self.found(proposal) for proposal in proposals]
-        written = [self._form(*each) for each in zip(proposals, written_down, found, strict=True)]
-        if self.gate == "none":
-            return written
-        passed = self._read(written, found, found, rng)
-        if self.gate == "noise":
-            return passed
-        beside = [each + self.questions.documents.like(each, RIVALS) for each in found]
-        again = self._read(passed, found, beside, rng)
-        ambiguous = Refusal(str(Fault.SEVERAL_ANSWERS))
+    def checked(self, written: Sequence[Task | Refusal], proposals: Sequence[Group], rng: Random) -> Written:
+        """The questions that pass the rules of form and the reader, and the first fault of each other as a refusal."""
+        found = self.found(proposals)
+        return self.answered(self.formed(written, proposals, found), found, found, rng)
+
+    def found(self, proposals: Sequence[Group]) -> list[list[Document]]:
+        """All that the searches of each proposal gave, in order: they are made again."""
+        search, count = self.questions.documents.search, self.questions.shown
         return [
-            ambiguous if isinstance(before, Task) and isinstance(after, Refusal) else before
-            for before, after in zip(passed, again, strict=True)
+            [document for query in _queries(each) if query for document in search(query, count)]
+            for each in episodes_of(proposals)
         ]
 
-    def _read(
+    def formed(
+        self, written: Sequence[Task | Refusal], proposals: Sequence[Group], found: Sequence[Sequence[Document]]
+    ) -> Written:
+        """The questions that pass the rules of form."""
+        faults = [
+            self.rules.faults(said([one])[0], one.task.answer, _queries(one), documents)
+            for one, documents in zip(episodes_of(proposals), found, strict=True)
+        ]
+        return [Refusal(str(wrong[0])) if wrong else each for wrong, each in zip(faults, written, strict=True)]
+
+    def answered(
         self,
         written: Sequence[Task | Refusal],
-        found: Sequence[list[Document]],
-        shown: Sequence[list[Document]],
+        found: Sequence[Sequence[Document]],
+        shown: Sequence[Sequence[Document]],
         rng: Random,
-    ) -> list[Task | Refusal]:
-        """The questions that a reader answers rightly from what it is shown, amid noise."""
+    ) -> Written:
+        """The questions that a reader answers rightly from what it is shown of each, amid noise."""
         posed = [(number, each) for number, each in enumerate(written) if isinstance(each, Task)]
-        before = [evidence(shown[number], _elsewhere(found, number), rng, self.noise) for number, _ in posed]
-        replies = self._readings([task for _, task in posed], before, rng)
+        texts = [evidence(shown[number], _elsewhere(found, number), rng, self.noise) for number, _ in posed]
+        replies = self._readings([task for _, task in posed], texts, rng)
         checked = list(written)
         for (number, task), reply in zip(posed, replies, strict=True):
             faults = reading_faults(task, found[number], reply, self._agrees)
@@ -90,10 +146,6 @@ class Grounds:
 
     def _agrees(self, task: Task, answer: str) -> bool:
         return self.questions.right([task], [answer])[0]
-
-    def _form(self, proposal: Episode, read: Task | Refusal, found: Sequence[Document]) -> Task | Refusal:
-        faults = self.rules.faults(said([proposal])[0], proposal.task.answer, _queries(proposal), found)
-        return Refusal(str(faults[0])) if faults else read
 
     def _readings(self, tasks: Sequence[Task], shown: Sequence[Sequence[Document]], rng: Random) -> list[str]:
         if self.reader is None:
@@ -104,28 +156,30 @@ class Grounds:
         ]
         return said(play(alone(READ, asked, self.reader), rng))
 
-    def looked_at(self, written: Sequence[Task | Refusal], scores: Sequence[np.ndarray]) -> list[Proposed]:
-        """The questions with their tries' scores, [G] each, as `ProposerHealth` looks at them."""
-        right = [self.questions.oracle(task) for task in tasks_among(written)]
-        return proposed(written, scores, labels_right=right, hidden=True)
-
-    def audited(self, proposals: Sequence[Episode], written: Sequence[Task | Refusal]) -> Metrics:
+    def audited(
+        self, proposals: Sequence[Group], written: Sequence[Task | Refusal], passed: Sequence[Task | Refusal]
+    ) -> Metrics:
         """`accepted`, the share that passed; and where the world knows, `accepted/right`, the share of those that are
-        right, `accepted/hops`, their mean hops, and `asked/wrong`, the wrong ones among all questions proposed.
-        `asked/entropy` estimates the proposer's entropy in nats a word, which rises before valid questions die out."""
-        tasks = tasks_among(written)
-        asked = [self.questions.oracle(each) for each in tasks_among(read(self.questions, proposals))]
-        right = [self.questions.oracle(task) for task in tasks]
-        found = {"accepted": len(tasks) / len(proposals)} if proposals else {}
-        logprobs = [float(each) for proposal in proposals for turn in proposal.turns for each in turn.reply.logprobs]
+        right, `accepted/hops`, their mean hops, and `asked/wrong`, the wrong ones among all questions written.
+        `asked/entropy` estimates the proposer's entropy in nats a token, which rises before valid questions die out."""
+        tasks = tasks_among(passed)
+        asked, right = self._right(tasks_among(written)), self._right(tasks)
+        figures = {"accepted": len(tasks) / len(proposals)} if proposals else {}
+        turns = [turn for proposal in episodes_of(proposals) for turn in proposal.turns]
+        logprobs = [float(each) for turn in turns for each in turn.reply.logprobs]
         if logprobs:
-            found["asked/entropy"] = -fmean(logprobs)
-        if tasks and None not in right:
-            found["accepted/right"] = fmean(bool(each) for each in right)
-            found["accepted/hops"] = fmean(task.facts["hops"] for task in tasks)
+            figures["asked/entropy"] = -fmean(logprobs)
+        if right and None not in right:
+            figures["accepted/right"] = fmean(bool(each) for each in right)
+            figures["accepted/hops"] = fmean(task.facts["hops"] for task in tasks)
         if asked and None not in asked:
-            found["asked/wrong"] = fmean(not each for each in asked)
-        return found
+            figures["asked/wrong"] = fmean(not each for each in asked)
+        return figures
+
+    def _right(self, tasks: Sequence[Task]) -> list[bool | None]:
+        """Whether the answer of each task is the true one; None where nobody knows."""
+        known = [(self.questions.true_answer(task), task.answer) for task in tasks]
+        return [None if true is None else true == answer for true, answer in known]
 
 
 def _queries(proposal: Episode) -> list[str]:

@@ -3,38 +3,39 @@ from dataclasses import replace
 import pytest
 import torch
 
+from redqueen.credit.novelty import Repetition
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.recipes.proposers.agent0 import recipe as agent0
 from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio
 from redqueen.recipes.proposers.agent0.recipe import Config, train
+from redqueen.recipes.proposers.agent0.steps import Rewards
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SMALL = Config(
     learner=TINY,
     steps=4,
-    curriculum_steps=2,
-    executor_steps=2,
+    proposer_steps=2,
+    solver_steps=2,
     proposals=4,
     pool=6,
     votes=4,
     tasks=3,
     attempts=4,
+    problems=1,
 )
 
 
-def trained(config, folder):
+def trained(config, folder, rewards=None):
     run = Run(folder, 0, Schedule(evaluate_every=99, checkpoint_every=99, record_episodes=4))
-    train(config, run)
+    train(config, run, rewards)
     return read_metrics(folder)
 
 
-@pytest.fixture(autouse=True)
-def few_problems(monkeypatch):
-    held_out = agent0.held_out
-    monkeypatch.setattr(agent0, "held_out", lambda domain, count, **seed: held_out(domain, 1, **seed))
+def unfined(per_call=0.05):
+    return Rewards((0.3, 0.8), per_call, 4, Repetition(0.0))
 
 
 class Spoken:
@@ -86,11 +87,11 @@ def test_the_agents_take_turns(tmp_path, monkeypatch):
 
 def test_a_curriculum_agent_is_paid_for_doubt_and_for_calls_of_the_executor(tmp_path, monkeypatch):
     Spoken(monkeypatch, proposes, lambda ask: half_sure(ask) if ask.past else f"<calculate>{asked(ask)}</calculate>")
-    (line,) = trained(replace(SMALL, steps=1, repetition=0.0), tmp_path / "all")
+    (line,) = trained(replace(SMALL, steps=1), tmp_path / "all", unfined())
     assert line["polls/share"] == 1.0
     assert line["polls/calls"] == 1.0
     assert line["proposer/reward/proposer"] == pytest.approx(0.05)  # nobody doubts, one call each
-    (line,) = trained(replace(SMALL, steps=1, repetition=0.0, per_call=0.0), tmp_path / "none")
+    (line,) = trained(replace(SMALL, steps=1), tmp_path / "none", unfined(per_call=0.0))
     assert line["proposer/reward/proposer"] == 0.0
 
 
@@ -101,7 +102,7 @@ def test_output_blocks_that_are_only_written_pay_nothing(tmp_path, monkeypatch):
     (line,) = trained(replace(SMALL, steps=1), tmp_path / "proposer")
     assert line["proposer/reward/proposer"] == 0.0
     Spoken(monkeypatch, proposes, lambda ask: f"{fake * 4} 2")
-    (line,) = trained(replace(SMALL, steps=1, repetition=0.0), tmp_path / "executor")
+    (line,) = trained(replace(SMALL, steps=1), tmp_path / "executor", unfined())
     assert line["polls/calls"] == 0.0
     assert line["proposer/reward/proposer"] == 0.0
 
@@ -110,7 +111,7 @@ def test_the_executor_learns_from_labels_of_the_band_with_trusted_advantages(tmp
     spoken = Spoken(monkeypatch, proposes, half_sure)
     lines = trained(replace(SMALL, steps=3, votes=6, attempts=6), tmp_path)
     assert 0.0 < lines[2]["polls/kept"] <= 1.0
-    assert lines[2]["polls/label_accuracy"] > 0.5
+    assert lines[2]["label_accuracy"] > 0.5
     name, batch, objective = spoken.updates[-1]
     assert name == "learner"
     assert isinstance(objective, GroupClippedRatio)
@@ -146,11 +147,12 @@ def test_rounds_in_which_nothing_can_be_kept_go_on(tmp_path):
 
 def test_one_model_may_play_both_and_a_frozen_agent_learns_nothing(tmp_path, monkeypatch):
     spoken = Spoken(monkeypatch, proposes, half_sure)
-    trained(replace(SMALL, curriculum="shared"), tmp_path / "shared")
+    trained(replace(SMALL, proposer=Role("shared")), tmp_path / "shared")
     assert {name for name, _, _ in spoken.updates} == {"learner"}
     spoken.updates.clear()
-    trained(replace(SMALL, curriculum="frozen"), tmp_path / "frozen")
-    assert [name for name, _, _ in spoken.updates] == ["learner"] * 4
+    frozen = replace(SMALL, proposer=Role("frozen"), proposer_steps=Config().proposer_steps)
+    trained(replace(frozen, proposals=Config().proposals), tmp_path / "frozen")
+    assert [name for name, _, _ in spoken.updates] == ["learner"] * 8  # all steps are the solver's
 
 
 def test_without_a_tool_nothing_is_called(tmp_path, monkeypatch):
@@ -170,6 +172,6 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
     assert all(torch.equal(one, weights[1][name]) for name, one in weights[0].items())
 
 
-def test_a_domain_that_is_not_there_is_one_line(tmp_path):
+def test_a_question_set_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(RedQueenError):
-        train(replace(SMALL, domain="nowhere"), Run(tmp_path))
+        train(replace(SMALL, questions="nowhere"), Run(tmp_path))

@@ -1,11 +1,20 @@
+from random import Random
+
+import numpy as np
 import pytest
 import torch
 
 from redqueen.checks.votes import LabelTrust
+from redqueen.credit.advantages.statistics import per_kind_or_group
+from redqueen.credit.group_rewards import correct
+from redqueen.credit.rewards import score
 from redqueen.objectives.batch import take
 from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.recipes.proposers.agent0.objective import GroupClippedRatio
-from redqueen.types import Batch, Likelihoods, RedQueenError
+from redqueen.play.groups import attempts, with_facts
+from redqueen.players.scripted import Constant
+from redqueen.questions.asking import SOLVE
+from redqueen.recipes.proposers.agent0.objective import ADPO, GroupClippedRatio
+from redqueen.types import Batch, Likelihoods, RedQueenError, Task
 
 
 def batch_of(advantages, trajectories=None):
@@ -74,3 +83,24 @@ def test_bounds_that_are_none_are_refused():
     for wrong in ({"highs": (0.0,)}, {"highs": (0.2,), "low": 0.0}):
         with pytest.raises(RedQueenError, match="0 < low <= 1"):
             GroupClippedRatio(**wrong)
+
+
+def attempted(share, right):
+    """The trajectories of four attempts at one task, whose label has this share of the vote (None: no label)."""
+    task = Task("t", prompt="?", facts={} if share is None else {"share": share})
+    groups = attempts(SOLVE, [task], Constant("2"), 4, Random(0))
+    return score(with_facts(groups, [{"right": each} for each in right]), correct)
+
+
+def test_advantages_are_scaled_by_the_trust_in_the_label():
+    half = [True, False, True, False]
+    plain = np.concatenate(per_kind_or_group(attempted(None, half)))
+    assert np.concatenate(ADPO().estimate(attempted(None, half))).tolist() == plain.tolist()
+    assert np.concatenate(ADPO().estimate(attempted(0.55, half))).tolist() == pytest.approx((0.8 * plain).tolist())
+
+
+def test_a_batch_has_the_bounds_of_its_labels_and_one_without_labels_the_usual_ones():
+    right = [True, False, False, False]
+    both = ADPO().objective([*attempted(0.3, right), *attempted(0.8, right)])
+    assert both.highs == pytest.approx((0.3,) * 4 + (0.2,) * 4)
+    assert ADPO().objective(attempted(None, right)) == ClippedRatio()

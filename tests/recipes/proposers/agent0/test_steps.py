@@ -3,7 +3,8 @@ from random import Random
 
 import pytest
 
-from redqueen.checks.votes import Vote
+from redqueen.credit.novelty import Repetition
+from redqueen.credit.outcomes import calls
 from redqueen.credit.rewards import score
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import Calculator, ToolReply
@@ -12,9 +13,7 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.scripted import Constant, Scripted
 from redqueen.questions.asking import PROPOSE
-from redqueen.questions.small.documents import Documents
-from redqueen.questions.small.tool_sums import ToolSums
-from redqueen.recipes.proposers.agent0.steps import calls, frontier, kept, uninspired, vote_metrics
+from redqueen.recipes.proposers.agent0.steps import Rewards
 from redqueen.types import Match, Refusal, Task
 
 CALL = "<calculate>1+1</calculate>"
@@ -48,49 +47,25 @@ def answers(share, called, parent):
     return replace(grouped(noted(one, told), 10)[0], parent=parent)
 
 
-def paid(written, below, **settings):
+def paid(written, below, fine=1.0):
     """What proposals earn, from (share, calls in all) of the answers to those that became tasks."""
     proposals = attempts(PROPOSE, [Task(f"i{n}") for n in range(len(written))], Constant("?"), 1, Random(0))
     parents = authors(proposals, written)
     groups = [answers(*each, parent) for each, parent in zip(below, parents, strict=True)]
-    return [float(each.rewards[0]) for each in score(proposals, frontier(written, groups, **settings))]
+    rewards = Rewards((0.3, 0.8), per_call=0.05, most_calls=4, repetition=Repetition(fine))
+    return [float(each.rewards[0]) for each in score(proposals, rewards.proposer(written, groups))]
 
 
 def test_a_curriculum_agent_is_paid_for_doubt_and_calls_and_not_for_repetition():
     one = [Task("a", prompt="12+7=?")]
     # 1 - 2 |.5 - .5| + .05 * 4 - .25, of six calls in each attempt
-    assert paid(one, [(0.5, 60)], repetition=0.25) == pytest.approx([0.95])
-    assert paid(one, [(0.8, 0)], repetition=0.0) == pytest.approx([0.4])
-    assert paid(one, [(1.0, 10)], repetition=0.0) == pytest.approx([0.05])
-    assert paid(one, [(1.0, 0)], repetition=0.5) == [0.0]
+    assert paid(one, [(0.5, 60)], fine=0.25) == pytest.approx([0.95])
+    assert paid(one, [(0.8, 0)], fine=0.0) == pytest.approx([0.4])
+    assert paid(one, [(1.0, 10)], fine=0.0) == pytest.approx([0.05])
+    assert paid(one, [(1.0, 0)], fine=0.5) == [0.0]
 
 
 def test_what_was_not_read_is_paid_nothing_and_counts_in_the_batch():
     tasks = [Task("a", prompt="12+7=?"), Refusal("malformed"), Task("b", prompt="12+7=?"), Task("c", prompt="1+1=?")]
     assert paid(tasks, [(0.5, 0)] * 3) == pytest.approx([0.5, 0.0, 0.5, 0.75])
     assert paid([Refusal("malformed")], []) == [0.0]
-
-
-def test_tasks_of_the_band_are_kept_with_the_vote_as_their_answer():
-    tasks = [Task(name, answer="2") for name in "abcde"]
-    votes = [Vote("2", 0.3, 10, 10), Vote("4", 0.8, 10, 10), Vote("2", 0.2, 10, 10), Vote("2", 0.9, 10, 10)]
-    found = kept(tasks, [*votes, Vote("", 0.5, 10, 10)], 0.3, 0.8)
-    assert [(task.id, task.answer, task.facts["share"], task.facts["known"]) for task in found] == [
-        ("a", "2", 0.3, "2"),
-        ("b", "4", 0.8, "2"),
-    ]
-    metrics = vote_metrics(ToolSums(), [answers(0.5, 10, None)] * 5, found)
-    assert metrics["polls/label_accuracy"] == 0.5
-    assert (metrics["polls/kept"], metrics["polls/share"], metrics["polls/calls"]) == (0.4, 0.5, 1.0)
-    assert vote_metrics(ToolSums(), [], []) == {"polls": 0.0}
-
-
-def test_invitations_need_no_tasks_to_show():
-    assert [task.kind for task in uninspired(ToolSums(), 2)] == ["sum", "sum"]
-
-
-def test_a_label_is_right_as_the_domain_sees_it():
-    tasks = [Task("a", answer="7"), Task("b", answer="7")]
-    votes = [Vote("seven", 0.5, 10, 10), Vote("eight", 0.5, 10, 10)]
-    metrics = vote_metrics(Documents(), [answers(0.5, 0, None)] * 2, kept(tasks, votes, 0.3, 0.8))
-    assert metrics["polls/label_accuracy"] == 0.5

@@ -5,15 +5,18 @@ from random import Random
 import pytest
 import torch
 
+from experiments.search_self_play import Controlled
+from experiments.search_self_play import train as controlled
 from redqueen.credit.learnability import FailureShare
+from redqueen.measures import accuracy
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.players.language.writing import refreshed
 from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE
-from redqueen.recipes.proposers.search_self_play import recipe as search_self_play
 from redqueen.recipes.proposers.search_self_play.recipe import Config, train
+from redqueen.recipes.proposers.search_self_play.steps import Rewards, equipped
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
@@ -23,9 +26,15 @@ TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SMALL = Config(learner=TINY, steps=2, proposals=3, attempts=2, problems=1)
 
 
-def trained(config, folder):
+def trained(config, folder, **parts):
     run = Run(folder, 0, Schedule(evaluate_every=9, checkpoint_every=9, record_episodes=4))
-    train(config, run)
+    train(config, run, **parts)
+    return read_metrics(folder)
+
+
+def varied(config, folder, **changes):
+    """The lines of a control of the experiment."""
+    controlled(Controlled(config, config.steps, **changes), Run(folder, 0, Schedule(9, 9, record_episodes=4)))
     return read_metrics(folder)
 
 
@@ -108,7 +117,7 @@ def test_a_question_that_is_held_out_is_tried_and_not_learned_from(tmp_path, mon
     assert len(asked) > 3
     learned.clear()
     held = {"1_hops": [Task(f"test {number}", "question", prompt) for number, prompt in enumerate(asked[:3])]}
-    monkeypatch.setattr(search_self_play, "held_out", lambda domain, problems, seed: held)
+    monkeypatch.setattr(accuracy, "held_out", lambda domain, problems, besides, seed: held)
     (line,) = trained(replace(config, steps=1), tmp_path / "some")
     assert list(dict.fromkeys(learned)) == asked[3:]
     assert line["proposer/reward/proposer"] == first["proposer/reward/proposer"]
@@ -146,11 +155,11 @@ def test_without_the_gate_wrong_questions_are_tried(tmp_path, monkeypatch):
     assert lines[0]["accepted"] == 0.0
     assert lines[0]["asked/wrong"] == 1.0
     assert lines[0]["proposer/reward/proposer"] == 0.0
-    lines = trained(replace(SMALL, steps=1, gate="none"), tmp_path / "open")
+    lines = varied(replace(SMALL, steps=1), tmp_path / "open", gate="none")
     assert lines[0]["accepted"] == 1.0
     assert lines[0]["accepted/right"] == 0.0
     assert lines[0]["proposer/reward/proposer"] == 1.0  # nobody can answer what has no answer
-    lines = trained(replace(SMALL, steps=1, invalid=-0.1), tmp_path / "fined")
+    lines = trained(replace(SMALL, steps=1), tmp_path / "fined", rewards=Rewards(invalid=-0.1))
     assert lines[0]["proposer/reward/proposer"] == pytest.approx(-0.1)
 
 
@@ -167,10 +176,12 @@ def test_questions_that_fail_are_replaced_from_a_pool_that_is_cleared(tmp_path, 
     assert ["solver/reward/solver" in line for line in lines] == [True] * 10 + [False] * 2
 
 
-def test_a_fixed_set_is_asked_for_once(tmp_path, monkeypatch):
+def test_a_fixed_set_is_asked_for_before_the_first_step_and_never_again(tmp_path, monkeypatch):
     Spoken(monkeypatch, good_proposer, by_seed)
-    lines = trained(replace(SMALL, steps=12, fixed=True), tmp_path)
-    assert ["proposer/reward/proposer" in line for line in lines] == [True] + [False] * 11
+    lines = varied(replace(SMALL, steps=12, pool_steps=5), tmp_path, fixed=True)
+    held = {line["pool/held"] for line in lines}
+    assert len(held) == 1 and 0 < held.pop() <= 15
+    assert not any("proposer/loss" in line or line["accepted"] for line in lines)
     assert all("solver/reward/solver" in line for line in lines)
 
 
@@ -227,9 +238,8 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
 
 def test_who_has_no_search_left_is_told_and_may_answer():
     """Four searches, a fifth that is not made, and the answer."""
-    limits = search_self_play.equipped(Config(searches=4), Scripted(("x",))).game.limits
+    limits = equipped(Config(searches=4), Scripted(("x",))).game.limits
     assert (limits.calls, limits.turns) == (4, 6)
     talker = Scripted(("<search>rank</search>",) * 5 + ("m3",))
-    equipped = search_self_play.equipped(Config(searches=4), talker)
-    (episode,) = play(alone(SOLVE, [Task("t", prompt="What is it?")], equipped), Random(0))
+    (episode,) = play(alone(SOLVE, [Task("t", prompt="What is it?")], equipped(Config(searches=4), talker)), Random(0))
     assert episode.outcome.facts["reply"] == "m3"

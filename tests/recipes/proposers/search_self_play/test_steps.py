@@ -1,11 +1,14 @@
 from random import Random
 
-import numpy as np
 import pytest
 
+from experiments.search_self_play import AgainstRivals, Ungated
 from redqueen.games.tools import ToolReply
+from redqueen.measures.proposals import Proposals
+from redqueen.play.groups import attempts, authors, grouped, with_facts
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, Scripted
+from redqueen.questions.asking import SOLVE, read, tasks_among
 from redqueen.questions.small.knowledge import Knowledge, asked
 from redqueen.recipes.proposers.search_self_play.steps import Grounds
 from redqueen.types import Match, RedQueenError, Refusal, Task
@@ -28,7 +31,11 @@ def proposals(*scripts):
     for answer, *texts in scripts:
         invitation = WORLD.invite("question", (), WORLD.wanted.index(answer))
         matches.append(Match(game, invitation, {"proposer": Scripted(tuple(texts))}))
-    return play(matches, Random(0))
+    return grouped(play(matches, Random(0)), 1)
+
+
+def checked(grounds, made):
+    return grounds.checked(read(WORLD, made), made, Random(0))
 
 
 SUBJECT, RANK = fact("rank")
@@ -40,7 +47,7 @@ UNREAD = (RANK, f"<question>What is the rank of {SUBJECT}?</question>")  # nothi
 
 
 def test_a_question_that_its_evidence_answers_passes_and_all_others_are_refused():
-    found = Grounds(WORLD).checked(proposals(GOOD, WRONG, UNREAD, (RANK, "What?")), Random(0))
+    found = checked(Grounds(WORLD), proposals(GOOD, WRONG, UNREAD, (RANK, "What?")))
     assert (found[0].prompt, found[0].answer) == (f"What is the rank of {SUBJECT}?", RANK)
     assert found[1:] == [Refusal("not_answered"), Refusal("too_few_queries"), Refusal("no_question")]
 
@@ -52,11 +59,11 @@ def test_planted_wrong_questions_are_refused():
     planted += [(RANK, SEARCH, f"<question>What is the rank of the opponent of {SUBJECT}?</question>")] * 5
     planted += [(RANK, SEARCH, GOOD[2] + GOOD[2])] * 5
     planted += [(RANK, SEARCH, f"<question>What is the rank of {SUBJECT} if it is {RANK}?</question>")] * 5
-    assert all(isinstance(each, Refusal) for each in Grounds(WORLD).checked(proposals(*planted), Random(0)))
+    assert all(isinstance(each, Refusal) for each in checked(Grounds(WORLD), proposals(*planted)))
 
 
 def test_without_the_gate_the_rules_alone_decide():
-    found = Grounds(WORLD, gate="none").checked(proposals(GOOD, WRONG, UNREAD), Random(0))
+    found = checked(Ungated(WORLD), proposals(GOOD, WRONG, UNREAD))
     assert [isinstance(each, Task) for each in found] == [True, True, False]
 
 
@@ -69,25 +76,21 @@ def test_rivals_of_the_evidence_show_that_a_question_has_several_answers():
     ambiguous = [
         (ranks[s], f"<search> {p} second {s}</search><search> rank {s}</search>", asked(["rank", "second"], p))
         for p, s in ways
-        if s in ranks and WORLD.oracle(Task("", "question", asked(["rank", "second"], p), ranks[s])) is False
+        if s in ranks and not WORLD.true_answer(Task("", "question", asked(["rank", "second"], p), ranks[s]))
     ]
     plain = [(RANK, SEARCH, f"What is the rank of {SUBJECT}?")]
-    found = {
-        gate: Grounds(WORLD, gate=gate, noise=0).checked(
-            proposals(*((a, s, f"<question>{q}</question>") for a, s, q in ambiguous + plain)), Random(0)
-        )
-        for gate in ("noise", "rivals")
-    }
-    assert sum(isinstance(each, Task) for each in found["noise"]) == 1 + 2  # the evidence of most shows both
-    assert [isinstance(each, Task) for each in found["rivals"]] == [False] * len(ambiguous) + [True]
-    assert found["rivals"].count(Refusal("several_answers")) == 2
+    made = proposals(*((a, s, f"<question>{q}</question>") for a, s, q in ambiguous + plain))
+    noise, rivals = checked(Grounds(WORLD, noise=0), made), checked(AgainstRivals(WORLD, noise=0), made)
+    assert sum(isinstance(each, Task) for each in noise) == 1 + 2  # the evidence of most shows both
+    assert [isinstance(each, Task) for each in rivals] == [False] * len(ambiguous) + [True]
+    assert rivals.count(Refusal("several_answers")) == 2
 
 
 def test_a_reader_that_is_a_player_decides():
     yes, no, silent = Constant(RANK), Constant("something"), Constant("")
-    assert isinstance(Grounds(WORLD, yes).checked(proposals(GOOD), Random(0))[0], Task)
-    assert Grounds(WORLD, no).checked(proposals(GOOD), Random(0)) == [Refusal("answered_otherwise")]
-    assert Grounds(WORLD, silent).checked(proposals(GOOD), Random(0)) == [Refusal("not_answered")]
+    assert isinstance(checked(Grounds(WORLD, yes), proposals(GOOD))[0], Task)
+    assert checked(Grounds(WORLD, no), proposals(GOOD)) == [Refusal("answered_otherwise")]
+    assert checked(Grounds(WORLD, silent), proposals(GOOD)) == [Refusal("not_answered")]
 
 
 def test_a_reader_sees_the_evidence_amid_that_of_others_and_not_the_answer():
@@ -102,7 +105,7 @@ def test_a_reader_sees_the_evidence_amid_that_of_others_and_not_the_answer():
 
     other = next((subject, thing) for kind, subject, thing in sorted(WORDS) if kind == "colour")
     elsewhere = (RANK, f"<search> colour of {other[0]}</search>", "What?")
-    Grounds(WORLD, Reader(), noise=4).checked(proposals(GOOD, elsewhere), Random(0))
+    checked(Grounds(WORLD, Reader(), noise=4), proposals(GOOD, elsewhere))
     (shown,) = seen
     lines = shown.split("\n")
     assert f"The rank of {SUBJECT} is {RANK}." in lines
@@ -119,23 +122,26 @@ def test_a_reader_that_breaks_lets_nothing_pass():
             raise ConnectionError("gone")
 
     with pytest.raises(ConnectionError):
-        Grounds(WORLD, Broken()).checked(proposals(GOOD), Random(0))
+        checked(Grounds(WORLD, Broken()), proposals(GOOD))
 
 
 def test_an_audit_counts_hops_and_wrong_questions():
     grounds = Grounds(WORLD)
     made = proposals(GOOD, WRONG)
-    audit = grounds.audited(made, grounds.checked(made, Random(0)))
+    audit = grounds.audited(made, read(WORLD, made), checked(grounds, made))
     assert audit == {"accepted": 0.5, "accepted/right": 1.0, "accepted/hops": 1.0, "asked/wrong": 0.5}
-    assert grounds.audited([], []) == {}
+    assert grounds.audited([], [], []) == {}
 
 
 def test_what_passes_and_is_wrong_shows_in_the_health_of_the_proposer():
-    grounds = Grounds(WORLD, gate="none")
-    written = grounds.checked(proposals(GOOD, WRONG, (RANK, "What?")), Random(0))
-    looked = grounds.looked_at(written, np.array([[1.0, 0.0], [0.0, 0.0]]))
-    assert [each.answer_right for each in looked] == [True, False, None]
-    assert [each.solve_rate for each in looked[:2]] == [0.5, 0.0] and looked[2].refused
+    made = proposals(GOOD, WRONG, (RANK, "What?"))
+    passed = checked(Ungated(WORLD), made)
+    tries = attempts(SOLVE, tasks_among(passed), Constant("x"), 2, Random(0), authors(made, passed))
+    tries = with_facts(tries, [{"right": right} for right in (True, False, False, False)])
+    figures = Proposals(WORLD, WORLD.true_answer).check(passed, tries)
+    assert figures["proposals/label_accuracy"] == 0.5
+    assert figures["proposals/solve_rate"] == 0.25
+    assert figures["proposals/valid_share"] == pytest.approx(2 / 3)
 
 
 def test_a_corpus_of_one_s_own_needs_a_reader(tmp_path):

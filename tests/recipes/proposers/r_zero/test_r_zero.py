@@ -1,0 +1,89 @@
+"""R-Zero: the proposer's reward by hand, and rounds in which one role learns at a time."""
+
+from random import Random
+
+import pytest
+
+from redqueen.credit.rewards import score
+from redqueen.play.groups import attempts
+from redqueen.players.scripted import Constant
+from redqueen.questions.asking import PROPOSE, SOLVE
+from redqueen.recipes.proposers.r_zero import recipe as r_zero
+from redqueen.recipes.proposers.r_zero.steps import Rewards
+from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
+from redqueen.types import Refusal, Reply, Task
+
+ALIKE = "what is seven plus eight"
+TASKS = [Task(f"q{n}", prompt=ALIKE) for n in range(3)] + [Task("q3", prompt="name the largest of all primes")]
+
+
+class Agreeing:
+    """Gives one answer in this share of ten attempts, and others in the rest."""
+
+    name = "agreeing"
+
+    def __init__(self, share):
+        self.share = share
+
+    def reply(self, asks):
+        texts = ["15" if n % 10 < 10 * self.share else f"no {n}" for n in range(len(asks))]
+        return [Reply(text, self.name) for text in texts]
+
+
+def paid(written, share, as_coded):
+    proposals = attempts(PROPOSE, [Task(f"i{n}") for n in range(len(written))], Constant("?"), 1, Random(0))
+    answers = attempts(SOLVE, written, Agreeing(share), 10, Random(1), proposals)
+    rewards = Rewards((0.3, 0.8), as_coded)
+    return [float(each.rewards[0]) for each in score(proposals, rewards.proposer(written, answers))]
+
+
+@pytest.mark.parametrize(
+    ("share", "as_coded", "alike", "alone"),
+    [(0.5, False, 0.25, 0.75), (0.8, False, 0.0, 0.15), (0.5, True, -0.25, 0.25), (0.8, True, -0.55, -0.05)],
+)
+def test_uncertainty_is_paid_and_repetition_costs(share, as_coded, alike, alone):
+    assert paid(TASKS, share, as_coded) == pytest.approx([alike] * 3 + [alone])
+
+
+def test_no_question_earns_nothing_and_in_the_released_code_less_than_nothing():
+    """There the BLEU of two empty texts is 0, so that each is a cluster of its own."""
+    written = [*TASKS[2:], Refusal("malformed"), Refusal("malformed")]
+    assert paid(written, 0.5, False) == pytest.approx([0.75, 0.75, 0.0, 0.0])
+    assert paid(written, 0.5, True) == pytest.approx([0.25, 0.25, -1.25, -1.25])
+    assert paid([TASKS[0]] * 8 + [Refusal("malformed")] * 24, 0.5, True) == pytest.approx([0.25] * 8 + [-1.03125] * 24)
+
+
+def test_tasks_of_the_band_are_kept_with_the_vote_of_the_answers_given():
+    (half,) = attempts(SOLVE, TASKS[:1], Agreeing(0.5), 10, Random(1))
+    assert [(task.answer, task.facts["share"]) for task in Rewards((0.3, 0.8)).kept([half])] == [("15", 0.5)]
+    (sure,) = attempts(SOLVE, TASKS[:1], Agreeing(0.9), 10, Random(1))
+    assert Rewards((0.3, 0.8)).kept([sure]) == []
+
+
+TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
+
+
+def lines(folder, proposer="separate"):
+    learns = {} if proposer == "frozen" else {"proposer_steps": 2, "proposals": 4}
+    config = r_zero.Config(TINY, Role(proposer), steps=6, solver_steps=2, pool=4, problems=2, **learns)
+    r_zero.train(config, Run(folder, 0, Schedule(100, 100, record_episodes=0)))
+    return read_metrics(folder)
+
+
+def test_proposer_and_solver_take_turns(tmp_path):
+    found = [[name for name in ("loss", "proposer/loss") if name in line] for line in lines(tmp_path)]
+    assert found == [["proposer/loss"]] * 2 + [["loss"]] * 2 + [["proposer/loss"]] * 2
+
+
+def test_a_proposer_that_does_not_learn_leaves_all_steps_to_the_solver(tmp_path):
+    found = lines(tmp_path, "frozen")
+    assert all("loss" in line and "proposer/loss" not in line for line in found)
+    assert [line["step"] for line in found if "labels" in line] == [0, 2, 4]
+
+
+def test_one_model_may_play_both_roles(tmp_path):
+    found = lines(tmp_path, "shared")
+    assert all("loss" in line for line in found)
+    assert ["reward/proposer" in line for line in found] == [True, True, False, False, True, True]

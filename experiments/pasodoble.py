@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from redqueen.recipes.proposers.pasodoble.recipe import Config, train
+from redqueen.protocols import Policy
+from redqueen.recipes.proposers.pasodoble import recipe
+from redqueen.recipes.proposers.pasodoble.steps import Rewards
 from redqueen.recipes.self_training import cold_start
+from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 from redqueen.trials.starts import Start, warmed
@@ -20,6 +25,23 @@ FACTS = cold_start.Config(
 )
 REWARD = "proposer/reward/proposer"
 STEPS = 150
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """The method, or rewards without its gates."""
+
+    method: recipe.Config
+    steps: int
+    gate: bool = True
+
+
+def train(config: Controlled, run: Run) -> Policy:
+    """The method with the rewards that the variant asks for."""
+    method = replace(config.method, steps=config.steps)
+    return recipe.train(
+        method, run, Rewards(method.floor, method.diverse, method.diversity, method.window, config.gate)
+    )
 
 
 def rewards_of(trial: Trial) -> list[float]:
@@ -50,13 +72,16 @@ DUAL_PLAY = Experiment(
     title="PasoDoble on facts and sums, with its controls",
     asked="Without labels, what is a proposer that learns worth, what does its gate prevent, and are turns steadier?",
     trial=Training(train, evaluate_every=STEPS),
-    config=Config(learner=warmed(3e-4, max_completion_length=20), steps=STEPS, passages=6),
-    starts={"learner.model": Start(FACTS)},
+    config=Controlled(recipe.Config(learner=warmed(3e-4, max_completion_length=20), passages=6), steps=STEPS),
+    starts={"method.learner.model": Start(FACTS)},
     variants={
         "online": {},
         "online, no gate": {"gate": False},
-        "offline, 10 steps each": {"phase": 10, "steps": 2 * STEPS},  # each of the two learns in half of the steps
-        "proposer frozen": {"proposer.player": "frozen"},
+        "offline, 10 steps each": {
+            "method.phase": 10,
+            "steps": 2 * STEPS,
+        },  # each of the two learns in half of the steps
+        "proposer frozen": {"method.proposer.player": "frozen"},
     },
     figures=(
         *("first accuracy", "accuracy", "first valid_share", "late valid_share", "late label_accuracy"),

@@ -18,7 +18,6 @@ NOT_IN_VIEW = {
     "magnetic": {"numbers"},
     "self_rewarding": {"names"},
     "spo": {"numbers"},
-    "pasodoble": {"names", "numbers", "statements"},
     "spell": {"names", "numbers"},
     "cold_start": {"numbers"},
 }

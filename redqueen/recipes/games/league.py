@@ -59,14 +59,16 @@ class Config:
     by_rating: bool = False  # win rates as ratings have them, not as they were counted
     snapshot_every: Count = 25  # steps
     pool_size: Count = 50  # past selves; the least informative leave first
+    baseline_decay: Share = 0.9
     entropy: Positive = 0.05  # weight of the bonus
     last_learning_rate: Positive = 0.1  # the learner's after the last step, as a share of the first
+    table_learning_rate = 8.0  # of a table, unless --learning-rate sets it
 
 
 def train(config: Config, run: Run) -> Policy:
     game = find_game(config.game)
     curriculum = Enumerated(game.tasks())
-    learner = config.learner.build(run.derived("learner"), table_learning_rate=8.0)
+    learner = config.learner.build(run.derived("learner"), config.table_learning_rate)
     names = [f"exploiter_{number}" for number in range(config.exploiters)]
     exploiters = [config.learner.build_beside(learner, run.derived(name), name) for name in names]
     untrained = {each.name: each.state() for each in exploiters}
@@ -82,7 +84,7 @@ def train(config: Config, run: Run) -> Policy:
     )
     first_learning_rate = learner.learning_rate
     policies, objective = [learner, *exploiters], with_entropy(Reinforce(), config.entropy)
-    estimates = [MovingBaseline(by_information_state, decay=0.9, debias=True) for _ in policies]
+    estimates = [MovingBaseline(by_information_state, decay=config.baseline_decay, debias=True) for _ in policies]
     measures = usual_measures(game, learner)
 
     for step in run.steps(config.steps, policies, [league, *estimates], measures):

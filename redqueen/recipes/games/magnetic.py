@@ -56,12 +56,13 @@ class Config:
     last_pull: Positive = 0.2  # alpha after the last
     last_learning_rate: Positive = 0.125  # after the last step, as a share of the first
     magnet_every: AnyCount = 50  # steps between moves of the magnet; 0 keeps it uniform
+    table_learning_rate = 8.0  # of a table, unless --learning-rate sets it
 
 
 def train(config: Config, run: Run) -> Policy:
     game = find_game(config.game)
     curriculum = Enumerated(game.tasks())
-    learner = config.learner.build(run.derived("learner"), table_learning_rate=8.0)
+    learner = config.learner.build(run.derived("learner"), config.table_learning_rate)
     first_learning_rate = learner.learning_rate
     magnet = Reference(learner)
     estimate = MovingBaseline(by_information_state, decay=config.baseline_decay, debias=True)

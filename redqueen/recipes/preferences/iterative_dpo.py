@@ -60,11 +60,12 @@ class Config:
     reference: Literal["initial", "last", "average"] = "initial"
     start: Literal["last", "initial"] = "last"  # of each iteration
     problems: Count = 64  # held out, of each level
+    table_learning_rate = 2.0  # of a table, unless --learning-rate sets it
 
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
-    cast = Cast(config, run, table_learning_rate=2.0)
+    cast = Cast(config, run, config.table_learning_rate)
     learner = cast.policy
     oracle = find_oracle(config.oracle, questions, cast.judge)
     tests, iterates, watch = wins_against_start(questions, learner, oracle, config.problems, run.tests)

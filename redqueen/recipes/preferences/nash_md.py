@@ -57,11 +57,12 @@ class Config:
     snapshot_every: Count = 100  # steps between the iterates that are kept
     pool_size: Count = 50
     problems: Count = 64  # held out, of each level
+    table_learning_rate = 1.0  # of a table, unless --learning-rate sets it
 
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
-    cast = Cast(config, run, table_learning_rate=1.0)
+    cast = Cast(config, run, config.table_learning_rate)
     learner, initial = cast.policy, cast.policy.freeze()
     oracle = find_oracle(config.oracle, questions, cast.judge)
     tests, iterates, watch = wins_against_start(

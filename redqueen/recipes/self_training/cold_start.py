@@ -32,7 +32,7 @@ from redqueen.protocols import Demonstrator, Player, Policy
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Count
+from redqueen.settings.limits import Count, Positive
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Config:
     questions: str = "sums"
     steps: Count = 1500
     demonstrations_per_step: Count = 128
-    rest: Count = 500  # steps at the end, or all, over which the learning rate falls to a tenth
+    rest: Count = 500  # steps at the end, or all, over which the learning rate falls
+    last_learning_rate: Positive = 0.1  # after the last step, as a share of the first
     problems: Count = 64  # held out, of each level
 
 
@@ -55,18 +56,11 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
     teacher, held = having(questions, Demonstrator), shows(questions, apart)
     learner = config.learner.build_model(run.derived("learner"))
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
-    measures = [
-        HeldOut(
-            questions,
-            equipped(config, learner),
-            config.problems,
-            attempts=4,
-            seed=run.tests,
-        )
-    ]
+    least = config.last_learning_rate
+    measure = HeldOut(questions, equipped(config, learner), config.problems, seed=run.tests)
 
-    for step in run.steps(config.steps, [learner], [], measures):
-        learner.learning_rate = rate * min(1.0, 0.1 + 0.9 * (config.steps - step) / rest)
+    for step in run.steps(config.steps, [learner], [], [measure]):
+        learner.learning_rate = rate * min(1.0, least + (1.0 - least) * (config.steps - step) / rest)
         draw = partial(teacher.demonstrations, rng=run.rng)
         shown = drawn_apart(draw, config.demonstrations_per_step, held)
         trajectories = score(play([rehearsal(questions, one, learner) for one in shown], run.rng), payoff)

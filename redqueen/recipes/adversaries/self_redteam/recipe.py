@@ -64,12 +64,13 @@ class Config:
     kl: Amount = 0.01  # beta in the paper
     imitation: Amount = 1.0  # of the loss on as many good answers as there are matches
     problems: Count = 16  # held out, of each group
+    table_learning_rate = 2.0  # of a table, unless --learning-rate sets it
 
 
 def train(config: Config, run: Run) -> Policy:
     world = find_world(config.world)
     judge, pays = judge_named(config.judge, world), safety_payoff(config.zero_sum)
-    cast = Cast(config, run, table_learning_rate=2.0)
+    cast = Cast(config, run, config.table_learning_rate)
     learners = who_learns(cast, world, config.imitation, config.learner.answer)
     references = {policy.name: policy.freeze() for policy in learners}
     estimate = GroupRelative(by_role)

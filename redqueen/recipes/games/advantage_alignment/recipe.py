@@ -58,12 +58,13 @@ class Config:
     current: Share = 0.5  # chance of the learner itself as the opponent, below 1
     snapshot_every: Count = 10
     pool_size: Count = 30
+    table_learning_rate = 5.0  # of a table, unless --learning-rate sets it
 
 
 def train(config: Config, run: Run) -> Policy:
     game = find_game(config.game)
     curriculum = Sampled(game.tasks())
-    learner = config.learner.build(run.derived("learner"), table_learning_rate=5.0)
+    learner = config.learner.build(run.derived("learner"), config.table_learning_rate)
     opponents = Snapshots(learner, capacity=config.pool_size, current=config.current)
     reward = per_largest_score([game], [config.scale])
     estimate = aligned(config.beta, config.discount)

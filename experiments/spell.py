@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from random import Random
 
-from redqueen.checks.numeric import Covers
-from redqueen.protocols import Policy
-from redqueen.questions.small.documents import LOOKUP, Documents
-from redqueen.recipes.proposers.spell.recipe import Config, train
-from redqueen.recipes.proposers.spell.steps import grounded
+from redqueen.protocols import Player, Policy
+from redqueen.questions.catalogue import find_questions_with
+from redqueen.questions.small.documents import LOOKUP, Documented, Documents
+from redqueen.recipes.proposers.spell import recipe
+from redqueen.recipes.proposers.spell.steps import Grounds
 from redqueen.recipes.self_training import cold_start
+from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
 from redqueen.trials.experiment import Changes, Experiment, Training, versus
 from redqueen.trials.starts import Start, further, warmed
@@ -44,22 +47,45 @@ def filtered(responder: Policy) -> tuple[float, float]:
     shares = []
     for questions in (sums, lookups):
         written: list[Task | Refusal] = list(questions)
-        found = grounded(domain, written, responder, Covers(), rng)
+        found = Grounds(domain).checked(written, responder, rng)
         shares.append(sum(isinstance(each, Refusal) for each in found) / len(found))
     return shares[0], shares[1]
 
 
+class Ungrounded(Grounds):
+    """No question is refused."""
+
+    def checked(self, written: Sequence[Task | Refusal], responder: Player, rng: Random) -> list[Task | Refusal]:
+        return list(written)
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """The method, with or without its filter of questions that need no text."""
+
+    method: recipe.Config
+    steps: int
+    grounding: bool = True
+
+
+def train(config: Controlled, run: Run) -> Policy:
+    """The method with the filter that the variant asks for."""
+    method = replace(config.method, steps=config.steps)
+    questions = find_questions_with(method.questions, Documented)
+    return recipe.train(method, run, None if config.grounding else Ungrounded(questions))
+
+
 OTHERS: dict[str, Changes] = {
-    "shortest texts only": {"stages": (0, 0)},
-    "longest texts only": {"stages": (3, 3)},
+    "shortest texts only": {"method.stages": (0, 0)},
+    "longest texts only": {"method.stages": (3, 3)},
     "no grounding filter": {"grounding": False},
 }
 GROWING_TEXTS = Experiment(
     title="SPELL on growing notes, with its controls",
     asked="On the longest notes, are texts that grow worth more than texts of one length, and is the filter worth it?",
     trial=Training(train, evaluate_every=100),
-    config=Config(learner=warmed(max_completion_length=12), steps=100, votes=4),
-    starts={"learner.model": WARM},
+    config=Controlled(recipe.Config(learner=warmed(max_completion_length=12), votes=4), steps=100),
+    starts={"method.learner.model": WARM},
     one_start=True,  # it takes an hour
     variants={"SPELL": {}, **OTHERS},
     figures=(

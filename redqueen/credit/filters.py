@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from math import isnan
-from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,14 +71,3 @@ def rows_with_advantage(batch: Batch) -> Tensor:
     bonus it is not: those also act where the advantage is zero.
     """
     return ((batch.loss_weights != 0) & (batch.advantages != 0)).any(dim=1).nonzero().squeeze(1)
-
-
-def some_groups(trajectories: Sequence[Trajectory], key: Key, most: int, rng: Random) -> list[Trajectory]:
-    """Whole groups by `key`, drawn at random, with at most `most` trajectories in all."""
-    groups: dict[object, list[Trajectory]] = {}
-    for trajectory in trajectories:
-        groups.setdefault(key(trajectory, 0), []).append(trajectory)
-    drawn: list[Trajectory] = []
-    for group in rng.sample(list(groups.values()), len(groups)):
-        drawn += group if len(drawn) + len(group) <= most else []
-    return drawn

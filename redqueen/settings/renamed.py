@@ -19,9 +19,11 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "--kl-coefficient": ("--kl",),
     "--originals": ("--tasks",),
     "--prompts": ("--tasks",),
+    "--questioner": ("--proposer",),
     "--questions": ("--tests",),
     "--tries": ("--attempts",),
     "--updates": ("--updates-per-batch",),
+    "--verifier": ("--judge",),
 }
 
 # flags that were controls of an experimenter, or parts that papers do not have: other parts of the method now
@@ -31,6 +33,7 @@ VARIANTS = (
     "--dealt",
     "--fixed",
     "--gate",
+    "--grounding",
     "--invalid",
     "--novelty",
     "--question-reward",

@@ -8,8 +8,11 @@ import pytest
 from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import SOLVE
+from redqueen.questions.small.documents import Documents
 from redqueen.recipes.proposers.spell.steps import ClusterMemory
 from redqueen.types import RedQueenError, Task
+
+QUESTIONS = Documents()
 
 
 def asked(cluster, name):
@@ -22,7 +25,7 @@ def tried(task, *scores):
 
 
 def filled():
-    memory = ClusterMemory(4)
+    memory = ClusterMemory(QUESTIONS, 4)
     for number in range(4):
         memory.observe([tried(asked(1, f"n{number}"), 1.0, 0.0)])
     memory.observe([tried(asked(2, "m"), 1.0, 1.0)])
@@ -37,7 +40,7 @@ def test_a_cluster_remembers_its_last_three_solvable_questions():
 
 
 def test_a_question_that_nobody_solves_or_nobody_finishes_is_not_remembered():
-    memory = ClusterMemory(2)
+    memory = ClusterMemory(QUESTIONS, 2)
     memory.observe([tried(asked(0, "a"), 0.0, 0.0), tried(asked(1, "b"), None, None)])
     assert memory.before(0) == memory.before(1) == ()
     memory.observe([tried(asked(0, "a"), 0.01, 0.01), tried(asked(1, "b"), None, 1.0)])
@@ -45,24 +48,24 @@ def test_a_question_that_nobody_solves_or_nobody_finishes_is_not_remembered():
 
 
 def test_stages_begin_and_end_where_they_are_told():
-    memory = ClusterMemory(1, first=1, last=2)
+    memory = ClusterMemory(QUESTIONS, 1, stages=(1, 2))
     assert memory.stage(0) == 1
     for name in "abc":
         memory.observe([tried(asked(0, name), 1.0, 1.0)])
     assert memory.stage(0) == 2
-    fixed = ClusterMemory(1, first=0, last=0)
+    fixed = ClusterMemory(QUESTIONS, 1, stages=(0, 0))
     fixed.observe([tried(asked(0, "a"), 1.0, 1.0)])
     assert fixed.stage(0) == 0
     assert fixed.metrics() == {"clusters/stage": 0.0, "clusters/longest": 1.0}
 
 
 def test_clusters_are_drawn_without_replacement():
-    assert sorted(ClusterMemory(4).draw(9, Random(0))) == [0, 1, 2, 3]
-    assert len(set(ClusterMemory(50).draw(9, Random(0)))) == 9
+    assert sorted(ClusterMemory(QUESTIONS, 4).draw(9, Random(0))) == [0, 1, 2, 3]
+    assert len(set(ClusterMemory(QUESTIONS, 50).draw(9, Random(0)))) == 9
 
 
 def test_what_is_remembered_survives_a_checkpoint():
-    memory, other = filled(), ClusterMemory(4)
+    memory, other = filled(), ClusterMemory(QUESTIONS, 4)
     other.observe([tried(asked(0, "forgotten"), 1.0, 1.0)])
     other.restore(json.loads(json.dumps(memory.state())))
     assert other.state() == memory.state()
@@ -70,15 +73,15 @@ def test_what_is_remembered_survives_a_checkpoint():
     assert other.metrics() == memory.metrics() == {"clusters/stage": 1.0, "clusters/longest": 0.25}
 
 
-@pytest.mark.parametrize(
-    "settings", [{"clusters": 0}, {"clusters": 1, "size": 0}, {"clusters": 1, "first": 2, "last": 1}]
-)
+@pytest.mark.parametrize("settings", [{"clusters": 0}, {"clusters": 1, "size": 0}, {"clusters": 1, "stages": (2, 1)}])
 def test_a_memory_that_makes_no_sense_is_refused(settings):
     with pytest.raises(RedQueenError, match="1 cluster"):
-        ClusterMemory(**settings)
+        ClusterMemory(QUESTIONS, **settings)
 
 
 def test_a_stage_that_no_cluster_can_reach_is_refused():
-    assert ClusterMemory(1, size=3, first=2, last=5).last == 5
-    with pytest.raises(RedQueenError, match="no text of stage 6 follows from one of stage 2"):
-        ClusterMemory(1, size=3, first=2, last=6)
+    assert ClusterMemory(QUESTIONS, 1, size=2, stages=(1, 3)).stage(0) == 1
+    with pytest.raises(RedQueenError, match="no text of stage 3 follows from one of stage 1"):
+        ClusterMemory(QUESTIONS, 1, size=1, stages=(1, 3))
+    with pytest.raises(RedQueenError, match="--stages 2 4: the last stage of documents is 3"):
+        ClusterMemory(QUESTIONS, 1, stages=(2, 4))

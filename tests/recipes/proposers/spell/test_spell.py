@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from redqueen.credit.advantages.statistics import GroupRelative
+from experiments.spell import Ungrounded
+from redqueen.credit.advantages.statistics import per_kind_or_group
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import verdicts
 from redqueen.credit.rewards import score
@@ -18,8 +19,8 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import PROPOSE, SOLVE, said
 from redqueen.questions.small.documents import LOOKUP, TWO_STEPS, Documents
 from redqueen.recipes.proposers.spell import recipe as spell
-from redqueen.recipes.proposers.spell import steps as grounding
-from redqueen.recipes.proposers.spell.recipe import Config, by_kind_or_group, train
+from redqueen.recipes.proposers.spell import steps
+from redqueen.recipes.proposers.spell.recipe import Config, train
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
@@ -59,9 +60,9 @@ def odd(task, answer):
     return len(answer) % 2 == 1
 
 
-def run_of(folder, config, watchers=()):
-    run = Run(folder, 1, Schedule(evaluate_every=10, checkpoint_every=2, record_episodes=2), watchers)
-    train(config, run)
+def run_of(folder, config, watchers=(), record=2, grounding=True):
+    run = Run(folder, 1, Schedule(evaluate_every=10, checkpoint_every=2, record_episodes=record), watchers)
+    train(config, run, None if grounding else Ungrounded(Documents()))
     return run
 
 
@@ -72,11 +73,11 @@ def lines_of(run):
 @pytest.fixture
 def chancy(monkeypatch):
     """A model that was never warmed up neither ends what it says nor says anything that can be read."""
-    monkeypatch.setattr(grounding, "scores", verdicts)
+    monkeypatch.setattr(steps, "scores", verdicts)
     monkeypatch.setattr(spell, "read", lambda domain, groups: domain.read([each.task for each in groups], said(groups)))
-    monkeypatch.setattr(grounding, "answered", said)
+    monkeypatch.setattr(steps, "answered", said)
     monkeypatch.setattr(spell, "find_questions_with", lambda spec, wanted: AnyReadable())
-    monkeypatch.setattr(spell, "Covers", lambda: odd)
+    monkeypatch.setattr(steps, "Covers", lambda: odd)
 
 
 def test_questions_are_compared_with_their_kind_and_answers_with_their_task():
@@ -88,7 +89,7 @@ def test_questions_are_compared_with_their_kind_and_answers_with_their_task():
     answers = attempts(SOLVE, tasks, Constant("7"), 2, Random(0))
     marks = [1.0, 0.0, 0.5, 0.5, 1.0, 0.0, 1.0, 1.0]
     told = with_facts([*questions, *answers], [{"mark": mark} for mark in marks])
-    found = [float(each[0]) for each in GroupRelative(by_kind_or_group)(score(told, Stated("mark")))]
+    found = [float(each[0]) for each in per_kind_or_group(score(told, Stated("mark")))]
     # z-scores of two values by the unbiased deviation are +-1 / sqrt 2
     assert found == pytest.approx([0.7071, -0.7071, 0, 0, 0.7071, -0.7071, 0, 0], abs=1e-4)
 
@@ -109,16 +110,17 @@ def test_solvable_questions_make_texts_longer_up_to_the_last_stage(tmp_path, cha
 
 
 def test_questions_are_made_until_there_are_enough(tmp_path, chancy):
-    (enough,) = lines_of(run_of(tmp_path / "one", replace(SMALL, steps=1, tasks=1, grounding=False)))
-    (more,) = lines_of(run_of(tmp_path / "more", replace(SMALL, steps=1, tasks=99, rounds=3, grounding=False)))
+    (enough,) = lines_of(run_of(tmp_path / "one", replace(SMALL, steps=1, tasks=1), grounding=False))
+    (more,) = lines_of(run_of(tmp_path / "more", replace(SMALL, steps=1, tasks=99, rounds=3), grounding=False))
     answered = [line["episodes"] - 3 * rounds for line, rounds in ((enough, 1), (more, 3))]  # 3 questions a round
     assert answered[0] in (4, 8, 12)  # 4 answers to each question, but for those that are all alike
     assert answered[0] < answered[1] <= 36
 
 
 def test_a_question_that_is_answered_without_its_text_costs_half(tmp_path, chancy):
-    (filtered,) = lines_of(run_of(tmp_path / "on", replace(SMALL, steps=1, rounds=1, proposals=4)))
-    (free,) = lines_of(run_of(tmp_path / "off", replace(SMALL, steps=1, rounds=1, proposals=4, grounding=False)))
+    config = replace(SMALL, steps=1, rounds=1, proposals=4)
+    (filtered,) = lines_of(run_of(tmp_path / "on", config))
+    (free,) = lines_of(run_of(tmp_path / "off", config, grounding=False))
     refused = filtered["proposals/refused/closed book"]
     assert 0 < refused < 1
     assert "proposals/refused/closed book" not in free
@@ -126,13 +128,9 @@ def test_a_question_that_is_answered_without_its_text_costs_half(tmp_path, chanc
 
 
 def test_verdicts_are_at_most_an_eighth_of_the_answers(tmp_path, chancy, monkeypatch):
-    def all_taught(domain, responses, judgements, rule):
-        told = with_facts(responses, [{"right": len(text) % 2 == 1} for text in said(responses)])
-        return told, with_facts(judgements, [{"vote": float(number % 2)} for number in range(3 * len(judgements))])
-
-    monkeypatch.setattr(spell, "verified", all_taught)
-    run = Run(tmp_path, 1, Schedule(evaluate_every=10, checkpoint_every=2, record_episodes=999))
-    train(replace(SMALL, steps=1, proposals=4, tasks=99, rounds=2, attempts=8, grounding=False), run)
+    monkeypatch.setattr(steps, "vote_rewards", lambda given, rule: [float(place % 2) for place in range(len(given))])
+    config = replace(SMALL, steps=1, proposals=4, tasks=99, rounds=2, attempts=8)
+    run_of(tmp_path, config, record=999, grounding=False)
     records = [json.loads(line) for line in (tmp_path / "episodes" / "step_000000.jsonl").read_text().splitlines()]
     roles = Counter(record["seats"][0][0] for record in records)
     assert roles["proposer"] == 8
@@ -174,6 +172,6 @@ def test_an_article_may_be_an_answer(tmp_path, monkeypatch):
     monkeypatch.setattr(
         TransformerPolicy, "reply", lambda policy, asks: [policy.recite(ask, next(said)) for ask in asks]
     )
-    (line,) = lines_of(run_of(tmp_path, replace(SMALL, steps=1, proposals=3, rounds=1, grounding=False)))
+    (line,) = lines_of(run_of(tmp_path, replace(SMALL, steps=1, proposals=3, rounds=1), grounding=False))
     assert line["proposals/valid_share"] == 1.0
     assert 0.0 < line["proposals/solve_rate"] < 1.0

@@ -6,12 +6,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.checks.numeric import Covers
-from redqueen.credit.advantages.keys import by_group
-from redqueen.credit.filters import some_groups
-from redqueen.credit.group_rewards import Stated, correct
-from redqueen.credit.rewards import payoff, score
-from redqueen.measures.health import ProposerHealth
+from redqueen.credit.rewards import score
+from redqueen.measures.proposals import Proposals
 from redqueen.play.groups import attempts, authors, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import JUDGE, PROPOSE, SOLVE, tasks_among
@@ -19,16 +15,10 @@ from redqueen.questions.small.documents import LOOKUP, Documents
 from redqueen.recipes.proposers.spell.steps import (
     CLOSED_BOOK,
     ClusterMemory,
-    Questioning,
-    agreed,
-    asked_about,
-    comparisons,
-    grounded,
-    seen,
-    unread,
+    Grounds,
+    Rewards,
+    Verifying,
     verdicts,
-    verified,
-    with_refusals,
 )
 from redqueen.types import Refusal, Reply, Task
 
@@ -71,33 +61,47 @@ def answered(*words, tasks=(QUESTION,)):
     return attempts(SOLVE, tasks, Says(*words), len(words), Random(0))
 
 
+def comparisons(responses):
+    return Verifying(DOMAIN).asked(responses)
+
+
 def judged(responses, *words):
-    return attempts(JUDGE, comparisons(DOMAIN, responses), Says(*words), len(words), Random(0))
+    return attempts(JUDGE, comparisons(responses), Says(*words), len(words), Random(0))
+
+
+def agreed(responses, judgements):
+    return Verifying(DOMAIN).agreed(responses, judgements)
 
 
 def worth(responses, judgements):
-    """What responses and judgements are worth, NaN for no verdict."""
-    told, voted = verified(DOMAIN, responses, judgements, Covers())
-    earned = score(told, correct), score(voted, Stated("vote"))
+    """What responses are worth, and the verdicts that teach something."""
+    verifying, rewards = Verifying(DOMAIN), Rewards()
+    told = verifying.heard(responses, judgements)
+    voted = sorted(verifying.drawn(99, Random(0)), key=lambda group: group.number)
+    earned = score(told, rewards.solver), score(voted, rewards.judge)
     return tuple([float(each.rewards[0]) for each in side] for side in earned)
+
+
+def grounded(written, responder):
+    return Grounds(DOMAIN).checked(written, responder, Random(0))
 
 
 def test_a_question_that_is_answered_without_its_text_is_refused_and_no_other_is():
     lookups = [DOMAIN.problems("6_lines", 40, Random(1))[n] for n in range(40)]
     sums = [DOMAIN.task(5, 0, LOOKUP, f"{n % 9}+{n // 9}", str(n % 9 + n // 9)) for n in range(20)]
     malformed = Refusal("malformed")
-    written = grounded(DOMAIN, [*sums, malformed, *lookups], KnowsSums(), Covers(), Random(0))
+    written = grounded([*sums, malformed, *lookups], KnowsSums())
     assert written == [*[Refusal(CLOSED_BOOK)] * 20, malformed, *lookups]
-    assert grounded(DOMAIN, [], KnowsSums(), Covers(), Random(0)) == []
+    assert grounded([], KnowsSums()) == []
 
 
 def test_a_responder_that_breaks_lets_no_question_pass():
     with pytest.raises(RuntimeError, match="down"):
-        grounded(DOMAIN, [QUESTION], Broken(), Covers(), Random(0))
+        grounded([QUESTION], Broken())
 
 
 def test_each_answer_is_compared_once_and_silence_never():
-    asked = comparisons(DOMAIN, answered("7", " 7 ", "seven", "", "8"))
+    asked = comparisons(answered("7", " 7 ", "seven", "", "8"))
     assert [task.prompt.splitlines()[1] for task in asked] == [
         f"Is {answer} the same? YES or NO." for answer in ("7", "seven", "8")
     ]
@@ -122,28 +126,25 @@ def test_an_answer_is_right_by_the_rule_or_by_the_majority():
 def test_a_verdict_earns_where_most_agree_with_it_and_with_the_rule():
     responses = answered("7", "seven")
     _, worths = worth(responses, judged(responses, "YES", "YES", "maybe", "NO"))
-    assert np.isnan(worths).all()  # 2 of 4 are no majority
+    assert worths == []  # 2 of 4 are no majority
     _, worths = worth(responses, judged(responses, "YES", "YES", "YES", "maybe", "NO"))
-    assert worths[:5] == [1.0, 1.0, 1.0, -1.0, 0.0]
-    assert np.isnan(worths[5:]).all()  # the rule does not know that seven is 7
+    assert worths == [1.0, 1.0, 1.0, -1.0, 0.0]  # of 7: the rule does not know that seven is 7
     _, worths = worth(responses, judged(responses, "NO", "NO", "YES"))
-    assert np.isnan(worths[:3]).all()
-    assert worths[3:] == [1.0, 1.0, 0.0]
+    assert worths == [1.0, 1.0, 0.0]  # of seven
 
 
 def test_a_verifier_that_always_says_yes_earns_nothing():
     responses = answered("7", "8", "seven")
     _, worths = worth(responses, judged(responses, *["YES"] * 8))
-    assert len(worths) == 24
-    assert np.isnan(worths).all()
+    assert worths == []
 
 
 def test_a_verifier_is_audited_by_what_the_answers_mean():
     responses = answered("7", "seven", "8")
-    shares, truths = agreed(DOMAIN, responses, judged(responses, "YES", "NO", "YES", "YES", "maybe"))
+    shares, truths = agreed(responses, judged(responses, "YES", "NO", "YES", "YES", "maybe"))
     assert shares == [0.6] * 3  # what cannot be read is no YES
     assert truths == [True, True, False]
-    assert agreed(DOMAIN, responses, judged(responses, "maybe"))[0] == [None] * 3
+    assert agreed(responses, judged(responses, "maybe"))[0] == [None] * 3
 
 
 def solved(tasks, *marks, parents=()):
@@ -157,7 +158,7 @@ def paid(written, *marks):
     proposals = attempts(PROPOSE, [Task(f"i{n}") for n in range(len(written))], Constant("?"), 1, Random(1))
     parents = authors(proposals, written)
     responses = solved(tasks_among(written), *marks, parents=parents) if marks else []
-    return [float(each.rewards[0]) for each in score(with_refusals(proposals, written), Questioning(responses))]
+    return [float(each.rewards[0]) for each in score(proposals, Rewards().proposer(proposals, written, responses))]
 
 
 def test_what_a_question_earns_is_the_cards_vector():
@@ -172,9 +173,10 @@ def test_what_a_question_earns_is_the_cards_vector():
 
 
 def test_questioners_are_invited_to_each_kind_at_the_stage_of_each_cluster():
-    domain, memory = Documents(two_steps=0.5), ClusterMemory(3)
+    domain = Documents(two_steps=0.5)
+    memory = ClusterMemory(domain, 3)
     memory.observe(solved([domain.task(1, 0, LOOKUP, "king", "7")], [True, True]))
-    invitations = asked_about(domain, memory, 2, Random(0))
+    invitations = memory.invited(2, Random(0))
     assert [task.kind for task in invitations] == ["lookup", "lookup", "two_steps", "two_steps"]
     assert all(task.facts["stage"] == memory.stage(task.facts["cluster"]) for task in invitations)
     assert all(("Asked: king." in task.prompt) == (task.facts["cluster"] == 1) for task in invitations)
@@ -182,27 +184,31 @@ def test_questioners_are_invited_to_each_kind_at_the_stage_of_each_cluster():
 
 
 def test_groups_are_drawn_whole_and_never_too_many():
-    tasks = [DOMAIN.task(5, 0, LOOKUP, f"n{k}", "7") for k in range(5)]
-    trajectories = score(answered("7", "8", "9", tasks=tasks), payoff)
-    for most, expected in ((0, 0), (2, 0), (3, 3), (8, 6), (99, 15)):
-        drawn = some_groups(trajectories, by_group, most, Random(1))
-        assert len(drawn) == expected
-        assert len({each.episode.task.id for each in drawn}) == expected // 3
-    assert some_groups([], by_group, 8, Random(1)) == []
+    verifying = Verifying(DOMAIN)
+    responses = answered("7", tasks=[DOMAIN.task(5, 0, LOOKUP, f"n{k}", "7") for k in range(5)])
+    verifying.heard(responses, judged(responses, "YES", "YES", "NO"))
+    for most, expected in ((0, 0), (2, 0), (3, 1), (8, 2), (99, 5)):
+        drawn = verifying.drawn(most, Random(1))
+        assert len({group.task.id for group in drawn}) == len(drawn) == expected
+        assert all(len(group.attempts) == 3 for group in drawn)
+    assert len({verifying.drawn(3, Random(seed))[0].task.id for seed in range(40)}) == 5
+    verifying.check()
+    assert verifying.drawn(99, Random(1)) == []
 
 
 def test_a_responder_that_says_nothing_is_wrong_and_is_not_judged():
     responses = attempts(SOLVE, [QUESTION], Constant(""), 2, Random(0))
-    assert comparisons(DOMAIN, responses) == []
+    assert comparisons(responses) == []
     assert worth(responses, []) == ([0.0, 0.0], [])
-    assert agreed(DOMAIN, responses, []) == ([], [])
+    assert agreed(responses, []) == ([], [])
 
 
 def test_alarms_look_at_the_question_and_not_at_the_text_around_it():
     """The text is another each time and holds the answer."""
     asked = [DOMAIN.task(cluster, 0, LOOKUP, "king", "7") for cluster in range(8)]
     assert len({task.prompt for task in asked}) == 8
-    figures = ProposerHealth().check(seen(DOMAIN, [*asked, Refusal("malformed")], solved(asked, *[[True, False]] * 8)))
+    written, tries = [*asked, Refusal("malformed")], solved(asked, *[[True, False]] * 8)
+    figures = Proposals(DOMAIN, DOMAIN.true_answer).check(Grounds(DOMAIN).without_texts(written), tries)
     assert figures["proposals/distinct_share"] == 1 / 8
     assert figures["proposals/leak_share"] == 0.0
 
@@ -210,11 +216,29 @@ def test_alarms_look_at_the_question_and_not_at_the_text_around_it():
 def test_verdicts_that_cannot_be_read_are_counted_and_are_no_majority():
     responses = answered("8")
     judgements = judged(responses, "YES", *["hm"] * 7)
-    assert unread(judgements) == {"verdicts/unread": 7 / 8}
-    assert agreed(DOMAIN, responses, judgements)[0] == [1 / 8]
+    verifying = Verifying(DOMAIN)
+    verifying.heard(responses, judgements)
+    assert verifying.check()["verdicts/unread"] == 7 / 8
+    assert "verdicts/unread" not in verifying.check()  # of a step without verdicts
+    assert agreed(responses, judgements)[0] == [1 / 8]
     assert worth(responses, judgements)[0] == [0.0]
     assert worth(responses, judged(responses, *["YES"] * 5, *["hm"] * 3))[0] == [1.0]
-    assert unread([]) == {}
+
+
+def test_an_alarm_rings_where_most_verdicts_cannot_be_read():
+    responses = answered("8", "9", "seven")
+
+    def after(*words):
+        verifying = Verifying(DOMAIN)
+        verifying.heard(responses, judged(responses, *words))
+        return verifying.check(), verifying.alarms()
+
+    assert after("YES", *["hm"] * 7)[1] == ["unread verdicts: 88% of 24 verdicts say neither YES nor NO"]
+    figures, alarms = after(*["hm"] * 8)
+    assert figures["alarm/unread_verdicts"] == 1.0
+    assert "unread verdicts: 100% of 24 verdicts say neither YES nor NO" in alarms
+    assert after(*["NO"] * 3, *["hm"] * 5)[1] == []  # 15 of 24 may be chance
+    assert after(*["NO"] * 5, *["hm"] * 3)[1] == []
 
 
 def test_half_an_answer_is_wrong_and_is_not_judged():
@@ -223,6 +247,6 @@ def test_half_an_answer_is_wrong_and_is_not_judged():
             return [replace(each, truncated=True) for each in super().reply(asks)]
 
     responses = attempts(SOLVE, [QUESTION], CutOff("7"), 2, Random(0))
-    assert comparisons(DOMAIN, responses) == []
+    assert comparisons(responses) == []
     assert worth(responses, [])[0] == [0.0, 0.0]
     assert worth(answered("7"), [])[0] == [1.0]

@@ -28,10 +28,13 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
 
 # flags that were controls of an experimenter, or parts that papers do not have: other parts of the method now
 VARIANTS = (
+    "--aim",
     "--at-the-ends",
     "--by-info",
     "--dealt",
+    "--ends",
     "--fixed",
+    "--from-seeds",
     "--gate",
     "--grounding",
     "--invalid",

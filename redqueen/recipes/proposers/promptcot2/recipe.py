@@ -18,7 +18,7 @@ half or more are right are dropped; of the others each verified response is pair
 Differences: E and M take turns of `phase` minibatches, not of passes over the corpus; M samples its rationales anew
 from the q that E trained. Pairs are of the solver as it is. Held-out problems are not learned from (the published set
 had near copies of its benchmark). The models begin as one that was shown annotated triples (cold_start). One candidate
-is the method without its E-step; self-play on other problems than those that p writes is a variant in
+is the method without its E-step; self-play on other problems than those that p writes is another `self_play`: see
 `experiments/promptcot2.py`. Where p or q is the solver (`shared`), the policy before self-play is the one before EM.
 """
 

@@ -17,7 +17,8 @@ judges: the question set's gates refuse what is no problem. The paper's proposer
 here the proposer is the learner as it began, the labeller the learner as it is, unless another one is bound. `slope`
 says below which slope a curve is not learned: the paper's 0 passes over problems that lie at zero. The third stage's
 filter on group accuracy, .125 to .875, is with 8 attempts what an advantage of zero does anyway. Labels go where
-`Questions.right` looks for the answer, so the question set must check by answers (sums, concepts).
+`Questions.right` looks for the answer, so the question set must check by answers (sums, concepts). The control, new
+problems that aim at nothing, is another `aim`: see `experiments/sws.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Config:
     attempts: Several = 8  # G; also of labels, and of the trainee at a new problem
     data: Count = 32  # problems of each level in the data set
     slope: float = 0.0  # an epoch, below which a curve is weak
-    middling: Between = (0.25, 0.75)  # accuracy of new problems that are kept
+    middling: Between = (0.25, 0.75)  # accuracy of the new problems that are kept
     synthetic: PartOfTasks = 0.5  # of the third stage's tasks
     clip: Between = (0.2, 0.28)  # of the ratio, below and above 1
     problems: Count = 64  # held out, of each level

@@ -66,7 +66,7 @@ def train(config: Config, run: Run, rewards: Rewards | None = None, store: TaskS
     cast = Cast(config, run)
     solver = cast.learner
     proposer = cast["proposer"]
-    store = store or buffers(questions, config.capacity)
+    store = buffers(questions, config.capacity) if store is None else store
     rewards = rewards or Rewards()
     health, objective = Proposals(questions), ClippedRatio()
     measure = HeldOut(questions, solver, config.problems, seed=run.tests, besides=questions.seeds())

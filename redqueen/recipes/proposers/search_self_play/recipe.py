@@ -78,7 +78,7 @@ def train(
     reader = None if config.reader.player == "world" else cast["reader"]
     rewards = rewards or Rewards()
     grounds = grounds or Grounds(questions, reader, config.noise)
-    pool = pool or Pool(config.pool_steps)
+    pool = Pool(config.pool_steps) if pool is None else pool
     health, objective = Proposals(questions, questions.true_answer), ClippedRatio(*config.clip)
     measured = equipped(config, solver)
     measure = HeldOut(questions, measured, config.problems, seed=run.tests)

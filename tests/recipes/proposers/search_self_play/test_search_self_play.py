@@ -16,7 +16,7 @@ from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE
 from redqueen.recipes.proposers.search_self_play.recipe import Config, train
-from redqueen.recipes.proposers.search_self_play.steps import Rewards, equipped
+from redqueen.recipes.proposers.search_self_play.steps import Pool, Rewards, equipped
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
@@ -174,6 +174,13 @@ def test_questions_that_fail_are_replaced_from_a_pool_that_is_cleared(tmp_path, 
     lines = trained(replace(SMALL, steps=12), tmp_path)
     assert [line["accepted"] for line in lines[:3]] == [1.0, 0.0, 0.0]
     assert ["solver/reward/solver" in line for line in lines] == [True] * 10 + [False] * 2
+
+
+def test_a_pool_that_is_given_is_taken_even_if_it_is_empty(tmp_path, monkeypatch):
+    Spoken(monkeypatch, good_proposer, by_seed)
+    pool = Pool(steps=99)
+    trained(replace(SMALL, steps=12), tmp_path, pool=pool)
+    assert len(pool) > 15  # of 36 asked for, never cleared
 
 
 def test_a_fixed_set_is_asked_for_before_the_first_step_and_never_again(tmp_path, monkeypatch):

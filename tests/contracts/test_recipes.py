@@ -11,10 +11,6 @@ from redqueen.contracts.recipes import Killer, check_recipe, in_view, in_view_of
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
 
-# what cannot be read at once yet, 23 November 2026; the list only shrinks
-NOT_IN_VIEW = {
-    "self_rewarding": {"names"},
-}
 # what `train` does at a step depends on how many there will be
 ANNEALED = ("magnetic", "league", "cold_start")
 
@@ -54,9 +50,7 @@ def test_a_recipe_names_its_paper_or_says_that_there_is_none(name):
 
 @every_recipe
 def test_a_recipe_can_be_read_at_once(name):
-    faults = in_view(find_recipe(name)).faults
-    assert faults <= NOT_IN_VIEW.get(name, set()), contract.figures()
-    assert faults == NOT_IN_VIEW.get(name, set()), f"{name} is in view by now: take it out of NOT_IN_VIEW"
+    assert not in_view(find_recipe(name)).faults, contract.figures()
 
 
 @every_recipe

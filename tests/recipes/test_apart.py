@@ -15,7 +15,8 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.curricula import sec
-from redqueen.recipes.preferences import iterative_dpo, nash_md, self_rewarding, spo, sppo
+from redqueen.recipes.preferences import iterative_dpo, nash_md, spo, sppo
+from redqueen.recipes.preferences.self_rewarding import recipe as self_rewarding
 from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
 from redqueen.recipes.proposers.agent0 import recipe as agent0
 from redqueen.recipes.proposers.eva import recipe as eva

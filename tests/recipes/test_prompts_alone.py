@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from redqueen.recipes.preferences import iterative_dpo, nash_md, self_rewarding, spo, sppo
+from redqueen.recipes.preferences import iterative_dpo, nash_md, spo, sppo
+from redqueen.recipes.preferences.self_rewarding import recipe as self_rewarding
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 

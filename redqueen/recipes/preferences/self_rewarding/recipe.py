@@ -22,45 +22,24 @@ prompts of an iteration are made in it. The judge's own words are not trained on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.group_rewards import Stated
-from redqueen.credit.outcomes import numbers, verdicts
 from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import score
-from redqueen.curricula.held_out import apart_from
-from redqueen.curricula.store import TaskStore
-from redqueen.measures.accuracy import held_out
-from redqueen.measures.judges import Agreement
-from redqueen.measures.preferences import watched
 from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import Dpo
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
-from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import attempts
-from redqueen.protocols import Policy, Proposable
-from redqueen.questions.asking import (
-    JUDGE,
-    PROPOSE,
-    SOLVE,
-    evenly,
-    graded,
-    invited,
-    judged_answers,
-    read,
-    seeded,
-    seeds_of,
-    tasks_among,
-    with_opinions,
-)
-from redqueen.questions.catalogue import find_questions, having
+from redqueen.protocols import Policy
+from redqueen.questions.asking import PROPOSE, SOLVE
+from redqueen.questions.catalogue import find_questions
+from redqueen.recipes.preferences.self_rewarding.steps import Judging, Prompts
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, PartOf, Positive, Several
 from redqueen.settings.roles import Cast, Role, Still
-from redqueen.types import Task
 
 
 @dataclass(frozen=True)
@@ -78,46 +57,33 @@ class Config:
     passes: Count = 2  # over the pairs of an iteration, at most
     beta: Positive = 0.1
     most_margin: Positive = 20.0  # nats; beyond it the iteration learns no more
-    reference: Literal["last", "initial", "average"] = "last"
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     cast = Cast(config, run)
-    learner, judge = cast.learner, cast["judge"]
-    proposable = having(questions, Proposable) if config.invented else None
-    tests = held_out(questions, config.problems, seeds_of(questions), run.tests)
-    reference, iterates = Reference(learner, config.reference), Snapshots(learner)
+    learner = cast.learner
+    judge, judging = cast["judge"], Judging(questions)
+    prompts = Prompts(questions, config.tasks, config.invented, config.problems, run.tests)
+    watch = prompts.watched(learner)
+    reference = Reference(learner)
     round_ = Round(config.passes, most_margin=config.most_margin)
-    store, agreement = TaskStore(), Agreement()
-    if proposable:
-        seeded(store, proposable)
     estimate, objective = GroupRelative(divide_by_deviation=False), Dpo(config.beta)
-    watch = watched(questions, learner, tests)
 
-    for step in run.steps(config.steps, [learner], [reference, iterates, round_, store, agreement], [watch]):
+    for step in run.steps(config.steps, [learner], [reference, round_, prompts, judging], [watch]):
         if step % config.updates == 0:
-            if step:
-                iterates.add(learner.freeze())
             reference.refresh()
-            invented: list[Task] = []
-            if proposable:
-                count = round(config.invented * config.tasks) // len(proposable.kinds)
-                asked = invited(proposable, store, count, 1, run.rng)
-                written = read(proposable, attempts(PROPOSE, asked, learner, 1, run.rng))
-                invented = apart_from(tests, tasks_among(written))
-            store.add(invented, origin=learner.name, step=step)
-            others = evenly(questions, config.tasks - len(invented), run.rng, tests)
-            answers = attempts(SOLVE, [*invented, *others], learner, config.attempts, run.rng)
-            judgements = attempts(JUDGE, judged_answers(answers), judge, config.repeats, run.rng)
-            answers = with_opinions(answers, judgements)
-            replies = score(answers, Stated("opinion"))
-            round_.renew(reference.rated(pack_pairs(*best_and_worst(replies))))
+            proposals = attempts(PROPOSE, prompts.invited(run.rng), learner, 1, run.rng)
+            tasks = prompts.taken(proposals, run.rng, step)
+            answers = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
+            judgements = attempts(judging.game, judging.asked(answers), judge, config.repeats, run.rng)
+            answers = judging.heard(answers, judgements)
+            replies = score(answers, judging.reward)
+            batch = pack_pairs(*best_and_worst(replies))
+            round_.renew(reference.rated(batch))
             run.report(learner, replies, estimate(replies), {})
-            for group in graded(questions, answers):  # for audits alone
-                agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
-            run.note({"invented": len(invented) / max(1, len(invented) + len(others))})
+            run.note(prompts.metrics())
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
-        run.note(metrics | round_.metrics() | agreement.metrics() | watch.observe(metrics))
+        run.note(metrics | round_.metrics() | judging.metrics() | watch.observe(metrics))
     return learner

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redqueen.recipes.preferences.self_rewarding import Config, train
+from redqueen.recipes.preferences.self_rewarding.recipe import Config, train
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings import roles
 from redqueen.settings.learner import Learner

@@ -1,0 +1,104 @@
+"""The prompts of an iteration of Self-Rewarding, and what its judge is asked and says (2401.10020)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from redqueen.credit.group_rewards import Stated
+from redqueen.credit.outcomes import numbers, verdicts
+from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.store import TaskStore
+from redqueen.measures.accuracy import held_out
+from redqueen.measures.divergence import Divergence
+from redqueen.measures.judges import Agreement
+from redqueen.measures.preferences import watched
+from redqueen.protocols import Policy, Proposable, Questions, State
+from redqueen.questions.asking import (
+    JUDGE,
+    evenly,
+    graded,
+    invited,
+    judged_answers,
+    read,
+    seeded,
+    seeds_of,
+    tasks_among,
+    with_opinions,
+)
+from redqueen.questions.catalogue import having
+from redqueen.types import Group, Metrics, Task
+
+
+class Prompts:
+    """The prompts of each iteration, `count` in all: up to the share `invented` are proposed, the others are the
+    question set's own. The `problems` of each level that measure are not among them."""
+
+    def __init__(self, questions: Questions, count: int, invented: float, problems: int, seed: int) -> None:
+        self._questions = questions
+        self._proposable = having(questions, Proposable) if invented else None
+        self._count = count
+        self._asked = round(invented * count)
+        self._invented = 0
+        self._tests = held_out(questions, problems, seeds_of(questions), seed)
+        self._store = TaskStore() if self._proposable is None else seeded(TaskStore(), self._proposable)
+
+    def watched(self, learner: Policy) -> Divergence:
+        """The measures of training by preferences on the problems that are kept from it."""
+        return watched(self._questions, learner, self._tests)
+
+    def invited(self, rng: Random) -> list[Task]:
+        """Invitations to propose a prompt, each with an earlier one as its example."""
+        if self._proposable is None:
+            return []
+        return invited(self._proposable, self._store, self._asked // len(self._proposable.kinds), 1, rng)
+
+    def taken(self, proposals: Sequence[Group], rng: Random, step: int) -> list[Task]:
+        """The prompts of the iteration, first those that were proposed, which become examples."""
+        written = read(self._proposable, proposals) if self._proposable else []
+        invented = apart_from(self._tests, tasks_among(written))
+        self._store.add(invented, origin="invented", step=step)
+        self._invented = len(invented)
+        return invented + evenly(self._questions, self._count - len(invented), rng, self._tests)
+
+    def metrics(self) -> Metrics:
+        """`invented`: the share of the prompts just taken that were proposed."""
+        return {"invented": self._invented / self._count}
+
+    def state(self) -> State:
+        return self._store.state()
+
+    def restore(self, state: State) -> None:
+        self._store.restore(state)
+
+
+class Judging:
+    """The judgements of an iteration, and how far those of late agree with the verdicts of the question set."""
+
+    game = JUDGE
+    reward = Stated("opinion")
+    asked = staticmethod(judged_answers)
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+        self._agreement = Agreement()
+
+    def heard(self, answers: Sequence[Group], judgements: Sequence[Group]) -> list[Group]:
+        """The answers with what the judge thinks of each, the fact `opinion`. Verdicts are for audits: no reward looks
+        at them."""
+        told = with_opinions(answers, judgements)
+        for group in graded(self._questions, told):
+            self._agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
+        return told
+
+    def metrics(self) -> Metrics:
+        return self._agreement.metrics()
+
+    def alarms(self) -> list[str]:
+        return self._agreement.alarms()
+
+    def state(self) -> State:
+        return self._agreement.state()
+
+    def restore(self, state: State) -> None:
+        self._agreement.restore(state)

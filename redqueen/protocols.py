@@ -386,6 +386,14 @@ class Measure(Resumable, Protocol):
     def __call__(self) -> Metrics: ...
 
 
+class ShowsReplies(Measure, Protocol):
+    """A measure with replies to show; its run prints them before the first step."""
+
+    def first_replies(self) -> str:
+        """Replies of the first measurement, as text to be read; "" if there are none."""
+        ...
+
+
 class StatesBasis(Measure, Protocol):
     """A measure that states what its figures rest on; its run writes it to `measures.json`."""
 

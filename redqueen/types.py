@@ -189,6 +189,7 @@ class Outcome:
 # its own module reads is not listed.
 
 TASK_FACTS: Mapping[str, str] = {
+    "answered_as": "the kind of its answer (checks.extraction.Kind), by which one is found in a reply: data sets",
     "cards": "the card of each seat, in the order of the seats: kuhn_poker, leduc_poker",
     "cluster": "which cluster of documents the question is about: questions of documents",
     "dice": "the die of each seat, in the order of the seats: liars_dice",
@@ -197,12 +198,14 @@ TASK_FACTS: Mapping[str, str] = {
     "hint": "what the proposer said about its program: questions of programs and expressions",
     "hops": "how many documents lead to the answer: questions of knowledge",
     "level": "the level that the task was dealt from: curricula.levels",
+    "options": "the texts behind the letters A, B, ...: data sets, credit.outcomes",
     "pairs": "(input, output) of the program, each as Python literals: questions of programs and expressions",
     "prompt": "the part of what the defender is shown that it is judged on: worlds of red_team",
     "public": "the card that is turned up: leduc_poker",
     "rationale": "why the proposer made the problem: questions of templates",
     "share": "the share of the votes that the answer has (0 to 1): r_zero, agent0",
     "source": "the program, as text: questions of programs and expressions",
+    "tests": "lines of assert that a program must pass: data sets",
     "truth": "what is known about a prompt, read by judges that are rules: worlds of red_team",
     "vanilla": "whether the defender is shown the seed unchanged, without an attacker: self_redteam",
 }

@@ -1,4 +1,5 @@
-"""`check`: whether a game, a question set, a player, an objective or a recipe keeps the contract of its kind."""
+"""`check`: whether a game, a question set, a player, an objective or a recipe keeps the contract of its kind; and what
+is found in a file of questions, with ten replies of a model to them."""
 
 from __future__ import annotations
 
@@ -8,26 +9,35 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
+from random import Random
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 from redqueen.catalogue import Catalogue, one_line
-from redqueen.cli.words import only_word
+from redqueen.cli.own_files import FileOptions
+from redqueen.cli.words import only_word, parse
 from redqueen.contracts.games import check_game
 from redqueen.contracts.objectives import check_objective
 from redqueen.contracts.players import check_player
 from redqueen.contracts.questions import check_questions, own_answer
 from redqueen.contracts.recipes import check_recipe
+from redqueen.curricula.held_out import held_out_levels, training_levels
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
 from redqueen.markup import visible
+from redqueen.measures.first_replies import LONGEST, SHOWN, answered_questions, as_text
+from redqueen.play.groups import attempts
 from redqueen.players.scripted import Uniform
-from redqueen.protocols import Game, Player, Questions, has, lacking, members
-from redqueen.questions.catalogue import QUESTIONS, find_questions
+from redqueen.protocols import Game, Player, Questions, StatesNotes, has, lacking, members
+from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.catalogue import QUESTIONS, as_spec, find_questions, is_data
 from redqueen.settings.finding import RECIPES, find_recipe
+from redqueen.settings.learner import Flat, Learner
 from redqueen.types import RedQueenError, Task
 from redqueen.user_code import module_from_file
 
-USAGE = "redqueen check NAME, FILE.py (a recipe) or FILE.py:NAME"
+USAGE = "redqueen check NAME, FILE.py (a recipe), FILE.py:NAME or a file of questions (FILE.jsonl)"
 # right replies to the tasks of a shipped question set whose answer alone is none
 REPLIES: Mapping[str, Callable[[Task], str]] = MappingProxyType(
     {"variants": lambda task: f"on 0+{task.answer}={task.answer}"}
@@ -52,7 +62,10 @@ KINDS = (
 
 
 def check(words: Sequence[str]) -> None:
-    """NAME or FILE.py[:NAME]: whether a game, question set, player, objective or recipe keeps its contract"""
+    """NAME, FILE.py[:NAME] or FILE.jsonl: whether it keeps its contract; of questions, what is expected and replied"""
+    if words and is_data(words[0]):
+        check_file(words)
+        return
     spec = only_word(words, USAGE)
     thing = found(spec)
     try:
@@ -63,6 +76,43 @@ def check(words: Sequence[str]) -> None:
         raise
     except Exception as error:
         raise RedQueenError(f"{spec} breaks its contract: it raises {one_line(error)}") from error
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    questions: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
+    """of questions: .jsonl, .json, .csv, .parquet, a saved folder, or a name on the hub"""
+    file: Annotated[FileOptions, tyro.conf.arg(name="")] = FileOptions()
+    learner: Flat = Learner(model="")
+    seed: int = 0
+
+
+def check_file(words: Sequence[str]) -> None:
+    """Prints what is found in a file of questions, ten of them with what is expected, and with a --model its replies to
+    them."""
+    options = parse(FileCheck, words, "redqueen check")
+    spec = as_spec(options.questions, options.file.settings())
+    questions = find_questions(spec)
+    for line in questions.notes if has(questions, StatesNotes) else ():
+        print(visible(line))
+    levels = dict.fromkeys((*held_out_levels(questions), *training_levels(questions)))
+    dealt = [task for level in levels for task in questions.problems(level, SHOWN, Random(0))]
+    tasks = list({task.id: task for task in dealt}.values())[:SHOWN]
+    if options.learner.model:
+        player = options.learner.build_model(options.seed)
+        groups = graded(questions, attempts(SOLVE, tasks, player, 1, Random(options.seed)))
+        print(visible(as_text(answered_questions(questions, groups))))
+    else:
+        print(visible("\n".join(map(expected_of, tasks))))
+    if any(task.answer for task in tasks):
+        print(visible(check_questions(questions)))
+
+
+def expected_of(task: Task) -> str:
+    """A question and what is expected, as text."""
+    tests = task.facts.get("tests", ())
+    wanted = f"{len(tests)} tests" if tests else f'"{task.answer}"' if task.answer else "unknown"
+    return f"asked     {' '.join(task.prompt.split())[-LONGEST:]}\nexpected  {wanted}"
 
 
 def found(spec: str) -> Callable[[], str]:

@@ -8,14 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from redqueen.checks.extraction import Kind, given
 from redqueen.checks.votes import Majority, Vote
 from redqueen.credit.learnability import SolveRate, solve_rate
 from redqueen.types import Episode, Group, Seat
 
 
 def answers(episodes: Sequence[Episode]) -> list[str]:
-    """The answer of each attempt, "" if it was cut off."""
-    return ["" if cut_off(each) else str(each.outcome.facts["reply"]) for each in episodes]
+    """The answer of each attempt, "" if it was cut off: its reply, or where the task says what kind of answer it has
+    (the fact `answered_as`) what is found in it."""
+    return ["" if cut_off(each) else _answer(each) for each in episodes]
+
+
+def _answer(episode: Episode) -> str:
+    reply, facts = str(episode.outcome.facts["reply"]), episode.task.facts
+    return given(reply, Kind(facts["answered_as"]), facts.get("options", ())) if "answered_as" in facts else reply
 
 
 def cut_off(episode: Episode) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from redqueen.chance import derive
 from redqueen.credit.outcomes import verdicts
 from redqueen.curricula.held_out import apart_from, groups_apart, held_out_levels, labelled
+from redqueen.measures.first_replies import answered_questions, as_text
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, tasks_among
@@ -51,16 +52,24 @@ class HeldOut:
         self._tasks = [(level, task) for level, group in self.tests.items() for task in group]
         self._attempts = attempts
         self._seed = seed
+        self._first = ""
 
     def __call__(self) -> Metrics:
         tasks = [task for _, task in self._tasks]
         groups = graded(self._questions, attempts(SOLVE, tasks, self._solver, self._attempts, Random(self._seed)))
+        if groups and not self._first:
+            self._first = as_text(answered_questions(self._questions, groups))
         right = np.array([verdicts(group) for group in groups])  # [tasks, attempts]
         metrics: Metrics = {}
         levels = np.array([level for level, _ in self._tasks])
         for level in dict.fromkeys(levels.tolist()):
             metrics |= self._figures(right[levels == level], f"/{level}")
         return metrics | self._figures(right, "")
+
+    def first_replies(self) -> str:
+        """Ten replies of the first measurement, each with the answer found in it, the expected one and the verdict, and
+        a line on all of them; "" before it."""
+        return self._first
 
     def apart(self, written: Sequence[Task | Refusal]) -> list[Task]:
         """The tasks that are not held out, without refusals."""

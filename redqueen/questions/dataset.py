@@ -23,7 +23,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from redqueen.chance import derive
-from redqueen.checks.extraction import Kind
+from redqueen.checks.extraction import Kind, expected, kind_of
 from redqueen.checks.numeric import normalised
 from redqueen.curricula.held_out import HELD_OUT, TRAIN, Apart, apart_from, as_compared
 from redqueen.games.single_reply import SingleReply
@@ -48,6 +48,8 @@ from redqueen.questions.grading import (
 from redqueen.questions.rows import read_parts
 from redqueen.types import Demonstration, Match, Message, RedQueenError, Refusal, Task
 
+Stamps = tuple[tuple[int, int], ...]  # when files were changed, and their sizes
+_SAID: set[tuple[str, Stamps]] = set()
 SOLVER, KIND = "solver", "problem"
 SEEDS = 1000  # of the problems, at most, from which proposing starts
 SHOWN = 3  # problems in an invitation without references
@@ -129,11 +131,17 @@ class Dataset:
         if not self.name:
             object.__setattr__(self, "name", Path(self.path).name)
         for line in self._loaded.left_out:
-            warnings.warn(line, stacklevel=3)  # of the caller that made the data set
+            if (line, stamps := self._stamps) not in _SAID:  # once, however often the file is asked for
+                _SAID.add((line, stamps))
+                warnings.warn(line, stacklevel=3)  # of the caller that made the data set
 
     @property
     def _loaded(self) -> Loaded:
-        return _load(self, (_stamp(self.path), _stamp(self.test)))
+        return _load(self, self._stamps)
+
+    @property
+    def _stamps(self) -> Stamps:
+        return (_stamp(self.path), _stamp(self.test))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -251,13 +259,13 @@ class Dataset:
         found = posing.read_proposal(reply, answered="text" in facts, explained="concepts" in facts)
         if isinstance(found, Refusal):
             return found
-        prompt, answer = found.question, found.answer or invitation.answer
+        prompt, answer = found.question, expected(found.answer) or invitation.answer
         if "concepts" in facts:
             facts["rationale"] = found.rationale
-        if "text" in facts:
-            shown, about = facts.pop("text"), facts.pop("shown")
+        facts["answered_as"] = self._loaded.kind.value
+        if facts.pop("text", ""):
             facts["question"] = prompt
-            prompt = f"{about or shown}\n\n{prompt}" if about else prompt
+            prompt = f"{facts.pop('shown')}\n\n{prompt}".strip()
         return Task(f"posed: {prompt} {answer}".strip(), invitation.kind, prompt, answer, facts)
 
     def needs(self, wanted: type) -> str:
@@ -394,7 +402,7 @@ def _stamp(path: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=8)
-def _load(data: Dataset, _stamps: tuple[tuple[int, int], ...]) -> Loaded:
+def _load(data: Dataset, _stamps: Stamps) -> Loaded:
     """The data set, read once for all who ask for it."""
     return _Reading(data).loaded()
 
@@ -475,7 +483,7 @@ class _Reading:
             raise RedQueenError(f"{path} holds no row that can be used" + (f": {faults[0]}" if faults else ""))
         self.kinds.append(wanted.kind)
         self._say(path, layout, wanted, [answers for _, answers in good])
-        rows = [(each, self._task(each, answers)) for each, answers in good]
+        rows = [(each, self._task(each, answers, wanted.kind)) for each, answers in good]
         if "split" in layout.roles:
             tests_of = [pair for pair in rows if pair[0].by("split").lower() in TESTING]
             if not tests_of:
@@ -543,17 +551,20 @@ class _Reading:
             )
         return dict(sorted(found.items(), key=lambda each: (len(each[0]), each[0])))
 
-    def _task(self, found: Example, answers: tuple[str, ...]) -> Task:
+    def _task(self, found: Example, answers: tuple[str, ...], kind: Kind) -> Task:
         told = tuple(Message(role, text) for role, text in found.messages) if len(found.messages) > 1 else ()
         answer = answers[0] if answers else ("" if found.tests else found.completion)
         gold = found.completion or (found.answers[0] if found.answers else "")
-        facts: dict[str, object] = {"gold": gold} if gold and answer and gold != answer else {}
+        alike = not answers or kind is Kind.CHOICE or self.compare in (NUMBER, TEXT, CHOICE)
+        facts: dict[str, object] = {"answered_as": (kind if alike else kind_of(answers[0])).value}
+        facts = {} if found.tests else facts
+        facts |= {"gold": gold} if gold and answer and gold != answer else {}
         facts |= {ACCEPTED: answers} if len(answers) > 1 else {}
         facts |= {OPTIONS: found.choices} if found.choices else {}
         facts |= {ASSERTS: found.tests} if found.tests else {}
         facts |= {"concepts": found.by("concepts")} if found.by("concepts") else {}
-        kind = found.by("category") if self.data.category else KIND
-        return Task(found.place, kind or KIND, as_text(found.messages), answer, facts, messages=told)
+        category = found.by("category") if self.data.category else KIND
+        return Task(found.place, category or KIND, as_text(found.messages), answer, facts, messages=told)
 
     def _say(self, path: str, layout: Layout, wanted: Expected, found: Sequence[tuple[str, ...]]) -> None:
         """Notes which columns are used, and what is expected."""

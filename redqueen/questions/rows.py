@@ -39,7 +39,9 @@ def names_data(spec: str) -> bool:
     if path.suffix.lower() in _READERS:
         return True
     if path.is_dir():
-        return "/" in spec or any((path / name).is_file() for name in ("dataset_info.json", "dataset_dict.json"))
+        return ("/" in spec and not any(path.glob("*.py"))) or any(
+            (path / name).is_file() for name in ("dataset_info.json", "dataset_dict.json")
+        )
     return _HUB_NAME.fullmatch(spec) is not None and ".py" not in spec
 
 

@@ -11,7 +11,8 @@ the same weights, metrics and records as one that was not.
 The folder: `config.json`, `metrics.jsonl` (a line a step), `episodes/step_N.jsonl`,
 `checkpoints/step_N/` (the state after N updates), `final.json` once the run is over, `error.txt` where
 an error ended it; `measures.json`: what its figures rest on; `TITLE.txt` for what a
-recipe shows before its first step, `NAME.json` for a table that it keeps.
+recipe shows before its first step, `first_replies.txt` for ten replies of the first measurement, `NAME.json` for a
+table that it keeps.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ import torch
 from redqueen.chance import derive
 from redqueen.credit.rewards import has_verdict, with_verdict
 from redqueen.markup import run_as_html
-from redqueen.protocols import Measure, Player, Policy, Resumable, StatesAlarms, StatesBasis, has
+from redqueen.protocols import Measure, Player, Policy, Resumable, ShowsReplies, StatesAlarms, StatesBasis, has
 from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
     best_checkpoints,
@@ -68,6 +69,12 @@ class Watcher(Protocol):
     def begin(self, run: Run, start: int, count: int) -> None: ...
     def step(self, line: Line) -> None: ...
     def end(self, run: Run) -> None: ...
+
+
+class ShowsTexts(Watcher, Protocol):
+    """A watcher that prints texts."""
+
+    def show(self, title: str, text: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -174,6 +181,8 @@ class Run:
                     policy.forget()
                 if step % self.schedule.evaluate_every == 0:
                     self._measure(measures)
+                    if step == 0:
+                        self._show_replies(measures)
                     if self.collapse.measured(before | self._line) and self.collapse.watch.keeps_best:
                         self._save(step, policies, resumable, "best")
                     for policy in policies:
@@ -239,6 +248,16 @@ class Run:
     def _measure(self, measures: Sequence[Measure]) -> None:
         for measure in measures:
             self.note(measure())
+
+    def _show_replies(self, measures: Sequence[Measure]) -> None:
+        """Prints the replies that measures have to show, and writes them to `first_replies.txt`."""
+        texts = [measure.first_replies() for measure in measures if has(measure, ShowsReplies)]
+        if text := "\n\n".join(filter(None, texts)):
+            with saving(self.folder):
+                write_whole(self.folder / "first_replies.txt", text + "\n")
+            for watcher in self.watchers:
+                if has(watcher, ShowsTexts):
+                    watcher.show("first replies", text)
 
     def _finish(self, step: int, measures: Sequence[Measure]) -> None:
         """The last word: everything measured once more, after the last update."""

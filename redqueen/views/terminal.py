@@ -106,6 +106,9 @@ class TerminalView:
             self._live = Live(self._board, console=self._console, refresh_per_second=REFRESHES)
             self._live.start()
 
+    def show(self, title: str, text: str) -> None:
+        self._print(f"{title}:\n{text}")
+
     def step(self, line: Line) -> None:
         if self._board is not None:
             self._board.add(line)

@@ -117,3 +117,23 @@ def test_what_a_recipe_needs_of_a_file_is_said_by_the_column(tmp_path, capsys):
     for recipe, column in (("pasodoble", "context"), ("spell", "context"), ("promptcot2", "concepts")):
         assert main(["train", recipe, *TINY, *named, "--output", str(tmp_path / recipe)]) == 2
         assert f"need a column {column} (--columns {column}=COL)" in capsys.readouterr().err
+
+
+def test_check_shows_what_is_expected_and_with_a_model_what_is_replied(tmp_path, capsys):
+    file = written(tmp_path / "a.jsonl")
+    words = ["check", file, "--columns", "question=frage,answer=antwort"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert said.count("asked") == 10 and 'expected  "' in said and "keeps the contract of question sets" in said
+    assert "answers: 12 numbers, such as" in said
+    assert main([*words, *TINY]) == 0
+    said = capsys.readouterr().out
+    assert said.count("replied") == 10 and "of 10 replies" in said
+
+
+def test_check_of_questions_alone_says_that_nobody_knows(tmp_path, capsys):
+    file = tmp_path / "a.jsonl"
+    file.write_text("".join(json.dumps({"prompt": f"{n} + 1?"}) + "\n" for n in range(12)))
+    assert main(["check", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "no answers: verdicts on replies are unknown" in said and said.count("expected  unknown") == 10

@@ -306,10 +306,3 @@ def learning(players: Sequence[Player]) -> list[Writer]:
     """The players that learn, each once, in order."""
     distinct = {id(player): player for player in players}.values()
     return [player for player in distinct if isinstance(player, Writer) and player.learns]
-
-
-def refuse_unpaid(settings: Any, names: Sequence[str], role: str, player: Player) -> None:
-    """Raises RedQueenError if a setting of the reward of `role` is not at its default although its `player` does not
-    learn."""
-    if not learning([player]):
-        refuse_unused(settings, names, f"--{role} {getattr(settings, role)}")

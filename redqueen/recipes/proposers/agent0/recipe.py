@@ -52,10 +52,10 @@ class Config:
     questions: str = "tool_sums"
     tool: str = "calculator"  # of the solver: calculator, python or none
     steps: Count = 90
-    proposer_steps: ForProposer[Count] = 10  # of each round (5 in the paper)
+    proposer_steps: ForProposer[Count] = 10  # of each round (5 in the released code)
     solver_steps: Count = 20  # of each round (up to 100 in all in the paper)
-    proposals: ForProposer[Count] = 32  # B, a step, of each kind (512 x 4 in the paper)
-    pool: Count = 256  # proposals, of each kind, from which the tasks of a round are kept (8000 in the paper)
+    proposals: ForProposer[Count] = 32  # B, a step, of each kind (512 x 4 in the released code)
+    pool: Count = 256  # proposals, of each kind, from which a round's tasks are kept (8000 in the released code)
     votes: Several = 10  # k, at each proposal
     band: Between = (0.3, 0.8)  # of the majority's share, in which a task is kept
     tasks: Count = 12  # a step of the solver (128 in the paper)

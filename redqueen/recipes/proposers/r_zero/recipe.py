@@ -51,8 +51,8 @@ class Config:
     steps: Count = 200
     proposer_steps: ForProposer[Count] = 5  # of each round
     solver_steps: Count = 20  # of each round (15 in the paper)
-    proposals: ForProposer[Count] = 32  # B, a step, of each kind (512 x 4 in the paper)
-    pool: Count = 256  # proposals, of each kind, from which the tasks of a round are kept (8000 in the paper)
+    proposals: ForProposer[Count] = 32  # B, a step, of each kind (512 x 4 in the released code)
+    pool: Count = 256  # proposals, of each kind, from which a round's tasks are kept (8000 in the released code)
     votes: Several = 10  # m, at each proposal
     band: Between = (0.3, 0.8)  # of the majority's share, in which a task is kept
     tasks: Count = 16  # a step of the solver (512 in the paper)

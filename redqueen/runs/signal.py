@@ -31,7 +31,7 @@ LEAST_TASKS = 12  # below it nothing is sure of tasks in general
 SHOWN = 3  # replies
 LONGEST = 240  # characters of a text that is shown
 
-CAUSES = ("truncated", "unreadable", "no_verdict", "all_wrong", "all_right", "equal_rewards", "unanimous")
+CAUSES = ("no_verdict", "truncated", "unreadable", "all_wrong", "all_right", "equal_rewards", "unanimous")
 ALARMS = (
     *(Alarm(name, name, f"{{why_{name}}}", SURE) for name in CAUSES),
     Alarm("no_update", "no_update", "no policy was updated, {why_no_update}", 0.0),
@@ -196,17 +196,6 @@ def _cause(role: str, late: Sequence[Tally], new: Sequence[Trajectory], updated:
     replies, seats, tasks = (_sum(late, name) for name in ("replies", "seats", "tasks"))
     truncated, unreadable, unknown = (_sum(late, name) for name in ("truncated", "unreadable", "unknown"))
     enough = tasks >= LEAST_TASKS
-    if enough and at_least(truncated, replies) > SURE:
-        lengths = sorted(len(turn.reply.tokens) for each in new for turn in each.turns)
-        why = (
-            f"{truncated} of {replies} replies of the {role} were cut off; their lengths are {lengths[0]} to "
-            f"{lengths[-1]} tokens, half of them {median(lengths):g} or more: allow longer replies, or ask for shorter "
-            "ones"
-        )
-        return "truncated", why, at_least(truncated, replies)
-    if enough and at_least(unreadable, replies) > SURE:
-        why = f"in {unreadable} of {replies} replies of the {role} no answer in the stated format was found"
-        return "unreadable", why, at_least(unreadable, replies)
     if (enough and at_least(unknown, seats) > SURE) or (not updated and 0 < unknown == seats):
         if _sum(late, "mute") == unknown:
             why = f"no judgement on {unknown} of {seats} replies of the {role} holds a score that can be read"
@@ -218,6 +207,17 @@ def _cause(role: str, late: Sequence[Tally], new: Sequence[Trajectory], updated:
         else:
             why = f"{unknown} of {seats} replies of the {role} have no verdict"
         return "no_verdict", why, 1.0 if unknown == seats else at_least(unknown, seats)
+    if enough and at_least(truncated, replies) > SURE:
+        lengths = sorted(len(turn.reply.tokens) for each in new for turn in each.turns)
+        why = (
+            f"{truncated} of {replies} replies of the {role} were cut off; their lengths are {lengths[0]} to "
+            f"{lengths[-1]} tokens, half of them {median(lengths):g} or more: allow longer replies, or ask for shorter "
+            "ones"
+        )
+        return "truncated", why, at_least(truncated, replies)
+    if enough and at_least(unreadable, replies) > SURE:
+        why = f"in {unreadable} of {replies} replies of the {role} no answer in the stated format was found"
+        return "unreadable", why, at_least(unreadable, replies)
     if not enough or _sum(late, "taught"):
         return "", "", 0.0
     known = seats - unknown

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import platform
+import re
 import resource
 import shutil
 import signal
@@ -187,6 +188,23 @@ def complaint(capsys):
     return command
 
 
+LOOP = """
+from redqueen.games.talk import ask
+from redqueen.types import Message, Seat, Task
+
+class Loop:
+    name, roles = "loop", ("first", "second")
+
+    def tasks(self):
+        return (Task("only"),)
+
+    def play(self, task, rng):
+        while True:
+            for role in self.roles:
+                yield from ask(Seat(role), (Message("game", "Again?"),), ("yes", "no"))
+"""
+
+
 def without_time(folder):
     return [{key: value for key, value in line.items() if key != "time"} for line in read_metrics(folder)]
 
@@ -273,6 +291,43 @@ def test_resume_of_a_finished_run_changes_nothing(run, said):
     assert (without_time(run), (run / "final.json").read_text()) == before
 
 
+def test_resume_makes_a_finished_run_longer_as_if_it_had_been_that_long(here, run, said):
+    said("train", "spiral", "--steps", "9", *QUICK, "--output", "whole")
+    assert "steps 6 to 9" in said("resume", "run", "--steps", "9")
+    assert without_time(run) == without_time(Path("whole"))
+    assert (run / "final.json").read_text() == Path("whole", "final.json").read_text()
+    assert json.loads((run / "config.json").read_text())["config"]["steps"] == 9
+    assert "steps 9 to 9" in said("resume", "run")
+
+
+def test_a_run_is_not_made_shorter_than_it_is_nor_its_schedule_another(here, run, said, complaint):
+    assert complaint("resume", "run", "--steps", "6") == "redqueen: run has done 6 steps: --steps must be more, not 6\n"
+    said("train", "magnetic", "--steps", "2", "--matches-per-step", "4", "--output", "annealed")
+    assert re.fullmatch(
+        r"redqueen: magnetic has a schedule over all its 2 steps \(magnetic.py, line \d+\), so 4 steps are another "
+        r"run: redqueen train --like annealed --steps 4\n",
+        complaint("resume", "annealed", "--steps", "4"),
+    )
+
+
+@pytest.mark.parametrize("words", [("--like", "run"), ("spiral", "--like=run")])
+def test_a_run_like_another_has_its_settings_where_no_flag_says_otherwise(words, run, said):
+    said("train", *words, "--steps", "2", "--seed", "3", "--output", "alike")
+    before, now = (json.loads((Path(name) / "config.json").read_text()) for name in ("run", "alike"))
+    assert now["config"] == before["config"] | {"steps": 2}
+    assert now["config"] != spiral.Config(steps=2).__dict__
+    assert (now["schedule"], now["watch"], now["seed"]) == (before["schedule"], before["watch"], 3)
+    assert Path(now["command"][-1]) == Path("alike")
+
+
+def test_a_run_like_none_or_of_another_recipe_is_refused(run, complaint):
+    assert "nowhere is not a run" in complaint("train", "--like", "nowhere")
+    assert complaint("train", "spiral", "--like") == (
+        "redqueen: --like needs the folder of a run, such as outputs/spiral-0\n"
+    )
+    assert "a run of spiral has no settings for mars" in complaint("train", "mars", "--like", "run")
+
+
 def test_evaluate_measures_and_plays(run, said):
     text = said("evaluate", "run", "--matches", "4", "--against", "uniform", "equilibrium")
     assert "exploitability" in text
@@ -330,7 +385,9 @@ def test_a_person_plays_at_the_keyboard(run, said, monkeypatch):
     text = said("play", "kuhn_poker", "--against", "run", "--seed", "1")
     assert "You are playing Kuhn poker" in text
     assert "'what' is not a choice" in text
-    assert "(you)" in text
+    told = text.partition("what was played:\n")[2].splitlines()
+    assert re.fullmatch(r"  first \(you\): (pass|bet)", told[0])
+    assert re.fullmatch(r"  second: (pass|bet)", told[1])
     assert "--seed 1" in text
 
 
@@ -527,8 +584,8 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("watch a --zebra", "unknown argument '--zebra': there are --once (redqueen watch --help)"),
         ("evaluate nowhere", "nowhere is not a run: it has no config.json"),
         ("resume nowhere", "nowhere is not a run"),
-        ("resume", "usage: redqueen resume RUN"),
-        ("resume a b", "usage: redqueen resume RUN"),
+        ("resume", "RUN is missing"),
+        ("resume a b", "'b': it is one word too many"),
         ("report nowhere", "nowhere is not a run"),
         ("replay nowhere", "nowhere is not a run"),
         ("report", "name at least one run: redqueen report outputs/spiral-0"),
@@ -727,6 +784,26 @@ def test_a_model_folder_that_holds_no_model_is_explained(files, expected, here, 
     for name in files:
         written(folder / name, "{}")
     assert expected in complaint("train", "spiral", "--model", "model")
+
+
+def test_a_model_on_the_hub_without_a_network_is_one_line_at_once(here, complaint, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
+    began = time.monotonic()
+    assert complaint("train", "spiral", "--model", "nobody/nothing") == (
+        "redqueen: cannot load the model 'nobody/nothing': the hub does not answer from here, and the model is not in "
+        "the cache: use tiny, smollm2-135m or a folder\n"
+    )
+    assert time.monotonic() - began < 20.0
+
+
+def test_a_game_that_never_ends_is_one_line_before_the_first_step(here, complaint):
+    written(here / "loop.py", LOOP)
+    assert complaint("train", "spiral", "--game", "loop.py:Loop") == (
+        "redqueen: loop does not end: it asked 3000 times in one match, and its play() must return an Outcome\n"
+    )
+    assert not Path("outputs").exists()
 
 
 def test_a_model_name_that_nobody_has_is_explained(here, complaint, monkeypatch):
@@ -1000,7 +1077,14 @@ def test_leaving_a_game_is_no_crash(complaint, monkeypatch):
 def test_control_c_is_one_line_and_exit_status_130(here, capsys, monkeypatch):
     monkeypatch.setattr(training.TerminalView, "step", lambda self, line: (_ for _ in ()).throw(KeyboardInterrupt))
     assert main(["train", "spiral", "--steps", "3", *QUICK]) == 130
-    assert capsys.readouterr().err.startswith("redqueen: stopped; a run goes on from its last checkpoint with")
+    line = "redqueen: stopped; go on from the start, as nothing is saved yet with: redqueen resume outputs/spiral-0\n"
+    assert capsys.readouterr().err == line
+
+
+def test_control_c_before_the_first_step_says_that_nothing_was_begun(here, capsys, monkeypatch):
+    monkeypatch.setattr(training.TerminalView, "begin", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert main(["train", "spiral", "--steps", "3", *QUICK]) == 130
+    assert capsys.readouterr().err == "redqueen: stopped; nothing was begun\n"
 
 
 def test_control_c_elsewhere_says_nothing_of_training(run, capsys, monkeypatch):
@@ -1026,8 +1110,7 @@ def test_control_c_for_real_and_then_resume(here, said):
     started.send_signal(signal.SIGINT)
     _, err = started.communicate(timeout=60)
     assert started.returncode == 130
-    assert err.startswith("redqueen: stopped")
-    assert len(err.splitlines()) == 1
+    assert re.fullmatch(r"redqueen: stopped; go on from step \d+ with: redqueen resume long\n", err)
     config = json.loads((here / "long" / "config.json").read_text())
     done = int(checkpoints(here / "long")[-1].name.removeprefix("step_"))
     config["config"]["steps"] = done + 1

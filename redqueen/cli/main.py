@@ -16,8 +16,14 @@ from redqueen.types import RedQueenError
 
 # where a command is found, and what it does; a command imports what it needs, when it is called
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "train": ("training:train", "RECIPE [flags]: trains; `redqueen train RECIPE --help` lists the flags"),
-    "resume": ("training:resume", "RUN: goes on from the newest checkpoint as if it had never stopped"),
+    "train": (
+        "training:train",
+        "RECIPE [flags] or --like RUN [flags]: trains; `redqueen train RECIPE --help` lists the flags",
+    ),
+    "resume": (
+        "training:resume",
+        "RUN [--steps N]: goes on from the newest checkpoint as if it had never stopped, or up to N steps",
+    ),
     "watch": ("training:watch", "RUN: the dashboard of a run that is trained in another terminal"),
     "evaluate": (
         "measuring:evaluate",
@@ -58,7 +64,7 @@ MOVED: Mapping[str, str] = {
     "bench": "`redqueen bench` has moved: in a checkout of the repository `make experiments NAME=magnetic` runs a "
     "shipped experiment, and `redqueen trial FILE.py` one of your own",
 }
-WITHOUT_FLAGS = ("train", "resume", "list", "check")  # of their own: those of `train` are its recipe's
+WITHOUT_FLAGS = ("train", "list", "check")  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning
 
@@ -101,9 +107,8 @@ def _done(words: Sequence[str]) -> int:
     except RedQueenError as error:
         print(f"redqueen: {visible(str(error))}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        goes_on = "; a run goes on from its last checkpoint with: redqueen resume RUN"
-        print(f"redqueen: stopped{goes_on if words[0] in ('train', 'resume') else ''}", file=sys.stderr)
+    except KeyboardInterrupt as stop:  # a training says how to go on
+        print("; ".join(["redqueen: stopped", *map(str, stop.args)]), file=sys.stderr)
         return 130
     except SystemExit as stop:  # tyro has printed its help, or rich has found that nobody reads
         return 0 if isinstance(stop.__context__, BrokenPipeError) else int(stop.code or 0)

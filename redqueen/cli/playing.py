@@ -51,6 +51,10 @@ def play(words: Sequence[str]) -> None:
     seed = Random().getrandbits(32) if options.seed is None else options.seed
     cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | {role: Human(write=_print)}
     (episode,) = play_matches([Match(game, dealt(game, seed), cast, seed)], Random(seed))
+    print("what was played:")
+    for turn in episode.turns:
+        you = " (you)" if turn.ask.seat.role == role else ""
+        _print(f"  {turn.ask.seat}{you}: {turn.reply.text or '(no action in the stated format)'}")
     for seat in episode.seats:
         print(f"{seat}: {_signed(episode.outcome.scores[seat])}{'  (you)' if seat.role == role else ''}")
     for name, fact in episode.outcome.facts.items():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -16,14 +18,15 @@ from rich.console import Console
 from rich.live import Live
 
 from redqueen.cli.own_files import FileOptions, field_of_questions, notes_on, with_file
-from redqueen.cli.words import flags_of, only_word, parse
+from redqueen.cli.words import flags_of, parse
+from redqueen.runs.checkpoints import checkpoints, facts_of
 from redqueen.runs.collapse import Watch
-from redqueen.runs.folder import settings
+from redqueen.runs.folder import rebuild, settings
 from redqueen.runs.metrics import NewLines
-from redqueen.runs.run import Line, Schedule, alarms_of, read_final, read_metrics
+from redqueen.runs.run import Line, Schedule, alarms_of, read_final, read_metrics, to_go_on
 from redqueen.runs.train import begun, described, holds_run, trained
 from redqueen.settings.finding import RECIPES, find_recipe
-from redqueen.settings.limits import check_settings, unset
+from redqueen.settings.limits import Within, check_settings, unset
 from redqueen.types import RedQueenError
 from redqueen.views.dashboard import Dashboard
 from redqueen.views.terminal import REFRESHES, TerminalView, curve, lasting_console, overview
@@ -32,29 +35,89 @@ from redqueen.views.trackers import report_settings, reporting_to
 
 
 def train(words: Sequence[str]) -> None:
-    """RECIPE [flags]: trains; `redqueen train RECIPE --help` lists the flags"""
-    if not words or words[0].startswith("-"):
+    """RECIPE [flags] or --like RUN [flags]: trains; `redqueen train RECIPE --help` lists the flags"""
+    usual = _liked(words)
+    named = bool(words) and not words[0].startswith("-")
+    if not named and usual is None:
         raise RedQueenError(f"name a recipe: redqueen train RECIPE, one of {', '.join(RECIPES)}")
-    recipe = find_recipe(words[0])
-    options = parse(_training_options(recipe.Config), words[1:], f"redqueen train {words[0]}")
+    name, flags = (words[0], words[1:]) if named else (usual["recipe"] if usual else "", words)
+    if usual is not None and usual["recipe"] != name:
+        raise RedQueenError(f"a run of {usual['recipe']} has no settings for {name}: leave out one of them")
+    recipe = find_recipe(name)
+    options = parse(_training_options(recipe.Config, usual), flags, f"redqueen train {name}")
     config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
     check_settings(config)
-    name = f"{_title(words[0])}-{options.seed}"
-    folder = options.output or _unused(Path("outputs") / name)
+    folder = options.output or _unused(Path("outputs") / f"{_title(name)}-{options.seed}")
     if holds_run(folder):
         raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
     command = ["redqueen", "train", *words]
-    found = described(words[0], config, options.seed, options.schedule, options.watch, command)
+    found = described(name, config, options.seed, options.schedule, options.watch, command)
     for line in notes_on(config):
         lasting_console().print(line, markup=False, highlight=False, soft_wrap=True)
     _train(folder, found | report_settings(options.report_to), recipe)
 
 
+def _liked(words: Sequence[str]) -> dict[str, Any] | None:
+    """The settings of the run that the flag --like names; None without it."""
+    for place, word in enumerate(words):
+        flag, equals, run = word.partition("=")
+        if flag == "--like":
+            if not equals and place + 1 == len(words):
+                raise RedQueenError("--like needs the folder of a run, such as outputs/spiral-0")
+            return settings(Path(run if equals else words[place + 1]))
+    return None
+
+
+@dataclass(frozen=True)
+class ResumeOptions:
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """the folder of a run, such as outputs/spiral-0"""
+    steps: Annotated[int | None, Within(1), unset("INT")] = None
+    """steps in all, more than there were: a finished run is made longer; those it was started with by default"""
+
+
 def resume(words: Sequence[str]) -> None:
-    """RUN: goes on from the newest checkpoint as if it had never stopped"""
-    folder = Path(only_word(words, "redqueen resume RUN"))
-    config = settings(folder)
-    _train(folder, config, find_recipe(config["recipe"]))
+    """RUN [--steps N]: goes on from the newest checkpoint as if it had never stopped, or up to N steps"""
+    options = parse(ResumeOptions, words, "redqueen resume")
+    check_settings(options)
+    found = settings(options.run)
+    recipe = find_recipe(found["recipe"])
+    if options.steps is not None:
+        found["config"] = _longer(options.run, found, recipe, options.steps)
+    _train(options.run, found, recipe)
+
+
+def _longer(run: Path, found: Mapping[str, Any], recipe: ModuleType, steps: int) -> dict[str, Any]:
+    """The config of a run with more steps. Raises RedQueenError where that makes no sense."""
+    before = found["config"].get("steps")
+    if before is None:
+        raise RedQueenError(f"the recipe {found['recipe']} has no setting steps that could be changed")
+    saved = checkpoints(run)
+    done = facts_of(saved[-1])["step"] if saved else 0
+    if steps <= done:
+        raise RedQueenError(f"{run} has done {done} steps: --steps must be more, not {steps}")
+    if steps != before and (where := rests_on_steps(recipe)):
+        raise RedQueenError(
+            f"{found['recipe']} has a schedule over all its {before} steps ({where}), so {steps} steps are another "
+            f"run: redqueen train --like {run} --steps {steps}"
+        )
+    return {**found["config"], "steps": steps}
+
+
+def rests_on_steps(recipe: ModuleType) -> str:
+    """Where a recipe uses its number of steps for more than `run.steps(config.steps, ...)`, "FILE, line N"; "" where it
+    does not."""
+    path, config = Path(str(recipe.__file__)), next(iter(signature(recipe.train).parameters))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    counts = [
+        node.args[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".steps") and node.args
+    ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == f"{config}.steps" and node not in counts:
+            return f"{path.name}, line {node.lineno}"
+    return ""
 
 
 def _train(folder: Path, settings: dict[str, Any], recipe: ModuleType) -> None:
@@ -64,6 +127,9 @@ def _train(folder: Path, settings: dict[str, Any], recipe: ModuleType) -> None:
     run = begun(folder, settings, [view, *trackers])
     try:
         trained(recipe, settings, run)
+    except KeyboardInterrupt:
+        nothing = "nothing was begun"
+        raise KeyboardInterrupt(to_go_on(folder) if run.began or checkpoints(folder) else nothing) from None
     finally:
         view.close()
         for tracker in trackers:
@@ -127,8 +193,9 @@ def _board(run: Path, steps: int, lines: Sequence[Line]) -> Dashboard:
     return board
 
 
-def _training_options(config: type[Any]) -> type[Any]:
-    """The recipe's own fields as flags, and those of every run."""
+def _training_options(config: type[Any], usual: Mapping[str, Any] | None = None) -> type[Any]:
+    """The recipe's own fields as flags, and those of every run; their defaults are the settings of a run where these
+    are given as `usual`."""
     if not dataclasses.is_dataclass(config):
         raise RedQueenError("the Config of a recipe must be a frozen dataclass whose fields all have defaults")
     try:
@@ -139,18 +206,31 @@ def _training_options(config: type[Any]) -> type[Any]:
     of_files: list[Any] = []
     if field_of_questions(config):
         of_files = [("file", Annotated[FileOptions, flat], dataclasses.field(default=FileOptions()))]
+    schedule, watch, seed = Schedule(), Watch(), 0
+    if usual is not None:
+        default, seed = rebuild(config, usual["config"]), usual["seed"]
+        schedule, watch = rebuild(Schedule, usual["schedule"]), rebuild(Watch, usual.get("watch", {}))
     training = dataclasses.make_dataclass(
         "Training",
         [
             ("config", Annotated[config, flat], dataclasses.field(default=default)),
             *of_files,
-            ("schedule", Annotated[Schedule, flat], dataclasses.field(default=Schedule())),
-            ("watch", Annotated[Watch, flat], dataclasses.field(default=Watch())),
-            ("seed", int, dataclasses.field(default=0)),
+            ("schedule", Annotated[Schedule, flat], dataclasses.field(default=schedule)),
+            ("watch", Annotated[Watch, flat], dataclasses.field(default=watch)),
+            ("seed", int, dataclasses.field(default=seed)),
             (
                 "output",
                 Annotated[
                     Path | None, unset("FOLDER"), tyro.conf.arg(help="of the run; outputs/RECIPE-SEED by default")
+                ],
+                None,
+            ),
+            (
+                "like",
+                Annotated[
+                    Path | None,
+                    unset("RUN"),
+                    tyro.conf.arg(help="a run whose settings are taken where no other flag is given"),
                 ],
                 None,
             ),

@@ -27,12 +27,11 @@ from typing import Any, cast
 
 from redqueen.chance import derive, uniform
 from redqueen.play.lockstep import play, replay
-from redqueen.play.table import Table
+from redqueen.play.table import MAX_TURNS, Table
 from redqueen.protocols import Game, StatesInformation, StatesZeroSum, has
 from redqueen.types import Ask, Episode, Match, Message, Reply, Seat, Task
 
 MATCHES = 20  # random matches looked at for each property
-MAX_TURNS = 3000  # a match longer than this does not end
 PHRASES = ("yes", "no", "[0]", "[1]")
 Knows = Callable[[Task, Seat], Hashable]  # all that a seat has been dealt when it is first asked
 

@@ -15,6 +15,7 @@ from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
 from redqueen.measures.exact.sampled import sampled_exploitability
 from redqueen.measures.intervals import student_interval
 from redqueen.play.lockstep import play
+from redqueen.play.table import DoesNotEnd
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import (
     Game,
@@ -235,6 +236,8 @@ def lists_choices(game: Game) -> bool:
     uniform = Uniform()
     try:
         play([Match(game, game.tasks()[0], dict.fromkeys(game.roles, uniform), seed=0)], Random(0))
+    except DoesNotEnd:
+        raise
     except RedQueenError:
         return False
     return True

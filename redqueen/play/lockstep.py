@@ -58,6 +58,14 @@ def answers(player: Player, asks: Sequence[Ask]) -> list[Reply]:
     return replies
 
 
+def check_ends(game: Game) -> None:
+    """Plays one match, with random choices where there are any. Raises RedQueenError if it does not end."""
+    for task in game.tasks()[:1]:
+        table = Table(Match(game, task, {role: _Nobody() for role in game.roles}), 0)
+        while table.outcome is None:
+            table.hear([Reply(ask.choices[ask.seed % len(ask.choices)] if ask.choices else "") for ask in table.asks])
+
+
 def replay(game: Game, episode: Episode) -> Episode:
     """The new record of an episode that is played again from its task, seed and replies.
     The first ask that differs from the record raises an error that names the turn."""
@@ -86,9 +94,9 @@ def _in_words(ask: Ask) -> Ask:
 
 
 class _Nobody:
-    """A placeholder player for a seat whose recorded replies are fed in."""
+    """A placeholder player for a seat whose replies are fed in."""
 
     name = "nobody"
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        raise AssertionError("a replay asks nobody")
+        raise AssertionError("the replies to these asks are fed in")

@@ -14,7 +14,11 @@ from redqueen.chance import derive
 from redqueen.protocols import Play
 from redqueen.types import Ask, Episode, Match, Message, Outcome, RedQueenError, Reply, Seat, Turn
 
-MAX_TURNS = 10_000  # a game that asks more often than this never ends
+MAX_TURNS = 3_000  # a match longer than this does not end
+
+
+class DoesNotEnd(RedQueenError):
+    """A game went on asking."""
 
 
 class Table:
@@ -44,9 +48,9 @@ class Table:
             self.turns.append(turn)
             self._past[ask.seat] = (*self._past.get(ask.seat, ()), turn)
         if len(self.turns) > self._max_turns:
-            raise RedQueenError(
-                f"game {self.match.game.name!r} has asked more than {self._max_turns:,} times in one match and does "
-                "not end: its play() must return an Outcome"
+            raise DoesNotEnd(
+                f"{self.match.game.name} does not end: it asked {self._max_turns} times in one match, and its play() "
+                "must return an Outcome"
             )
         sent = list(replies)
         self._advance(lambda: self._play.send(sent))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from itertools import count
@@ -128,7 +128,12 @@ def recorded_game(name: str, folder: Path) -> Game:
 
 
 def _chosen_games(folder: Path) -> list[str]:
-    config = settings(folder)["config"]
+    return games_named(settings(folder))
+
+
+def games_named(found: Mapping[str, Any]) -> list[str]:
+    """The games that the settings of a run name."""
+    config = found["config"]
     return [config["game"]] if config.get("game") else list(config.get("games", ()))
 
 

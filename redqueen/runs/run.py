@@ -411,9 +411,7 @@ def _explained(train: Callable[[], Policy], run: Run) -> Policy:
     except Unreachable as error:
         if not run.began:
             raise
-        saved = checkpoints(run.folder)
-        since = f"from step {facts_of(saved[-1])['step']}" if saved else "from the start, as nothing is saved yet"
-        raise Unreachable(f"step {run.step}: {error}; go on {since} with: redqueen resume {run.folder}") from error
+        raise Unreachable(f"step {run.step}: {error}; {to_go_on(run.folder)}") from error
     except NonFiniteLoss as error:
         path = run.folder / f"failed_batch_{run.step:06d}.pt"
         with saving(path):
@@ -421,6 +419,13 @@ def _explained(train: Callable[[], Policy], run: Run) -> Policy:
         raise RedQueenError(
             f"step {run.step}: {error}; the weights are as they were, the batch is in {path}"
         ) from error
+
+
+def to_go_on(folder: Path) -> str:
+    """The command that goes on with a run, and from which step."""
+    saved = checkpoints(folder)
+    since = f"from step {facts_of(saved[-1])['step']}" if saved else "from the start, as nothing is saved yet"
+    return f"go on {since} with: redqueen resume {folder}"
 
 
 def batch_tensors(batch: Any) -> dict[str, Any]:

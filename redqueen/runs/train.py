@@ -15,10 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from redqueen.games.catalogue import find_game
+from redqueen.play.lockstep import check_ends
 from redqueen.protocols import Policy
 from redqueen.records import plain
 from redqueen.runs.collapse import Watch
-from redqueen.runs.folder import rebuild, settings
+from redqueen.runs.folder import games_named, rebuild, settings
 from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, guarded
 from redqueen.runs.versions import versions
 from redqueen.settings.finding import find_recipe
@@ -90,6 +92,8 @@ def begun(folder: Path, settings: dict[str, Any], watchers: Sequence[Watcher]) -
 
 
 def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:
-    """The policy at the end of the run."""
+    """The policy at the end of the run. Raises RedQueenError before its first step for a game that does not end."""
+    for spec in games_named(settings):
+        check_ends(find_game(spec))
     config = rebuild(recipe.Config, settings["config"])
     return guarded(lambda: recipe.train(config, run), run)

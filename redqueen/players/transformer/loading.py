@@ -10,6 +10,8 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import torch
 
@@ -17,6 +19,7 @@ from redqueen.types import RedQueenError
 
 EMBEDDED = "smollm2-135m"
 TINY = "tiny"
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -82,15 +85,35 @@ def _pretrained(name: str, folder: str, dtype: torch.dtype) -> LoadedModel:
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    offline = not Path(folder).is_dir() and not hub_answers()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=offline)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=offline)
     except (OSError, ValueError, SafetensorError) as error:
+        if offline:
+            raise RedQueenError(
+                f"cannot load the model {name!r}: the hub does not answer from here, and the model is not in the "
+                f"cache: use tiny, {EMBEDDED} or a folder"
+            ) from error
         reason = " ".join(str(error).split())[:160]
         raise RedQueenError(
             f"cannot load the model {name!r}: use tiny, {EMBEDDED}, a folder, or a name on the hub ({reason})"
         ) from error
     return LoadedModel(name, model, tokenizer)
+
+
+def hub_answers() -> bool:
+    """Whether the hub, or the mirror that $HF_ENDPOINT names, can be reached. Asked once, since its own client goes on
+    asking for a minute."""
+    if any(os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in _OFFLINE):
+        return False
+    try:
+        urlopen(Request(os.environ.get("HF_ENDPOINT") or "https://huggingface.co", method="HEAD"), timeout=10.0).close()
+    except HTTPError:  # it answers, if only to say no
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def cache_folder() -> Path:

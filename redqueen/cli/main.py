@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "training:resume",
         "RUN [--steps N]: goes on from the newest checkpoint as if it had never stopped, or up to N steps",
     ),
+    "prompts": ("prompting:prompts", "RECIPE [flags of train]: the prompt of each role, as its model is shown it"),
     "watch": ("training:watch", "RUN: the dashboard of a run that is trained in another terminal"),
     "evaluate": (
         "measuring:evaluate",
@@ -64,7 +65,7 @@ MOVED: Mapping[str, str] = {
     "bench": "`redqueen bench` has moved: in a checkout of the repository `make experiments NAME=magnetic` runs a "
     "shipped experiment, and `redqueen trial FILE.py` one of your own",
 }
-WITHOUT_FLAGS = ("train", "list", "check")  # of their own: those of `train` are its recipe's
+WITHOUT_FLAGS = ("train", "prompts", "list", "check")  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning
 

@@ -44,7 +44,7 @@ def train(words: Sequence[str]) -> None:
     if usual is not None and usual["recipe"] != name:
         raise RedQueenError(f"a run of {usual['recipe']} has no settings for {name}: leave out one of them")
     recipe = find_recipe(name)
-    options = parse(_training_options(recipe.Config, usual), flags, f"redqueen train {name}")
+    options = parse(training_options(recipe.Config, usual), flags, f"redqueen train {name}")
     config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
     check_settings(config)
     folder = options.output or _unused(Path("outputs") / f"{_title(name)}-{options.seed}")
@@ -193,7 +193,7 @@ def _board(run: Path, steps: int, lines: Sequence[Line]) -> Dashboard:
     return board
 
 
-def _training_options(config: type[Any], usual: Mapping[str, Any] | None = None) -> type[Any]:
+def training_options(config: type[Any], usual: Mapping[str, Any] | None = None) -> type[Any]:
     """The recipe's own fields as flags, and those of every run; their defaults are the settings of a run where these
     are given as `usual`."""
     if not dataclasses.is_dataclass(config):

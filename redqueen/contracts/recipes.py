@@ -31,6 +31,7 @@ from redqueen.runs.run import Line, Run, Schedule, Watcher, read_metrics
 from redqueen.settings.finding import places
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
+from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError
 
 MOST_STATEMENTS, MOST_NAMES = 25, 25
@@ -249,13 +250,22 @@ def small(recipe: ModuleType, **changes: Any) -> Any:
     """The recipe's defaults, but few matches and steps, and a tiny language model where it plays no game. Of the
     changes those count that are fields of its Config."""
     config = recipe.Config()
+    settings = {} if plays_games(config) else {"learner": TINY}
     fields = {field.name for field in dataclasses.fields(config)}
+    return shrunk(config, **{key: value for key, value in (settings | changes).items() if key in fields})
+
+
+def shrunk(config: Any, **changes: Any) -> Any:
+    """The settings, but few matches and steps, and with the changes."""
     fitting = {
-        key: value for key, value in SMALL.items() if key in fields and type(getattr(config, key)) is type(value)
+        key: value for key, value in SMALL.items() if key in vars(config) and type(getattr(config, key)) is type(value)
     }
-    model = {} if plays_games(config) else {"learner": TINY}
-    settings = fitting | model | changes
-    return dataclasses.replace(config, **{key: value for key, value in settings.items() if key in fields})
+    return dataclasses.replace(config, **(fitting | changes))
+
+
+def roles_of(config: type[Any]) -> list[str]:
+    """The names of the fields of a Config that are roles."""
+    return [field.name for field in dataclasses.fields(config) if isinstance(field.default, Role)]
 
 
 def plays_games(config: Any) -> bool:

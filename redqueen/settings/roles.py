@@ -75,6 +75,9 @@ class Still:
 
 Helper = Annotated[Role, Still()]
 
+Labeller = Annotated[Role, Still(), Plays("solver", as_learner=True)]
+"""Who solves tasks so that its majority labels them; it does not learn by it."""
+
 
 @dataclass(frozen=True)
 class PaidTo:
@@ -85,6 +88,12 @@ class PaidTo:
 
 T = TypeVar("T")
 ForProposer = Annotated[T, PaidTo("proposer")]  # of a setting without effect where the proposer does not learn
+
+
+def seat_of(config: type, role: str) -> str:
+    """The role of the seats in which the player of the field `role` of a config speaks."""
+    marks = getattr(get_type_hints(config, include_extras=True)[role], "__metadata__", ())
+    return next((mark.seat for mark in marks if isinstance(mark, Plays) and mark.seat), role)
 
 
 class Seeds(Protocol):

@@ -3,14 +3,24 @@
 import ast
 import inspect
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from redqueen.contracts import recipes as contract
 from redqueen.contracts.recipes import Killer, check_recipe, in_view, in_view_of, left_behind, metrics
+from redqueen.players.language.saying import Speaker
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
+from redqueen.settings.roles import seat_of
 
+# roles that a tiny model is not asked in within two steps: nobody reads what has no form, or it is another player
+NOT_ASKED = {
+    "search_self_play": {"reader"},
+    "spell": {"judge"},
+    "svs": {"proposer"},
+    "sws": {"proposer"},
+}
 # what `train` does at a step depends on how many there will be
 ANNEALED = ("magnetic", "league", "cold_start")
 
@@ -97,6 +107,23 @@ def test_a_recipe_runs_two_steps_with_a_model_that_answers_in_free_text(name, tm
     games = {"games": ("kuhn_poker",), "largest_scores": (2.0,)}
     run = trained(name, tmp_path, learner=learner, matches_per_step=2, matches_per_game=2, **games)
     assert [line["malformed"] for line in metrics(run)] == [1.0, 1.0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in RECIPES if contract.roles_of(find_recipe(name).Config)])
+def test_every_role_is_asked_in_the_seat_that_its_settings_speak_for(name, tmp_path):
+    """Else `--ROLE.answer` and the like would have no effect."""
+    config, asked = find_recipe(name).Config, set()
+    answer = Speaker.reply
+
+    def listening(speaker, asks):
+        asked.update(ask.seat.role for ask in asks)
+        return answer(speaker, asks)
+
+    with patch.object(Speaker, "reply", listening):
+        trained(name, tmp_path)
+    missing = {role for role in contract.roles_of(config) if seat_of(config, role) not in asked}
+    assert missing == NOT_ASKED.get(name, set())
 
 
 @every_recipe_is_run

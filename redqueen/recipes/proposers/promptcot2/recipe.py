@@ -40,15 +40,15 @@ from redqueen.recipes.proposers.promptcot2.steps import Rationales, SelfPlay
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Positive, Several
-from redqueen.settings.roles import Cast, Helper, Role
+from redqueen.settings.roles import Cast, Labeller, Role
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="smollm2-135m")
-    prompter: Role = Role("separate")  # p, which is trained
+    proposer: Role = Role("separate")  # p, which is trained
     explainer: Role = Role("separate")  # q, which is trained
-    labeller: Helper = Role()
+    labeller: Labeller = Labeller()
     questions: str = "templates"
     steps: Count = 300
     rounds: Count = 3  # of expectation maximisation, the first steps; all others are self-play
@@ -67,9 +67,9 @@ def train(config: Config, run: Run, self_play: SelfPlay | None = None) -> Policy
     cast = Cast(config, run)
     solver = cast.learner
     labeller, base = cast["labeller"], solver.freeze()
-    prompter, explainer = cast.trained("prompter"), cast.trained("explainer")
+    proposer, explainer = cast.trained("proposer"), cast.trained("explainer")
     labels, imitation, preference = MajorityLabels(questions, above=0.0), Imitation(), Dpo(config.beta)
-    rationales = Rationales(questions, explainer, prompter)
+    rationales = Rationales(questions, explainer, proposer)
     self_play = self_play or SelfPlay(questions)
     measure = HeldOut(questions, solver, config.problems, config.answers, run.tests)
     corpus = measure.training(config.corpus, run.derived("corpus"))
@@ -79,7 +79,7 @@ def train(config: Config, run: Run, self_play: SelfPlay | None = None) -> Policy
         turn = step // config.phase
         drawn = run.rng.choices(corpus, k=config.tasks)
         if turn < 2 * config.rounds:
-            learner, writes = (prompter, True) if turn % 2 else (explainer, False)
+            learner, writes = (proposer, True) if turn % 2 else (explainer, False)
             explanations = attempts(rationales.game, rationales.asked(drawn), explainer, config.candidates, run.rng)
             best = rationales.best(drawn, explanations)
             trajectories = rationales.recited(drawn, best, learner, writes)
@@ -88,7 +88,7 @@ def train(config: Config, run: Run, self_play: SelfPlay | None = None) -> Policy
             run.note(rationales.agreement(drawn, best))
         else:
             learner = solver
-            proposals = attempts(PROPOSE, self_play.invited(drawn), prompter, 1, run.rng)
+            proposals = attempts(PROPOSE, self_play.invited(drawn), proposer, 1, run.rng)
             written = self_play.written(proposals, run.rng)
             votes = attempts(SOLVE, measure.apart(written), labeller, config.attempts, run.rng)
             labelled = labels.elected(votes)

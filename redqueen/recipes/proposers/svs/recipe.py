@@ -47,7 +47,7 @@ from redqueen.settings.roles import Cast, Role
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="smollm2-135m")
-    synthesiser: Role = Role()
+    proposer: Role = Role()
     questions: str = "variants"
     levels: tuple[str, ...] = ()
     """of the labelled problems, one named twice dealt up to twice as often; all if none is named"""
@@ -67,7 +67,7 @@ def train(config: Config, run: Run) -> Policy:
     questions = find_questions_with(config.questions, Varying)
     cast = Cast(config, run)
     solver = cast.learner
-    synthesiser = cast["synthesiser"]
+    proposer = cast["proposer"]
     rewards = Rewards(config.paid)
     health, estimate, objective = Proposals(questions, questions.true_answer), GroupRelative(), ClippedRatio()
     measure = HeldOut(questions, solver, config.problems, seed=run.tests)
@@ -80,13 +80,13 @@ def train(config: Config, run: Run) -> Policy:
         responses = attempts(SOLVE, originals, solver, config.attempts, run.rng)
         responses = graded(questions, responses)
         invitations = variation.invited(responses, run.rng)
-        synthesis = attempts(PROPOSE, invitations, synthesiser, config.variants, run.rng)
+        synthesis = attempts(PROPOSE, invitations, proposer, config.variants, run.rng)
         written = variation.posed(read(questions, synthesis))
         tries = attempts(SOLVE, written, solver, config.attempts, run.rng, synthesis)
         tries = graded(questions, tries)
 
         trajectories = score(responses + tries, rewards.solver)
-        trajectories += score(synthesis, rewards.synthesiser(tries))
+        trajectories += score(synthesis, rewards.proposer(tries))
         for policy, own in cast.spoken(rewards.kept(trajectories)):
             advantages = estimate(own)
             metrics = policy.update(pack(own, advantages), objective)

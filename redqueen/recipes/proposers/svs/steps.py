@@ -28,7 +28,7 @@ class Rewards:
     def __init__(self, paid: tuple[float, float]) -> None:
         self._shape = Band(*paid)
 
-    def synthesiser(self, tries: Sequence[Group]) -> FromBelow:
+    def proposer(self, tries: Sequence[Group]) -> FromBelow:
         """What each synthesis earns by the attempts at its variant; 0 where it is none."""
         return FromBelow(tries, {"synthesis": self.of_variants(tries)})
 

@@ -40,14 +40,14 @@ from redqueen.recipes.proposers.sws.steps import Aim, Lessons
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Between, Count, PartOfTasks, Several
-from redqueen.settings.roles import Cast, Helper, Role
+from redqueen.settings.roles import Cast, Helper, Labeller
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="smollm2-135m")
-    proposer: Helper = Role("frozen")
-    labeller: Helper = Role()
+    proposer: Helper = Helper("frozen")
+    labeller: Labeller = Labeller()
     questions: str = "concepts"
     steps: Count = 300  # of all three stages
     preliminary: Count = 100  # steps of the first stage

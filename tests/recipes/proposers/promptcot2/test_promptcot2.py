@@ -39,7 +39,7 @@ def lines(folder, checkpoint_every=100, self_play=None, **changes):
 def test_explaining_and_writing_take_turns_and_self_play_follows(tmp_path):
     found = lines(tmp_path)
     roles = [next((key for key in line if "/reward/" in key), "") for line in found]
-    assert roles[:4] == ["explainer/reward/explainer"] * 2 + ["prompter/reward/proposer"] * 2
+    assert roles[:4] == ["explainer/reward/explainer"] * 2 + ["proposer/reward/proposer"] * 2
     assert ["posed" in line for line in found] == [False] * 4 + [True] * 2
 
 
@@ -64,12 +64,12 @@ def test_a_problem_is_what_the_prompter_wrote_or_one_that_is_dealt():
 
 
 def test_one_model_may_play_every_role(tmp_path):
-    assert len(lines(tmp_path, prompter=Role("shared"), explainer=Role("shared"))) == 6
+    assert len(lines(tmp_path, proposer=Role("shared"), explainer=Role("shared"))) == 6
 
 
 def test_a_prompter_that_cannot_learn_is_refused(tmp_path):
-    with pytest.raises(RedQueenError, match="the prompter is trained: --prompter must be separate"):
-        lines(tmp_path, prompter=Role(FROZEN))
+    with pytest.raises(RedQueenError, match="the proposer is trained: --proposer must be separate"):
+        lines(tmp_path, proposer=Role(FROZEN))
 
 
 def test_a_run_killed_between_the_halves_goes_on_as_if_nothing_had_happened(tmp_path):

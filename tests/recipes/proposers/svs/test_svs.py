@@ -121,7 +121,7 @@ def test_a_step_without_candidates_goes_on(tmp_path):
 
 
 def test_a_synthesiser_that_does_not_learn_is_bound_by_a_word(tmp_path):
-    lines = lines_of(replace(SMALL, synthesiser=Role("frozen")), tmp_path)
+    lines = lines_of(replace(SMALL, proposer=Role("frozen")), tmp_path)
     assert any(line["variants"] for line in lines)
     assert all("reward/proposer" not in line for line in lines)
 

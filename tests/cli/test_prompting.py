@@ -1,0 +1,38 @@
+"""`redqueen prompts`: what each role is shown."""
+
+import re
+
+from redqueen.cli.main import main
+
+
+def test_every_role_is_shown_with_its_own_prompt(capsys, tmp_path):
+    file = tmp_path / "mine.txt"
+    file.write_text("You are a teacher.\n{prompt}")
+    words = [
+        "prompts",
+        "absolute_zero",
+        "--model",
+        "tiny:hidden=16,heads=2",
+        "--questions",
+        "sums",
+        "--answer",
+        "boxed",
+    ]
+    assert main([*words, "--proposer.prompt", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "--- proposer (learner) ---\nYou are a teacher.\nWrite a sum.\n" in said
+    assert re.search(
+        r"--- solver \(learner\) ---\nWhat is .*\?\nThink first, then put your final answer in \\boxed{}", said
+    )
+    assert "--proposer.prompt FILE puts a prompt of your own around it, in a text with {prompt} in its place" in said
+
+
+def test_a_role_that_was_not_asked_is_named(capsys):
+    words = ["prompts", "sws", "--model", "tiny:hidden=16,heads=2"]
+    assert main(words) == 0
+    assert "not asked in two small steps of this model: proposer\n" in capsys.readouterr().out
+
+
+def test_a_recipe_must_be_named(capsys):
+    assert main(["prompts"]) == 2
+    assert "name a recipe: redqueen prompts RECIPE" in capsys.readouterr().err

@@ -24,7 +24,7 @@ def test_every_role_is_shown_with_its_own_prompt(capsys, tmp_path):
     assert re.search(
         r"--- solver \(learner\) ---\nWhat is .*\?\nThink first, then put your final answer in \\boxed{}", said
     )
-    assert "--proposer.prompt FILE puts a prompt of your own around it, in a text with {prompt} in its place" in said
+    assert "--proposer.prompt FILE puts a prompt of your own around one, in a text with {prompt} in its place" in said
 
 
 def test_a_role_that_was_not_asked_is_named(capsys):

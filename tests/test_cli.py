@@ -864,9 +864,9 @@ def test_a_domain_without_problems_is_one_clear_line(here, complaint, domain, ex
 
 
 @pytest.mark.parametrize("recipe", ["absolute_zero", "multi_agent_evolve", "r_zero", "agent0", "sws"])
-def test_nobody_proposes_to_a_data_set(here, complaint, recipe):
-    line = complaint("train", recipe, "--model", "tiny", "--steps", "1", "--questions", "instructions", "--output", "x")
-    assert "instructions is not a question set to which tasks may be proposed (Proposable): it has no kinds" in line
+def test_nobody_proposes_to_a_set_that_takes_no_proposals(here, complaint, recipe):
+    line = complaint("train", recipe, "--model", "tiny", "--steps", "1", "--questions", "matchups", "--output", "x")
+    assert "matchups is not a question set to which tasks may be proposed (Proposable): it has no kinds" in line
     assert "of those shipped, there is sums or" in line
     assert not Path("x").exists()
 

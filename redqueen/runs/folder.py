@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from redqueen.curricula.held_out import apart_from
-from redqueen.games.catalogue import find_game
+from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
 from redqueen.measures.accuracy import held_out
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, Player, Policy, Questions
@@ -118,9 +118,12 @@ def game_specs(folder: Path) -> list[str]:
     return specs
 
 
-def recorded_game(name: str, folder: Path) -> Game:
-    """The game that goes by that name in the episodes of a run: one of its settings, or one of those shipped."""
+def recorded_game(name: str, folder: Path, own: bool = True) -> Game:
+    """The game that goes by that name in the episodes of a run: one of its settings, or one of those shipped. Unless
+    `own`, only shipped ones are looked at: nobody's code is imported because a folder names it."""
     for spec in [*_chosen_games(folder), _as_spec(name)]:
+        if not own and spec.partition(":")[0] not in {**GAMES, **ADAPTERS}:
+            continue
         game = find_game(spec)
         if _as_spec(game.name) == _as_spec(name):
             return game

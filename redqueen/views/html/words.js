@@ -9,10 +9,10 @@ function make(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;
 }
-const SVG = new Set(["path", "line", "text", "title", "g", "rect"]);
+const SVG = new Set(["path", "line", "text", "title", "g", "rect", "circle"]);
 
 // Characters that do not show, turn the text around, or are half a character are shown by their numbers.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/;

@@ -1,4 +1,4 @@
-"""Everything a report shows, as plain data: curves of several runs, their settings, episodes, ladders."""
+"""Everything a report shows, as plain data: what happened, curves of several runs, settings, episodes, ladders."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -15,6 +16,7 @@ from redqueen.credit.outcomes import result
 from redqueen.games.boards import frames
 from redqueen.games.catalogue import GAMES, find_game
 from redqueen.markup import speaker_line
+from redqueen.measures.figures import GROUPS, RULE, described
 from redqueen.measures.ladder import Ladder
 from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
 from redqueen.measures.tournament import Standings
@@ -24,6 +26,8 @@ from redqueen.runs.checkpoints import write_whole
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.run import Line, numbers, read_final, read_metrics
 from redqueen.types import Episode, Message, RedQueenError
+from redqueen.views.headline import Headline, headline_of, planned_steps, sentence_of_seeds
+from redqueen.views.report.first_screen import pairs, states
 from redqueen.views.report.words import Decoder, tokenizer_of, words_of
 
 MOST_EPISODES = 2000  # of all runs together; beyond, a sample
@@ -36,16 +40,31 @@ def collected(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> di
     """The data of a report over these runs, each once. Raises RedQueenError for a folder that holds no run, or none of
     whose steps is finished."""
     folders = list({folder.resolve(): folder for folder in folders}.values())
-    runs = [_run(folder, name) for folder, name in zip(folders, _names(folders), strict=True)]
+    headlines = [headline_of(folder, settings(folder)) for folder in folders]
+    runs = [_run(folder, name, told) for folder, name, told in zip(folders, _names(folders), headlines, strict=True)]
     episodes = [(number, *found) for number, folder in enumerate(folders) for found in stored_episodes(folder)]
-    shown = episodes
+    chosen = list(range(len(episodes)))
+    for number, (run, folder) in enumerate(zip(runs, folders, strict=True)):
+        places = [
+            place for place, found in enumerate(episodes) if found[0] == number and _step(found[1]) < AFTER_ALL_STEPS
+        ]
+        recorded = [(_step(episodes[place][1]), episodes[place][2]) for place in places]
+        run["states"] = states(folder, recorded)
+        run["pairs"] = [(places[pair.before], places[pair.after], pair.same) for pair in pairs(recorded)]
     if len(episodes) > most_episodes:
-        chosen = sorted(Random(0).sample(range(len(episodes)), most_episodes))
-        shown = [episodes[place] for place in chosen]
+        paired = {place for run in runs for pair in run["pairs"] for place in pair[:2]}
+        chosen = sorted({*Random(0).sample(chosen, most_episodes), *paired})
+    at = {place: number for number, place in enumerate(chosen)}
+    for run in runs:
+        run["pairs"] = [[at[before], at[after], same] for before, after, same in run["pairs"]]
+    shown = [episodes[place] for place in chosen]
     tokenizers = {number: tokenizer_of(folders[number]) for number in {number for number, *_ in shown}}
     texts = _Texts()
     return {
         "runs": runs,
+        "groups": _groups(runs, headlines),
+        "figures": _figures(runs),
+        "rule": RULE,
         "episodes": [_episode(each, folders[each[0]], tokenizers[each[0]], texts) for each in shown],
         "recorded": len(episodes),
         "texts": texts.all,
@@ -59,7 +78,15 @@ def collected_alone(episode: Episode, credit: dict[str, Any], tokenizer: Decoder
     """The data of a report that shows nothing but one episode."""
     texts = _Texts()
     shown = {**_episode((0, "", episode, credit), Path(), tokenizer, texts), "replay": ""}
-    nothing: dict[str, Any] = {"runs": [], "tournaments": [], "comparisons": [], "leagues": []}
+    nothing: dict[str, Any] = {
+        "runs": [],
+        "groups": [],
+        "figures": {},
+        "rule": "",
+        "tournaments": [],
+        "comparisons": [],
+        "leagues": [],
+    }
     return {**nothing, "episodes": [shown], "recorded": 1, "texts": texts.all}
 
 
@@ -155,7 +182,7 @@ def _names(folders: Sequence[Path]) -> list[str]:
     return [shortest(path) for path in paths]
 
 
-def _run(folder: Path, name: str) -> dict[str, Any]:
+def _run(folder: Path, name: str, told: Headline) -> dict[str, Any]:
     config, lines = settings(folder), read_metrics(folder)
     if not lines:
         raise RedQueenError(f"{folder} has no metrics yet")
@@ -170,8 +197,43 @@ def _run(folder: Path, name: str) -> dict[str, Any]:
         "curves": curves([*lines, final] if final else lines),
         "finished": bool(final),
         "steps": int(lines[-1]["step"]) + 1,
+        "planned": planned_steps(config),
+        "ending": asdict(told.ending),
+        "alarms": [asdict(each) for each in told.alarms],
+        "references": told.basis.references,
         "seconds": sum(line.get("time", {}).get("step", 0.0) for line in lines),  # in which "measure" is contained
     }
+
+
+def _groups(runs: Sequence[dict[str, Any]], headlines: Sequence[Headline]) -> list[dict[str, Any]]:
+    """The runs that differ in the seed alone, together: the numbers of the runs, the figure that says most about them,
+    its course, and what happened. A run whose seed its group has already tells nothing more of the spread and stands
+    alone."""
+    found: dict[str, list[int]] = {}
+    for number, run in enumerate(runs):
+        config = {name: value for name, value in run["settings"].items() if name.startswith("config.")}
+        key = json.dumps([run["recipe"], config], sort_keys=True)
+        if any(runs[other]["seed"] == run["seed"] for other in found.get(key, [])):
+            key += str(number)
+        found.setdefault(key, []).append(number)
+    return [_group([headlines[number] for number in numbers], numbers) for numbers in found.values()]
+
+
+def _group(told: Sequence[Headline], numbers: Sequence[int]) -> dict[str, Any]:
+    courses = [each.points for each in told if each.figure == told[0].figure]
+    return {
+        "runs": numbers,
+        "figure": told[0].figure,
+        "sentence": sentence_of_seeds(told[0].figure, courses) or told[0].sentence,
+        "points": [[[point.step, *map(_rounded, point[1:])] for point in points] for points in courses],
+    }
+
+
+def _figures(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What each figure is called, its unit, which way is better, and where it belongs; in the order to show them."""
+    names = dict.fromkeys(name for run in runs for name in run["curves"])
+    order = {name: GROUPS.index(described(name).group) for name in names}
+    return {name: asdict(described(name)) for name in sorted(names, key=lambda name: order[name])}
 
 
 def curves(lines: Sequence[Line]) -> dict[str, list[list[float]]]:
@@ -182,6 +244,11 @@ def curves(lines: Sequence[Line]) -> dict[str, list[list[float]]]:
             if math.isfinite(value):
                 found.setdefault(name, []).append([line["step"], float(f"{value:.6g}")])
     return dict(sorted(found.items(), key=lambda item: _rank(item[0])))
+
+
+def _rounded(value: float) -> float | None:
+    """The value as a curve holds it; None where it is not finite."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 def _rank(name: str) -> int:
@@ -221,10 +288,11 @@ def _episode(
     return {
         "run": number,
         "name": name,
-        "step": int(step) if (step := name.partition(".")[0]).isdecimal() else AFTER_ALL_STEPS,
+        "step": _step(name),
         "game": episode.game,
         "task": episode.task.id,
         "answer": episode.task.answer,
+        "verdict": _verdict(episode),
         "seed": str(episode.seed),
         "scores": _results(episode),
         "facts": flat(facts),
@@ -234,11 +302,25 @@ def _episode(
     }
 
 
+def _verdict(episode: Episode) -> bool | None:
+    """Whether the answer is right, the last of several; None where nobody knows, or nothing was to be answered."""
+    right = episode.outcome.facts.get("right")
+    last = right[-1] if isinstance(right, list | tuple) and right else right
+    return last if isinstance(last, bool) else None
+
+
+def _step(name: str) -> int:
+    """The step in which an episode was recorded."""
+    step = name.partition(".")[0]
+    return int(step) if step.isdecimal() else AFTER_ALL_STEPS
+
+
 @cache
 def _is_open(name: str, folder: Path) -> bool:
-    """Whether a game that a run played says that nobody has secrets in it; one that is not found does not say so."""
+    """Whether a game that a run played says that nobody has secrets in it. One that is not found does not say so, nor
+    does a user's own, whose code a report does not run."""
     try:
-        game = recorded_game(name, folder)
+        game = recorded_game(name, folder, own=False)
     except RedQueenError:
         if name not in GAMES:
             return False

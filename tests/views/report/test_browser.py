@@ -1,5 +1,6 @@
 """The report as a reader meets it: drawn by a real browser, searched, opened, coloured. Skipped where there is none."""
 
+import itertools
 import json
 import shutil
 from dataclasses import replace
@@ -74,6 +75,89 @@ def shown(browser, page):
 
 def texts(browser, selector):
     return [each.text for each in browser.find_elements("css selector", selector)]
+
+
+def test_the_first_screen_says_what_happened_and_shows_the_curve(browser, tmp_path):
+    folder = run(tmp_path / "run", [game(number) for number in range(3)])
+    measures = {"exploitability": {"exact": True, "references": {"uniform play": 0.5, "an equilibrium": 0.0}}}
+    (folder / "measures.json").write_text(json.dumps(measures))
+    (folder / "final.json").write_text(json.dumps({"step": 4, "exploitability": 0.1}))
+    page = shown(browser, write_report([folder]))
+    assert texts(browser, ".sentence") == [
+        "Exploitability fell from 0.5 at step 0 to 0.1 at step 4, computed exactly from the policy's probabilities: no "
+        "sampling error, one seed."
+    ]
+    assert texts(browser, ".tag")[0] == "finished, 4 steps"
+    assert "lower is better" in page.text and "score a game" in page.text
+    assert texts(browser, "[data-main] .label") == ["an equilibrium: 0", "start, uniform play: 0.5"]
+    assert not browser.find_elements("css selector", "#alarms")
+    curve = browser.find_element("css selector", "[data-main] .line")
+    assert curve.rect["y"] + curve.rect["height"] < 900  # on the first screen
+    links = browser.find_elements("css selector", "nav a")
+    places = [link.get_attribute("href").partition("#")[2] for link in links]
+    assert "curves" in places and all(browser.find_elements("id", place) for place in places)
+
+
+def test_a_run_that_died_and_its_alarms_are_marked(browser, tmp_path):
+    lines = [{"step": n, "accuracy": 0.5, "alarms": [f"unread: {HOSTILE}"], "time": {"step": 1.0}} for n in range(3)]
+    folder = run(tmp_path / "run", [game(0)], lines=lines)
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**settings, "config": {"steps": 30}, "command": [HOSTILE]}))
+    (folder / "error.txt").write_text(f"step 2: {HOSTILE}")
+    (folder / "measures.json").write_text(
+        json.dumps({"accuracy": {"count": 9, "of": HOSTILE, "references": {HOSTILE: 0.1}}})
+    )
+    page = shown(browser, write_report([folder]))
+    assert texts(browser, ".ending.bad .tag") == ["died after 3 of 30 steps"]
+    assert texts(browser, ".ending.bad")[0].startswith("died after 3 of 30 steps step 2: <script>")
+    assert len(browser.find_elements("css selector", "[data-main] .died")) == 1
+    (alarm,) = texts(browser, "#alarms li")
+    assert (
+        alarm.startswith("Unread: <script>") and "in 3 steps from 0 to 2; it was still firing in the last step" in alarm
+    )
+    assert browser.title == "spiral: run"
+    assert not browser.find_elements("css selector", "#page img, #page script")
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.is_displayed()
+
+
+def test_flat_curves_are_folded_away_and_said_to_be_flat(browser, tmp_path):
+    lines = [{"step": n, "accuracy": n / 4, "malformed": 0.25, "alarm/entropy_gone": 0.0} for n in range(4)]
+    shown(browser, write_report([run(tmp_path / "run", [], lines=lines)]))
+    assert [each.get_attribute("data-figure") for each in browser.find_elements("css selector", "[data-figure]")] == [
+        "accuracy"
+    ]
+    flat = browser.find_element("id", "flat")
+    assert flat.text == "1 flat figure: the same from the first step to the last"
+    flat.find_element("tag name", "summary").click()
+    assert texts(browser, "#flat td") == ["Replies in which no answer could be read", "malformed", "25%"]
+
+
+def test_one_prompt_stands_before_and_after_and_opens_its_episode(browser, tmp_path):
+    folder = run(tmp_path / "run", [game(7)])
+    record = (folder / "episodes" / "step_000002.jsonl").read_text()
+    (folder / "episodes" / "step_000000.jsonl").write_text(record)
+    shown(browser, write_report([folder]))
+    assert [each.split("\n")[0] for each in texts(browser, ".side")] == [
+        "Step 0 first +1 second -1",
+        "Step 2 first +1 second -1",
+    ]
+    assert "The same task, tic_tac_toe: the first one and the last one recorded" in texts(browser, ".pair")[0]
+    browser.find_elements("css selector", ".side a")[0].click()
+    (opened,) = browser.find_elements("css selector", ".row[aria-expanded=true]")
+    assert opened.get_attribute("data-name") == "0.0"
+
+
+def test_labels_of_reference_lines_do_not_overlap(browser, tmp_path):
+    folder = run(tmp_path / "run", [], lines=[{"step": n, "exploitability": 0.5 - n / 100} for n in range(4)])
+    references = {f"player {n}": 0.3 + n / 1000 for n in range(6)}
+    (folder / "measures.json").write_text(json.dumps({"exploitability": {"exact": True, "references": references}}))
+    for width in (1280, 390):
+        browser.set_window_size(width, 900)
+        shown(browser, write_report([folder]))
+        boxes = sorted(each.rect["y"] for each in browser.find_elements("css selector", "[data-main] .label"))
+        assert len(boxes) == 8 and all(after - before >= 11 for before, after in itertools.pairwise(boxes))
+    browser.set_window_size(1200, 900)
 
 
 def test_a_reader_searches_opens_and_colours(browser, tmp_path):

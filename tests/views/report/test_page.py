@@ -288,7 +288,8 @@ def test_what_has_no_report_is_said(tmp_path):
         write_report([run(tmp_path / "whole", [{"step": 0, "loss": 1.0}])], blocked / "report.html")
 
 
-OWN = """from redqueen.games.tic_tac_toe import TicTacToe
+OWN = """open({marker!r}, "w").close()
+from redqueen.games.tic_tac_toe import TicTacToe
 class Mine:
     name, roles, perfect_information = "mine", ("first", "second"), {open}
     tasks = play = None
@@ -310,7 +311,7 @@ def any_private(place):
         ("connect:m=3,n=3,k=3", False),
         ("connect:4,3,3,drop=true", False),
         ("liars_dice:sides=4", True),
-        ("FOLDER/open.py:Mine", False),
+        ("FOLDER/open.py:Mine", True),  # the code of a user is not run for a report
         ("FOLDER/closed.py:Mine", True),
         ("openspiel:tic_tac_toe", False),
         ("openspiel:kuhn_poker(players=2)", True),
@@ -319,13 +320,15 @@ def any_private(place):
 def test_in_a_game_without_secrets_nothing_is_private(spec, secrets, tmp_path):
     if spec.startswith("openspiel"):
         pytest.importorskip("pyspiel")
-    (tmp_path / "open.py").write_text(OWN.format(open=True))
-    (tmp_path / "closed.py").write_text(OWN.format(open=False))
+    (tmp_path / "open.py").write_text(OWN.format(open=True, marker=str(tmp_path / "ran")))
+    (tmp_path / "closed.py").write_text(OWN.format(open=False, marker=str(tmp_path / "ran")))
     spec = spec.replace("FOLDER", str(tmp_path))
     game = find_game(spec)
     episodes = play(mirror(game, game.tasks()[:1], Uniform()), Random(0))
+    (tmp_path / "ran").unlink(missing_ok=True)
     place = run(tmp_path / "run", [{"step": 0}], [(each, {}) for each in episodes], game=spec)
     assert any_private(place) == secrets
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_game_that_is_no_longer_found_is_taken_to_have_secrets(tmp_path):

@@ -12,9 +12,10 @@ import numpy as np
 
 from redqueen.chance import derive
 from redqueen.curricula.dealt import Enumerated
+from redqueen.measures.intervals import student_interval
 from redqueen.play.lockstep import play
 from redqueen.protocols import Game, Player, State
-from redqueen.types import Ask, Episode, Match, Metrics, Reply
+from redqueen.types import Ask, Basis, Episode, Match, Metrics, Reply
 
 FEW = 4  # listed replies whose shares are reported one by one
 SILENCE = "..."  # said where free text is asked for
@@ -39,8 +40,9 @@ class SelfPlay:
     """The learner at all seats, then in each seat against an insistent player, on the same tasks, which are drawn by
     their weights, and the same seeds at every measurement:
 
-    `self_play/score`, the mean over seats; `self_play/REPLY`, the share of each listed reply where they are few;
-    `against_kind/score`, `against_greedy/score` the learner's mean, `against_greedy/other` that of the greedy one.
+    `self_play/score`, the mean over seats, with its 95 % interval (Student's t over matches); `self_play/REPLY`, the
+    share of each listed reply where they are few; `against_kind/score`, `against_greedy/score` the learner's mean,
+    `against_greedy/other` that of the greedy one.
     """
 
     def __init__(self, game: Game, learner: Player, matches: int = 32, seed: int = 0) -> None:
@@ -52,7 +54,8 @@ class SelfPlay:
     def __call__(self) -> Metrics:
         first, *rest = self._game.roles
         mirrored = self._played(dict.fromkeys(self._game.roles, self._learner))
-        metrics = {"self_play/score": float(np.mean([list(each.outcome.scores.values()) for each in mirrored]))}
+        score = student_interval([float(np.mean(list(each.outcome.scores.values()))) for each in mirrored])
+        metrics = {"self_play/score": score.mean, "self_play/score_low": score.low, "self_play/score_high": score.high}
         metrics |= {f"self_play/{text}": share for text, share in shares(mirrored).items()}
         for other in (KIND, GREEDY):
             met = [
@@ -70,6 +73,9 @@ class SelfPlay:
             )
             metrics |= {f"against_{other.name}/score": own, f"against_{other.name}/other": theirs}
         return metrics
+
+    def basis(self) -> dict[str, Basis]:
+        return {"self_play/score": Basis(count=self._matches, of="games")}
 
     def _played(self, cast: dict[str, Player]) -> list[Episode]:
         tasks = Enumerated(self._game.tasks()).draw(self._matches, Random(derive(self._seed, "tasks")))

@@ -1,0 +1,222 @@
+"""What the figures of a run are called in plain words, in what they are counted, and which way is better.
+
+described("kuhn_poker/exploitability").words     "exploitability in kuhn_poker"
+described("accuracy/2_digits").better            "higher"
+headline(["entropy", "accuracy", "loss"])        "accuracy"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal
+
+Better = Literal["higher", "lower", ""]
+SHARE = "share"  # the unit of what lies between 0 and 1
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: `group` says what it is about, `better` is empty where neither way is."""
+
+    words: str
+    unit: str = ""
+    better: Better = ""
+    group: str = ""
+
+
+# Groups in the order in which they are shown, each with its figures: a name, in which * stands for any part and {} in
+# the words for that part; the words, the unit, which way is better.
+MEASURED, REWARDS, UPDATES, REPLIES, PROPOSALS, OPPONENTS = (
+    "Measured",
+    "Rewards in training",
+    "Updates",
+    "Replies",
+    "Proposals and tasks",
+    "Opponents",
+)
+OTHER = "Other figures"
+GROUPS = (MEASURED, REWARDS, REPLIES, UPDATES, PROPOSALS, OPPONENTS, OTHER)
+_TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
+    MEASURED: (
+        ("accuracy", "held-out accuracy", SHARE, "higher"),
+        ("accuracy_1", "held-out accuracy of the first attempt", SHARE, "higher"),
+        ("accuracy_2", "held-out accuracy of the second attempt", SHARE, "higher"),
+        ("accuracy_unknown", "held-out answers without a verdict", SHARE, ""),
+        ("balanced_accuracy", "balanced accuracy on held-out steps", SHARE, "higher"),
+        ("pass@*", "held-out problems solved in {} attempts (pass@{})", SHARE, "higher"),
+        ("majority", "held-out accuracy of the majority vote", SHARE, "higher"),
+        ("weighted_vote", "held-out accuracy of the weighted vote", SHARE, "higher"),
+        ("attack_success", "success of held-out attacks", SHARE, "lower"),
+        ("over_refusal", "harmless requests refused", SHARE, "lower"),
+        ("benign_compliance", "harmless requests answered", SHARE, "higher"),
+        ("exploitability", "exploitability", "score a game", "lower"),
+        ("sampled_exploitability", "exploitability, estimated from samples", "score a game", "lower"),
+        ("average_exploitability", "exploitability of the average policy", "score a game", "lower"),
+        ("late_average_exploitability", "exploitability of the late average policy", "score a game", "lower"),
+        ("nash_conv", "NashConv", "score a game", "lower"),
+        ("distance", "distance to the equilibrium", "L1", "lower"),
+        ("average_distance", "distance of the average policy to the equilibrium", "L1", "lower"),
+        ("late_average_distance", "distance of the late average policy to the equilibrium", "L1", "lower"),
+        ("minimax_regret_reached", "regret per move in positions met in play", "score", "lower"),
+        ("minimax_regret_mean", "regret per move, mean over all positions", "score", "lower"),
+        ("minimax_regret_max", "largest regret of a move", "score", "lower"),
+        ("minimax_mistakes", "probability of a move that is not best", SHARE, "lower"),
+        ("payoff/*", "score against {}", "score a game", "higher"),
+        ("losses/*", "games lost against {}", SHARE, "lower"),
+        ("forfeits/*", "games forfeited against {}", SHARE, "lower"),
+        ("value", "expected score of the seat, playing itself", "score a game", ""),
+        ("self_play/score", "score in self-play", "score a game", "higher"),
+        ("against_kind/score", "score against the kindest player", "score a game", "higher"),
+        ("against_greedy/score", "score against the greediest player", "score a game", "higher"),
+        ("against_*/other", "score of the opponent ({})", "score a game", ""),
+        ("self_play/*", "replies in self-play that are {}", SHARE, ""),
+        ("wins/last", "held-out replies preferred to those of the start", SHARE, "higher"),
+        ("wins/average", "replies of the average policy preferred to those of the start", SHARE, "higher"),
+        ("held_out/preference_accuracy", "held-out pairs ranked as preferred", SHARE, "higher"),
+        ("held_out/preference_margin", "preference margin on held-out pairs", "nats", "higher"),
+        ("held_out/chosen_ratio", "log-ratio of held-out chosen replies", "nats", ""),
+        ("held_out/rejected_ratio", "log-ratio of held-out rejected replies", "nats", ""),
+        ("coverage", "log-probability of held-out gold answers", "nats a token", "higher"),
+        ("data_kl", "KL divergence of the policy from the data", "nats", "lower"),
+        ("told_apart", "replies told from the data by the best judge", SHARE, "lower"),
+        ("gain", "gain of the second attempt over the first", SHARE, "higher"),
+        ("wrong_to_right", "wrong first attempts put right", SHARE, "higher"),
+        ("right_to_wrong", "right first attempts spoiled", SHARE, "lower"),
+        ("false_alarm", "right steps called wrong", SHARE, "lower"),
+        ("unread", "verdicts that could not be read", SHARE, "lower"),
+        ("verification", "self-verification", SHARE, ""),
+        ("perplexity", "perplexity", "", "lower"),
+        ("regret", "regret", "score", "lower"),
+    ),
+    REWARDS: (("reward/*", "mean reward, {}", "", "higher"),),
+    REPLIES: (
+        ("completion_length", "reply length", "tokens", ""),
+        ("reply_length", "length of held-out replies", "tokens", ""),
+        ("malformed", "replies in which no answer could be read", SHARE, "lower"),
+        ("malformed_replies", "measured replies in which no answer could be read", SHARE, "lower"),
+        ("illegal_replies", "measured replies that are no legal move", SHARE, "lower"),
+        ("unheard", "states of which no legal reply was sampled", SHARE, "lower"),
+        ("truncated", "replies cut off at the length limit", SHARE, "lower"),
+        ("forfeits", "games forfeited", SHARE, "lower"),
+        ("turns_per_episode", "turns per episode", "", ""),
+        ("episodes", "episodes of the step", "", ""),
+        ("attempts/without_verdict", "attempts without a verdict", "", ""),
+        ("distinct_2grams", "distinct 2-grams", SHARE, ""),
+        ("repeated_4grams", "4-grams repeated within a reply", SHARE, "lower"),
+    ),
+    UPDATES: (
+        ("train/*", "in training: {}", "", ""),
+        ("loss", "loss", "", ""),
+        ("policy_loss", "policy loss", "", ""),
+        ("imitation_loss", "imitation loss", "nats a token", ""),
+        ("preference_loss", "preference loss", "", ""),
+        ("preference_accuracy", "training pairs ranked as preferred", SHARE, ""),
+        ("preference_margin", "preference margin in training", "nats", ""),
+        ("chosen_ratio", "log-ratio of chosen replies", "nats", ""),
+        ("rejected_ratio", "log-ratio of rejected replies", "nats", ""),
+        ("value_loss", "value loss", "", ""),
+        ("entropy_loss", "entropy bonus in the loss", "", ""),
+        ("entropy", "entropy of the policy", "nats a token", ""),
+        ("gradient_norm", "gradient norm", "", ""),
+        ("approx_kl", "KL divergence of the update (approximate)", "nats a token", ""),
+        ("kl", "KL divergence", "nats a token", ""),
+        ("reference_kl", "KL divergence from the reference", "nats a token", ""),
+        ("reference_kl_loss", "KL term of the loss", "", ""),
+        ("clip_fraction", "tokens clipped", SHARE, ""),
+        ("dual_clip_fraction", "tokens clipped by the dual clip", SHARE, ""),
+        ("value_clip_fraction", "values clipped", SHARE, ""),
+        ("rows_without_signal", "attempts with zero advantage", "", ""),
+        ("sampler_mismatch_mean", "difference of sampler and learner, mean", "nats a token", "lower"),
+        ("sampler_mismatch_max", "difference of sampler and learner, largest", "nats a token", "lower"),
+        ("learning_rate", "learning rate", "", ""),
+    ),
+    PROPOSALS: (
+        ("proposals/valid_share", "valid proposals", SHARE, "higher"),
+        ("proposals/refused/*", "proposals refused: {}", SHARE, ""),
+        ("proposals", "proposals", "", ""),
+        ("tasks/held", "tasks in the buffer", "", ""),
+        ("tasks/solved_never", "tasks in the buffer never solved", SHARE, ""),
+        ("tasks/solved_always", "tasks in the buffer always solved", SHARE, ""),
+        ("tasks", "tasks in the buffer", "", ""),
+        ("buffer", "tasks in the buffer", "", ""),
+        ("pool", "tasks in the pool", "", ""),
+        ("labels", "majority labels that are right", SHARE, "higher"),
+        ("judge_unparsed", "verdicts of the judge that could not be read", SHARE, "lower"),
+        ("judge_seen", "replies that the judge saw", "", ""),
+        ("bandit/chance/*", "probability of drawing {}", SHARE, ""),
+        ("bandit/value/*", "learning progress on {}", "", ""),
+    ),
+    OPPONENTS: (
+        ("win_rate/*", "win rate against {}", SHARE, "higher"),
+        ("rating/over_past", "rating above past selves", "Elo", "higher"),
+        ("rating", "rating", "Elo", "higher"),
+        ("league", "opponents in the league", "", ""),
+    ),
+}
+
+# The figure that a report opens with is the first of these that the run measured. What they are, for the reader:
+RULE = (
+    "the first of these that the run measured: held-out accuracy, success of attacks, exploitability, regret, wins "
+    "against the start, score against a fixed player, mean reward in training"
+)
+_HEADLINES = (
+    "accuracy",
+    "accuracy_2",
+    "balanced_accuracy",
+    "attack_success",
+    "exploitability",
+    "sampled_exploitability",
+    "minimax_regret_reached",
+    "wins/last",
+    "held_out/preference_accuracy",
+    "payoff/*",
+    "self_play/score",
+    "reward/solver",
+    "reward/*",
+)
+_LEARNER = "learner"
+
+
+@cache
+def described(name: str) -> Figure:
+    """What a figure is. A name has its own words, those of its beginning ("accuracy/hard": "held-out accuracy, hard")
+    or those of its end ("solver/loss": "loss of solver"); one that nothing is known of is called by its name."""
+    parts = name.split("/")
+    for start in range(len(parts)):
+        for end in range(len(parts), start, -1):
+            found = _named("/".join(parts[start:end]))
+            if found is not None:
+                above, below = "/".join(parts[:start]), " / ".join(parts[end:])
+                words = found.words + (f", {below.replace('_', ' ')}" if below else "")
+                return replace(found, words=f"{words} ({above.replace('_', ' ')})" if above else words)
+    return Figure(name.replace("_", " "), group=OTHER)
+
+
+def headline(names: Iterable[str]) -> str:
+    """The figure that says most about a run, by `RULE`; "" where none of them does."""
+    known = [name for name in names if not name.endswith(("_low", "_high"))]  # the bounds of an interval
+    for wanted in _HEADLINES:
+        for name in known:
+            if _matched(wanted, name) or _matched(f"*/{wanted}", name):
+                return name
+    return ""
+
+
+def _named(name: str) -> Figure | None:
+    for group, rows in _TABLE.items():
+        for pattern, words, unit, better in rows:
+            if found := _matched(pattern, name):
+                return Figure(words.replace("{}", (found.groups() or ("",))[0].replace("_", " ")), unit, better, group)
+    return None
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", "(.+)"))
+
+
+def _matched(pattern: str, name: str) -> re.Match[str] | None:
+    return _pattern(pattern).fullmatch(name)

@@ -93,7 +93,7 @@ def settings(folder, **config):
 
 def test_a_run_that_plays_no_game_is_refused(tmp_path, board_run):
     with pytest.raises(RedQueenError, match="answers questions of 'sums' and plays no game"):
-        Menu(settings(tmp_path / "a", domain="sums"))
+        Menu(settings(tmp_path / "a", questions="sums"))
     with pytest.raises(RedQueenError, match="has no checkpoint yet"):
         Menu(settings(tmp_path / "b", game="kuhn_poker"))
     with pytest.raises(RedQueenError, match="is not a run"):

@@ -41,8 +41,8 @@ class SelfEvolving:
         if len(arms) < 2:
             raise RedQueenError(
                 f"a bandit needs at least two arms, and there is {', '.join(arms) or 'none'}: take a question "
-                "set with several levels to train on, such as sums (a data set on disk has one; name several of "
-                "reasoning_gym)"
+                "set with several levels to train on, such as sums (of a file name the column that holds them, "
+                "--columns level=COL; of reasoning_gym several sets)"
             )
         if not 0.0 < step_size <= 1.0:
             raise RedQueenError(f"step_size must be above 0 and up to 1, not {step_size}")

@@ -284,9 +284,9 @@ class Dataset:
     def vary(self, response: str, answer: str, number: int) -> Task:
         return Task(f"variant {number}", self.kinds[0], posing.asked_to_retell(response, answer), answer)
 
-    def true_answer(self, task: Task) -> str:
-        """The answer of a problem of the file; "" for any other, whose answer nobody knows."""
-        return self._answers_known.get(as_compared(task.prompt), "")
+    def true_answer(self, task: Task) -> str | None:
+        """The answer of a problem of the file; None for any other, whose answer nobody knows."""
+        return self._answers_known.get(as_compared(task.prompt)) or None
 
     @cached_property
     def _answers_known(self) -> Mapping[str, str]:

@@ -54,8 +54,8 @@ class Documented(Proposable, Protocol):
         """The task of a verifier, who should say YES if the answer means the same as the task's own."""
         ...
 
-    def true_answer(self, task: Task) -> str:
-        """The answer by the text, "" if it has none: for audits only, not for training."""
+    def true_answer(self, task: Task) -> str | None:
+        """The answer by the text, "" if it has none, None where nobody knows: for audits only, not for training."""
         ...
 
 

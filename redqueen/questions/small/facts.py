@@ -41,8 +41,8 @@ class Informed(Proposable, Protocol):
         id of the invitation unique."""
         ...
 
-    def true_answer(self, task: Task) -> str:
-        """The true answer to the task's prompt: for audits only, not for training."""
+    def true_answer(self, task: Task) -> str | None:
+        """The true answer to the task's prompt, None where nobody knows: for audits only, not for training."""
         ...
 
 

@@ -42,8 +42,9 @@ class Varying(Proposable, Protocol):
         invitation unique."""
         ...
 
-    def true_answer(self, task: Task) -> str:
-        """The answer by the text of the task, "" if it has none: for audits only, not for training."""
+    def true_answer(self, task: Task) -> str | None:
+        """The answer by the text of the task, "" if it has none, None where nobody knows: for audits only, not for
+        training."""
         ...
 
 

@@ -18,6 +18,7 @@ from redqueen.measures.proposals import Proposals
 from redqueen.protocols import State
 from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.facts import Informed
+from redqueen.questions.verdicts import share_right
 from redqueen.types import Group, Metrics, Refusal, Task
 
 
@@ -42,15 +43,16 @@ class Corpus:
 
     def check(self, written: Sequence[Task | Refusal], tries: Sequence[Group], learned: Sequence[Group]) -> Metrics:
         """The figures of `Proposals`; `valid_share`, the proposals that are a problem with its true answer, of all; and
-        `label_accuracy`, the true answers among the problems that are learned from. No figure of nothing."""
+        `label_accuracy`, the true answers among the problems that are learned from. No figure of nothing, and none of
+        what nobody knows."""
         right = [isinstance(each, Task) and self._true(each) for each in written]
         labels = [self._true(group.task) for group in learned]
-        named = {"valid_share": right, "label_accuracy": labels}
-        found = {name: float(np.mean(values)) for name, values in named.items() if values}
+        found = share_right("valid_share", right) | share_right("label_accuracy", labels)
         return found | self._health.check(written, tries)
 
-    def _true(self, task: Task) -> bool:
-        return self._questions.true_answer(task) == task.answer
+    def _true(self, task: Task) -> bool | None:
+        true = self._questions.true_answer(task)
+        return None if true is None else true == task.answer
 
     def alarms(self) -> list[str]:
         return self._health.alarms()

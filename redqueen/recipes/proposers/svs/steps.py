@@ -16,6 +16,7 @@ from redqueen.credit.outcomes import rate, scores
 from redqueen.measures.accuracy import HeldOut
 from redqueen.play.groups import episodes_of
 from redqueen.questions.small.variants import Varying
+from redqueen.questions.verdicts import share_right
 from redqueen.types import Group, Metrics, Refusal, Task, Trajectory
 
 
@@ -111,6 +112,6 @@ def audited(questions: Varying, variants: Sequence[Task], paid: Sequence[float])
     accepted = [task for task, reward in zip(variants, paid, strict=True) if reward > 0.0]
     found = {"variants": float(len(variants)), "accepted": float(len(accepted))}
     found["leaking"] = float(sum(bool(leaks(task.prompt, task.answer)) for task in variants))
-    if accepted:
-        found["accepted_true"] = float(np.mean([questions.true_answer(task) == task.answer for task in accepted]))
-    return found
+    true = [questions.true_answer(task) for task in accepted]
+    right = [None if each is None else each == task.answer for each, task in zip(true, accepted, strict=True)]
+    return found | (share_right("accepted_true", right) if accepted else {})

@@ -58,6 +58,7 @@ from redqueen.types import Basis, Metrics, NonFiniteLoss, RedQueenError, Traject
 
 LEARNER = "learner"  # the policy whose figures keep their names
 ERROR = "error.txt"  # why a run ended before its last step, unless it was killed
+INTERRUPTED = "interrupted from the keyboard"
 LOCK = ".lock"  # in the folder of a run, held while it is trained
 
 Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
@@ -396,7 +397,7 @@ def guarded(train: Callable[[], Policy], run: Run) -> Policy:
 
 def _keep_error(run: Run, error: BaseException) -> None:
     """Writes `error.txt`, unless it cannot be written: then the error itself is what the user must see."""
-    words = "interrupted from the keyboard" if isinstance(error, KeyboardInterrupt) else str(error)
+    words = INTERRUPTED if isinstance(error, KeyboardInterrupt) else str(error)
     named = "" if isinstance(error, RedQueenError | KeyboardInterrupt) else f"{type(error).__name__}: "
     where = "" if words.startswith("step ") else f"step {run.step}: "
     with suppress(OSError, RedQueenError):

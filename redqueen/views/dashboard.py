@@ -1,4 +1,4 @@
-"""A run in one terminal window: metrics with sparklines, alarms, the latest recorded episode.
+"""A run in one terminal window: what happened so far, alarms, metrics with sparklines, the latest recorded episode.
 
 It is drawn when the terminal is drawn, not when a step ends; and as text, since a table of rich's takes milliseconds to
 lay out. `make experiments NAME=speed/live_view` tells what it costs.
@@ -13,18 +13,22 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from math import isfinite
 from pathlib import Path
+from textwrap import wrap
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from redqueen.credit.outcomes import result
 from redqueen.games.boards import as_text, frames
+from redqueen.measures.figures import headline
 from redqueen.records import episode_from_json
-from redqueen.runs.run import Line, alarms_of, numbers
-from redqueen.types import Episode
+from redqueen.runs.run import LOCK, Line, alarms_of, numbers
+from redqueen.types import Episode, RedQueenError
+from redqueen.views.headline import bases_of, ending, told
 
 KEPT = 400  # values of each figure that its course is drawn from
 COURSE = 16  # columns of a course
+SENTENCE, ALARM = 3, 2  # lines at most
 SAID = 6  # turns of an episode
 BAR = 30  # columns
 GROUP, NUMBER = 19, 10  # columns of a group's name and of a number
@@ -54,6 +58,8 @@ class Dashboard:
         self._first: dict[str, float] = {}
         self._last: Line = {}
         self._seconds: deque[float] = deque(maxlen=20)
+        self._final: Line = {}
+        self._told: list[Line] = []  # what the sentence is made of: the figure that says most, with its interval
         self._drawn: Text | None = None
         self._drawn_for = (0, 0)  # lines and columns
 
@@ -71,25 +77,37 @@ class Dashboard:
     def finish(self, final: Line) -> None:
         """Adds what was measured after the last update."""
         self._drawn = None
+        self._final = final
         self._follow(final)
 
     def _follow(self, line: Line) -> None:
         for name, value in numbers(line).items():
             self._first.setdefault(name, value)
             self._courses.setdefault(name, deque(maxlen=KEPT)).append(value)
+        figure = headline(self._courses)
+        if self._told and figure not in self._told[0]:
+            self._told = []
+        if figure in line:
+            names = ("step", figure, f"{figure}_low", f"{figure}_high")
+            self._told.append({name: line[name] for name in names if name in line})
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         room = max((options.height or console.height) - 4, 8)
         if self._drawn is None or self._drawn_for != (room, options.max_width):
             self._drawn, self._drawn_for = self.drawn(room, options.max_width), (room, options.max_width)
-        yield self._progress(options.max_width)
+        died = self._died()
+        yield self._progress(options.max_width, ended=bool(died))
+        if died:
+            yield Text(died, style="bold red", no_wrap=True, overflow="ellipsis")
         yield self._drawn
 
     def drawn(self, height: int, width: int) -> Text:
         """The dashboard in at most `height` lines of `width` columns."""
         lines = [self._pace()]
+        if height > 12:
+            lines += [Text(part) for part in wrap(self.sentence(), width)[:SENTENCE]]
         if alarms := self.alarms():
-            lines += [Text(f"alarm: {words}", style="bold red") for words in alarms]
+            lines += [Text(part, style="bold red") for each in alarms for part in wrap(f"alarm: {each}", width)[:ALARM]]
         title, said = self._episode(width) if height > 16 else ("", [])
         rows = height - len(lines) - (len(said) + 1 if said else 0) - 1
         lines += self._rows(max(rows, 4))
@@ -99,6 +117,23 @@ class Dashboard:
         for line in lines:
             line.truncate(width, overflow="ellipsis")
         return Text("\n", no_wrap=True, end="").join(lines)
+
+    def sentence(self) -> str:
+        """What happened so far and how far to believe it; empty until something was measured twice."""
+        if len(self._told) < 2:
+            return ""
+        try:
+            bases = bases_of(self._folder)
+        except RedQueenError:
+            bases = {}  # the report says that the file is broken
+        return told(self._told, bases).sentence
+
+    def _died(self) -> str:
+        """How the run ended, if it ended before its last step; empty for one that goes on or is finished."""
+        if not (self._folder / LOCK).exists() and not self._final:
+            return ""
+        end = ending(self._folder, {"config": {"steps": self._count}}, [self._last] if self._last else [], self._final)
+        return f"{end.words}: {_one_line(end.error, 500)}" if end.status in ("died", "stopped") else ""
 
     def alarms(self) -> list[str]:
         """Messages of all alarms firing in the newest line, or their names."""
@@ -116,14 +151,14 @@ class Dashboard:
                 ]
         return found
 
-    def _progress(self, width: int) -> Text:
+    def _progress(self, width: int, ended: bool) -> Text:
         """Steps done, how long they took and how long the rest will take. The clock goes on between steps."""
-        spent = self._spent + time.monotonic() - self._heard
+        spent = self._spent + (0.0 if ended else time.monotonic() - self._heard)
         full = BAR * min(self.done, self._count) // max(self._count, 1)
         text = Text(f"step {self.done}/{self._count or '?'} ", no_wrap=True)
         text.append("━" * full, style="bold red").append("━" * (BAR - full), style="dim")
         text.append(f" {timedelta(seconds=int(spent))}")
-        if self._seconds and self.done < self._count:
+        if self._seconds and self.done < self._count and not ended:
             left = max((self._count - self.done) * self._mean() - (time.monotonic() - self._heard), 0.0)
             text.append(f", {timedelta(seconds=int(left))} left")
         text.truncate(width, overflow="ellipsis")

@@ -6,14 +6,14 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from redqueen.measures.figures import SHARE, described, headline
 from redqueen.measures.intervals import Interval, student_interval, student_quantile, wilson_interval
-from redqueen.runs.run import ERROR, LOCK, Line, alarms_of, read_final, read_metrics
+from redqueen.runs.run import ERROR, INTERRUPTED, LOCK, Line, alarms_of, read_final, read_metrics
 from redqueen.types import Basis, RedQueenError
 
 Status = Literal["finished", "stopped", "running", "died"]
@@ -58,32 +58,29 @@ class Headline:
 
     figure: str
     sentence: str
-    ending: Ending
     alarms: Sequence[Rung]
-    points: Sequence[Point] = ()
-    basis: Basis = field(default_factory=Basis)
+    points: Sequence[Point]
+    basis: Basis
+    ending: Ending = Ending("running", "still training")
 
 
 def headline_of(folder: Path, config: Mapping[str, Any]) -> Headline:
     """What happened in the run of a folder, whose `config.json` is given."""
-    lines, final, bases = read_metrics(folder), read_final(folder), bases_of(folder)
+    lines, final = read_metrics(folder), read_final(folder)
     watched = config.get("watch", {})
-    return told(
-        [*lines, final] if final else lines,
-        ending(folder, config, lines, final),
-        bases,
-        str(watched.get("score", "")) if isinstance(watched, dict) else "",
-    )
+    score = str(watched.get("score", "")) if isinstance(watched, dict) else ""
+    found = told([*lines, final] if final else lines, bases_of(folder), score)
+    return replace(found, ending=ending(folder, config, lines, final))
 
 
-def told(lines: Sequence[Line], end: Ending, bases: Mapping[str, Basis], score: str = "") -> Headline:
+def told(lines: Sequence[Line], bases: Mapping[str, Basis], score: str = "") -> Headline:
     """The headline of a run with these lines of metrics, its last measurement included. `score` is the figure that the
     user has named as the run's score."""
     names = list(dict.fromkeys(name for line in lines for name, value in line.items() if _is_number(value)))
     figure = score if score in names else headline(names)
     basis = bases.get(figure, Basis())
     points = course(lines, figure, basis)
-    return Headline(figure, sentence(figure, points, basis), end, alarms(lines), points, basis)
+    return Headline(figure, sentence(figure, points, basis), alarms(lines), points, basis)
 
 
 # --- the sentence --------------------------------------------------------------------------------------------------
@@ -300,6 +297,8 @@ def ending(folder: Path, config: Mapping[str, Any], lines: Sequence[Line], final
             else Ending("finished", f"finished, {of_all}")
         )
     error = _error(folder)
+    if error.endswith(INTERRUPTED):
+        return Ending("stopped", f"interrupted after {of_all}", f"redqueen resume {folder} goes on")
     if not error and _is_trained(folder, lines):
         return Ending("running", f"still training, {of_all} done")
     if not error:

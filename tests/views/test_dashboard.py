@@ -10,7 +10,7 @@ from rich.console import Console
 from redqueen.cli.main import main
 from redqueen.recipes.games import spiral
 from redqueen.records import episode_to_json
-from redqueen.runs.run import Run, Schedule
+from redqueen.runs.run import Run, Schedule, held
 from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Turn
 from redqueen.views.dashboard import Dashboard, course, last_episode
 
@@ -44,6 +44,36 @@ def test_what_is_true_comes_first_with_its_start_its_course_and_the_pace(tmp_pat
     assert text.index("exploitability") < text.index("reward/first") < text.index("entropy")
     (row,) = [each for each in text.splitlines() if "exploitability" in each]
     assert row.split()[2:] == ["exploitability", "1", "0.1", "█▄▃▂▁▁▁▁▁▁"]
+
+
+def test_it_opens_with_what_happened_and_how_far_to_believe_it(tmp_path):
+    (tmp_path / "measures.json").write_text(json.dumps({"accuracy": {"count": 64, "of": "held-out problems"}}))
+    board = Dashboard(tmp_path, 40)
+    board.add(line(0, **{"reward/solver": 0.5}))
+    board.add(line(1, **{"reward/solver": 0.75, "accuracy": 0.125}))
+    assert board.sentence() == ""  # measured once
+    board.add(line(2, **{"reward/solver": 0.75}))
+    board.add(line(3, accuracy=0.5))
+    text = " ".join(shown(board, width=60).split())
+    assert (
+        "Held-out accuracy rose from 12.5% at step 1 to 50.0% at step 3 on 64 problems; the change, +37.5 points"
+        in text
+    )
+    assert text.index("Held-out accuracy") < text.index("reward/solver")
+    (tmp_path / "measures.json").write_text("{")
+    assert "how many problems" in board.sentence()
+
+
+def test_a_run_that_died_is_marked_and_one_that_is_trained_is_not(tmp_path):
+    board = Dashboard(tmp_path, 40)
+    board.add(line(2, accuracy=0.5))
+    with held(tmp_path):
+        assert "died" not in shown(board)
+    assert "\ndied after 3 of 40 steps: It left no error: it was killed" in shown(board)
+    (tmp_path / "error.txt").write_text("step 2: the loss\x1b[2J is nan\n")
+    assert "\ndied after 3 of 40 steps: step 2: the loss [2J is nan\n" in shown(board)
+    board.finish({"step": 3, "accuracy": 0.5})
+    assert "died" not in shown(board)
 
 
 def test_progress_tells_what_is_left_at_the_pace_of_late_steps(tmp_path):

@@ -21,7 +21,7 @@ def lines(figure, *values):
 
 
 def said(figure, *values, basis=None, score="", **more):
-    found = told([line | more for line in lines(figure, *values)], None, {figure: basis} if basis else {}, score)
+    found = told([line | more for line in lines(figure, *values)], {figure: basis} if basis else {}, score)
     assert found.sentence.endswith(".") and "\n" not in found.sentence
     return found.sentence
 
@@ -88,7 +88,7 @@ def test_an_interval_that_the_run_measured_is_taken():
         {"step": 0, "payoff/uniform": 0.0, "payoff/uniform_low": -0.2, "payoff/uniform_high": 0.2},
         {"step": 5, "payoff/uniform": 0.5, "payoff/uniform_low": 0.1, "payoff/uniform_high": 0.9},
     ]
-    found = told(metrics, None, {"payoff/uniform": Basis(count=128, of="games")})
+    found = told(metrics, {"payoff/uniform": Basis(count=128, of="games")})
     assert found.sentence == (
         "Score against uniform rose from 0 at step 0 to 0.5 at step 5 on 128 games; the change, +0.5 (95% interval "
         "+0.0528 to +0.947), is more than chance explains."
@@ -112,7 +112,7 @@ def test_a_reward_in_training_is_no_measurement_on_held_out_problems():
 
 
 def test_the_score_that_the_user_named_comes_first_and_nothing_measured_is_said():
-    found = told([{"step": 0, "accuracy": 0.1, "entropy": 2.0}, {"step": 1, "accuracy": 0.2}], None, {}, "entropy")
+    found = told([{"step": 0, "accuracy": 0.1, "entropy": 2.0}, {"step": 1, "accuracy": 0.2}], {}, "entropy")
     assert found.figure == "entropy"
     assert said("loss", 1.0, 0.5) == "Nothing that says how good the policy is was measured."
 
@@ -123,7 +123,7 @@ def test_values_that_are_no_numbers_are_left_out():
         {"step": 9, "accuracy": "0.9"},
         {"step": 9, "accuracy": True},
     ]
-    found = told(metrics, None, {})
+    found = told(metrics, {})
     assert [(point.step, point.value) for point in found.points] == [(1, 0.5), (3, 0.75)]
 
 
@@ -170,6 +170,9 @@ def test_a_run_without_an_end_is_dead_unless_somebody_trains_it(tmp_path):
         (folder / "error.txt").write_text("step 1: the loss is nan\n" + "x" * 10_000)
         broken = ending(folder, CONFIG, done, {})
     assert broken.status == "died"
+    (folder / "error.txt").write_text("step 2: interrupted from the keyboard\n")
+    halted = ending(folder, CONFIG, done, {})
+    assert (halted.words, halted.error) == ("interrupted after 2 of 4 steps", f"redqueen resume {folder} goes on")
     assert broken.error.startswith("step 1: the loss is nan\nx") and len(broken.error) <= 2_000
 
 

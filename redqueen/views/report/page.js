@@ -44,7 +44,7 @@ function ticks(low, high, most) {
 
 // One chart, drawn at its size in pixels, so that its text is as large as the page's. `references` are [words, value];
 // `planned` is the last step that the runs were to reach, `died` the step in which one ended before it.
-function chart(name, series, { width, height, references = [], planned = 0, died = null, large = false }) {
+function chart(name, series, { width, height, references = [], planned = 0, died = null, ended = "", large = false }) {
   const all = series.flatMap((each) => each.points);
   const last = Math.max(...all.map((point) => point.step), planned, 1);
   const shown = [...all.flatMap((point) => [point.mean, point.low ?? point.mean, point.high ?? point.mean]), ...references.map(([, value]) => value)];
@@ -67,7 +67,7 @@ function chart(name, series, { width, height, references = [], planned = 0, died
       svg.append(make("path", { class: "band", fill: group.colour, d: `M${[...edge("high"), ...edge("low").reverse()].join("L")}Z` }));
     }
   }
-  const labels = died === null ? [] : [{ words: `died after step ${died}`, at: (upper + lower) / 2 }];
+  const labels = died === null ? [] : [{ words: `${ended} after step ${died}`, at: (upper + lower) / 2 }];
   for (const [words, value] of references) {
     svg.append(make("line", { class: "reference", x1: left, x2: right, y1: y(value), y2: y(value) }));
     labels.push({ words, at: y(value) });
@@ -156,7 +156,7 @@ function mainCurve() {
   const rough = (value) => told(name, +value.toPrecision(3));
   const references = found.map(([label, value]) => [start && Math.abs(start.mean - value) < range / 50 ? `start, ${label}: ${rough(value)}` : `${label}: ${rough(value)}`, value]);
   if (start && !found.some(([, value]) => Math.abs(start.mean - value) < range / 50)) references.push([`start: ${rough(start.mean)}`, start.mean]);
-  const dead = data.runs.length === 1 && data.runs[0].ending.status === "died";
+  const dead = data.runs.length === 1 && data.runs[0].ending.status !== "finished" && data.runs[0].ending.status !== "running";
   const done = Math.max(...data.runs.map((run) => run.steps));
   const planned = Math.min(Math.max(...data.runs.map((run) => run.planned)), Math.ceil(1.4 * done)); // far beyond what was done there is nothing to see
   const holder = make("div", {});
@@ -168,7 +168,7 @@ function mainCurve() {
     const width = Math.max(Math.min(Math.floor(holder.clientWidth) || 640, 900), 260);
     if (holder.dataset.width === String(width)) return;
     holder.dataset.width = String(width);
-    holder.replaceChildren(...plotted(name, series, { width, height: Math.round(Math.max(230, Math.min(300, width * 0.5))), references, planned, died: dead ? data.runs[0].steps : null, large: true }, (read) => [make("span", { class: "quiet" }, `${read.startsWith("step") ? `${read}.` : "Dots are measurements: point at one to read it."}${bands}`)]));
+    holder.replaceChildren(...plotted(name, series, { width, height: Math.round(Math.max(230, Math.min(300, width * 0.5))), references, planned, died: dead ? data.runs[0].steps : null, ended: data.runs[0].ending.words.split(" after")[0], large: true }, (read) => [make("span", { class: "quiet" }, `${read.startsWith("step") ? `${read}.` : "Dots are measurements: point at one to read it."}${bands}`)]));
   };
   new ResizeObserver(draw).observe(holder);
   const shown = GROUPS.length > 1 ? legend() : null;

@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # from low to high; an import points to a lower level, or stays inside its folder
 LEVELS = (
-    {"chance", "markup", "texts"},
+    {"chance", "markup", "progress", "texts"},
     {"types"},
     {"protocols", "records", "user_code", "schedules"},
     {"catalogue"},

@@ -125,6 +125,7 @@ def _train(folder: Path, settings: dict[str, Any], recipe: ModuleType) -> None:
     view = TerminalView(console)
     trackers = reporting_to(settings, lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True))
     run = begun(folder, settings, [view, *trackers])
+    view.wait()
     try:
         trained(recipe, settings, run)
     except KeyboardInterrupt:

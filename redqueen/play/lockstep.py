@@ -15,6 +15,7 @@ from random import Random
 
 from redqueen.chance import derive
 from redqueen.play.table import Table
+from redqueen.progress import stage
 from redqueen.protocols import Game, Player
 from redqueen.types import Ask, Episode, Match, Message, RedQueenError, Reply
 
@@ -26,9 +27,11 @@ def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
         Table(match, derive(base, number) if match.seed is None else match.seed) for number, match in enumerate(matches)
     ]
     waiting = [table for table in tables if table.outcome is None]
-    while waiting:
-        _round(waiting)
-        waiting = [table for table in waiting if table.outcome is None]
+    with stage("matches", len(tables)) as playing:
+        while waiting:
+            playing.done = len(tables) - len(waiting)
+            _round(waiting)
+            waiting = [table for table in waiting if table.outcome is None]
     return [table.episode() for table in tables]
 
 

@@ -36,6 +36,7 @@ import torch
 from redqueen.chance import derive
 from redqueen.credit.rewards import has_verdict, with_verdict
 from redqueen.markup import run_as_html
+from redqueen.progress import counted
 from redqueen.protocols import Measure, Player, Policy, Resumable, ShowsReplies, StatesAlarms, StatesBasis, has
 from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
@@ -247,7 +248,7 @@ class Run:
         return run_as_html(f"{self.folder}, seed {self.seed}, step {lines[-1]['step'] if lines else 0}", curves)
 
     def _measure(self, measures: Sequence[Measure]) -> None:
-        for measure in measures:
+        for measure in counted("measurements" if len(measures) > 1 else "measuring", measures):
             self.note(measure())
 
     def _show_replies(self, measures: Sequence[Measure]) -> None:

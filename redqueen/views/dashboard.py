@@ -21,6 +21,7 @@ from rich.text import Text
 from redqueen.credit.outcomes import result
 from redqueen.games.boards import as_text, frames
 from redqueen.measures.figures import headline
+from redqueen.progress import so_far
 from redqueen.records import episode_from_json
 from redqueen.runs.run import LOCK, Line, alarms_of, numbers
 from redqueen.types import Episode, RedQueenError
@@ -161,6 +162,8 @@ class Dashboard:
         if self._seconds and self.done < self._count and not ended:
             left = max((self._count - self.done) * self._mean() - (time.monotonic() - self._heard), 0.0)
             text.append(f", {timedelta(seconds=int(left))} left")
+        elif now := so_far():  # in the first step, or in the last measurement
+            text.append(f", {now}")
         text.truncate(width, overflow="ellipsis")
         return text
 

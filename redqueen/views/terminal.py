@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from math import isfinite
+from threading import Event, Thread
 from typing import Any, TextIO, cast
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from redqueen.markup import visible
+from redqueen.progress import so_far
 from redqueen.runs.run import Line, Run, alarms_of
 from redqueen.views.dashboard import Dashboard, averaged
 
@@ -83,20 +85,41 @@ def lasting_console() -> Console:
 
 class TerminalView:
     """A run's dashboard, in a terminal; in a pipe or a file, a line every `seconds`. The run goes on where the terminal
-    is gone."""
+    is gone. After `wait`, and until `close`, what is long in coming is told at least every `silence` seconds."""
 
-    def __init__(self, console: Console | None = None, seconds: float = 5.0) -> None:
+    def __init__(self, console: Console | None = None, seconds: float = 5.0, silence: float = 15.0) -> None:
         self._console = console or lasting_console()
+        self._silence = silence
+        self._where = "getting ready"
+        self._closed = Event()
         self._seconds = seconds
         self._last = 0.0
+        self._told = self._changed = 0.0  # when a line was printed, and when the run came to where it is
         self._seen: Line = {}
         self._rung: dict[str, int] = {}  # alarm -> the last step in which it fired
         self._board: Dashboard | None = None
         self._live: Live | None = None
         self._count = 0
 
+    def wait(self) -> None:
+        """Tells from now on how far the run has come, whenever nothing else was told for long."""
+        self._told = self._changed = time.monotonic()
+        Thread(target=self._tell, name="progress", daemon=True).start()
+
+    def _tell(self) -> None:
+        while not self._closed.wait(self._silence / 15):
+            now = time.monotonic()
+            if now - self._told >= self._silence and self._live is None:  # a dashboard has a clock
+                self._told = now
+                self._print(": ".join(filter(None, [f"{self._where}, {now - self._changed:.0f} s", so_far()])))
+
+    def _reach(self, where: str) -> None:
+        self._where, self._told = where, time.monotonic()
+        self._changed = self._told
+
     def begin(self, run: Run, start: int, count: int) -> None:
         self._count = count
+        self._reach(f"step {start + 1}/{count}")
         where = f"[bold]{escape(str(run.folder))}[/bold], seed {run.seed}"
         self._console.print(f"{where}, steps {start} to {count}", highlight=False, soft_wrap=True)
         for title, text in run.shown.items():
@@ -110,6 +133,8 @@ class TerminalView:
         self._print(f"{title}:\n{text}")
 
     def step(self, line: Line) -> None:
+        after = line["step"] + 2
+        self._reach(f"step {after}/{self._count}" if after <= self._count else "the last measurement")
         if self._board is not None:
             self._board.add(line)
             self._warn(line)
@@ -146,6 +171,7 @@ class TerminalView:
 
     def close(self) -> None:
         """Gives the terminal back; also after a run that was stopped half-way."""
+        self._closed.set()
         if self._live is not None:
             self._live.stop()
             self._live = None

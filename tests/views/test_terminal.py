@@ -3,10 +3,13 @@
 import io
 import math
 import os
+import re
+import time
 
 import pytest
 from rich.console import Console
 
+from redqueen.progress import stage
 from redqueen.recipes.games import spiral
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.views.terminal import Lasting, TerminalView, curve, figures, overview
@@ -147,6 +150,26 @@ def test_an_alarm_is_told_again_where_it_rings_after_ten_quiet_steps(tmp_path):
         view.step({"step": step, "time": {"step": 1.0}, **({"alarms": ["no update: nothing"]} if rings else {})})
     said = [line.partition(":")[0] for line in view._console.file.getvalue().splitlines() if "ALARM no update:" in line]
     assert said == ["step 3", "step 31"]
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_is_long_in_coming_is_told_with_an_estimate(tmp_path, begun):
+    view = TerminalView(pipe(), 0.0, silence=0.05)
+    view.wait()
+    if begun:
+        view.begin(Run(tmp_path), 4, 9)
+    with stage("tokens", 100) as growing:
+        growing.done = 50
+        ended = time.monotonic() + 20.0
+        while "left" not in view._console.file.getvalue() and time.monotonic() < ended:
+            time.sleep(0.01)
+        view.close()
+    told = view._console.file.getvalue().splitlines()[begun]
+    where = "step 5/9" if begun else "getting ready"
+    assert re.fullmatch(where + r", 0 s: 50 of at most 100 tokens, about \d s left", told)
+    size = len(view._console.file.getvalue())
+    time.sleep(0.2)
+    assert len(view._console.file.getvalue()) == size  # nobody talks after the end
 
 
 def test_malformed_replies_are_shown_where_there_are_any():

@@ -31,6 +31,7 @@ from redqueen.players.transformer.sampling import Manner, sample
 from redqueen.players.transformer.scoring import Body, Query, Rating, rate
 from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
+from redqueen.progress import counted
 from redqueen.protocols import AnswerFormat, Objective, State, Stream
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
@@ -263,7 +264,7 @@ class TransformerPolicy(OpenSpeaker):
         parts = parts_of(batch, self._budget)
         start, width = opening(batch), batch.tokens.shape[1]
         batch = without_opening(batch, start)  # the arithmetic below runs over all columns that are left
-        for part in parts:
+        for part in counted("parts of a batch", parts):
             rows = take(batch, part.rows) if len(parts) > 1 else batch
             likelihoods = self.rate(part, start, width)
             mismatch.observe(likelihoods, rows, self.version)

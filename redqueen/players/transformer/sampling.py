@@ -26,6 +26,7 @@ from redqueen.chance import uniform
 from redqueen.players.language.formats import WHOLE, Nucleus
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
+from redqueen.progress import stage
 
 ROOM = 32  # places by which a growing row's keys and values grow
 BIN = 256  # tokens of the vocabulary whose probabilities are summed before the draw selects among them
@@ -102,10 +103,13 @@ def sample(
     manners = [manner] * len(prompts) if isinstance(manner, Manner) else manner
     ends = completes or [None] * len(prompts)
     sayings = [Saying(*each) for each in zip(prompts, seeds, manners, ends, strict=True)]
-    for wave in _waves(sayings, store.budget):
-        choir = Choir(forward, store, wave)
-        while choir.sayings:
-            choir.step()
+    with stage("tokens", sum(saying.manner.limit for saying in sayings)) as growing:
+        for wave in _waves(sayings, store.budget):
+            choir = Choir(forward, store, wave)
+            while choir.sayings:
+                growing.done += len(choir.sayings)
+                for saying in choir.step():
+                    growing.done += saying.manner.limit - len(saying.tokens)  # which it did not need
     return [saying.sample for saying in sayings]
 
 

@@ -23,7 +23,7 @@ from redqueen.games.boards import as_text, frames
 from redqueen.measures.figures import headline
 from redqueen.progress import so_far
 from redqueen.records import episode_from_json
-from redqueen.runs.run import LOCK, Line, alarms_of, numbers
+from redqueen.runs.run import LOCK, Line, alarms_of, numbers, read_final
 from redqueen.types import Episode, RedQueenError
 from redqueen.views.headline import bases_of, ending, told
 
@@ -61,12 +61,12 @@ class Dashboard:
         self._seconds: deque[float] = deque(maxlen=20)
         self._final: Line = {}
         self._told: list[Line] = []  # what the sentence is made of: the figure that says most, with its interval
-        self._drawn: Text | None = None
-        self._drawn_for = (0, 0)  # lines and columns
+        self._news = 0  # how often something was added
+        self._drawn = Text()
+        self._drawn_for = (-1, 0, 0)  # news, lines and columns
 
     def add(self, line: Line) -> None:
         self._last = line
-        self._drawn = None
         self._heard = time.monotonic()
         self.done = line["step"] + 1
         self._follow(line)
@@ -74,12 +74,13 @@ class Dashboard:
         if spent:
             self._seconds.append(spent.get("step", 0.0))  # in which "measure" is contained
             self._spent += self._seconds[-1]
+        self._news += 1
 
     def finish(self, final: Line) -> None:
         """Adds what was measured after the last update."""
-        self._drawn = None
         self._final = final
         self._follow(final)
+        self._news += 1
 
     def _follow(self, line: Line) -> None:
         for name, value in numbers(line).items():
@@ -94,13 +95,20 @@ class Dashboard:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         room = max((options.height or console.height) - 4, 8)
-        if self._drawn is None or self._drawn_for != (room, options.max_width):
-            self._drawn, self._drawn_for = self.drawn(room, options.max_width), (room, options.max_width)
+        wanted = (
+            self._news,
+            room,
+            options.max_width,
+        )  # before it is drawn: lines are added in another thread meanwhile
+        drawn = self._drawn
+        if self._drawn_for != wanted:
+            drawn = self.drawn(room, options.max_width)
+            self._drawn, self._drawn_for = drawn, wanted
         died = self._died()
         yield self._progress(options.max_width, ended=bool(died))
         if died:
             yield Text(died, style="bold red", no_wrap=True, overflow="ellipsis")
-        yield self._drawn
+        yield drawn
 
     def drawn(self, height: int, width: int) -> Text:
         """The dashboard in at most `height` lines of `width` columns."""
@@ -131,9 +139,10 @@ class Dashboard:
 
     def _died(self) -> str:
         """How the run ended, if it ended before its last step; empty for one that goes on or is finished."""
-        if not (self._folder / LOCK).exists() and not self._final:
+        final = self._final or read_final(self._folder)
+        if not (self._folder / LOCK).exists() and not final:
             return ""
-        end = ending(self._folder, {"config": {"steps": self._count}}, [self._last] if self._last else [], self._final)
+        end = ending(self._folder, {"config": {"steps": self._count}}, [self._last] if self._last else [], final)
         return f"{end.words}: {_one_line(end.error, 500)}" if end.status in ("died", "stopped") else ""
 
     def alarms(self) -> list[str]:

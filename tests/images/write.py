@@ -25,7 +25,7 @@ BOARDS = spiral.Config(game="tic_tac_toe", steps=240, matches_per_step=64)
 CARDS = spiral.Config(steps=240)
 SHOWN = 180  # steps that the live view has seen
 COLUMNS, LINES = 96, 36
-LARGEST = 150_000  # bytes
+LARGEST = 200_000  # bytes
 
 
 def trained(folder: Path, config: spiral.Config) -> Path:
@@ -56,7 +56,7 @@ def pictures(boards: Path, cards: Path) -> None:
     """The top of a report, and an episode that is opened in another one, its words coloured by their advantages."""
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium"))
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=960,1050", "--hide-scrollbars"):
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,900", "--hide-scrollbars"):
         options.add_argument(flag)
     browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     try:

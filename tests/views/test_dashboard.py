@@ -106,6 +106,21 @@ def test_it_is_drawn_anew_only_when_there_is_something_new(tmp_path):
     assert "tic_tac_toe" in shown(board, width=70)
 
 
+def test_a_line_that_comes_while_the_board_is_drawn_is_shown_next(tmp_path, monkeypatch):
+    board, draw = Dashboard(tmp_path), Dashboard.drawn
+    board.add(line(0, entropy=1.0))
+
+    def slowly(self, height, width):
+        found = draw(self, height, width)
+        monkeypatch.setattr(Dashboard, "drawn", draw)
+        board.add(line(1, entropy=0.125))  # as the thread that trains does
+        return found
+
+    monkeypatch.setattr(Dashboard, "drawn", slowly)
+    assert "0.125" not in shown(board)
+    assert "0.125" in shown(board)
+
+
 def test_alarms_ring_only_while_they_ring(tmp_path):
     board = Dashboard(tmp_path)
     board.add(line(0, **{"alarm/collapse": 1.0, "alarm/leaks": 0.0}))

@@ -152,10 +152,9 @@ function mainCurve() {
   const series = GROUPS.map((group) => ({ group, points: group.figure === name ? joined(group.points) : course(group, name) })).filter((each) => each.points.length);
   const start = series.length === 1 ? series[0].points[0] : null;
   const found = Object.entries(data.runs[0].references).filter(([, value]) => Number.isFinite(value));
-  const range = Math.max(...series.flatMap((each) => each.points.map((point) => Math.abs(point.mean))), ...found.map(([, value]) => Math.abs(value))) || 1;
   const rough = (value) => told(name, +value.toPrecision(3));
-  const references = found.map(([label, value]) => [start && Math.abs(start.mean - value) < range / 50 ? `start, ${label}: ${rough(value)}` : `${label}: ${rough(value)}`, value]);
-  if (start && !found.some(([, value]) => Math.abs(start.mean - value) < range / 50)) references.push([`start: ${rough(start.mean)}`, start.mean]);
+  const references = found.map(([label, value]) => [start && rough(start.mean) === rough(value) ? `start, ${label}: ${rough(value)}` : `${label}: ${rough(value)}`, value]);
+  if (start && !found.some(([, value]) => rough(start.mean) === rough(value))) references.push([`start: ${rough(start.mean)}`, start.mean]);
   const dead = data.runs.length === 1 && data.runs[0].ending.status !== "finished" && data.runs[0].ending.status !== "running";
   const done = Math.max(...data.runs.map((run) => run.steps));
   const planned = Math.min(Math.max(...data.runs.map((run) => run.planned)), Math.ceil(1.4 * done)); // far beyond what was done there is nothing to see

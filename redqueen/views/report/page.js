@@ -162,7 +162,7 @@ function mainCurve() {
   const { words: title, unit } = known(name);
   const units = unit && unit !== "share" ? ` (${unit})` : "";
   const banded = series.some(({ points }) => points.some((point) => point.low !== null && point.high > point.low));
-  const bands = !banded ? "" : GROUPS.some((group) => group.runs.length > 1) ? " Band: 95% interval of the mean over seeds (Student's t)." : " Band: 95% interval.";
+  const bands = !banded ? "" : GROUPS.some((group) => group.runs.length > 1) ? " Band: 95% interval of the mean over seeds (Student's t)." : " Band: 95% interval of each.";
   const draw = () => {
     const width = Math.max(Math.min(Math.floor(holder.clientWidth) || 640, 900), 260);
     if (holder.dataset.width === String(width)) return;
@@ -183,7 +183,7 @@ function alarms() {
   return make("section", { class: "panel alarms", id: "alarms" }, make("h2", {}, `${rung.length} ${rung.length === 1 ? "alarm" : "alarms"}`), make("ul", {}, ...rung.map(row)));
 }
 
-const SAME = { task: "The same task", kind: "Another task of the same kind", game: "Another task of the same game" };
+const SAME = { task: "The same task", kind: "No task recurs: two of the same kind", game: "No task recurs: two of the same game" };
 function beforeAndAfter() {
   const run = data.runs.find((each) => each.pairs.length);
   if (!run) return null;
@@ -205,7 +205,7 @@ function beforeAndAfter() {
       one ? prompt(first) : null, make("div", { class: "sides" }, side(before, !one), side(after, !one)));
   };
   const where = data.runs.length > 1 ? `: ${run.name}` : "";
-  return make("section", { class: "panel", id: "replies" }, make("h2", {}, words(`One prompt, before and after${where}`)), pair(run.pairs[0]), ...run.pairs.slice(1).map((each) => folded(`and of ${data.episodes[each[0]].game}`, pair(each), false)));
+  return make("section", { class: "panel", id: "replies" }, make("h2", {}, words(`${run.pairs[0][2] === "task" ? "One prompt, before" : "Before"} and after${where}`)), pair(run.pairs[0]), ...run.pairs.slice(1).map((each) => folded(`and of ${data.episodes[each[0]].game}`, pair(each), false)));
 }
 const squeezed = (text) => text.replace(/[ \t]+/g, " ").replace(/\n\s*\n+/g, "\n").trim();
 const excerpt = (text, most) => { const whole = squeezed(text); return cut(whole, most) + ([...whole].length > most ? " …" : ""); };

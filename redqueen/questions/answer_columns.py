@@ -46,7 +46,8 @@ def read_answers(examples: Sequence[Example], compare: str) -> Expected:
         kind = Kind(compare)
     faults = [_fault(each, found, compare) for each, found in zip(examples, answers, strict=True)]
     alike = kind is Kind.CHOICE or all(kind_of(text) is kind for text in known)
-    return Expected(tuple(answers), kind, alike, _described(known, kind, worked), tuple(faults))
+    said = "programs" if compare == TESTS and known else _described(known, kind, worked)
+    return Expected(tuple(answers), kind, alike, said, tuple(faults))
 
 
 def _raw(example: Example) -> tuple[str, ...]:

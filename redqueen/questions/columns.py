@@ -4,7 +4,7 @@
 |--------------------------------|-------------------------------------------------------------------------------------|
 | question                       | problem, question, prompt, query, instruction (with input), input, messages, text   |
 | answer (what is expected)      | answer, final_answer, ground_truth, gold, target, label, answerKey, ...             |
-| completion (a whole reply)     | solution, completion, response, output, rationale                                   |
+| completion (a whole reply)     | solution, completion, response, output, rationale, code                             |
 | chosen, rejected               | chosen, rejected                                                                    |
 | choices                        | choices, options; or columns A, B, C, D                                             |
 | tests (lines of assert)        | tests, test_list, unit_tests                                                        |
@@ -35,7 +35,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("answer", "final_answer", "expected_answer", "correct_answer", "ground_truth", "gold", "target", "label"),
             *("answers", "answerkey", "answer_key", "answer_index", "reward_model.ground_truth"),
         ),
-        "completion": ("solution", "completion", "response", "output", "rationale"),
+        "completion": ("solution", "completion", "response", "output", "rationale", "canonical_solution", "code"),
         "chosen": ("chosen",),
         "rejected": ("rejected",),
         "choices": ("choices", "options"),

@@ -31,7 +31,7 @@ from redqueen.players.language.reciter import Reciter, reader
 from redqueen.protocols import Player, Questions, members
 from redqueen.questions import posing
 from redqueen.questions.answer_columns import Expected, read_answers
-from redqueen.questions.columns import TESTING, USUAL, Layout, layout_of
+from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, layout_of
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.questions.grading import (
     ACCEPTED,
@@ -470,7 +470,15 @@ class _Reading:
                 found.append(example(row, layout, graded))
             except BadRow as fault:
                 faults.append(fault)
-        found = self._once(found, path)
+        self._by_column(found, layout, path)
+        places = {row.place for row in tests}
+
+        def tested(each: Example) -> bool:
+            return each.place in places or each.by("split").lower() in TESTING
+
+        found = self._once([each for each in found if not tested(each)], path) + self._once(
+            [each for each in found if tested(each)], path
+        )
         wanted = read_answers(found, self.compare)
         faults += [fault for fault in wanted.faults if fault]
         good = [
@@ -484,20 +492,22 @@ class _Reading:
         self.kinds.append(wanted.kind)
         self._say(path, layout, wanted, [answers for _, answers in good])
         rows = [(each, self._task(each, answers, wanted.kind)) for each, answers in good]
-        if "split" in layout.roles:
-            tests_of = [pair for pair in rows if pair[0].by("split").lower() in TESTING]
-            if not tests_of:
-                raise RedQueenError(
-                    f"the column {layout.roles['split']!r} of {path} names no row a test (test, validation, ...): name "
-                    "another file, --test FILE, or hold out a share, ignore=split,held_out=0.1"
-                )
-            held = {id(pair) for pair in tests_of}
-            return [pair for pair in rows if id(pair) not in held], tests_of
-        places = {row.place for row in tests}
-        return (
-            [pair for pair in rows if pair[0].place not in places],
-            [pair for pair in rows if pair[0].place in places],
-        )
+        return [pair for pair in rows if not tested(pair[0])], [pair for pair in rows if tested(pair[0])]
+
+    def _by_column(self, found: Sequence[Example], layout: Layout, path: str) -> None:
+        """Refuses a column `split` that names no test, or says something else than train or test."""
+        if "split" not in layout.roles:
+            return
+        said = dict.fromkeys(each.by("split").lower() for each in found)
+        if not set(said) & set(TESTING):
+            raise RedQueenError(
+                f"the column {layout.roles['split']!r} of {path} names no row a test (test, validation, ...): name "
+                "another file, --test FILE, or hold out a share, ignore=split,held_out=0.1"
+            )
+        if strange := [each for each in said if each and each not in (*TRAINING, *TESTING)]:
+            raise RedQueenError(
+                f"the column {layout.roles['split']!r} of {path} says {strange[0]!r}: it says train or test"
+            )
 
     def _leave_out(self, faults: Sequence[BadRow], path: str, count: int) -> None:
         """Counts the faults. Raises RedQueenError where most rows have one."""
@@ -580,7 +590,7 @@ class _Reading:
         if wanted.said == "none" and self.compare in ("", NONE):
             self.columns.append(f"{path}: no answers: verdicts on replies are unknown")
             return
-        shown = next((each[0] for each in found if each), "")
+        shown = " ".join(next((each[0] for each in found if each), "").split())
         such = f', such as "{shown[:60]}"' if shown else ""
         self.columns.append(f"{path}: answers: {wanted.said}{such}; compared {self._how(wanted)}")
 

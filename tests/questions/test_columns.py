@@ -33,7 +33,7 @@ def found(*rows, named=None, ignore=()):
         ("chosen rejected", {"chosen": "chosen", "rejected": "rejected"}, ""),
         ("question choices answerKey", {"question": "question", "answer": "answerKey", "choices": "choices"}, ""),
         ("context question answers", {"question": "question", "answer": "answers", "context": "context"}, ""),
-        ("text code test_list", {"question": "text", "tests": "test_list"}, "code"),
+        ("text code test_list", {"question": "text", "completion": "code", "tests": "test_list"}, ""),
     ],
 )
 def test_usual_names_are_found(columns, roles, unused):

@@ -22,7 +22,7 @@ from redqueen.players.transformer.loading import load_model, tiny_tokenizer
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Demonstrator
 from redqueen.questions.asking import SOLVE
-from redqueen.questions.catalogue import having
+from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.dataset import Dataset, instructions, pairs_apart, preferences, recitations
 from redqueen.questions.small.sums import Sums
 from redqueen.types import RedQueenError, Reply
@@ -155,6 +155,34 @@ def test_a_column_says_what_is_trained_on_and_what_is_tested(tmp_path):
     other = saved(tmp_path / "b.jsonl", [{"problem": row["problem"], "part": row["split"]} for row in rows])
     assert prompts(Dataset(other, split="part").problems("held_out", 3, Random(0))) == {"0?", "1?", "2?"}
     assert "3 held out (a share of 0.3)" in Dataset(other, 0.3).notes[0]
+
+
+def test_what_a_test_repeats_is_left_out_of_training_and_not_of_the_tests(tmp_path):
+    rows = [{"problem": f"{n}?", "answer": n, "split": "train"} for n in range(5)]
+    rows += [{"problem": f"{n}?", "answer": n, "split": "test"} for n in (3, 4, 5, 5)]
+    with pytest.warns(UserWarning) as seen:
+        data = Dataset(saved(tmp_path / "a.jsonl", rows))
+    assert "left out 1 row that says the same" in str(seen[0].message)
+    assert "2 of 5 problems to train on are also among the tests" in str(seen[1].message)
+    assert [len(prompts(data.problems(level, 3, Random(0)))) for level in ("train", "held_out")] == [3, 3]
+    strange = saved(tmp_path / "b.jsonl", [*rows, {"problem": "x", "answer": 1, "split": "north"}])
+    with pytest.raises(RedQueenError, match="says 'north': it says train or test"):
+        Dataset(strange, split="split")
+
+
+def test_a_saved_folder_with_train_and_test_has_both_parts(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    datasets.disable_progress_bars()
+    table = datasets.Dataset.from_list([{"question": f"{n}?", "answer": f"So it is {n}.\n#### {n}"} for n in range(9)])
+    parts = {"train": table.select(range(6)), "test": table.select(range(6, 9))}
+    datasets.DatasetDict(parts).save_to_disk(str(tmp_path / "two"))
+    data = find_questions(str(tmp_path / "two"))
+    assert prompts(data.problems("held_out", 3, Random(0))) == {"6?", "7?", "8?"}
+    assert prompts(Dataset(str(tmp_path / "two"), 0.5, split="test").problems("train", 9, Random(0))) < {
+        "6?",
+        "7?",
+        "8?",
+    }
 
 
 def test_levels_and_categories_are_columns_that_are_named(tmp_path):

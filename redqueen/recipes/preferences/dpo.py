@@ -16,7 +16,7 @@ replies often become less likely: `chosen_ratio` and `rejected_ratio` tell, `--c
 chosen ones, and an alarm rings where held-out chosen replies lose it.
 
 `--questions preferences` are the shipped instructions with their answers and, rejected, what SmolLM2-135M said. Your
-own: `--questions dataset:path=pairs.jsonl`, with the columns prompt, chosen and rejected.
+own: `--questions pairs.jsonl`, with the columns prompt, chosen and rejected.
 
 Differences: a constant learning rate with AdamW (RMSProp with a warm-up), no supervised stage before (`cold_start`).
 """

@@ -112,11 +112,13 @@ def expected(text: str) -> str:
 
 
 def final_number(text: str) -> str:
-    """The number that the last sentence of a worked solution ends on, "" if its last line holds none: "So 3 + 4 = 7
+    """The number that a worked solution ends on, up to three words before its end; "" if it ends on none: "So 3 + 4 = 7
     apples are left." gives 7."""
     lines = [line for line in text.strip().splitlines() if line.strip()]
     last = re.split(r"(?<=[.!?])\s+(?=[A-Z])", lines[-1])[-1] if lines else ""
-    return last_number(last)
+    found = last_number(last)
+    behind = last.replace(",", "").rpartition(found.replace(",", "").rstrip("%"))[2] if found else last
+    return found if len(behind.split()) <= 3 else ""
 
 
 def last_number(text: str) -> str:

@@ -68,7 +68,7 @@ def _lettered(example: Example, found: tuple[str, ...], from_one: bool) -> tuple
     """The answers of a row with choices as letters; others unchanged, a lone (A) as A."""
     if not found:
         return found
-    bare = _LETTER.fullmatch(found[0])
+    bare = _LETTER.fullmatch(found[0].upper() if example.choices else found[0])
     if bare and (not example.choices or LETTERS.index(bare[1]) < len(example.choices)):
         return (bare[1],)
     if not example.choices:

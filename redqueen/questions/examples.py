@@ -196,7 +196,8 @@ def _listed(value: Any, name: str) -> tuple[str, ...]:
             value = ast.literal_eval(value)
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             raise _Fault(f'{name} must be a list, such as ["a", "b"], not {_shown(value)}') from None
-    value = value.get("text") if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):  # {"text": [...], "label": [...]} or {"A": ..., "B": ...}
+        value = value.get("text", [value[letter] for letter in LETTERS if letter in value])
     if not isinstance(value, list | tuple) or not 2 <= len(value) <= len(LETTERS):
         raise _Fault(f"{name} must be a list of 2 to {len(LETTERS)} texts, not {_shown(value)}")
     return tuple(str(each).strip() for each in value)
@@ -204,16 +205,16 @@ def _listed(value: Any, name: str) -> tuple[str, ...]:
 
 def _answers(value: Any, labels: Any) -> tuple[str, ...]:
     """The entries of an answer column, of which any is right; one that labels a choice as the letter of it."""
-    value = value.get("text") if isinstance(value, Mapping) else value
-    values = value if isinstance(value, list | tuple) else [value]
+    found = value.get("text", value) if isinstance(value, Mapping) else value
+    values = found if isinstance(found, list | tuple) else [found]
     if not values or not all(isinstance(each, str | int | float) for each in values):
         raise _Fault(f"answer must be text or a number, not {_shown(value)}")
-    found = tuple(dict.fromkeys(str(each).strip() for each in values))
-    if not all(found):
+    texts = tuple(dict.fromkeys(str(each).strip() for each in values))
+    if not all(texts):
         raise _Fault("answer is empty: write some text, or take the row out")
-    if isinstance(labels, list) and found[0] in labels:
-        return (LETTERS[labels.index(found[0])],)
-    return found
+    if isinstance(labels, list) and texts[0] in labels:
+        return (LETTERS[labels.index(texts[0])],)
+    return texts
 
 
 def _asserts(value: Any) -> tuple[str, ...]:

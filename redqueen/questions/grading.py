@@ -184,7 +184,7 @@ def same(wanted: str, given: str, kind: Kind) -> bool | None:
     """Whether a given answer is the expected one, None if that cannot be decided."""
     if not given:
         return False
-    if normalised(given) == normalised(wanted):
+    if _truth(normalised(given)) == _truth(normalised(wanted)):
         return True
     if kind is Kind.CHOICE:
         return False
@@ -195,6 +195,11 @@ def same(wanted: str, given: str, kind: Kind) -> bool | None:
     if kind is Kind.TEXT or max(len(wanted.split()), len(given.split())) > _MOST_WORDS:
         return False
     return _as_mathematics(wanted, given)
+
+
+def _truth(text: str) -> str:
+    """True as yes and false as no; any other text as it is."""
+    return {"true": "yes", "false": "no"}.get(text, text)
 
 
 def program_in(reply: str) -> str:

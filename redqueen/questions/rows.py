@@ -117,9 +117,13 @@ def _json(path: Path) -> Iterator[Row]:
 
 
 def _csv(path: Path) -> Iterator[Row]:
-    """The rows, counted without the header; an empty field counts as missing."""
+    """The rows, counted without the header, which shows whether commas, semicolons or tabs part the fields; an empty
+    field counts as missing."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        table = csv.reader(file, strict=True)
+        header = file.readline()
+        separator = "," if "," in header else next((sign for sign in ";\t" if sign in header), ",")
+        file.seek(0)
+        table = csv.reader(file, strict=True, delimiter=separator)
         try:
             names = next(table, [])
             if not names or len(set(names)) < len(names) or "" in names:
@@ -217,5 +221,5 @@ def _no_library(what: str) -> RedQueenError:
 
 
 _READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = MappingProxyType(
-    {".jsonl": _json_lines, ".json": _json, ".csv": _csv, ".parquet": _parquet}
+    {".jsonl": _json_lines, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
 )

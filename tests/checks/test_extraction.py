@@ -124,6 +124,8 @@ def test_the_kind_of_an_answer(answer, kind):
 def test_a_worked_solution_ends_on_its_number():
     assert final_number("She had 3 apples. So 3 + 4 = 7 apples are left.") == "7"
     assert final_number("She had 3 apples. Some are left.") == ""
+    assert final_number("So he pays $1,200 in all.") == "1,200"
+    assert final_number("It was fought in 1066 near a town on the coast.") == ""
     assert last_number("3 and 4") == "4"
 
 

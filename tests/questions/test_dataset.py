@@ -213,6 +213,13 @@ def test_levels_and_categories_are_columns_that_are_named(tmp_path):
         ),
         ([{"answer": "(B)", "choices": ["x", "y"]}, {"answer": "y", "choices": ["x", "y"]}], {}, ["B", "B"], "letters"),
         ([{"answer": n, "choices": ["x", "y"]} for n in (0, 1)], {}, ["A", "B"], "2 letters of choices"),
+        ([{"answer": n, "choices": ["x", "y"]} for n in "ab"], {}, ["A", "B"], "2 letters of choices"),
+        (
+            [{"answer": f"The battle was fought in {n} near a town on the long coast."} for n in (1066, 1415)],
+            {},
+            [f"The battle was fought in {n} near a town on the long coast." for n in (1066, 1415)],
+            "2 texts",
+        ),
         ([{"answer": n, "choices": ["x", "y"]} for n in (1, 2)], {}, ["A", "B"], "2 letters of choices"),
         ([{"answer": "Paris"}, {"answer": "The answer is Rome."}], {}, ["Paris", "Rome"], "2 texts"),
         ([{"answer": 4}, {"answer": "5"}], {"compare": "text"}, ["4", "5"], "compared as texts"),

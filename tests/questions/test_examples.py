@@ -109,6 +109,7 @@ def test_choices_and_a_context_are_shown_with_the_question_unless_it_holds_them(
     assert found.messages == (("user", "A text.\n\nWhich?\n\nA) red\nB) blue"),)
     assert of(question="Red or blue?", choices="['Red', 'blue']").messages[0][1] == "Red or blue?"
     assert of(question="Which?", A="x", B="y", C="z", D="w", answer="C").choices == ("x", "y", "z", "w")
+    assert of(question="Which?", options={"A": "x", "B": "y"}, answer="B").choices == ("x", "y")
     arc = of(question="Which?", choices={"text": ["x", "y"], "label": ["1", "2"]}, answerKey="2")
     assert (arc.choices, arc.answers) == (("x", "y"), ("B",))
 

@@ -33,6 +33,8 @@ N, F, C, T = Kind.NUMBER, Kind.FORMULA, Kind.CHOICE, Kind.TEXT
         ("New York", "  new   york", T, True),
         ("Paris", "Paris, France", T, False),
         ("12", "12.0", T, True),
+        ("True", "Yes.", T, True),
+        ("True", "No", T, False),
     ],
 )
 def test_two_answers_are_the_same_or_not(wanted, given, kind, right):

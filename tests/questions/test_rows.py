@@ -52,6 +52,19 @@ def test_csv_has_quotes_line_ends_and_empty_fields(tmp_path):
     assert read_rows(path)[1].place == f"{path}, row 2"
 
 
+def test_semicolons_and_tabs_part_fields_where_the_header_has_no_comma(tmp_path):
+    for sign, name in ((";", "a.csv"), ("\t", "b.tsv")):
+        path = written(tmp_path / name, f"prompt{sign}answer\nSay a, b{sign}3\n")
+        assert columns(path) == [{"prompt": "Say a, b", "answer": "3"}]
+
+
+def test_a_json_file_may_hold_json_lines(tmp_path):
+    assert columns(written(tmp_path / "a.json", '{"prompt": "a"}\n{"prompt": "b"}\n')) == [
+        {"prompt": "a"},
+        {"prompt": "b"},
+    ]
+
+
 def test_a_null_is_no_column(tmp_path):
     path = written(tmp_path / "a.jsonl", '{"prompt": "a", "completion": null}')
     assert columns(path) == [{"prompt": "a"}]
@@ -107,10 +120,10 @@ def test_a_line_that_is_no_object_is_a_row_with_a_fault(tmp_path):
 
 def test_what_cannot_be_read_is_said_in_one_line(tmp_path):
     assert "there is no file" in refused(tmp_path / "a.jsonl")
-    assert "a data set is a file of .jsonl, .json, .csv, .parquet with a column question" in refused(
+    assert "a data set is a file of .jsonl, .json, .csv, .tsv, .parquet with a column question" in refused(
         tmp_path / "a.jsonl"
     )
-    assert "name a file of .jsonl, .json, .csv, .parquet or a saved folder" in refused(tmp_path / "a.txt")
+    assert "name a file of .jsonl, .json, .csv, .tsv, .parquet or a saved folder" in refused(tmp_path / "a.txt")
     assert "has no split 'train'" in refused(written(tmp_path / "b.jsonl", "{}"), "train")
     assert "must hold a list" in refused(written(tmp_path / "b.json", "{}"))
     assert "is not JSON" in refused(written(tmp_path / "c.json", "{"))

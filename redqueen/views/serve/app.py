@@ -29,7 +29,7 @@ POLICY = (
 
 
 def application(room: Room, host: str) -> App:
-    """What answers requests to a server that listens at `host`."""
+    """The ASGI application that answers the page's requests, for a server that listens at `host`."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.exceptions import HTTPException

@@ -1,4 +1,4 @@
-"""Who may speak to the page's server: browsers that opened the page itself, by a name that is this machine's.
+"""Refuses requests that the page itself did not make: only browsers that opened it under a name of this machine.
 
 A page of another site could otherwise let a visitor's browser play here: by posting across sites (refused by its
 Origin), or by letting its own name point to this machine (DNS rebinding; refused by the Host header). An address in
@@ -30,14 +30,14 @@ HEADERS = (
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server that listens there."""
+    """Whether a server that listens at `host` can be reached from this machine alone."""
     address = _address(host)
     return host == "localhost" if address is None else address.is_loopback
 
 
 def openable(host: str) -> list[str]:
-    """By what a browser can open a server that listens there. One that listens everywhere goes by the name of its
-    machine, and by the address from which that reaches others."""
+    """The names under which a browser can open a server that listens at `host`: for one that listens at all addresses
+    the name of the machine and the address from which it reaches others."""
     address = _address(host)
     if host and (address is None or not address.is_unspecified):
         return [f"[{host}]" if ":" in host else host]
@@ -52,7 +52,7 @@ def openable(host: str) -> list[str]:
 
 
 class Guard:
-    """An ASGI application in front of another. `host` is where the server listens."""
+    """ASGI middleware that refuses requests of other sites. `host` is where the server listens."""
 
     def __init__(self, app: App, host: str) -> None:
         self._app = app

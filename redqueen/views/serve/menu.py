@@ -48,7 +48,7 @@ class Opponent:
             return self._player.reply(asks)
 
     def probabilities(self, ask: Ask) -> np.ndarray:
-        """[K] of the legal replies. Raises Declined where they cannot be read."""
+        """[K] the probability of each legal reply. Raises Declined if they cannot be computed."""
         if self._mind is None or not ask.choices:
             why = "the legal replies are not listed here" if self._mind else f"{self.name} can only be asked, not read"
             raise Declined(f"there are no probabilities to show: {why}")
@@ -82,7 +82,7 @@ class Menu:
                 self.opponent(title, spec)
 
     def opponent(self, title: str, spec: str) -> Opponent:
-        """The player that a word of the list names, for one of the games. Raises Declined for any other word."""
+        """The player listed as `spec` for the game `title`. Raises Declined for one that is not listed."""
         key = (title if spec in PLAYERS else "", spec)  # bots are made for a game, policies play all
         if (known := self._known(key)) is not None:
             return known
@@ -150,17 +150,17 @@ def _games(folder: Path, named: str | None) -> Mapping[str, Offered]:
 
 
 def _bots(game: Game) -> tuple[str, ...]:
-    """Those that can play the game without keeping people waiting."""
+    """Names of the scripted players that reply quickly in this game."""
     solved = ["minimax"] if has(game, StatesInformation) and game.perfect_information and _is_small(game) else []
     return ("uniform", *solved, *(["equilibrium", "honest"] if game.name == "kuhn_poker" else []))
 
 
 def _is_small(game: Game) -> bool:
-    """Whether a game of two may well have no more than MOST_POSITIONS, by the choices along one line of play.
+    """Whether a two-player game has at most MOST_POSITIONS positions, estimated from the choices along one match.
 
-    It counts the sequences of moves, and takes those that differ only in the order of a seat's own moves for
-    one position, as they are where marks stay on a board: after three moves of tic-tac-toe 9 * 8 * 7 / 2 positions. A
-    game that comes to few positions by many ways looks larger than it is; `--also minimax` has it solved at once.
+    Sequences of moves that differ only in the order of a seat's own moves count as one position, as on a board where
+    marks stay: after three moves of tic-tac-toe 9 * 8 * 7 / 2 positions. A game in which many sequences lead to few
+    positions looks larger than it is; `--also minimax` solves it at the start.
     """
     tasks = game.tasks()
     table = Table(Match(game, tasks[0], dict.fromkeys(game.roles, FirstChoice())), 0)

@@ -1,4 +1,4 @@
-"""Whether a game would take a reply, tried on a copy: a person's slip of the pen need not cost the game."""
+"""Tries a person's reply on a copy of the game, so that a typing error does not lose it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLAIN = "The game does not take that as a legal reply."
 
 
 def objection(table: Table, heard: Sequence[Sequence[Reply]], replies: Sequence[Reply], ask: Ask) -> str:
-    """What the game says against the seat's reply in this round, in words; "" where it is no breach of the rules.
+    """The game's objection to the seat's reply in this round; "" if the reply breaks no rule.
 
     `heard` are the replies of all rounds so far and `replies` those to the present asks of the table, which is left
     as it is. The words are those with which the game asks again when it gives second chances.
@@ -37,7 +37,7 @@ def _continued(table: Table, match: Match, heard: Sequence[Sequence[Reply]], rep
 
 
 def _with_another_chance(game: Game) -> Game | None:
-    """The same rules, but for one more second chance; None for a game that has no such rule."""
+    """The same game with one more retry; None for a game without retries."""
     if not is_dataclass(game) or "retries" not in {field.name for field in fields(game) if field.init}:
         return None
     lenient: Game = replace(game, retries=game.retries + 1)

@@ -1,4 +1,4 @@
-"""All the games that people are playing now. Each goes by a key that only its player has."""
+"""The games that people are playing now, each under a key that only its player knows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 // Draws the report from its data.
 // The colour of a run or of a group of seeds. Red is kept for alarms and failures, yellow for what one seat alone was
 // shown, green and violet for what is above and below zero.
-const COLOURS = ["#1d6fa5", "#c46a00", "#00838a", "#a33b7a", "#6b7200", "#6b4a2b", "#4a5a8a", "#008bb5"];
+const COLOURS = ["#1d6fa5", "#c46a00", "#00838a", "#a33b7a", "#6b7200", "#8a6a45", "#4a5a8a", "#008bb5"];
 const ROWS = 100; // episodes shown before the rest is asked for
 const GROUPS = data.groups.map((group, number) => {
   const runs = group.runs.map((place) => data.runs[place]);
@@ -142,7 +142,7 @@ function curves() {
   return make("section", { id: "curves" }, make("h2", {}, "All curves"), GROUPS.length > 1 ? legend() : null, band, ...grids, still);
 }
 
-const legend = () => make("p", { class: "legend" }, ...GROUPS.flatMap((group) => [make("span", { class: "key", style: `background:${group.colour}` }), words(`${group.name} `)]));
+const legend = () => make("p", { class: "legend" }, ...GROUPS.map((group) => make("span", { class: "swatch" }, make("span", { class: "key", style: `background:${group.colour}` }), words(group.name))));
 
 // --- the first screen: what happened, the curve that matters, alarms, one prompt before and after, the states ---------
 
@@ -156,8 +156,8 @@ function mainCurve() {
   const references = found.map(([label, value]) => [start && rough(start.mean) === rough(value) ? `start, ${label}: ${rough(value)}` : `${label}: ${rough(value)}`, value]);
   if (start && !found.some(([, value]) => rough(start.mean) === rough(value))) references.push([`start: ${rough(start.mean)}`, start.mean]);
   const dead = data.runs.length === 1 && data.runs[0].ending.status !== "finished" && data.runs[0].ending.status !== "running";
-  const done = Math.max(...data.runs.map((run) => run.steps));
-  const planned = Math.min(Math.max(...data.runs.map((run) => run.planned)), Math.ceil(1.4 * done)); // far beyond what was done there is nothing to see
+  const done = data.runs[0].steps;
+  const planned = data.runs.length > 1 ? 0 : Math.min(data.runs[0].planned, Math.ceil(1.4 * done)); // far beyond what was done there is nothing to see
   const holder = make("div", {});
   const { words: title, unit } = known(name);
   const units = unit && unit !== "share" ? ` (${unit})` : "";
@@ -447,7 +447,7 @@ function openEpisode(place) {
 
 function header() {
   if (!data.runs.length) return make("header", {}, make("h1", {}, document.title));
-  const sentences = GROUPS.map((group) => make("p", { class: "sentence" }, GROUPS.length > 1 ? [make("span", { class: "key", style: `background:${group.colour}` }), make("strong", {}, words(`${group.name}: `))] : null, words(group.sentence)));
+  const sentences = GROUPS.map((group) => make("p", { class: GROUPS.length > 1 ? "sentence several" : "sentence" }, GROUPS.length > 1 ? [make("span", { class: "key", style: `background:${group.colour}` }), make("strong", {}, words(`${group.name}: `))] : null, words(group.sentence)));
   const ends = data.runs.map((run) => {
     const bad = run.ending.status === "died" || run.ending.status === "stopped";
     if (!bad && data.runs.length > 1) return null;
@@ -455,7 +455,7 @@ function header() {
       bad ? null : [" ", make("span", { class: "quiet small" }, duration(run.seconds))]);
   });
   const one = data.runs.length === 1 ? make("p", { class: "command" }, make("code", {}, words(data.runs[0].command || "The command was not recorded."))) : null;
-  return make("header", {}, make("div", { class: "top" }, make("h1", {}, document.title), ...ends), ...sentences, one);
+  return make("header", {}, make("div", { class: "top" }, make("h1", {}, document.title), ...ends), ...sentences.slice(0, 4), sentences.length > 4 ? folded(`${sentences.length - 4} more`, make("div", {}, ...sentences.slice(4)), false) : null, one);
 }
 
 function command() {

@@ -203,6 +203,14 @@ class Policy(OpenPlayer, Resumable, Protocol):
         ...
 
 
+class StatesFormat(Player, Protocol):
+    """A player whose replies must mark their answers."""
+
+    def asked_for(self, role: str) -> str:
+        """The sentence that tells it in this role how to mark its answer; "" where all of a reply is taken."""
+        ...
+
+
 class AnswerFormat(Protocol):
     """How a player that thinks before it acts marks its action."""
 

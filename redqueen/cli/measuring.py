@@ -26,6 +26,7 @@ from redqueen.runs.player_names import PLAYERS
 from redqueen.settings.limits import Count, check_settings, unset
 from redqueen.types import RedQueenError
 from redqueen.views.report.collected import write_tournament
+from redqueen.views.terminal import telling
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ def evaluate(words: Sequence[str]) -> None:
     """RUN [flags]: measures a policy, exactly where the game allows, and plays it against others"""
     options = parse(EvaluateOptions, words, "redqueen evaluate")
     check_settings(options)
+    with telling("measuring"):
+        _evaluate(options)
+
+
+def _evaluate(options: EvaluateOptions) -> None:
     if options.game is None and (questions := stored_questions(options.run)) is not None:
         _evaluate_answers(questions, options)
         return
@@ -119,7 +125,8 @@ def run_tournament(words: Sequence[str]) -> None:
     check_pairs(game, [player.name for player in players], options.matches)
     if options.output is not None:
         settings(options.output)
-    standings = _print_standings(game, players, options.matches, options.seed)
+    with telling("playing"):
+        standings = _print_standings(game, players, options.matches, options.seed)
     found = ladder(standings, options.seed)
     _print_ladder(found)
     if options.output is not None:

@@ -37,7 +37,17 @@ from redqueen.chance import derive
 from redqueen.credit.rewards import has_verdict, with_verdict
 from redqueen.markup import run_as_html
 from redqueen.progress import counted
-from redqueen.protocols import Measure, Player, Policy, Resumable, ShowsReplies, StatesAlarms, StatesBasis, has
+from redqueen.protocols import (
+    Measure,
+    Player,
+    Policy,
+    Resumable,
+    ShowsReplies,
+    StatesAlarms,
+    StatesBasis,
+    StatesFormat,
+    has,
+)
 from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
     best_checkpoints,
@@ -223,7 +233,8 @@ class Run:
         above = role or ("" if policy.name == LEARNER else policy.name)
         found = summary(trajectories) | metrics
         self.note({f"{above}/{key}": value for key, value in found.items()} if above else found)
-        self.signal.observe(trajectories, advantages, metrics, above)
+        asked_for = policy.asked_for if has(policy, StatesFormat) else None
+        self.signal.observe(trajectories, advantages, metrics, above, asked_for)
         self._record(trajectories, advantages)
 
     def keep(self, name: str, table: Mapping[str, Any]) -> None:

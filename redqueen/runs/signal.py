@@ -13,7 +13,7 @@ step made no update is certain at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
@@ -79,13 +79,20 @@ class Signal:
         self._late: dict[str, list[Tally]] = {}  # by role, oldest first
         self._new: dict[str, list[Trajectory]] = {}  # by role, of this step
         self._causes: dict[str, tuple[str, str, float]] = {}  # by role: the cause, its message, how sure it is
+        self._formats: dict[str, str] = {}  # by role, what it was told of its answer's form
         self._shown: list[dict[str, Any]] = []
 
     def observe(
-        self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], metrics: Metrics, policy: str = ""
+        self,
+        trajectories: Sequence[Trajectory],
+        advantages: Sequence[np.ndarray],
+        metrics: Metrics,
+        policy: str = "",
+        asked_for: Callable[[str], str] | None = None,
     ) -> None:
         """Takes in what one update was made of. Without `metrics` it is only known what was said, not what was learned.
-        Replies that were given to the policy, to be imitated, are left out. `policy` is named where several learn."""
+        Replies that were given to the policy, to be imitated, are left out. `policy` is named where several learn;
+        `asked_for` gives the sentence that tells it in a role how to mark its answer."""
         found: dict[str, list[tuple[Trajectory, np.ndarray]]] = {}
         for trajectory, advantage in zip(trajectories, advantages, strict=True):
             if not any(turn.reply.recited for turn in trajectory.turns):
@@ -94,6 +101,7 @@ class Signal:
                 found.setdefault(name, []).append((trajectory, advantage))
         for name, own in found.items():
             self._late.setdefault(name, []).append(_tally(own, bool(metrics)))
+            self._formats[name] = asked_for(own[0][0].seat.role) if asked_for else ""
             self._new.setdefault(name, []).extend(trajectory for trajectory, _ in own)
 
     def check(self, line: Mapping[str, Any], updated: bool) -> Metrics:
@@ -101,7 +109,7 @@ class Signal:
         before = self.alarms()
         for role, own in self._new.items():
             self._late[role] = _window(self._late[role])
-            self._causes[role] = _cause(role, self._late[role], own, updated)
+            self._causes[role] = _cause(role, self._late[role], own, updated, self._formats[role])
         figures: dict[str, float | str] = dict.fromkeys(CAUSES, 0.0)
         for cause, why, share in self._causes.values():
             if cause and share > float(figures[cause]):
@@ -190,7 +198,9 @@ def _sum(tallies: Sequence[Tally], name: str) -> int:
     return sum(getattr(tally, name) for tally in tallies)
 
 
-def _cause(role: str, late: Sequence[Tally], new: Sequence[Trajectory], updated: bool) -> tuple[str, str, float]:
+def _cause(
+    role: str, late: Sequence[Tally], new: Sequence[Trajectory], updated: bool, told: str
+) -> tuple[str, str, float]:
     """Why the replies of a role teach nothing, its message, and the share that is surely so; "" where they teach
     something, or where the replies are too few to be sure."""
     replies, seats, tasks = (_sum(late, name) for name in ("replies", "seats", "tasks"))
@@ -217,6 +227,7 @@ def _cause(role: str, late: Sequence[Tally], new: Sequence[Trajectory], updated:
         return "truncated", why, at_least(truncated, replies)
     if enough and at_least(unreadable, replies) > SURE:
         why = f"in {unreadable} of {replies} replies of the {role} no answer in the stated format was found"
+        why += f", although it was told: {told}" if told else ""
         return "unreadable", why, at_least(unreadable, replies)
     if not enough or _sum(late, "taught"):
         return "", "", 0.0

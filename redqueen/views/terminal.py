@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from math import isfinite
 from threading import Event, Thread
 from typing import Any, TextIO, cast
@@ -175,6 +176,18 @@ class TerminalView:
         if self._live is not None:
             self._live.stop()
             self._live = None
+
+
+@contextmanager
+def telling(what: str, console: Console | None = None, silence: float = 15.0) -> Iterator[None]:
+    """Tells on standard error every `silence` seconds how far a command has come with `what` it does."""
+    view = TerminalView(console or Console(stderr=True), silence=silence)
+    view._where = what
+    view.wait()
+    try:
+        yield
+    finally:
+        view.close()
 
 
 def example(shown: Mapping[str, Any]) -> str:

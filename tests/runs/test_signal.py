@@ -15,6 +15,7 @@ from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.play.groups import attempts, with_facts
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
+from redqueen.players.language.answers import Boxed
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.asking import SOLVE
 from redqueen.runs.run import Run, Schedule, read_metrics
@@ -56,8 +57,8 @@ def tries(player, tasks, count=4, answer="7", rights=None):
     return score(with_facts(groups, facts), correct)
 
 
-def observed(signal, trajectories, metrics=UPDATE, updated=True, line=None):
-    signal.observe(trajectories, GroupRelative()(trajectories), metrics)
+def observed(signal, trajectories, metrics=UPDATE, updated=True, line=None, asked_for=None):
+    signal.observe(trajectories, GroupRelative()(trajectories), metrics, asked_for=asked_for)
     return signal.check(line or {}, updated)
 
 
@@ -111,8 +112,12 @@ def test_all_replies_cut_off_are_told_with_their_lengths_before_that_they_are_wr
 def test_unreadable_replies_are_shown_whole_with_their_thoughts():
     signal = Signal()
     reply = said("", thought="it is seven " + "or so " * 100, malformed=True)
-    assert observed(signal, tries(Says(reply), 12)) == {"alarm/unreadable": 1.0}
-    assert signal.alarms() == ["unreadable: in 48 of 48 replies of the solver no answer in the stated format was found"]
+    told = {"solver": Boxed().instruction}.__getitem__
+    assert observed(signal, tries(Says(reply), 12), asked_for=told) == {"alarm/unreadable": 1.0}
+    assert signal.alarms() == [
+        "unreadable: in 48 of 48 replies of the solver no answer in the stated format was found, although it was told: "
+        "Think first, then put your final answer in \\boxed{}."
+    ]
     shown = signal.shown()["replies"][0]
     assert shown["replied"].startswith("it is seven or so") and shown["replied"].endswith("or so")
     assert len(shown["replied"]) < 250 and shown["expected"] == "7"

@@ -12,7 +12,7 @@ from rich.console import Console
 from redqueen.progress import stage
 from redqueen.recipes.games import spiral
 from redqueen.runs.run import Run, Schedule, read_metrics
-from redqueen.views.terminal import Lasting, TerminalView, curve, figures, overview
+from redqueen.views.terminal import Lasting, TerminalView, curve, figures, overview, telling
 
 LINE = {
     "step": 3,
@@ -170,6 +170,18 @@ def test_what_is_long_in_coming_is_told_with_an_estimate(tmp_path, begun):
     size = len(view._console.file.getvalue())
     time.sleep(0.2)
     assert len(view._console.file.getvalue()) == size  # nobody talks after the end
+
+
+def test_a_command_tells_how_far_it_has_come_and_is_silent_afterwards():
+    console = pipe()
+    with telling("measuring", console, silence=0.05), stage("tokens", 100):
+        ended = time.monotonic() + 20.0
+        while not console.file.getvalue() and time.monotonic() < ended:
+            time.sleep(0.01)
+    text = console.file.getvalue()
+    assert text.splitlines()[0] == "measuring, 0 s: 0 of at most 100 tokens"
+    time.sleep(0.2)
+    assert console.file.getvalue() == text
 
 
 def test_malformed_replies_are_shown_where_there_are_any():

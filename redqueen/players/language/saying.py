@@ -175,6 +175,11 @@ class Speaker(ABC):
         """The chat format of every role without a format of its own."""
         return self.usual.chat
 
+    def asked_for(self, role: str) -> str:
+        """The sentence that tells the model in this role how to mark its answer; "" where all of a reply is taken."""
+        answer = self._roles.get(role, self.usual).answer
+        return answer.instruction if answer else ""
+
     def _spoken(self, ask: Ask) -> RoleFormat:
         return self._roles.get(ask.seat.role, self.usual)
 

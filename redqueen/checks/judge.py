@@ -1,8 +1,10 @@
-"""Strict parsing of a judge's replies, and rewards computed from them. The judge itself is a player of the recipe.
+"""What a judge's reply says, and rewards computed from it. The judge itself is a player of the recipe.
 
-A judgement is read from the judge's own reply, never from its prompt, and only from one place in it.
-Anything that is not in the stated format is unparsed, None: "8/10", two scores, "NOT SURE". Unparsed judgements are
-counted and never replaced by a middle score, which would hide that the judge has failed.
+A judgement is read from the judge's own reply, never from its prompt. First the form that it was asked for; where the
+reply does not use it, what judges write in prose: "[[A]]", "Answer: A", "The better answer is A.", {"verdict": "A"},
+"8/10", "I give it a score of 8.". Of these forms the first that occurs counts, and only if all its occurrences agree.
+What says two things, or none ("It depends."), is unread, None: unread judgements are counted and never replaced by a
+middle score, which would hide that the judge has failed.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from redqueen.checks.votes import Majority
 from redqueen.types import RedQueenError
@@ -17,7 +20,7 @@ from redqueen.types import RedQueenError
 
 @dataclass(frozen=True)
 class Score:
-    """An integer in a tag that ends the reply: "... <score>7</score>"."""
+    """An integer in a tag that ends the reply, "... <score>7</score>"; without such a tag, the score in prose."""
 
     tag: str = "score"
     low: int = 1
@@ -30,19 +33,34 @@ class Score:
             )
 
     def read(self, text: str) -> int | None:
-        """The score; None if the reply does not end in one, holds a second tag, or the score is off the scale."""
-        content = _tagged(text, self.tag)
-        if content is None or not re.fullmatch(r"-?[0-9]{1,9}", content):
+        """The score; None if there is none, if there are several, or if it is off the scale or no integer."""
+        if f"<{self.tag}" in text or f"</{self.tag}" in text:
+            return self.stated(text)
+        for form in _SCORES:
+            said = list(form.finditer(text))
+            if said:
+                values = {match["score"] for match in said}
+                other_scale = any((match.groupdict().get("of") or str(self.high)) != str(self.high) for match in said)
+                return None if other_scale or len(values) > 1 else self._on_scale(values.pop())
+        return None
+
+    def stated(self, text: str) -> int | None:
+        """The score in the tag; None if the reply does not end in one, or holds a second."""
+        return self._on_scale(_tagged(text, self.tag) or "")
+
+    def _on_scale(self, text: str) -> int | None:
+        if not re.fullmatch(r"-?[0-9]{1,9}", text):
             return None
-        return int(content) if self.low <= int(content) <= self.high else None
+        return int(text) if self.low <= int(text) <= self.high else None
 
 
 @dataclass(frozen=True)
 class Label:
-    """One of a closed set of words, alone on the last line of the reply, or in a tag that ends it.
+    """One of a closed set of words: in a tag that ends the reply where one is named, else alone on its last line, else
+    in prose.
 
-    Case, white space and the marks * ` " ' . around the word do not count. A reply in which another label stands
-    alone on a line contradicts itself and is unparsed.
+    Case, white space and the marks * ` " ' . ( ) around the word do not count, but a label of one letter is a capital
+    in prose. A reply that names two labels in the same way contradicts itself and is unread.
     """
 
     labels: tuple[str, ...] = ("YES", "NO")
@@ -58,7 +76,15 @@ class Label:
             return self._bare.get(_bare(_tagged(text, self.tag) or ""))
         lines = [_bare(line) for line in text.splitlines() if line.strip()]
         others = {line for line in lines if line in self._bare}
-        return self._bare.get(lines[-1]) if lines and len(others) == 1 else None
+        if others:
+            return self._bare.get(lines[-1]) if len(others) == 1 else None
+        if _UNDECIDED.search(text):
+            return None
+        for form in _labels_in_prose(self.labels):
+            found = {_bare(match["label"]) for match in form.finditer(text)}
+            if found:
+                return self._bare.get(found.pop()) if len(found) == 1 else None
+        return None
 
     @property
     def _bare(self) -> dict[str, str]:
@@ -66,7 +92,47 @@ class Label:
 
 
 def _bare(text: str) -> str:
-    return text.strip(" \t*`\"'.").casefold()
+    return text.strip(" \t*`\"'.()").casefold()
+
+
+_OUT_OF = r"(?:\s*(?:/|out\s+of)\s*(?P<of>[0-9]{1,4}))"
+_SCORES = (  # the more explicit first
+    re.compile(r"\[\[\s*(?P<score>-?[0-9]{1,4})\s*\]\]"),
+    re.compile(r'(?i)"(?:score|rating|grade)"\s*:\s*"?(?P<score>-?[0-9]{1,4})\b(?!\.[0-9])'),
+    re.compile(
+        rf"(?i)\b(?:score|rating|grade|rate it|rate this|marks?)\b(?:\s+(?:is|of|as|would be|a|an|at))*\s*[:=]?"
+        rf"[\s*_`\"'(]*(?P<score>-?[0-9]{{1,4}})(?![\w]|[.,][0-9]){_OUT_OF}?"
+    ),
+    re.compile(rf"(?<![\w.,/-])(?P<score>-?[0-9]{{1,4}}){_OUT_OF}(?![\w]|[.,/][0-9])"),
+    re.compile(r"(?m)^[ \t*_`\"'(]*(?P<score>-?[0-9]{1,4})[ \t*_`\"').]*\s*\Z"),
+)
+_UNDECIDED = re.compile(
+    r"(?i)\b(?:neither|both (?:answers|responses|are)|equally (?:good|bad|right|wrong)|it depends|a tie\b|"
+    r"cannot (?:say|tell|decide))"
+)
+
+
+@lru_cache
+def _labels_in_prose(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """The forms in which judges name one of the labels, the more explicit first."""
+    words = "|".join(re.escape(label) if len(label) == 1 else f"(?i:{re.escape(label)})" for label in labels)
+    marks = r"[\s*_`\"'(\[]*"
+    end = r"(?=[\s*_`\"')\]]*(?:[.,;:!]|$|\n|(?i:because|since|as|for)\b))"  # "A good one" names no label
+    label = rf"{marks}(?P<label>{words}){end}"
+    thing = r"(?:(?:answer|response|option|choice|assistant|one|reply|solution)\s*)"
+    noun = r"(?:final\s+)?(?:answer|verdict|judge?ment|choice|winner|decision|preference|label|better|best|result)"
+    return (
+        re.compile(rf"\[\[\s*(?P<label>{words})\s*\]\]"),
+        re.compile(
+            rf'(?i:"(?:verdict|answer|label|winner|choice|better|preference|judge?ment)")\s*:\s*"(?P<label>{words})"'
+        ),
+        re.compile(rf"(?mi:\b{noun}\s*{thing}?(?:is|was|:|=)[\s:]*(?:clearly\s+|the\s+)?{thing}?)(?m:{label})"),
+        re.compile(rf"(?i:\bI\s+(?:would\s+)?(?:prefer|choose|pick|select)\s+(?:the\s+)?{thing}?)(?m:{label})"),
+        re.compile(
+            rf"(?i:\b{thing})(?P<label>{words})\s+(?i:is\s+(?:clearly\s+|much\s+|slightly\s+|the\s+)?"
+            r"(?:better|best|preferred|preferable|winner))"
+        ),
+    )
 
 
 def _tagged(text: str, tag: str) -> str | None:

@@ -139,5 +139,5 @@ def with_opinions(attempts: Sequence[Group], judgements: Sequence[Group]) -> lis
 
 
 def readable(episode: Episode) -> dict[Seat, np.ndarray]:
-    """The reward of a judge: 1 if its score can be read, else 0."""
-    return {seat: np.array([float(Score().read(said([episode])[0]) is not None)]) for seat in episode.seats}
+    """The reward of a judge: 1 if its score stands where it was asked for, else 0."""
+    return {seat: np.array([float(Score().stated(said([episode])[0]) is not None)]) for seat in episode.seats}

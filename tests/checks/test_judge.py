@@ -28,8 +28,15 @@ def test_a_score_is_read_from_the_tag_that_ends_the_reply():
     "text",
     [
         "",
-        "8/10",
         "<score>8/10</score>",
+        "8/100",
+        "7.5/10",
+        "It depends.",
+        "Between 6 and 8.",
+        "A score of 7, or a score of 8.",
+        "12",
+        "score: 11",
+        "Question 3 is hard.",
         "<score>7.5</score>",
         "<score>seven</score>",
         "<score></score>",
@@ -39,12 +46,70 @@ def test_a_score_is_read_from_the_tag_that_ends_the_reply():
         "between <score> and </score>: <score>7</score>",
         "<score>7</score> or so",
         "<score>7",
-        "the score is 7",
         "<score>٧</score>",
     ],
 )
 def test_anything_else_is_no_score(text):
     assert Score().read(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "8/10",
+        "I would give this 8 out of 10.",
+        "The score is 8.",
+        "It is clear and solvable, so I give it a score of **8**.",
+        "Score: 8/10\nThe reasoning is sound.",
+        "Rating: [[8]]",
+        '{"reason": "fine", "score": 8}',
+        "The steps are right, the last is not shown.\n\n**8**",
+        "It has 3 steps and 2 of them are right. Rating: 8",
+    ],
+)
+def test_a_score_in_prose_is_read(text):
+    assert Score().read(text) == 8
+    assert Score().stated(text) is None  # a judge that is paid for its form is not paid for this
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Answer: A",
+        "[[A]]",
+        "(A)",
+        "**A**",
+        "The better answer is A.",
+        "The better answer is **A**, because it is right.",
+        '{"reason": "B is wrong", "verdict": "A"}',
+        "Both try, but response A is better.",
+        "I prefer answer A.",
+        "My final verdict is: [[A]]",
+        "B makes a mistake in line 2.\nFinal answer: (A)",
+        "Verdict: A\n",
+    ],
+)
+def test_a_verdict_in_prose_is_read(text):
+    assert Label(("A", "B")).read(text) == "A"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It depends.",
+        "A good answer would say more.",
+        "The answer is A good one.",
+        "Neither answer A nor answer B is better.",
+        "Answer: A\nAnswer: B",
+        "[[A]] or [[B]]",
+        "A and B are equally good.",
+        "Answer A is not better.",
+        "The better answer is a matter of taste.",
+        "AB",
+    ],
+)
+def test_a_verdict_that_says_two_things_or_none_is_unread(text):
+    assert Label(("A", "B")).read(text) is None
 
 
 def test_a_label_stands_alone_on_the_last_line():
@@ -57,7 +122,7 @@ def test_a_label_stands_alone_on_the_last_line():
     "text", ["", "NOT SURE", "NO, it is not", "YES\nNO", "Yes, NO", "NO\nbecause", "YESNO", "Answer: YES"]
 )
 def test_anything_else_is_no_label(text):
-    assert Label().read(text) is None
+    assert Label().read(text) is None or text == "Answer: YES"
     assert Label(tag="verdict").read(f"<verdict>{text}</verdict>") is None
 
 

@@ -21,7 +21,7 @@ from redqueen.questions.catalogue import find_questions
 from redqueen.questions.labels import held_to_majority, labels_right
 from redqueen.questions.verdicts import share_right
 from redqueen.runs.run import Run
-from redqueen.types import Group, Metrics, Task
+from redqueen.types import Group, Metrics, RedQueenError, Task
 
 
 class Source(Protocol):
@@ -47,11 +47,18 @@ class Source(Protocol):
 
 
 def source(config: Any, learner: Policy, run: Run) -> Source:
-    """The source that the settings name: `game`, or `questions` with their `answers`."""
+    """The source that the settings name: `game`, or `questions` with their `answers`. Raises RedQueenError for known
+    answers of a set that has none."""
     if config.game:
         return Dealt(find_game(config.game), learner)
     questions = find_questions(config.questions)
     measure = HeldOut(questions, language_model(learner), config.problems, seed=run.tests)
+    tests = [task for level in measure.tests.values() for task in level]
+    if config.answers == "known" and all(verdict is None for verdict in questions.right(tests, ["1"] * len(tests))):
+        raise RedQueenError(
+            f"{questions.name} does not know what is right: --answers majority learns from what most attempts answer, "
+            "--columns answer=COL names a column with answers"
+        )
     return Asked(questions, config.answers, measure)
 
 

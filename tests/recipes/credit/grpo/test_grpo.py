@@ -77,6 +77,16 @@ def test_it_learns_from_majorities_and_says_how_many_are_right(tmp_path):
     assert "accuracy" in lines[0]
 
 
+def test_answers_that_nobody_knows_are_refused_and_a_majority_needs_none(tmp_path):
+    file = tmp_path / "questions.jsonl"
+    file.write_text("".join(f'{{"question": "What is {n} + 1?"}}\n' for n in range(20)))
+    with pytest.raises(RedQueenError, match="does not know what is right: --answers majority learns from what most"):
+        trained(grpo, small(questions=str(file)), tmp_path / "known")
+    lines = metrics(trained(grpo, small(questions=str(file), answers="majority"), tmp_path / "majority"))
+    assert "label_accuracy" not in lines[0]  # nobody knows
+    assert lines[0]["accuracy_unknown"] == 1.0
+
+
 @pytest.mark.parametrize("model", ["tabular", "tiny:hidden=16,heads=2"])
 def test_it_plays_all_roles_of_a_game_against_itself(tmp_path, model):
     learner = Learner(model=model)

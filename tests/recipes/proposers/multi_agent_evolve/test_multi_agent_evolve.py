@@ -44,7 +44,7 @@ def judgements(*lines):
 
 
 def test_repeated_scores_are_one_opinion_and_unreadable_ones_are_none():
-    said = judgements("<score>10</score>", "<score>1</score>", "ten", "<score>10</score>", "good", "8/10")
+    said = judgements("<score>10</score>", "<score>1</score>", "ten", "<score>10</score>", "good", "8/100")
     assert opinions(said).tolist()[:2] == [0.5, 1.0]
     assert np.isnan(opinions(said)[2])
     assert [float(each.rewards[0]) for each in score(said, readable)] == [1, 1, 0, 1, 0, 0]

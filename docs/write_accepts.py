@@ -1,0 +1,111 @@
+"""Writes docs/accepts.md: which recipe learns from which data, found by running each for two small steps.
+
+Run it as `python docs/write_accepts.py` where redqueen is installed; it takes some minutes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # this checkout, whatever else is installed
+
+from redqueen.cli.own_files import field_of_questions  # noqa: E402
+from redqueen.contracts.recipes import TINY, shrunk, trained  # noqa: E402
+from redqueen.settings.finding import RECIPES, find_recipe  # noqa: E402
+from redqueen.settings.limits import check_settings  # noqa: E402
+from redqueen.types import RedQueenError  # noqa: E402
+
+PAGE = ROOT / "docs" / "accepts.md"
+EXAMPLE = ROOT / "examples" / "arithmetic.jsonl"
+GAME = "kuhn_poker"
+HEAD = """# Which recipe learns from which data
+
+Each cell was found by running the recipe for two small steps with an untrained model: **yes** where it ran, else a
+number that names the line it was refused with. Written by `python docs/write_accepts.py`; do not edit it by hand.
+`redqueen list recipes` says what each is for, [own_questions.md](own_questions.md) how a file is read.
+
+"""
+
+
+def page() -> str:
+    """The whole text of docs/accepts.md."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = files(Path(folder))
+        reasons: dict[str, int] = {}
+        columns = [*data, "a game"]
+        lines = [f"| recipe | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
+        for name in RECIPES:
+            said = [refusal(name, file, Path(folder)) for file in data.values()] + [refusal_of_game(name, Path(folder))]
+            cells = ["**yes**" if not each else f"{reasons.setdefault(each, len(reasons) + 1)}" for each in said]
+            lines.append(f"| `{name}` | {' | '.join(cells)} |")
+            print(lines[-1], file=sys.stderr, flush=True)
+    lines += ["", "Why not:", ""] + [f"{number}. {reason}" for reason, number in reasons.items()]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def files(folder: Path) -> Mapping[str, Path]:
+    """A file of each shape, by what is in it."""
+    rows = [json.loads(line) for line in EXAMPLE.read_text(encoding="utf-8").splitlines()]
+    shapes = {
+        "questions and answers": [{"question": row["question"], "answer": row["answer"]} for row in rows],
+        "questions alone": [{"question": row["question"]} for row in rows],
+        "chosen and rejected": [
+            {"prompt": row["question"], "chosen": f"It is {row['answer']}.", "rejected": "No idea."} for row in rows
+        ],
+        "questions, answers and documents": [
+            {"question": row["question"], "answer": row["answer"], "context": f"A table says: {row['answer']}."}
+            for row in rows
+        ],
+    }
+    found = {}
+    for number, (name, shaped) in enumerate(shapes.items()):
+        found[name] = folder / f"data{number}.jsonl"
+        found[name].write_text("".join(json.dumps(row) + "\n" for row in shaped), encoding="utf-8")
+    return found
+
+
+def refusal(name: str, file: Path, folder: Path) -> str:
+    """Why the recipe cannot learn from the file; "" if it can."""
+    recipe = find_recipe(name)
+    field = field_of_questions(recipe.Config)
+    if not field:
+        return "it has no setting that takes a question set"
+    return _tried(name, {field: str(file), "learner": TINY}, folder, str(file))
+
+
+def refusal_of_game(name: str, folder: Path) -> str:
+    """Why the recipe cannot learn from a game; "" if it can."""
+    recipe = find_recipe(name)
+    fields = {each.name for each in dataclasses.fields(recipe.Config)}
+    if "games" in fields:
+        return _tried(name, {"games": (GAME,), "largest_scores": (2.0,)}, folder, "")
+    if "game" not in fields:
+        return "it plays no game of one's choice"
+    own = {"learner": TINY, "problems": recipe.Config().problems} if "questions" in fields else {}
+    return _tried(name, {"game": GAME, **own}, folder, "")
+
+
+def _tried(name: str, settings: Mapping[str, object], folder: Path, file: str) -> str:
+    recipe = find_recipe(name)
+    fields = {each.name for each in dataclasses.fields(recipe.Config)}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            config = shrunk(recipe.Config(), **{key: value for key, value in settings.items() if key in fields})
+            check_settings(config)
+            trained(recipe, config, Path(tempfile.mkdtemp(dir=folder)))
+    except RedQueenError as error:
+        return " ".join(str(error).replace(file, "the file").split()) if file else " ".join(str(error).split())
+    return ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"wrote {PAGE.relative_to(ROOT)}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 import tempfile
 import warnings
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # this checkout, whatever else is installed
 
 from redqueen.cli.own_files import field_of_questions  # noqa: E402
-from redqueen.contracts.recipes import TINY, shrunk, trained  # noqa: E402
+from redqueen.contracts.recipes import TINY, metrics, shrunk, trained  # noqa: E402
 from redqueen.settings.finding import RECIPES, find_recipe  # noqa: E402
 from redqueen.settings.limits import check_settings  # noqa: E402
 from redqueen.types import RedQueenError  # noqa: E402
@@ -25,10 +26,14 @@ from redqueen.types import RedQueenError  # noqa: E402
 PAGE = ROOT / "docs" / "accepts.md"
 EXAMPLE = ROOT / "examples" / "arithmetic.jsonl"
 GAME = "kuhn_poker"
+NO_VERDICT = "no verdict"
+ENOUGH: Mapping[str, Mapping[str, object]] = {"spell": {"votes": 3, "stages": (0, 1)}}  # what its rules ask for
+WORDS = {"": "**yes**", NO_VERDICT: "*no verdict*"}
 HEAD = """# Which recipe learns from which data
 
-Each cell was found by running the recipe for two small steps with an untrained model: **yes** where it ran, else a
-number that names the line it was refused with. Written by `python docs/write_accepts.py`; do not edit it by hand.
+Each cell was found by running the recipe for two small steps with an untrained model: **yes** where it ran, *no verdict*
+where it ran but nobody could say of any attempt whether it was right, else a number that names the line it was refused
+with. Written by `python docs/write_accepts.py`; do not edit it by hand.
 `redqueen list recipes` says what each is for, [own_questions.md](own_questions.md) how a file is read.
 
 """
@@ -43,7 +48,7 @@ def page() -> str:
         lines = [f"| recipe | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
         for name in RECIPES:
             said = [refusal(name, file, Path(folder)) for file in data.values()] + [refusal_of_game(name, Path(folder))]
-            cells = ["**yes**" if not each else f"{reasons.setdefault(each, len(reasons) + 1)}" for each in said]
+            cells = [WORDS.get(each) or f"{reasons.setdefault(each, len(reasons) + 1)}" for each in said]
             lines.append(f"| `{name}` | {' | '.join(cells)} |")
             print(lines[-1], file=sys.stderr, flush=True)
     lines += ["", "Why not:", ""] + [f"{number}. {reason}" for reason, number in reasons.items()]
@@ -77,7 +82,7 @@ def refusal(name: str, file: Path, folder: Path) -> str:
     field = field_of_questions(recipe.Config)
     if not field:
         return "it has no setting that takes a question set"
-    return _tried(name, {field: str(file), "learner": TINY}, folder, str(file))
+    return _tried(name, {field: str(file), "learner": TINY, **ENOUGH.get(name, {})}, folder, str(file))
 
 
 def refusal_of_game(name: str, folder: Path) -> str:
@@ -100,10 +105,13 @@ def _tried(name: str, settings: Mapping[str, object], folder: Path, file: str) -
             warnings.simplefilter("ignore")
             config = shrunk(recipe.Config(), **{key: value for key, value in settings.items() if key in fields})
             check_settings(config)
-            trained(recipe, config, Path(tempfile.mkdtemp(dir=folder)))
+            run = trained(recipe, config, Path(tempfile.mkdtemp(dir=folder)))
     except RedQueenError as error:
-        return " ".join(str(error).replace(file, "the file").split()) if file else " ".join(str(error).split())
-    return ""
+        said = str(error).replace(file, "the file") if file else str(error)
+        return " ".join(re.sub(r"data\d\.jsonl", "the file", said).split())
+    attempted = [line for line in metrics(run) if line.get("episodes", 0.0)]
+    silent = attempted and all(line.get("attempts/without_verdict", 0.0) >= line["episodes"] for line in attempted)
+    return NO_VERDICT if silent else ""
 
 
 if __name__ == "__main__":

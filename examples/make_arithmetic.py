@@ -1,6 +1,7 @@
 """Writes examples/arithmetic.jsonl, 550 short problems of reasoning-gym (Apache-2.0).
 
-Run it as `python examples/make_arithmetic.py`; it needs the extra [gym]. The problems and their answers are the library's own, unchanged; `dataset` names the generator.
+Run it as `python examples/make_arithmetic.py`; it needs the extra [gym]. The problems and their answers are the
+library's own, unchanged; `dataset` names the generator.
 """
 
 from __future__ import annotations

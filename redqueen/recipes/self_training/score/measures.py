@@ -43,7 +43,7 @@ class SelfCorrection:
         metrics, left = changes(pairs), iter(pairs)
         for level, of_level in self._tasks.items():
             found = changes(list(islice(left, len(of_level))))
-            metrics |= {f"{name}/{level}": found[name] for name in ("accuracy_1", "accuracy_2")}
+            metrics |= {f"{name}/{level}": found[name] for name in ("accuracy_1", "accuracy_2") if name in found}
         return metrics
 
     def basis(self) -> dict[str, Basis]:

@@ -1,0 +1,154 @@
+"""GRPO on a file of problems: with its answers, by majority, on shuffled answers, and TRL's at equal samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+from redqueen.credit.outcomes import vote
+from redqueen.curricula.held_out import HELD_OUT
+from redqueen.measures.accuracy import HeldOut
+from redqueen.play.groups import attempts
+from redqueen.players.transformer.loading import embedded_folder
+from redqueen.protocols import Policy
+from redqueen.questions.asking import SOLVE, evenly
+from redqueen.questions.catalogue import find_questions
+from redqueen.questions.dataset import Dataset
+from redqueen.questions.labels import labels_right
+from redqueen.recipes.credit.grpo import recipe
+from redqueen.settings.learner import Learner
+from redqueen.trials.experiment import Experiment, Training, Trial, versus
+from redqueen.types import Metrics, Task
+
+FILE = Path(__file__).parents[1] / "examples" / "arithmetic.jsonl"
+QUESTIONS = f"dataset:path={FILE},held_out=0.3"
+SHUFFLED = f"{Path(__file__)}:Shuffled"
+
+
+class Shuffled(Dataset):
+    """The same problems, each of those for training with the answer of another."""
+
+    def __init__(self) -> None:
+        super().__init__(str(FILE), held_out=0.3)
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        drawn = super().problems(level, count, rng)
+        if level == HELD_OUT:
+            return drawn
+        answers = [task.answer for task in super().problems(level, count, rng)]
+        return [replace(task, answer=answer) for task, answer in zip(drawn, answers, strict=True)]
+
+
+@dataclass(frozen=True)
+class Method:
+    """GRPO here, or TRL's GRPOTrainer on as many prompts and replies, otherwise with its own settings."""
+
+    grpo: recipe.Config
+    by_trl: bool = False
+    questions: str = QUESTIONS
+    problems: int = 64
+
+
+@dataclass(frozen=True)
+class OneSeed:
+    """One training, and the majority vote of the start on the held-out problems: the room of `--answers majority`."""
+
+    def __call__(self, config: Method, seed: int, folder: Path) -> Trial:
+        if not config.by_trl:
+            return Training(recipe.train, evaluate_every=20, read=voted(config, seed))(config.grpo, seed, folder)
+        trained = by_trl(config.grpo, seed, folder)
+        return Trial((), measure(config.grpo, trained, seed)())
+
+
+def measure(config: recipe.Config, policy: Policy, seed: int) -> HeldOut:
+    """The held-out problems of a seed, the same for every variant."""
+    return HeldOut(find_questions(QUESTIONS), policy, config.problems, seed=seed)
+
+
+def voted(config: Method, seed: int) -> Callable[[Policy], Metrics]:
+    """A function that returns the share of the held-out problems on which the start's majority is right."""
+
+    def read(policy: Policy) -> Metrics:
+        start = config.grpo.learner.build_model(0)
+        tests = [task for level in measure(config.grpo, start, seed).tests.values() for task in level]
+        votes = [vote(group) for group in attempts(SOLVE, tests, start, config.grpo.attempts, Random(seed))]
+        right = labels_right(find_questions(QUESTIONS), tests, votes)
+        return {"majority of the start": sum(map(bool, right)) / len(right)}
+
+    return read
+
+
+def by_trl(config: recipe.Config, seed: int, folder: Path) -> Policy:
+    """The model after TRL's GRPOTrainer with the same learning rate, adapter, prompts a step and replies a prompt."""
+    from datasets import Dataset as Rows
+    from peft import LoraConfig
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from trl import GRPOConfig, GRPOTrainer
+
+    questions = find_questions(QUESTIONS)
+    held = HeldOut(questions, config.learner.build_model(0), config.problems, seed=seed).tests
+    tasks = evenly(questions, config.steps * config.tasks, Random(seed), held)
+    known = {task.prompt: task for task in tasks}
+
+    def reward(
+        prompts: list[list[dict[str, str]]], completions: list[list[dict[str, str]]], **rest: object
+    ) -> list[float]:
+        asked = [known[prompt[-1]["content"]] for prompt in prompts]
+        said = [completion[0]["content"] for completion in completions]
+        return [float(bool(right)) for right in questions.right(asked, said)]
+
+    model = AutoModelForCausalLM.from_pretrained(embedded_folder())
+    trainer = GRPOTrainer(
+        model=model,
+        processing_class=AutoTokenizer.from_pretrained(embedded_folder()),
+        reward_funcs=reward,
+        args=GRPOConfig(
+            output_dir=str(folder / "trl"),
+            per_device_train_batch_size=config.tasks * config.attempts,
+            num_generations=config.attempts,
+            max_completion_length=config.learner.max_completion_length or 64,
+            max_steps=config.steps,
+            learning_rate=config.learner.learning_rate or 1e-4,
+            lr_scheduler_type="constant",
+            temperature=1.0,
+            seed=seed,
+            use_cpu=True,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+        ),
+        train_dataset=Rows.from_list([{"prompt": [{"role": "user", "content": task.prompt}]} for task in tasks]),
+        peft_config=LoraConfig(r=16, lora_alpha=32, target_modules="all-linear", task_type="CAUSAL_LM"),
+    )
+    trainer.train()
+    trainer.model.merge_and_unload().save_pretrained(folder / "trained")
+    trainer.processing_class.save_pretrained(folder / "trained")
+    return replace(config.learner, model=str(folder / "trained"), lora_rank=0).build_model(0)
+
+
+OWN_FILE = Experiment(
+    title="GRPO on a file of problems",
+    asked="How much does SmolLM2 learn from 550 problems of reasoning-gym, with their answers and without?",
+    trial=OneSeed(),
+    config=Method(
+        recipe.Config(
+            Learner(model="smollm2-135m", max_completion_length=32, learning_rate=2e-4), questions=QUESTIONS, steps=80
+        )
+    ),
+    variants={
+        "answers": {},
+        "majority": {"grpo.answers": "majority"},
+        "shuffled answers": {"grpo.questions": SHUFFLED},
+        "TRL": {"by_trl": True},
+    },
+    figures=("first accuracy", "accuracy", "pass@8", "majority of the start"),
+    compared=versus("answers", ("majority", "shuffled answers", "TRL"), ("accuracy",)),
+    controls=("shuffled answers",),
+    seeds=3,
+    notes=(
+        "Problems that measure are 64 of the 165 that are held out, drawn anew for each seed. TRL samples as many "
+        "prompts and replies and takes as many updates, with an adapter of the same rank and the same learning rate.",
+    ),
+)

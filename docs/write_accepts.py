@@ -31,9 +31,9 @@ ENOUGH: Mapping[str, Mapping[str, object]] = {"spell": {"votes": 3, "stages": (0
 WORDS = {"": "**yes**", NO_VERDICT: "*no verdict*"}
 HEAD = """# Which recipe learns from which data
 
-Each cell was found by running the recipe for two small steps with an untrained model: **yes** where it ran, *no verdict*
-where it ran but nobody could say of any attempt whether it was right, else a number that names the line it was refused
-with. Written by `python docs/write_accepts.py`; do not edit it by hand.
+Each cell was found by running the recipe for two small steps with an untrained model: **yes** where it ran, *no
+verdict* where it ran but nobody could say of any attempt whether it was right, else a number that names the line it
+was refused with. Written by `python docs/write_accepts.py`; do not edit it by hand.
 `redqueen list recipes` says what each is for, [own_questions.md](own_questions.md) how a file is read.
 
 """

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from warnings import warn
 
 import numpy as np
 
 from redqueen.chance import derive
 from redqueen.curricula.dealt import Enumerated
-from redqueen.measures.exact.exploitability import AverageStrategy, GameTree
+from redqueen.measures.exact.exploitability import AverageStrategy, Forgets, GameTree
 from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
 from redqueen.measures.exact.sampled import sampled_exploitability
 from redqueen.measures.intervals import student_interval
@@ -209,8 +210,9 @@ def exploitability_of_uniform(tree: GameTree) -> float:
 
 def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 128) -> Sequence[Measure]:
     """Exact measures where the game allows them, else the score against uniform play where replies are
-    listed, else nothing beyond what every step reports. A learner that answers in free text is asked instead
-    of read: in a game with few information states its exploitability is estimated from what it says."""
+    listed, else nothing beyond what every step reports; a warning says where a game forgets too much for exact ones. A
+    learner that answers in free text is asked instead of read: in a game with few information states its
+    exploitability is estimated from what it says."""
     against = Payoff(game, learner, Uniform(), matches, seed)
     if has(game, StatesInformation) and game.perfect_information:
         try:
@@ -219,6 +221,9 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
             return [against]
     try:
         tree = GameTree(game, TREE_NODES)
+    except Forgets as error:
+        warn(f"{error}; the score against uniform play is measured instead", stacklevel=2)
+        return [against]
     except RedQueenError:
         return [against] if lists_choices(game) else []
     if learner.open:

@@ -24,6 +24,7 @@ from redqueen.types import RedQueenError
 
 FEWEST_ORDERS, MOST_ORDERS = 4, 16  # a rating depends a little on the order of the matches: the mean over shuffles
 UPDATES = 20_000  # of all orders together, some two seconds
+LARGEST_EXPONENT = 700.0  # exp of more is no float
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,15 @@ def ratings(results: Sequence[Result], seed: int, level: float = 0.95) -> list[R
 
 def alpha_rank(scores: np.ndarray, strength: float = 100.0) -> np.ndarray:
     """[P] how much time evolution spends at each player (Omidshafiei et al. 2019, by OpenSpiel), summing to one, from
-    [P, P] the mean score of each against each other one. `strength` is the selection intensity alpha."""
+    [P, P] the mean score of each against each other one. `strength` is the selection intensity alpha, less where scores
+    are so far apart that its powers would not be numbers."""
     alpharank = _library("open_spiel.python.egt.alpharank", "open-spiel")
     if len(scores) == 1:
         return np.ones(1)
+    matrix = _checked(scores)
+    held = min(strength, LARGEST_EXPONENT / max(float(np.ptp(matrix)), 1e-9))
     with np.errstate(over="ignore"):  # exp of a large loss stands for a chance of nothing
-        _, _, shares, *_ = alpharank.compute([_checked(scores)], alpha=strength)
+        _, _, shares, *_ = alpharank.compute([matrix], alpha=held)
     return np.asarray(shares, dtype=np.float64)
 
 

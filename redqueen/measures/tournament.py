@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from math import inf
 from random import Random
 
 import numpy as np
 
 from redqueen.chance import derive
 from redqueen.curricula.dealt import Enumerated
-from redqueen.measures.intervals import Interval, bootstrap_interval
+from redqueen.measures.intervals import Interval, student_interval
 from redqueen.measures.ratings import Result
 from redqueen.play.lockstep import play
 from redqueen.play.seating import both_seatings
 from redqueen.protocols import Game, Player
 from redqueen.types import Episode, RedQueenError
 
+ENOUGH_EQUAL = 6  # 2 * 0.5^6 < .05
 HEADINGS = ("player", "matches", "score", "95 % interval", "won", "drawn", "lost", "forfeited", "given")
 
 
@@ -35,11 +37,13 @@ class Tally:
 
 @dataclass(frozen=True)
 class Pairing:
-    """How one player did against another. `score` is its mean over deals, each played in both seatings."""
+    """How one player did against another. `score` is its mean over deals, each played in both seatings, and `margin`
+    the mean of how much more it scored than the other; both with Student's t intervals."""
 
     player: str
     opponent: str
     score: Interval
+    margin: Interval
     by_role: Mapping[str, float]  # the player's mean score in each role
     tally: Tally
 
@@ -78,8 +82,8 @@ class Standings:
         return np.array([[met.get((one, other), 0.0) for other in self.names()] for one in self.names()])
 
     def beats(self) -> np.ndarray:
-        """[P, P] bool, where the whole interval of a score lies above zero."""
-        sure = {(pairing.player, pairing.opponent) for pairing in self.pairings if pairing.score.low > 0.0}
+        """[P, P] bool, where the whole interval of the margin over the other lies above zero."""
+        sure = {(pairing.player, pairing.opponent) for pairing in self.pairings if pairing.margin.low > 0.0}
         return np.array([[(one, other) in sure for other in self.names()] for one in self.names()])
 
     def results(self) -> list[Result]:
@@ -100,7 +104,7 @@ class Standings:
                 standing.player,
                 str(standing.tally.matches),
                 f"{standing.score.mean:+.3f}",
-                f"[{standing.score.low:+.3f}, {standing.score.high:+.3f}]",
+                _bounds(standing.score),
                 *(str(count) for count in _ends(standing.tally)),
             )
             for standing in self.players
@@ -132,8 +136,8 @@ def tournament(game: Game, players: Sequence[Player], matches_per_pair: int, see
         pair: _results(game, played[pair] if first else played[pair[1], pair[0]], first)
         for pair, first in sides.items()
     }
-    pairings = tuple(_pairing(pair, ends, seed) for pair, ends in results.items())
-    standings = [_standing(name, [ends for pair, ends in results.items() if pair[0] == name], seed) for name in names]
+    pairings = tuple(_pairing(pair, ends) for pair, ends in results.items())
+    standings = [_standing(name, [ends for pair, ends in results.items() if pair[0] == name]) for name in names]
     best_first = sorted(standings, key=lambda standing: -standing.score.mean)
     return Standings(game.name, tuple(best_first), pairings)
 
@@ -166,24 +170,33 @@ def _mean_score(episode: Episode, role: str, own: bool) -> float:
     return sum(scores) / len(scores)
 
 
-def _pairing(pair: tuple[str, str], ends: Sequence[_Result], seed: int) -> Pairing:
+def _pairing(pair: tuple[str, str], ends: Sequence[_Result]) -> Pairing:
     by_role = {
         role: float(np.mean([end.score for end in ends if end.role == role])) for role in sorted({e.role for e in ends})
     }
-    return Pairing(*pair, bootstrap_interval(_deals(ends), derive(seed, "interval")), by_role, _tally(ends))
+    score, margin = (_interval(_deals(values)) for values in ([e.score for e in ends], [e.margin for e in ends]))
+    return Pairing(*pair, score, margin, by_role, _tally(ends))
 
 
-def _standing(name: str, pairings: Sequence[Sequence[_Result]], seed: int) -> Standing:
+def _standing(name: str, pairings: Sequence[Sequence[_Result]]) -> Standing:
     # opponents met the same deals, so what is independent is a deal, not a match
-    deals = np.mean([_deals(ends) for ends in pairings], axis=0)
+    deals = np.mean([_deals([end.score for end in ends]) for ends in pairings], axis=0)
     tally = _tally([end for ends in pairings for end in ends])
-    return Standing(name, bootstrap_interval(deals, derive(seed, "interval")), tally)
+    return Standing(name, _interval(deals), tally)
 
 
-def _deals(ends: Sequence[_Result]) -> np.ndarray:
-    """[matches / 2] the mean score over the two seatings of each deal."""
-    scores = np.array([end.score for end in ends])
-    return np.asarray((scores[::2] + scores[1::2]) / 2.0)
+def _deals(values: Sequence[float]) -> np.ndarray:
+    """[matches / 2] the mean over the two seatings of each deal."""
+    found = np.array(values)
+    return np.asarray((found[::2] + found[1::2]) / 2.0)
+
+
+def _interval(deals: np.ndarray) -> Interval:
+    """The mean of independent deals and its Student's t interval. Deals that are all equal, and too few for a coin to
+    fall the same way all the time in less than one case of twenty, say nothing."""
+    if len(deals) < ENOUGH_EQUAL and np.ptp(deals) == 0.0:
+        return Interval(float(deals.mean()), -inf, inf)
+    return student_interval(deals)
 
 
 def _tally(ends: Sequence[_Result]) -> Tally:
@@ -196,6 +209,10 @@ def _tally(ends: Sequence[_Result]) -> Tally:
         forfeited=sum(end.forfeit == end.role for end in ends),
         given=sum(end.forfeit not in ("", end.role) for end in ends),
     )
+
+
+def _bounds(score: Interval) -> str:
+    return "too few deals" if score.low == -inf else f"[{score.low:+.3f}, {score.high:+.3f}]"
 
 
 def _ends(tally: Tally) -> tuple[int, int, int, int, int]:

@@ -97,3 +97,9 @@ def test_what_cannot_be_rated_is_refused():
         alpha_rank(np.zeros((2, 3)))
     with pytest.raises(RedQueenError, match="what one player wins the other loses"):
         nash_average(np.array([[0.0, 1.0], [1.0, 0.0]]))
+
+
+def test_scores_far_apart_are_ranked_as_scores_near_each_other():
+    order = np.array([[0.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [-1.0, -1.0, 0.0]])
+    for span in (0.5, 7.5, 50.0, 10_000.0):
+        assert alpha_rank(span * order) == pytest.approx([1.0, 0.0, 0.0], abs=1e-3)

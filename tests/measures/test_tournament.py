@@ -1,3 +1,4 @@
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -42,8 +43,8 @@ def test_the_better_player_stands_first_with_its_mean_score():
     standings = tournament(HigherWord(), THREE, 4, seed=0)
     assert [standing.player for standing in standings.players] == ["five", "three", "one"]
     assert [standing.score.mean for standing in standings.players] == [3.0, 0.0, -3.0]
-    assert standings.between("five", "one").score == (4.0, 4.0, 4.0)
-    assert standings.between("one", "five").score == (-4.0, -4.0, -4.0)
+    assert standings.between("five", "one").score.mean == 4.0
+    assert standings.between("one", "five").score.mean == -4.0
     assert len(standings.pairings) == 6
     assert standings.players[0].tally == Tally(matches=8, won=8, drawn=0, lost=0, forfeited=0, given=0)
     assert standings.players[1].tally == Tally(matches=8, won=4, drawn=0, lost=4, forfeited=0, given=0)
@@ -58,7 +59,7 @@ def test_the_advantage_of_a_seat_cancels_and_is_shown():
 
 def test_chance_is_shared_by_the_two_seatings_and_cancels_with_them():
     standings = tournament(HigherWord(coin=100.0), THREE, 20, seed=0)
-    assert standings.between("five", "one").score == (4.0, 4.0, 4.0)
+    assert standings.between("five", "one").score.mean == 4.0
     again = tournament(HigherWord(coin=100.0), THREE, 20, seed=0)
     assert again == standings
 
@@ -87,7 +88,7 @@ def test_kuhn_players_meet_as_theory_says():
 
 def test_the_table_has_a_row_for_each_player_under_the_headings():
     table = tournament(HigherWord(), THREE, 4, seed=0).table()
-    assert table[0] == ("five", "8", "+3.000", "[+3.000, +3.000]", "8", "0", "0", "0", "0")
+    assert table[0] == ("five", "8", "+3.000", "too few deals", "8", "0", "0", "0", "0")
     assert all(len(row) == len(HEADINGS) for row in table)
 
 
@@ -113,3 +114,34 @@ def test_a_game_without_two_roles_is_refused():
 def test_players_who_did_not_meet_are_named():
     with pytest.raises(RedQueenError, match="'one' did not meet 'ten'"):
         tournament(HigherWord(), THREE, 2, seed=0).between("one", "ten")
+
+
+@dataclass(frozen=True)
+class Generous:
+    """Both seats always score, the stronger one more."""
+
+    name: str = "generous"
+    roles: tuple[str, ...] = ("first", "second")
+
+    def tasks(self):
+        return [Task(str(n)) for n in range(4)]
+
+    def play(self, task, rng):
+        first, second = Seat("first"), Seat("second")
+        one = yield from ask(first, told("How much?"), ("1", "2"))
+        two = yield from ask(second, told("How much?"), ("1", "2"))
+        luck = rng.random()
+        return Outcome({first: 2.0 + float(one) + luck, second: 2.0 + float(two) - luck})
+
+
+def test_beating_is_a_matter_of_the_margin_and_not_of_the_score():
+    players = [Constant("2", "strong"), Constant("1", "weak")]
+    standings = tournament(Generous(), players, 40, seed=3)
+    assert standings.scores()[1, 0] > 0.0  # the weaker one scores too
+    assert standings.beats().tolist() == [[False, True], [False, False]]
+
+
+def test_one_deal_makes_nobody_sure():
+    standings = tournament(Generous(), [Constant("2", "strong"), Constant("1", "weak")], 2, seed=3)
+    assert not standings.beats().any()
+    assert standings.players[0].score.low == -math.inf

@@ -9,7 +9,7 @@ from redqueen.contracts.games import check_game
 from redqueen.contracts.questions import check_questions
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
-from redqueen.settings.roles import Role
+from redqueen.settings.roles import Cast, Role, seat_of
 from redqueen.user_code import module_from_file
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -47,6 +47,10 @@ def test_the_config_of_roles_has_a_cast(tmp_path):
     page = module("roles.md", tmp_path)
     assert page.Config().proposer == Role("shared")
     assert page.Config().judge == Role("frozen")
+    assert [seat_of(page.Config, role) for role in ("rival", "labeller", "writer")] == ["rival", "solver", "proposer"]
+    tiny = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
+    cast = Cast(page.Config(tiny), Run(tmp_path / "run", 0, Schedule(record_episodes=0)))
+    assert cast.learning == [cast.learner] and cast["rival"] is cast["proposer"] is cast.learner
 
 
 @pytest.mark.parametrize("page", ["write_questions.md", "write_a_game.md", "write_a_recipe.md", "roles.md"])

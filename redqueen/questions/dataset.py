@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Protocol, TypeVar
@@ -25,10 +26,11 @@ from typing import Protocol, TypeVar
 from redqueen.chance import derive
 from redqueen.checks.extraction import Kind, expected, kind_of
 from redqueen.checks.numeric import normalised
+from redqueen.checks.preferences import ByReward
 from redqueen.curricula.held_out import HELD_OUT, TRAIN, Apart, apart_from, as_compared
 from redqueen.games.single_reply import SingleReply
 from redqueen.players.language.reciter import Reciter, reader
-from redqueen.protocols import Player, Questions, members
+from redqueen.protocols import Player, PreferenceOracle, Questions, members
 from redqueen.questions import posing
 from redqueen.questions.answer_columns import Expected, read_answers
 from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, layout_of
@@ -46,6 +48,7 @@ from redqueen.questions.grading import (
     find_grading,
 )
 from redqueen.questions.rows import read_parts
+from redqueen.questions.verdicts import as_scores
 from redqueen.types import Demonstration, Match, Message, RedQueenError, Refusal, Task
 
 Stamps = tuple[tuple[int, int], ...]  # when files were changed, and their sizes
@@ -299,6 +302,11 @@ class Dataset:
 
     def rewriter(self) -> Player:
         raise RedQueenError(f"no rule rewrites the problems of {self.path}: a model does, --rewriter frozen")
+
+    @property
+    def oracle(self) -> PreferenceOracle:
+        """A right reply is preferred to a wrong one, equals are one half; no verdict where nobody knows."""
+        return ByReward(lambda tasks, answers: as_scores(self.right(tasks, answers)), sharpness=inf)
 
     def rewards(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]:
         """1 for a right reply, 0 for a wrong one; where nobody knows, the share of the replies to the same task that

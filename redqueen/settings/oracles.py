@@ -69,6 +69,28 @@ class Rewarding(Protocol):
     def rewards(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]: ...
 
 
+@dataclass
+class Heard:
+    """An oracle that is listened to: raises RedQueenError once it has been asked about `patience` pairs or more and has
+    had no verdict on any."""
+
+    oracle: PreferenceOracle
+    name: str
+    patience: int = 64
+    asked: int = 0
+    read: int = 0
+
+    def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
+        found = self.oracle(tasks, first, second, rng)
+        self.asked, self.read = self.asked + len(tasks), self.read + int((~np.isnan(found)).sum())
+        if not self.read and self.asked >= self.patience:
+            raise RedQueenError(
+                f"the oracle {self.name} has no verdict on any of {self.asked} pairs of answers: a judge must answer A "
+                "or B, a question set must know what is right; --oracle judge:WHO asks a model"
+            )
+        return found
+
+
 def find_oracle(spec: str, questions: Questions, seat: Callable[[str], Player]) -> PreferenceOracle:
     """The preference oracle that `spec` names.
 
@@ -78,6 +100,10 @@ def find_oracle(spec: str, questions: Questions, seat: Callable[[str], Player]) 
     `path/to/file.py:MyOracle`, `some.module:MyOracle` or an entry point of the group `redqueen.oracles`. Raises
     RedQueenError with one line that says what is wrong.
     """
+    return Heard(_found(spec, questions, seat), spec)
+
+
+def _found(spec: str, questions: Questions, seat: Callable[[str], Player]) -> PreferenceOracle:
     if spec == "questions":
         return _of_questions(questions)
     word, _, who = spec.partition(":")

@@ -1,15 +1,17 @@
 """Oracles by one word, and a judge who reads two answers."""
 
+import json
 from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.growing import Growing
 from redqueen.questions.small.matchups import Matchups
 from redqueen.questions.small.sums import Sums
-from redqueen.settings.oracles import JudgedPairs, about_pair, find_oracle
+from redqueen.settings.oracles import Heard, JudgedPairs, about_pair, find_oracle
 from redqueen.types import RedQueenError, Reply, Task
 
 TASK = Task("q", "sum", "What is 1+1?", "2")
@@ -98,3 +100,39 @@ def test_what_is_no_oracle_is_refused():
         find_oracle("domian", Sums(), nobody)
     with pytest.raises(RedQueenError, match="is no preference oracle"):
         find_oracle("redqueen.settings.oracles:_VERDICT", Sums(), nobody)
+
+
+def test_an_oracle_that_never_has_a_verdict_stops_the_run_in_one_line():
+    mute = Heard(lambda tasks, first, second, rng: np.full(len(tasks), np.nan), "judge:frozen", patience=10)
+    tasks = [Task(str(n)) for n in range(5)]
+    assert np.isnan(mute(tasks, ["a"] * 5, ["b"] * 5, Random(0))).all()
+    with pytest.raises(RedQueenError, match="the oracle judge:frozen has no verdict on any of 10 pairs of answers"):
+        mute(tasks, ["a"] * 5, ["b"] * 5, Random(0))
+
+
+def test_one_verdict_is_enough_to_be_listened_to():
+    found = iter([0.5, *[np.nan] * 20])
+    oracle = Heard(lambda tasks, first, second, rng: np.array([next(found) for _ in tasks]), "questions")
+    for _ in range(4):
+        oracle([Task(str(n)) for n in range(5)], ["a"] * 5, ["b"] * 5, Random(0))
+
+
+def test_a_file_prefers_what_is_right_and_says_nothing_where_nobody_knows(tmp_path):
+    file = tmp_path / "sums.jsonl"
+    file.write_text("".join(json.dumps({"question": f"{n} + 1?", "answer": n + 1}) + "\n" for n in range(20)))
+    questions = find_questions(str(file))
+    (task,) = questions.problems("train", 1, Random(0))
+    oracle = find_oracle("questions", questions, no_judge)
+    wins = oracle([task] * 3, [task.answer, "no", task.answer], ["no", task.answer, task.answer], Random(0))
+    assert wins.tolist() == [1.0, 0.0, 0.5]
+    alone = tmp_path / "alone.jsonl"
+    alone.write_text("".join(json.dumps({"question": f"{n} + 1?"}) + "\n" for n in range(20)))
+    questions = find_questions(str(alone))
+    with pytest.raises(RedQueenError, match="the oracle questions has no verdict on any of 64 pairs"):
+        find_oracle("questions", questions, no_judge)(
+            questions.problems("train", 64, Random(0)), ["1"] * 64, ["2"] * 64, Random(0)
+        )
+
+
+def no_judge(who):
+    raise AssertionError("nobody is asked")

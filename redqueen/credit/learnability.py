@@ -26,9 +26,9 @@ A shape is called with the scores of the G attempts at one task, [G], and return
 so only with `pay_unsolved=True`; the other shapes have no such case. If it does, the best task is an
 impossible one, and another term of the proposer's reward has to keep impossible tasks away.
 
-The score of an attempt that could not be scored (a reply that was cut off, a verifier that broke) is NaN. It is left
-out, not counted as a failure: otherwise a limit on length looks like difficulty. With fewer than two scores left
-the result is NaN too; such a task belongs in no batch.
+The score of an attempt that could not be scored (a verifier that broke, a reply that was cut off where that is said to
+be unknown) is NaN. It is left out, not counted as a failure. With fewer than two scores left the result is NaN too;
+such a task belongs in no batch.
 """
 
 from __future__ import annotations
@@ -96,11 +96,6 @@ def known(scores: np.ndarray) -> np.ndarray:
     if np.isinf(values).any():
         raise RedQueenError("the score of an attempt must be finite, or NaN where it could not be scored")
     return np.asarray(values[~np.isnan(values)])
-
-
-def unscore(scores: np.ndarray, cut_off: np.ndarray) -> np.ndarray:
-    """[G] `scores` with NaN for the attempts in `cut_off` [G] bool, which are no evidence of difficulty."""
-    return np.where(np.asarray(cut_off, dtype=bool), nan, np.asarray(scores, dtype=np.float64))
 
 
 def _paid(shape: RateShape, scores: np.ndarray) -> float:

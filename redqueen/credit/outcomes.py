@@ -48,15 +48,9 @@ def unknown(episode: Episode) -> bool:
     return right is None or (isinstance(right, tuple) and None in right)
 
 
-def scores(group: Group) -> np.ndarray:
-    """[G] the verdicts as evidence of difficulty: NaN also for an attempt that was cut off, since a limit on
-    length is not difficulty."""
-    return np.where([cut_off(each) for each in group.attempts], nan, verdicts(group))
-
-
 def rate(group: Group) -> SolveRate:
-    """The solve rate of a group over its `scores`."""
-    return solve_rate(scores(group))
+    """The solve rate of a group over its `verdicts`."""
+    return solve_rate(verdicts(group))
 
 
 def vote(group: Group, count_missing: bool = True) -> Vote:

@@ -16,6 +16,7 @@ from redqueen.measures.first_replies import answered_questions, as_text
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, tasks_among
+from redqueen.questions.verdicts import Truncated
 from redqueen.types import Basis, Group, Metrics, Refusal, Task
 
 
@@ -34,7 +35,8 @@ class HeldOut:
     A set without levels, such as a corpus of the user's own, has no figures.
 
     `tasks` are the held-out ones by level, or how many of each level `held_out` draws; then what is learned from
-    `besides` is not among them where a level has others. `tests` are these tasks."""
+    `besides` is not among them where a level has others. `tests` are these tasks. `truncated`
+    is the verdict on an answer that was cut off."""
 
     def __init__(
         self,
@@ -44,6 +46,7 @@ class HeldOut:
         attempts: int = 8,
         seed: int = 0,
         besides: Sequence[Task] = (),
+        truncated: Truncated = "wrong",
     ) -> None:
         self.tests = held_out(questions, tasks, besides, seed) if isinstance(tasks, int) else tasks
         assert all(self.tests.values()), "every level needs a task"
@@ -52,11 +55,13 @@ class HeldOut:
         self._tasks = [(level, task) for level, group in self.tests.items() for task in group]
         self._attempts = attempts
         self._seed = seed
+        self._truncated = truncated
         self._first = ""
 
     def __call__(self) -> Metrics:
         tasks = [task for _, task in self._tasks]
-        groups = graded(self._questions, attempts(SOLVE, tasks, self._solver, self._attempts, Random(self._seed)))
+        tries = attempts(SOLVE, tasks, self._solver, self._attempts, Random(self._seed))
+        groups = graded(self._questions, tries, self._truncated)
         if groups and not self._first:
             self._first = as_text(answered_questions(self._questions, groups))
         right = np.array([verdicts(group) for group in groups])  # [tasks, attempts]

@@ -37,7 +37,7 @@ class Proposals:
             return self._health.check(proposed(written))
         judged = tries and all("opinion" in each.outcome.facts for group in tries for each in group.attempts)
         opinions = [outcomes.numbers(group, "opinion") for group in tries] if judged else None
-        solved = [outcomes.scores(group) for group in tries]
+        solved = [outcomes.verdicts(group) for group in tries]
         if self._true_answer is None:
             return self._health.check(proposed(written, solved, opinions))
         true = [self._true_answer(group.task) for group in tries]
@@ -101,7 +101,7 @@ def voted_on(
     """The proposals as `ProposerHealth` looks at them, their attempts as the question set finds them, and the majority
     labels of those that are kept to learn from: for audits, no reward may rest on it. Each task has a group."""
     tasks, learned = tasks_among(written), {task.id for task in kept}
-    rates = [outcomes.scores(group) for group in graded(questions, groups)]
+    rates = [outcomes.verdicts(group) for group in graded(questions, groups)]
     rights = labels_right(questions, tasks, [outcomes.vote(group) for group in groups])
     kept_right = [right if task.id in learned else None for task, right in zip(tasks, rights, strict=True)]
     return proposed(written, rates, labels_right=kept_right)

@@ -23,6 +23,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import Played, episodes_of, with_facts
 from redqueen.protocols import Proposable, Questions, has
 from redqueen.questions.judging import about_answer
+from redqueen.questions.verdicts import Truncated, with_truncated
 from redqueen.types import Episode, Group, RedQueenError, Refusal, Seat, Task
 
 PROPOSE, SOLVE, JUDGE = SingleReply("proposer"), SingleReply("solver"), SingleReply("judge")
@@ -94,9 +95,9 @@ def tasks_among(written: Sequence[Task | Refusal]) -> list[Task]:
     return [task for task in written if isinstance(task, Task)]
 
 
-def graded(questions: Questions, groups: Sequence[Group]) -> list[Group]:
-    """The groups with the set's verdict on each attempt, the fact `right`: True, False, or None if unknown. Attempts
-    that were cut off are graded as they are. Raises RedQueenError if the set does not give one verdict per attempt."""
+def graded(questions: Questions, groups: Sequence[Group], truncated: Truncated = "wrong") -> list[Group]:
+    """The groups with the set's verdict on each attempt, the fact `right`: True, False, or None if unknown; `truncated`
+    says what an attempt that was cut off gets. Raises RedQueenError if the set gives more or fewer verdicts."""
     episodes = episodes_of(groups)
     right = questions.right([episode.task for episode in episodes], said(episodes))
     if len(right) != len(episodes):
@@ -104,7 +105,9 @@ def graded(questions: Questions, groups: Sequence[Group]) -> list[Group]:
             f"the question set {questions.name} gave {len(right)} verdicts on {len(episodes)} answers: right() gives "
             "one on each"
         )
-    return with_facts(groups, [{"right": each} for each in right])
+    cut = map(outcomes.cut_off, episodes)
+    facts = [{"right": with_truncated(each, ended, truncated)} for each, ended in zip(right, cut, strict=True)]
+    return with_facts(groups, facts)
 
 
 def answered(played: Played) -> list[str]:

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isnan, nan
 from statistics import fmean
+from typing import Literal
 
 from redqueen.types import Metrics
+
+Truncated = Literal["graded", "wrong", "unknown"]
+"""The verdict on a reply that was cut off: that of its text, wrong, or none. In the papers an answer stands in a mark
+at the end of a reply, so that one that was cut off is wrong."""
 
 
 def as_scores(verdicts: Iterable[float | None]) -> list[float]:
     """1 for each right answer, 0 for each wrong one, NaN for each unknown one."""
     return [nan if each is None else float(each) for each in verdicts]
+
+
+def with_truncated(right: bool | None, cut_off: bool, score: Truncated) -> bool | None:
+    """The verdict `right` on a reply, or where the reply was cut off the one that `score` says."""
+    return right if not cut_off or score == "graded" else (False if score == "wrong" else None)
 
 
 def share_right(name: str, verdicts: Iterable[float | None]) -> Metrics:

@@ -16,7 +16,7 @@ from redqueen.credit.advantages.statistics import (
 )
 from redqueen.credit.filters import drop_even_groups
 from redqueen.credit.group_rewards import Correctness, FromBelow, Stated, WinRate, WithForm, correct, for_its_seat
-from redqueen.credit.outcomes import rate, result, scores, verdicts, vote
+from redqueen.credit.outcomes import rate, result, verdicts, vote
 from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import FormatBonus, has_verdict, payoff, score, with_verdict
 from redqueen.objectives.batch import pack, row_mean
@@ -59,7 +59,6 @@ def test_what_attempts_came_to():
     np.testing.assert_equal(verdicts(mixed), [1.0, 0.0, nan, 1.0])
     assert (rate(mixed).mean, rate(mixed).scored, rate(mixed).unscored) == (2 / 3, 3, 1)
     cut = group(attempt("4", right=True, truncated=True), attempt("4", right=False))
-    np.testing.assert_equal(scores(cut), [nan, 0.0])
     assert (vote(mixed).answer, vote(mixed).share) == ("4", 0.75)
     assert (vote(cut).share, vote(cut).counted) == (0.5, 1)
     assert result(attempt(right=(True, False)), SOLVER) == 0.0  # of two answers the last

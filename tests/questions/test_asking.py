@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from redqueen.checks.sandbox import jail
-from redqueen.credit.outcomes import scores, verdicts
+from redqueen.credit.outcomes import rate, verdicts
 from redqueen.curricula.store import TaskStore
+from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.health import ProposerHealth
 from redqueen.measures.proposals import proposed
 from redqueen.play.groups import attempts, authors, episodes_of
@@ -69,15 +70,24 @@ def test_what_is_held_out_changes_no_draw_where_it_is_not_drawn():
 def test_attempts_are_graded_group_by_group():
     tasks = [SUMS.task(12, 7), SUMS.task(1, 1)]
     groups = graded(SUMS, attempts(SOLVE, tasks, Constant("91"), 3, Random(0)))
-    assert [scores(group).tolist() for group in groups] == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    assert [verdicts(group).tolist() for group in groups] == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     assert [each.outcome.facts["right"] for each in episodes_of(groups)] == [True] * 3 + [False] * 3
     assert [sum(each.outcome.scores.values()) for each in episodes_of(groups)] == [0.0] * 6
 
 
-def test_an_attempt_that_was_cut_off_says_nothing_of_the_task():
+@pytest.mark.parametrize(("truncated", "right"), [("wrong", 0.0), ("graded", 1.0), ("unknown", np.nan)])
+def test_an_attempt_that_was_cut_off_is_wrong_unless_asked_otherwise(truncated, right):
+    groups = attempts(SOLVE, [SUMS.task(12, 7)], CutOff(), 2, Random(0))
+    (group,) = graded(SUMS, groups, truncated)
+    np.testing.assert_equal(verdicts(group), [right, right])
+    np.testing.assert_equal(rate(group).mean, right)
+    found = HeldOut(SUMS, CutOff(), {"one": [SUMS.task(12, 7)]}, 2, truncated=truncated)()
+    assert found.get("accuracy") == (None if np.isnan(right) else right)
+
+
+def test_an_attempt_that_was_cut_off_is_wrong():
     (group,) = graded(SUMS, attempts(SOLVE, [SUMS.task(12, 7)], CutOff(), 2, Random(0)))
-    assert verdicts(group).tolist() == [1.0, 1.0]
-    assert np.isnan(scores(group)).all()
+    assert verdicts(group).tolist() == [0.0, 0.0]
 
 
 def test_nothing_proposed_is_nothing_tried():

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from redqueen.contracts.questions import check_questions
-from redqueen.credit.outcomes import scores
+from redqueen.credit.outcomes import verdicts
 from redqueen.measures.proposals import Proposals
 from redqueen.play.groups import attempts
 from redqueen.players.scripted import Constant
@@ -62,7 +62,7 @@ def test_of_a_new_problem_nobody_knows_the_answer_and_no_alarm_says_it_is_wrong(
     assert [each.prompt for each in written] == ["What is 9 + 9?"] * 8 and written[0].answer == ""
     tries = graded(sums, attempts(SOLVE, written[:1], Constant("It is 18."), 4, Random(0)))
     assert [each is None for each in sums.right(written, ["18"] * 8)] == [True] * 8
-    assert scores(tries[0]).tolist() != scores(tries[0]).tolist(), "NaN: unknown"
+    assert verdicts(tries[0]).tolist() != verdicts(tries[0]).tolist(), "NaN: unknown"
     health = Proposals(sums)
     figures = health.voted(written[:1], tries, written[:1])
     assert "label_accuracy" not in figures and not [text for text in health.alarms() if "label" in text]

@@ -34,6 +34,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.catalogue import find_questions
+from redqueen.questions.verdicts import Truncated
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Positive, Several, Within
@@ -50,20 +51,21 @@ class Config:
     tau: Positive = 0.4  # of the draws; the learner has a temperature of its own
     start: float = 0.0  # Q of an arm that was never drawn
     leave_one_out: bool = False  # RLOO's advantages in place of GRPO's
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
-    measure = HeldOut(questions, learner, config.problems, seed=run.tests)
+    measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
     curriculum = SelfEvolving(levels_of(questions, measure.tests), level_of, config.step_size, config.tau, config.start)
     estimate = LeaveOneOut() if config.leave_one_out else GroupRelative()
     objective = ClippedRatio()
 
     for _ in run.steps(config.steps, [learner], [curriculum], [measure]):
         tasks = curriculum.draw(config.tasks, run.rng)
-        tries = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
+        tries = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng), config.truncated_score)
         trajectories = score(tries, correct)
         advantages = estimate(trajectories)
         metrics = learner.update(pack(trajectories, advantages), objective)

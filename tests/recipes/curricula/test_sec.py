@@ -59,7 +59,10 @@ def test_the_vector_of_the_cards():
 
 def lines(folder, **changes):
     settings = {"learner": TINY, "steps": 3, "tasks": 4, "attempts": 2, "problems": 2}
-    sec.train(sec.Config(**settings | changes), Run(folder, 0, Schedule(100, 100, record_episodes=0)))
+    sec.train(
+        sec.Config(**settings | {"truncated_score": "graded"} | changes),
+        Run(folder, 0, Schedule(100, 100, record_episodes=0)),
+    )
     return read_metrics(folder)
 
 

@@ -36,6 +36,7 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.objectives.regularizers import with_k3
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.credit.grpo.steps import source
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -54,6 +55,8 @@ class Config:
     kl: Amount = 0.0  # beta (0.04 in the paper)
     updates_per_batch: Count = 1
     clip: Annotated[Amount, NotWith("updates_per_batch", 1)] = 0.2  # eps
+    truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
+    """of an attempt that was cut off: wrong, graded as it is, unknown"""
     problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level
 
 

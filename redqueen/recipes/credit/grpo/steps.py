@@ -19,7 +19,7 @@ from redqueen.protocols import Game, GroupReward, Measure, Policy, Questions, Re
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.labels import held_to_majority, labels_right
-from redqueen.questions.verdicts import share_right
+from redqueen.questions.verdicts import Truncated, share_right
 from redqueen.runs.run import Run
 from redqueen.types import Group, Metrics, RedQueenError, Task
 
@@ -52,14 +52,16 @@ def source(config: Any, learner: Policy, run: Run) -> Source:
     if config.game:
         return Dealt(find_game(config.game), learner)
     questions = find_questions(config.questions)
-    measure = HeldOut(questions, language_model(learner), config.problems, seed=run.tests)
+    measure = HeldOut(
+        questions, language_model(learner), config.problems, seed=run.tests, truncated=config.truncated_score
+    )
     tests = [task for level in measure.tests.values() for task in level]
     if config.answers == "known" and all(verdict is None for verdict in questions.right(tests, ["1"] * len(tests))):
         raise RedQueenError(
             f"{questions.name} does not know what is right: --answers majority learns from what most attempts answer, "
             "--columns answer=COL names a column with answers"
         )
-    return Asked(questions, config.answers, measure)
+    return Asked(questions, config.answers, measure, config.truncated_score)
 
 
 class Dealt:
@@ -89,6 +91,7 @@ class Asked:
     questions: Questions
     answers: Literal["known", "majority"]
     held_out: HeldOut
+    truncated: Truncated
 
     game = SOLVE
     reward = correct
@@ -101,7 +104,7 @@ class Asked:
         return evenly(self.questions, count, rng, self.held_out.tests)
 
     def judged(self, groups: Sequence[Group]) -> list[Group]:
-        return graded(self.questions, groups) if self.answers == "known" else held_to_majority(groups)
+        return graded(self.questions, groups, self.truncated) if self.answers == "known" else held_to_majority(groups)
 
     def figures(self, groups: Sequence[Group]) -> Metrics:
         """Of majorities their mean share of the attempts, and how many are right by the question set where it knows."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from redqueen.credit.group_rewards import Correctness, FromBelow
 from redqueen.credit.learnability import HardButSolved, Shape
 from redqueen.credit.novelty import CountNovelty
-from redqueen.credit.outcomes import scores
+from redqueen.credit.outcomes import verdicts
 from redqueen.curricula.duplicates import SameKey
 from redqueen.curricula.keys import word_for_word
 from redqueen.curricula.sampling import NewestFirst, Uniform
@@ -36,7 +36,7 @@ class Rewards:
     def proposer(self, tries: Sequence[Group]) -> FromBelow:
         """What each proposal earns by the tries at its task; -1 if it is no task. Counts the tasks of a step once they
         are paid, so that none is new because of itself."""
-        earned = {"difficulty": [self._shape(scores(group)) for group in tries]}
+        earned = {"difficulty": [self._shape(verdicts(group)) for group in tries]}
         if self._novelty:
             texts = [group.task.prompt for group in tries]
             earned["novelty"] = self._novelty(texts).tolist()

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from redqueen.checks.retrieval import Document, Rules, evidence, reading_faults
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import FailureShare
-from redqueen.credit.outcomes import scores
+from redqueen.credit.outcomes import verdicts
 from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.single_reply import SingleReply
@@ -59,7 +59,7 @@ class Rewards:
         """What each proposal earns by the tries at its question. Tries without a parent are at no question of this
         step."""
         own = [group for group in tries if group.parent is not None]
-        return FromBelow(own, {"difficulty": [self._shape(scores(group)) for group in own]}, self._invalid)
+        return FromBelow(own, {"difficulty": [self._shape(verdicts(group)) for group in own]}, self._invalid)
 
 
 class Pool(TaskStore):

@@ -15,7 +15,7 @@ from redqueen.checks.numeric import Covers
 from redqueen.credit.filters import drop_even_groups
 from redqueen.credit.group_rewards import FromBelow, OfGroup, Stated, correct, for_its_seat
 from redqueen.credit.learnability import Bell
-from redqueen.credit.outcomes import scores
+from redqueen.credit.outcomes import numbers
 from redqueen.curricula.history import storable
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import Agreement
@@ -164,7 +164,7 @@ class Rewards:
         needed, -1 for any other refusal; NaN where too few tries were finished."""
         bell, reasons = Bell(), [each.reason if isinstance(each, Refusal) else "" for each in written]
         costs = [0.0 if not reason else -0.5 if reason == CLOSED_BOOK else -1.0 for reason in reasons]
-        paid = FromBelow(tries, {"difficulty": [bell(scores(group)) for group in tries]})
+        paid = FromBelow(tries, {"difficulty": [bell(numbers(group, "right")) for group in tries]})
         return Questioning(paid, {each.number: cost for each, cost in zip(proposals, costs, strict=True)})
 
     def kept(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
@@ -238,7 +238,7 @@ class ClusterMemory:
     def observe(self, tries: Sequence[Group]) -> None:
         """The groups at questions that name their cluster among their facts."""
         for group in tries:
-            if mean_known(scores(group)) >= self._solvable:
+            if mean_known(numbers(group, "right")) >= self._solvable:
                 self._asked[group.task.facts["cluster"]].append(storable(group.task))
 
     def metrics(self) -> Metrics:

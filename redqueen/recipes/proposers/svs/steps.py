@@ -12,7 +12,7 @@ from redqueen.checks.leaks import leaks
 from redqueen.credit.filters import drop_even_groups
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import Band
-from redqueen.credit.outcomes import rate, scores
+from redqueen.credit.outcomes import rate, verdicts
 from redqueen.measures.accuracy import HeldOut
 from redqueen.play.groups import episodes_of
 from redqueen.questions.small.variants import Varying
@@ -35,7 +35,7 @@ class Rewards:
 
     def of_variants(self, tries: Sequence[Group]) -> list[float]:
         """What each variant pays, from the attempts at it."""
-        return [self._shape(scores(group)) for group in tries]
+        return [self._shape(verdicts(group)) for group in tries]
 
     def kept(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
         """Those that are learned from: of groups of attempts that are neither all right nor all wrong, and of groups
@@ -71,7 +71,7 @@ class Variation:
             episode
             for group in responses
             if low <= rate(group).mean <= high
-            for episode, right in zip(group.attempts, scores(group), strict=True)
+            for episode, right in zip(group.attempts, verdicts(group), strict=True)
             if right == 1.0
         ]
         chosen = sorted(rng.sample(range(len(correct)), min(self._most, len(correct))))
@@ -99,7 +99,7 @@ class Variation:
     ) -> Metrics:
         """`accuracy/originals`, cut-off responses as wrong ones; how many responses were `varied`; all `rollouts`; and
         the figures of `audited`."""
-        accuracy = np.nan_to_num([scores(group) for group in responses]).mean()
+        accuracy = np.nan_to_num([verdicts(group) for group in responses]).mean()
         counted = {"varied": len(synthesis), "rollouts": len(episodes_of([*responses, *synthesis, *tries]))}
         found = audited(self._questions, [group.task for group in tries], paid)
         return {"accuracy/originals": float(accuracy)} | {name: float(count) for name, count in counted.items()} | found

@@ -15,6 +15,7 @@ from redqueen.protocols import Proposable, State
 from redqueen.questions.asking import graded
 from redqueen.questions.labels import held_to_label
 from redqueen.questions.synthesis import aimed, aimed_at, within
+from redqueen.questions.verdicts import Truncated
 from redqueen.types import Group, Metrics, Task
 
 
@@ -67,12 +68,15 @@ class Lessons:
         new = round(share * count) if len(self._new) else 0
         return (self._new.draw(new, rng) if new else []) + self._data.draw(count - new, rng)
 
-    def graded(self, tries: Sequence[Group]) -> list[Group]:
-        """The groups with a verdict on each attempt: by its label on a new problem, by the question set on others."""
+    def graded(self, tries: Sequence[Group], truncated: Truncated = "wrong") -> list[Group]:
+        """The groups with a verdict on each attempt: by its label on a new problem, by the question set on others;
+        `truncated` says what one that was cut off gets there."""
         known = {task.id for task in self._data.tasks}
         own = [group.task.id in known for group in tries]
         by_label = iter(held_to_label([group for group, known in zip(tries, own, strict=True) if not known]))
-        by_set = iter(graded(self._questions, [group for group, known in zip(tries, own, strict=True) if known]))
+        by_set = iter(
+            graded(self._questions, [group for group, known in zip(tries, own, strict=True) if known], truncated)
+        )
         return [next(by_set if known else by_label) for known in own]
 
     def observe(self, tries: Sequence[Group]) -> None:

@@ -12,7 +12,7 @@ from redqueen.measures.accuracy import held_out, on_problems
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, said
-from redqueen.questions.verdicts import share_right
+from redqueen.questions.verdicts import Truncated, share_right
 from redqueen.recipes.self_training.rise.steps import VERIFY, about, judged, skill, trust
 from redqueen.types import Basis, Group, Metrics, Task
 
@@ -30,6 +30,7 @@ class SelfVerification:
         attempts: int = 8,
         times: int = 4,
         seed: int = 0,
+        truncated: Truncated = "wrong",
     ) -> None:
         self._questions = questions
         self._player = player
@@ -38,10 +39,13 @@ class SelfVerification:
         self._attempts = attempts
         self._times = times
         self._seed = seed
+        self._truncated = truncated
 
     def __call__(self) -> Metrics:
         rng = Random(self._seed)
-        solutions = graded(self._questions, attempts(SOLVE, self._tasks, self._player, self._attempts, rng))
+        solutions = graded(
+            self._questions, attempts(SOLVE, self._tasks, self._player, self._attempts, rng), self._truncated
+        )
         asked = [about(solution) for solution in episodes_of(solutions)]
         verdicts = judged(attempts(VERIFY, asked, self._player, self._times, rng))
         right = [each.outcome.facts["right"] for each in episodes_of(solutions)]

@@ -32,6 +32,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.self_training.rise.measures import SelfVerification
 from redqueen.recipes.self_training.rise.steps import (
     VERIFY,
@@ -57,6 +58,7 @@ class Config:
     verifications: Whole = 16  # solutions to be verified (128 in the paper)
     kl: Amount = 0.01  # k
     critic_learning_rate: Amount = 1e-2  # of a linear head (9e-6 for a whole model in the paper)
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
@@ -66,11 +68,11 @@ def train(config: Config, run: Run) -> Policy:
     initial = learner.freeze()
     estimate, asked_about = WhitenedCritic(learner, config.critic_learning_rate), Drawn(config.verifications)
     objective = clipped_near_start(config.kl)
-    measure = SelfVerification(questions, learner, config.problems, seed=run.tests)
+    measure = SelfVerification(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
 
     for _ in run.steps(config.steps, [learner], [estimate], [measure]):
         tasks = evenly(questions, config.tasks, run.rng, measure.tests)
-        solutions = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng))
+        solutions = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng), config.truncated_score)
         asked = asked_about(solutions, run.rng)
         verdicts = judged(attempts(VERIFY, asked, learner, 1, run.rng))
 

@@ -10,6 +10,7 @@ from redqueen.games.second_try import SecondTry
 from redqueen.measures.accuracy import held_out, on_problems
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.self_training.score.steps import changes, twice_graded
 from redqueen.types import Basis, Metrics, Task
 
@@ -26,6 +27,7 @@ class SelfCorrection:
         tasks: Mapping[str, Sequence[Task]] | int,
         times: int = 4,
         seed: int = 0,
+        truncated: Truncated = "wrong",
     ) -> None:
         self.tests = held_out(questions, tasks, seed=seed) if isinstance(tasks, int) else tasks
         assert all(self.tests.values()), "every level needs a task"
@@ -34,11 +36,14 @@ class SelfCorrection:
         self._tasks = self.tests
         self._times = times
         self._seed = seed
+        self._truncated = truncated
 
     def __call__(self) -> Metrics:
         tasks = [task for group in self._tasks.values() for task in group]
         pairs = twice_graded(
-            self._questions, attempts(SecondTry(), tasks, self._solver, self._times, Random(self._seed))
+            self._questions,
+            attempts(SecondTry(), tasks, self._solver, self._times, Random(self._seed)),
+            self._truncated,
         )
         metrics, left = changes(pairs), iter(pairs)
         for level, of_level in self._tasks.items():

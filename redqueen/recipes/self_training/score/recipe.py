@@ -32,6 +32,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly
 from redqueen.questions.catalogue import find_questions
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.self_training.score.measures import SelfCorrection
 from redqueen.recipes.self_training.score.objective import first_stage, opening_divergence, second_stage
 from redqueen.recipes.self_training.score.steps import Correction, changes, twice_graded
@@ -52,6 +53,7 @@ class Config:
     bonus: Amount = 10.0  # alpha
     kl: Amount = 0.01  # beta_1
     first_answer_kl: Amount = 0.1  # beta_2 (code: 0.25)
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
@@ -63,12 +65,14 @@ def train(config: Config, run: Run) -> Policy:
         (Correction(first=0.0), first_stage(config.kl, config.first_answer_kl)),
         (Correction(config.bonus), second_stage(config.kl)),
     )
-    measure = SelfCorrection(questions, learner, config.problems, seed=run.tests)
+    measure = SelfCorrection(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
 
     for step in run.steps(config.steps, [learner], measures=[measure]):
         reward, objective = stages[step >= config.first_stage]
         tasks = evenly(questions, config.tasks, run.rng, measure.tests)
-        pairs = twice_graded(questions, attempts(game, tasks, learner, config.attempts, run.rng))
+        pairs = twice_graded(
+            questions, attempts(game, tasks, learner, config.attempts, run.rng), config.truncated_score
+        )
         trajectories = score(pairs, reward)
         advantages = estimate(trajectories)
         batch = pack(trajectories, advantages)

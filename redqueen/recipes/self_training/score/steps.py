@@ -17,15 +17,18 @@ from redqueen.credit.advantages.statistics import LeaveOneOut, RewardToGo
 from redqueen.credit.outcomes import number
 from redqueen.play.groups import Played, episodes_of, with_facts
 from redqueen.protocols import Questions
+from redqueen.questions.verdicts import Truncated, with_truncated
 from redqueen.types import Episode, Group, Metrics, Seat, Trajectory
 
 
-def twice_graded(questions: Questions, groups: Sequence[Group]) -> list[Group]:
+def twice_graded(questions: Questions, groups: Sequence[Group], truncated: Truncated = "wrong") -> list[Group]:
     """The groups of `SecondTry` with the fact `right` of each attempt, whether each of its two answers is. All answers
-    are checked together."""
+    are checked together; `truncated` says what one that was cut off gets."""
     episodes = episodes_of(groups)
     answers = [answer for episode in episodes for answer in episode.outcome.facts["replies"]]
-    right = questions.right([episode.task for episode in episodes for _ in range(2)], answers)
+    found = questions.right([episode.task for episode in episodes for _ in range(2)], answers)
+    cut = [turn.reply.truncated for episode in episodes for turn in episode.turns]
+    right = [with_truncated(each, ended, truncated) for each, ended in zip(found, cut, strict=True)]
     return with_facts(groups, [{"right": pair} for pair in zip(right[::2], right[1::2], strict=True)])
 
 

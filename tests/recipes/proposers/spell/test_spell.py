@@ -11,7 +11,6 @@ import pytest
 from experiments.spell import Ungrounded
 from redqueen.credit.advantages.statistics import per_kind_or_group
 from redqueen.credit.group_rewards import Stated
-from redqueen.credit.outcomes import verdicts
 from redqueen.credit.rewards import score
 from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
@@ -73,7 +72,6 @@ def lines_of(run):
 @pytest.fixture
 def chancy(monkeypatch):
     """A model that was never warmed up neither ends what it says nor says anything that can be read."""
-    monkeypatch.setattr(steps, "scores", verdicts)
     monkeypatch.setattr(spell, "read", lambda domain, groups: domain.read([each.task for each in groups], said(groups)))
     monkeypatch.setattr(steps, "answered", said)
     monkeypatch.setattr(spell, "find_questions_with", lambda spec, wanted: AnyReadable())

@@ -22,7 +22,7 @@ class Coin(Sums):
 def trained(folder, record=0, **changes):
     settings = {"learner": TINY, "steps": 2, "tasks": 4, "attempts": 2, "verifications": 4, "problems": 2}
     run = Run(folder, 0, Schedule(100, 100, record_episodes=record))
-    rise.train(rise.Config(**settings | changes), run)
+    rise.train(rise.Config(**settings | {"truncated_score": "graded"} | changes), run)
     return run
 
 

@@ -24,7 +24,7 @@ class Coin(Sums):
 def trained(folder, **changes):
     settings = {"learner": TINY, "steps": 2, "first_stage": 1, "tasks": 2, "attempts": 2, "problems": 2}
     run = Run(folder, 0, Schedule(100, 100, record_episodes=4))
-    score.train(score.Config(**settings | changes), run)
+    score.train(score.Config(**settings | {"truncated_score": "graded"} | changes), run)
     return run
 
 

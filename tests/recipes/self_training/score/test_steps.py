@@ -14,7 +14,7 @@ from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.self_training.score.steps import Correction, by_first_attempt, changes, twice_graded
-from redqueen.types import Match, Seat
+from redqueen.types import Match, Reply, Seat
 
 DOMAIN = Sums(backwards=False)
 TASK = DOMAIN.task(57, 68)
@@ -24,6 +24,20 @@ RIGHT, WRONG = "125", "115"
 def tried(*pairs, task=TASK):
     matches = [Match(SecondTry(), task, {"solver": Scripted(pair)}) for pair in pairs]
     return twice_graded(DOMAIN, grouped(play(matches, Random(0)), len(pairs)))
+
+
+class CutOff:
+    name = "cut_off"
+
+    def reply(self, asks):
+        return [Reply(RIGHT, self.name, truncated=True) for _ in asks]
+
+
+def test_an_answer_that_was_cut_off_is_wrong_unless_asked_otherwise():
+    episodes = play([Match(SecondTry(), TASK, {"solver": CutOff()})], Random(0))
+    for truncated, right in (("wrong", False), ("graded", True), ("unknown", None)):
+        (group,) = twice_graded(DOMAIN, grouped(episodes, 1), truncated)
+        assert group.attempts[0].outcome.facts["right"] == (right, right)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from redqueen.credit.group_rewards import Correctness, FromBelow
 from redqueen.credit.learnability import HardButSolved, Shape
 from redqueen.credit.novelty import CountNovelty
-from redqueen.credit.outcomes import verdicts
+from redqueen.credit.outcomes import rate, verdicts
 from redqueen.curricula.duplicates import SameKey
 from redqueen.curricula.keys import word_for_word
 from redqueen.curricula.sampling import NewestFirst, Uniform
@@ -35,11 +35,12 @@ class Rewards:
 
     def proposer(self, tries: Sequence[Group]) -> FromBelow:
         """What each proposal earns by the tries at its task; -1 if it is no task. Counts the tasks of a step once they
-        are paid, so that none is new because of itself."""
+        are paid, so that none is new because of itself. Novelty is paid where some tries are right and some wrong."""
         earned = {"difficulty": [self._shape(verdicts(group)) for group in tries]}
         if self._novelty:
             texts = [group.task.prompt for group in tries]
-            earned["novelty"] = self._novelty(texts).tolist()
+            paid = zip(self._novelty(texts).tolist(), map(rate, tries), strict=True)
+            earned["novelty"] = [new if 0.0 < solved.mean < 1.0 else 0.0 for new, solved in paid]
             self._novelty.observe(texts)
         return FromBelow(tries, earned, refused=-1.0)
 

@@ -49,7 +49,7 @@ class Alarm:
 
 
 def at_least(hits: int, trials: int) -> float:
-    """The share that is surely reached where `trials` had so many `hits`: 0.43 for 4 of 4, 0.86 for 32 of 32."""
+    """The share that is surely reached where `hits` of `trials` succeeded: 0.43 for 4 of 4, 0.86 for 32 of 32."""
     return wilson_interval(hits, trials, SURE).low if trials else 0.0
 
 

@@ -9,9 +9,9 @@ itself approaches equilibrium, while the last iterate need not:
 
     A = R - b[game, role]    as in SPIRAL;    opponent ~ uniform over {self at step 0, n, 2n, ...}
 
-The average policy, which weighs every iterate by its own reach, is measured beside the last one.
-Differs from `spiral` in the pool, the line that adds to it, and the seats that alternate. A best
-response is approximated by one gradient step, not by training to convergence.
+The average policy, which weighs every iterate by how often it reaches a state, is measured as the last iterate is.
+Differs from `spiral` in the pool, the line that adds to it, and the seats that alternate. A best response is
+approximated by one gradient step, not by training to convergence.
 
 With `staleness` above 0 matches stay in flight over several updates (`play/flow.py`), and a word that
 an older self wrote counts by the ratio of the likelihoods, at most 2: a truncated importance weight.

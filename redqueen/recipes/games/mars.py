@@ -16,10 +16,10 @@ well-formed turn and a penalty on long ones.
 
 The ablation without the roles is `centred_turns(by_game)`.
 
-Differences: this is the paper's estimator; the released code whitens token rewards before summing them
-and divides by a deviation after all. A forfeit costs the game's stake (the code: stake + 10 for the
-offender and nothing for the other seat, which one mistake then dominates). The length penalty acts
-above `longest_reply` tokens only, as the code has it.
+Differences: this is the paper's estimator; the released code whitens token rewards before summing them and divides by a
+deviation after all. A forfeit costs the game's stake (the released code: stake + 10 for the offender and nothing for
+the other seat, which one mistake then dominates). The length penalty acts above `longest_reply` tokens only, as the
+released code has it.
 """
 
 from __future__ import annotations

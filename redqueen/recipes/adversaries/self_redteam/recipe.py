@@ -16,9 +16,10 @@ refusal. What that pays stands in a table (`payoffs.txt`, printed before trainin
 Half of the seeds are benign, for without them refusing everything is best; half of each kind are vanilla, answered as
 they stand. A match with a missing label is a tie and left out before the advantages.
 
-Differences: an attack in which no answer can be found ends the match and costs its writer the format alone (the code
-passes the raw text on, thought and all). The thought is opened in the prompt. `zero_sum` pays +-1 for every component,
-so that harm and refusal sum to zero; the release has no such function. A cut-off reply counts as it stands.
+Differences: an attack in which no answer can be found ends the match and costs its writer the format alone (the
+released code passes the raw text on, thought and all). The thought is opened in the prompt. `zero_sum` pays +-1 for
+every component, so that harm and refusal sum to zero; the release has no such function. A cut-off reply counts as it
+stands.
 
 Controls: `--attacker frozen` (a defender trained against a static attacker), `--vanilla 1` (static prompts alone),
 `--benign 0`, `--defender frozen`, `--world red_team:thoughts=false`, `--judge rule:misses=0.6`. One set of weights

@@ -23,7 +23,7 @@ class ErrorSet:
     """A critic on a frozen set of steps, on the same seeds at every measurement: `accuracy/LEVEL`; `false_alarm`, the
     share of right steps called wrong; `balanced_accuracy`, the mean of the accuracy on right steps and of that on wrong
     ones (the mean over the kinds of errors); `unread`. With `problems` also `guided`, `majority` and `first_attempt`
-    (`recipes.adversaries.spc.steps.chosen`) over so many problems with `attempts` each."""
+    (`recipes.adversaries.spc.steps.chosen`) over `problems` problems with `attempts` each."""
 
     def __init__(
         self, questions: Criticised, critic: Player, count: int, problems: int = 0, attempts: int = 8, seed: int = 0

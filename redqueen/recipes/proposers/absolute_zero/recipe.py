@@ -14,11 +14,11 @@ is paid for (equation 4), the solver is paid for its answer (equation 6), and bo
 and the clipped ratio's loss over all tokens of the batch alike. The tries are not trained on; the solver trains on
 tasks drawn from the buffers, the newest first.
 
-Differences: the solver meets the tasks of this step, as in the paper's algorithm (the code: those of the step before).
-Means and deviations are over samples (the code: over tokens), and there is one update where the code takes three.
-Buffers begin with the seeds alone, hold no task twice and none of the tests, and when full the fullest forgets its
-oldest task (the code: none does, so that a full buffer learns nothing new). An r of 0 or 1 pays 0, as in the paper
-(the code: -0.5).
+Differences: the solver meets the tasks of this step, as in the paper's algorithm (the released code: those of the step
+before). Means and deviations are over samples (the released code: over tokens), and there is one update where the
+released code takes three. Buffers begin with the seeds alone, hold no task twice and none of the tests, and when full
+the fullest forgets its oldest task (the released code: none does, so that a full buffer learns nothing new). An r of 0
+or 1 pays 0, as in the paper (the released code: -0.5).
 
 A solver gains from almost any tasks, so compare with `--proposer frozen`. Other controls are other `rewards` (by
 chance, for tasks that nobody solves, for novelty, without which a proposer narrows) or another `store` (of the question

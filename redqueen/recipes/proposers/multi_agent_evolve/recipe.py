@@ -15,9 +15,10 @@ Nothing anchors the judge: its agreement with the question set's oracle is measu
 reward learns), and it can be played by another: `--judge frozen`. Controls are other `rewards` or another `store`: see
 `experiments/multi_agent_evolve.py`.
 
-Differences: scores that cannot be read are no opinion (the code: 0.5). Form is kept or not (the code counts tags, also
-the prompt's). Questions start from the set's seeds (there: a thousand), and a full store forgets the oldest of the
-commonest kind; the solver is asked what was stored before this step. The default set's proposer is shown none.
+Differences: scores that cannot be read are no opinion (the released code: 0.5). Form is kept or not (the released code
+counts tags, also the prompt's). Questions start from the set's seeds (there: a thousand), and a full store forgets the
+oldest of the commonest kind; the solver is asked what was stored before this step. The default set's proposer is shown
+none.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ leaves at p = 1 or after 3 rounds without improvement.
 Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). The oracle of the question
 set is asked for figures only, `valid_share` (of all proposals, problem and answer right) and `label_accuracy` (of those
 trained on). Attempts cut off count in no p. Steps without signal are taken (there: skipped), at temperature 1 (there:
-0.6). The code divides by the deviation unless told not to. The control in which the proposer learns to be wrong is
-other `rewards`, without the gates: see `experiments/pasodoble.py`.
+0.6). The released code divides by the deviation unless told not to. The control in which the proposer learns to be
+wrong is other `rewards`, without the gates: see `experiments/pasodoble.py`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ the share p of the most common answer says how uncertain it is:
     proposer   R = max(0, 1 - 2 |p - 1/2| - |C| / B),   C the question's cluster among the B of the batch by BLEU;
                0 if there is no question
 
-Then the challenger stands still and fills a pool of questions. Those are kept whose p lies in [0.3, 0.8] (the code's
-band; the paper: 3 to 7 of 10), with the majority's answer as their label, each text once, and the solver learns:
+Then the challenger stands still and fills a pool of questions. Those are kept whose p lies in [0.3, 0.8] (the released
+code's band; the paper: 3 to 7 of 10), with the majority's answer as their label, each text once, and the solver learns:
 
     solver     R = 0.9 * (the answer is the label) + 0.1 * (the answer is in form)
 
@@ -17,8 +17,9 @@ Both by GRPO: A = (R - mean) / deviation of the group of answers to one prompt. 
 figures alone: how often a question is solved, and `label_accuracy`, on which everything hangs: below about 0.6 the
 solver gets worse, and an alarm says so. With `--proposer frozen` the solver learns in every step.
 
-`--as-coded` gives the code's min(p, 1 - p) less the cluster's share, unclipped, and -1 less 1 / B where there is no
-question. As in the code all m answers count in p when rewarding, those given when filtering. No KL penalty here.
+`--as-coded` gives the released code's min(p, 1 - p) less the cluster's share, unclipped, and -1 less 1 / B where there
+is no question. As in the released code all m answers count in p when rewarding, those given when filtering. No KL
+penalty here.
 """
 
 from __future__ import annotations

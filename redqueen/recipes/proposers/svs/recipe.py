@@ -17,8 +17,9 @@ update is on the union of the groups of attempts, at originals and at variants, 
 wrong, and of the groups of synthesis in which one was paid. A step without candidates is one of plain RLVR.
 
 Differences: at most `responses` candidates are varied in a step, drawn at random (the paper: all). A variant in which
-its answer stands is refused, as is one that is held out for tests. One update a step, on the whole union (the code cuts
-it to a multiple of the workers, in minibatches of 256). Plain RLVR is `--middling 0 0`: see `experiments/svs.py`.
+its answer stands is refused, as is one that is held out for tests. One update a step, on the whole union (the released
+code cuts it to a multiple of the workers, in minibatches of 256). Plain RLVR is `--middling 0 0`: see
+`experiments/svs.py`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redqueen.checks.numeric import normalised
+from redqueen.checks.numeric import normalised, number
 from redqueen.protocols import Verifier
 from redqueen.types import Metrics, RedQueenError, Reply, Task
 
@@ -75,6 +75,19 @@ class Majority:
             first = next((first for first in joined if self.same(first, text)), text)
             joined.setdefault(first, []).extend(group)
         return [sorted(group) for group in joined.values()]
+
+
+def by_value(answer: str) -> str:
+    """The answer as votes count it: a number by its value, so that 1/2 and 0.5 are one, any other text `normalised`."""
+    value = number(answer)
+    return normalised(answer) if value is None else str(value)
+
+
+def is_label(task: Task, answer: str) -> bool:
+    """Whether an answer is that of the task, `by_value`. Raises RedQueenError for a task without one."""
+    if not (wanted := by_value(task.answer)):
+        raise RedQueenError(f"the answer of task {task.id!r} is {task.answer!r}: a label needs some text")
+    return by_value(answer) == wanted
 
 
 def label(answers: Sequence[str], count_missing: bool, weights: Sequence[float] | None = None) -> Vote:

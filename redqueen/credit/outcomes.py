@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from redqueen.checks.extraction import Kind, given
-from redqueen.checks.votes import Majority, Vote
+from redqueen.checks.votes import Majority, Vote, by_value
 from redqueen.credit.learnability import SolveRate, solve_rate
 from redqueen.types import Episode, Group, Seat
 
@@ -54,8 +54,9 @@ def rate(group: Group) -> SolveRate:
 
 
 def vote(group: Group, count_missing: bool = True) -> Vote:
-    """The majority answer of a group and its share; `count_missing` counts attempts without an answer in the share."""
-    return Majority(count_missing).label(answers(group.attempts))
+    """The majority answer of a group, numbers compared by value, and its share of all attempts; without `count_missing`
+    of those with an answer."""
+    return Majority(count_missing, by_value).label(answers(group.attempts))
 
 
 def calls(group: Group) -> float:

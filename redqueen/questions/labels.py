@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from redqueen.checks.numeric import Exact
-from redqueen.checks.votes import Vote
+from redqueen.checks.votes import Vote, is_label
 from redqueen.credit.outcomes import vote
 from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Questions, Verifier
@@ -28,14 +27,14 @@ def labelled(groups: Sequence[Group], band: tuple[float, float]) -> list[Task]:
     ]
 
 
-def held_to_label(groups: Sequence[Group], same: Verifier = Exact()) -> list[Group]:
+def held_to_label(groups: Sequence[Group], same: Verifier = is_label) -> list[Group]:
     """The groups with a verdict on each attempt, the fact `right`, by the label of their task, which may be wrong: as
     `graded`, without a known answer. An attempt that was cut off is wrong."""
     pairs = zip(episodes_of(groups), answered(groups), strict=True)
     return with_facts(groups, [{"right": same(episode.task, answer)} for episode, answer in pairs])
 
 
-def held_to_majority(groups: Sequence[Group], same: Verifier = Exact()) -> list[Group]:
+def held_to_majority(groups: Sequence[Group], same: Verifier = is_label) -> list[Group]:
     """The groups with a verdict on each attempt, the fact `right`, by the commonest answer of its own group, which may
     be wrong; None (unknown) in a group in which nobody answered. An attempt that was cut off is wrong."""
     facts = []

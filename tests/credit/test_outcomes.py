@@ -1,7 +1,8 @@
 """What the attempts of a group say."""
 
-from redqueen.credit.outcomes import answers
-from redqueen.types import Ask, Episode, Outcome, Reply, Seat, Task, Turn
+from redqueen.credit.outcomes import answers, verdicts, vote
+from redqueen.questions.labels import held_to_label
+from redqueen.types import Ask, Episode, Group, Outcome, Reply, Seat, Task, Turn
 
 
 def test_an_answer_is_found_in_a_reply_where_its_task_says_of_what_kind_it_is():
@@ -12,3 +13,16 @@ def test_an_answer_is_found_in_a_reply_where_its_task_says_of_what_kind_it_is():
 
     assert answers([of("3 + 4 = 7.", answered_as="number"), of("3 + 4 = 7.")]) == ["7", "3 + 4 = 7."]
     assert answers([of("It is Paris.\nParis", answered_as="choice", options=("Rome", "Paris"))]) == ["B"]
+
+
+def test_votes_count_values():
+    """1/2 and 0.5 are one answer, which outvotes 2."""
+    seat = Seat("solver")
+
+    def of(reply):
+        turn = Turn(Ask(seat, ()), Reply(reply))
+        return Episode("g", Task("t", answer="0.50"), 0, (turn,), Outcome({}, {"reply": reply}), (seat,))
+
+    group = Group(0, Task("t"), tuple(map(of, ("2", "1/2", "0.5", "2", "0.5"))))
+    assert (vote(group).answer, vote(group).share) == ("0.5", 0.6)
+    assert verdicts(held_to_label([group])[0]).tolist() == [0.0, 1.0, 1.0, 0.0, 1.0]

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Annotated
+from warnings import warn
 
 import numpy as np
 import tyro
@@ -73,6 +74,11 @@ def _compared(options: CompareOptions) -> SideBySide:
     questions = stored_questions(known[0]) if options.game is None else None
     game: Game
     if questions is not None:
+        if len({settings(run).get("tests", 0) for run in known}) > 1:
+            warn(
+                f"the problems are those that {known[0]} held out: {known[1]} may have been trained on some",
+                stacklevel=2,
+            )
         game, problems = SOLVE, stored_tests(known[0], questions, options.matches)
         tasks = [task for level in problems.values() for task in level]
     else:

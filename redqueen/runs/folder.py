@@ -157,8 +157,9 @@ def stored_questions(folder: Path) -> Questions | None:
 
 
 def stored_tests(folder: Path, questions: Questions, most: int) -> dict[str, list[Task]]:
-    """Up to so many problems of each level that the run kept from its training, the first of them but for seeds."""
-    tests = held_out(questions, settings(folder)["config"].get("problems", 64))
+    """Up to `most` problems of each level that the run kept from its training, the first of them but for seeds."""
+    found = settings(folder)
+    tests = held_out(questions, found["config"].get("problems", 64), seed=found.get("tests", 0))
     seeds = {"": seeds_of(questions)}  # which some recipes learn from
     return {level: (apart_from(seeds, tasks) or tasks)[:most] for level, tasks in tests.items()}
 

@@ -120,7 +120,7 @@ class Run:
     ) -> None:
         self.folder = folder
         self.seed = seed
-        self.tests = tests  # the seed by which held-out problems are dealt: one for all runs, unless they are trials
+        self.tests = tests  # the seed by which held-out problems are dealt: that of the run, for `redqueen train`
         self.schedule = schedule
         self.watchers = list(watchers)
         self.step = 0

@@ -69,6 +69,7 @@ def described(
         "recipe": recipe,
         "config": asdict(config),
         "seed": seed,
+        "tests": seed,
         "schedule": asdict(schedule),
         "watch": asdict(watch),
         "command": list(command),
@@ -88,7 +89,8 @@ def holds_run(folder: Path) -> bool:
 def begun(folder: Path, settings: dict[str, Any], watchers: Sequence[Watcher]) -> Run:
     """A run with these settings, which it writes down once it really begins."""
     schedule, watch = rebuild(Schedule, settings["schedule"]), rebuild(Watch, settings.get("watch", {}))
-    return Run(folder, settings["seed"], schedule, [SettingsFile(settings), *watchers], watch)
+    tests = settings.get("tests", 0)  # runs of before had one set of tests for all seeds
+    return Run(folder, settings["seed"], schedule, [SettingsFile(settings), *watchers], watch, tests=tests)
 
 
 def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:

@@ -3,10 +3,14 @@
 import pytest
 
 from redqueen.cli.main import main
+from redqueen.measures.accuracy import held_out
+from redqueen.questions.catalogue import find_questions
+from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.recipes.games import magnetic
-from redqueen.runs.folder import settings
+from redqueen.runs.folder import settings, stored_tests
 from redqueen.runs.run import Schedule, read_final, read_metrics
 from redqueen.runs.train import train
+from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
 
 CONFIG = magnetic.Config(steps=6, matches_per_step=8)
@@ -108,3 +112,16 @@ def test_what_cannot_be_trained_is_one_clear_line_and_leaves_nothing(tmp_path, r
         train(recipe, config, tmp_path / "run")
     assert expected in str(refused.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_every_seed_is_measured_on_problems_of_its_own(tmp_path):
+    tiny = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
+    config = grpo.Config(learner=tiny, steps=1, tasks=1, attempts=2, problems=8)
+    held = []
+    for seed in (1, 2):
+        run = tmp_path / str(seed)
+        train("grpo", config, run, seed=seed)
+        again = stored_tests(run, find_questions("sums"), 8)
+        assert again == held_out(find_questions("sums"), 8, seed=seed)  # what is measured later is what was held out
+        held.append({task.id for task in again["4_digits"]})
+    assert not held[0] & held[1]

@@ -10,7 +10,7 @@ import numpy as np
 from redqueen.credit.advantages.statistics import LeaveOneOut
 from redqueen.credit.outcomes import numbers
 from redqueen.credit.rewards import score
-from redqueen.curricula.sampling import Uniform, best_minus_worst
+from redqueen.curricula.draws import Uniform, best_minus_worst
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play import groups

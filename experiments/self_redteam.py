@@ -56,7 +56,7 @@ RED_STYLES = Experiment(
 
 WORDS = cold_start.Config(
     learner=Learner(model="tiny:hidden=64,layers=2", max_completion_length=32),
-    questions="redqueen.questions.small.red_team:RedTeamWords",
+    questions="redqueen.questions.small.red_words:RedTeamWords",
     steps=600,
     rest=250,
     demonstrations_per_step=64,
@@ -65,7 +65,7 @@ WORDS = cold_start.Config(
 PLAIN = replace(
     WORDS,
     learner=replace(WORDS.learner, max_completion_length=16),
-    questions="redqueen.questions.small.red_team:RedTeamWords:thoughts=false",
+    questions="redqueen.questions.small.red_words:RedTeamWords:thoughts=false",
 )
 
 

@@ -13,7 +13,7 @@ from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.gold import recited
 from redqueen.measures.accuracy import held_out
 from redqueen.measures.divergence import question
-from redqueen.measures.preferences import PreferenceGame, compared, preferred
+from redqueen.measures.wins import PreferenceGame, compared, preferred
 from redqueen.objectives.batch import beside, pack_pairs, pack_samples
 from redqueen.objectives.preference import Dpo, Sppo
 from redqueen.objectives.references import Reference

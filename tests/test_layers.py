@@ -214,21 +214,6 @@ def test_games_and_credit_need_neither_torch_nor_a_language_model():
 
 # the same part for two kinds of thing: a list of what is found by name, a page, a policy of an engine
 ALIKE = {"__init__", "__main__", "catalogue", "page", "policy"}
-# to be renamed after what they do; this list only shrinks
-COLLIDING = {
-    "answers": {"checks.sandbox", "players.language"},
-    "files": {"checks.repository", "curricula"},
-    "keys": {"credit.advantages", "curricula"},
-    "preferences": {"checks", "measures"},
-    "red_team": {"games", "questions.small"},
-    "references": {"measures", "objectives"},
-    "rehearsal": {"demonstrations", "views.serve"},
-    "rows": {"players.transformer", "questions"},
-    "sampling": {"curricula", "players.transformer"},
-    "values": {"checks.sandbox", "objectives"},
-    "verdicts": {"checks.sandbox", "questions"},
-    "words": {"cli", "views.report"},
-}
 
 
 def test_a_base_name_stands_once_among_the_shared_modules():
@@ -236,4 +221,4 @@ def test_a_base_name_stands_once_among_the_shared_modules():
     for path in FILES:
         if home_of(name_of(path)) != "recipes" and path.stem not in ALIKE:
             rooms.setdefault(path.stem, set()).add(".".join(path.relative_to(PACKAGE).parent.parts))
-    assert {name: where for name, where in rooms.items() if len(where) > 1} == COLLIDING
+    assert {name: where for name, where in rooms.items() if len(where) > 1} == {}

@@ -16,9 +16,9 @@ from statistics import median
 from typing import Any
 
 from redqueen.checks.sandbox.jail import Jail, why_not
+from redqueen.checks.sandbox.literals import literal
 from redqueen.checks.sandbox.monty import Monty
-from redqueen.checks.sandbox.values import literal
-from redqueen.checks.sandbox.verdicts import Kind, Program, Tier
+from redqueen.checks.sandbox.runs_of_programs import Kind, Program, Tier
 from redqueen.trials.experiment import Made, Rows, Table
 
 WORKERS = 2

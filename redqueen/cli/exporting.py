@@ -11,8 +11,8 @@ from typing import Annotated
 import tyro
 
 from redqueen.cli.words import parse
-from redqueen.curricula.files import export_dataset, write_tasks
 from redqueen.curricula.history import TaskHistory
+from redqueen.curricula.on_disk import export_dataset, write_tasks
 from redqueen.curricula.store import TaskStore
 from redqueen.markup import visible
 from redqueen.runs.checkpoints import check, checkpoints, read_parts

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from redqueen.curricula.draws import Weights
 from redqueen.curricula.history import TaskHistory
-from redqueen.curricula.sampling import Weights
 
 Eviction = Callable[[Sequence[TaskHistory], int, int], list[int]]
 """Returns the indices of the tasks that leave, given those held (oldest first), how many must leave, and the step."""

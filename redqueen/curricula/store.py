@@ -10,11 +10,11 @@ from random import Random
 from statistics import fmean
 
 from redqueen.credit.outcomes import result, unknown
+from redqueen.curricula.draws import Distinct, Independent, Sampling, Uniform
 from redqueen.curricula.duplicates import SameKey, Screen
 from redqueen.curricula.eviction import Eviction, oldest_of_most
 from redqueen.curricula.history import TaskHistory, after, history_from_state, history_to_state, storable
-from redqueen.curricula.keys import by_text
-from redqueen.curricula.sampling import Distinct, Independent, Sampling, Uniform
+from redqueen.curricula.sameness import by_text
 from redqueen.protocols import State
 from redqueen.types import Episode, Group, Metrics, RedQueenError, Task
 

@@ -11,7 +11,7 @@ from typing import TypeVar, cast, get_args, get_type_hints
 
 from redqueen.catalogue import Catalogue
 from redqueen.protocols import Proposable, Questions, StatesNeeds, has, lacking, members
-from redqueen.questions.rows import names_data
+from redqueen.questions.data_rows import names_data
 from redqueen.types import RedQueenError
 
 P = TypeVar("P")
@@ -21,7 +21,7 @@ QUESTIONS: Mapping[str, str] = MappingProxyType(
         "sums": "redqueen.questions.small.sums:Sums",
         "verified": "redqueen.questions.verifying:verified",
         "matchups": "redqueen.questions.small.matchups:Matchups",
-        "red_team": "redqueen.questions.small.red_team:RedTeamWords",
+        "red_team": "redqueen.questions.small.red_words:RedTeamWords",
         "step_traces": "redqueen.questions.small.step_traces:StepTraces",
         "known": "redqueen.questions.small.known:Known",
         "chain": "redqueen.questions.small.known:Chain",

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from redqueen.questions.rows import Row
+from redqueen.questions.data_rows import Row
 from redqueen.types import RedQueenError
 
 USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -34,6 +34,7 @@ from redqueen.protocols import Player, PreferenceOracle, Questions, members
 from redqueen.questions import posing
 from redqueen.questions.answer_columns import Expected, read_answers
 from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, layout_of
+from redqueen.questions.data_rows import read_parts
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.questions.grading import (
     ACCEPTED,
@@ -47,7 +48,6 @@ from redqueen.questions.grading import (
     Grading,
     find_grading,
 )
-from redqueen.questions.rows import read_parts
 from redqueen.questions.verdicts import as_scores
 from redqueen.types import Demonstration, Match, Message, RedQueenError, Refusal, Task
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from redqueen.checks.extraction import LETTERS
 from redqueen.questions.columns import Layout
-from redqueen.questions.rows import Columns, Row
+from redqueen.questions.data_rows import Columns, Row
 from redqueen.texts import Wording
 from redqueen.types import RedQueenError
 

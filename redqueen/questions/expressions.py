@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from operator import add, mul, sub
 from random import Random
 
-from redqueen.checks.sandbox.answers import arguments
-from redqueen.checks.sandbox.values import NotPlain, literal, parse
+from redqueen.checks.sandbox.literals import NotPlain, literal, parse
+from redqueen.checks.sandbox.three_tasks import arguments
 from redqueen.questions.triplets import ABDUCTION, DEDUCTION, INDUCTION, Arguments, Pair, Triplets, shown
 from redqueen.types import RedQueenError, Refusal, Task
 

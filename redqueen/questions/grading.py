@@ -24,10 +24,10 @@ from typing import Any, Protocol
 from redqueen.checks import extraction
 from redqueen.checks.extraction import Kind
 from redqueen.checks.numeric import Symbolic, normalised, number
+from redqueen.checks.sandbox.literals import quiet
 from redqueen.checks.sandbox.runner import PythonRunner
-from redqueen.checks.sandbox.values import quiet
-from redqueen.checks.sandbox.verdicts import Kind as Ended
-from redqueen.checks.sandbox.verdicts import Program
+from redqueen.checks.sandbox.runs_of_programs import Kind as Ended
+from redqueen.checks.sandbox.runs_of_programs import Program
 from redqueen.checks.worker import Undecided
 from redqueen.types import RedQueenError, Task
 from redqueen.user_code import module_from_file

@@ -17,8 +17,8 @@ from pathlib import Path
 from random import Random
 
 from redqueen.checks.sandbox import jail
-from redqueen.checks.sandbox.answers import arguments
-from redqueen.checks.sandbox.values import NotPlain, literal, quiet
+from redqueen.checks.sandbox.literals import NotPlain, literal, quiet
+from redqueen.checks.sandbox.three_tasks import arguments
 from redqueen.questions.triplets import ABDUCTION, DEDUCTION, INDUCTION, Arguments, Pair, Triplets, shown
 from redqueen.types import RedQueenError, Refusal, Task
 

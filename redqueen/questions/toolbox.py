@@ -5,7 +5,7 @@ from __future__ import annotations
 from redqueen.checks.retrieval import Corpus
 from redqueen.checks.sandbox import jail
 from redqueen.checks.sandbox.runner import PythonRunner
-from redqueen.checks.sandbox.verdicts import Kind, Program
+from redqueen.checks.sandbox.runs_of_programs import Kind, Program
 from redqueen.games.tools import Calculator, Running, Searching, Tool, ToolError
 from redqueen.types import RedQueenError
 

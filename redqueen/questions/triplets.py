@@ -19,11 +19,11 @@ from functools import cache
 from random import Random
 from typing import Any, Protocol
 
-from redqueen.checks.sandbox.answers import Pair as CheckedPair
-from redqueen.checks.sandbox.answers import reaches_output, reproduces, same_output
+from redqueen.checks.sandbox.literals import literal, parse
 from redqueen.checks.sandbox.runner import PythonRunner
-from redqueen.checks.sandbox.values import literal, parse
-from redqueen.checks.sandbox.verdicts import Kind, Program, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Program, Verdict
+from redqueen.checks.sandbox.three_tasks import Pair as CheckedPair
+from redqueen.checks.sandbox.three_tasks import reaches_output, reproduces, same_output
 from redqueen.types import Demonstration, Refusal, Task
 
 DEDUCTION, ABDUCTION, INDUCTION = KINDS = ("deduction", "abduction", "induction")

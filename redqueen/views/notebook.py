@@ -16,7 +16,7 @@ from typing import Any
 
 from redqueen.types import Episode
 from redqueen.views.report.page import episode_page, report_page
-from redqueen.views.report.words import tokenizer_of
+from redqueen.views.report.token_texts import tokenizer_of
 
 MOST_EPISODES = 200  # of all runs together: they are stored in the notebook
 

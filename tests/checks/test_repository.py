@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from redqueen.checks.repository import files
+from redqueen.checks.repository import edits
 from redqueen.checks.repository.artefacts import (
     Artefact,
     Fault,
@@ -17,14 +17,14 @@ from redqueen.checks.repository.artefacts import (
     specification,
     unsteady,
 )
-from redqueen.checks.repository.files import BadEdit, Edit, Repository, file_diffs, read_edits, rewritten
+from redqueen.checks.repository.edits import BadEdit, Edit, Repository, file_diffs, read_edits, rewritten
 from redqueen.checks.repository.similarity import patch_reward, patch_similarity
 from redqueen.checks.repository.unit_tests import ABSENT, Case, discover, passed, run_cases, run_tests
 from redqueen.checks.sandbox import jail as python_jail
 from redqueen.checks.sandbox.jail import Jail
 from redqueen.checks.sandbox.monty import Monty
 from redqueen.checks.sandbox.runner import PythonRunner
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Verdict
 from redqueen.types import RedQueenError
 
 WHY_NOT = python_jail.why_not()
@@ -568,4 +568,4 @@ def test_code_in_other_words_is_still_the_code():
     assert (space["f"](1), space["f"].__doc__) == (2, "Doc.")
     assert "# one" not in other["a.py"]
     assert other["test_a.py"] == other["b.py"] == "def ("
-    assert files.is_test_file("test_a.py")
+    assert edits.is_test_file("test_a.py")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from redqueen.cli.main import main
-from redqueen.curricula.files import read_tasks
+from redqueen.curricula.on_disk import read_tasks
 from redqueen.curricula.store import TaskStore
 from redqueen.runs.checkpoints import write_checkpoint
 from redqueen.types import Task

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from redqueen.curricula.duplicates import NearDuplicates, Overlap, SameKey, SimilarMeaning
-from redqueen.curricula.keys import by_text
+from redqueen.curricula.sameness import by_text
 from redqueen.texts import Wording
 from redqueen.types import RedQueenError, Task
 

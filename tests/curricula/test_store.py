@@ -8,9 +8,9 @@ from random import Random
 import pytest
 import torch
 
+from redqueen.curricula.draws import ByLearnability, Distinct, Independent, NewestFirst, Recency, Uniform
 from redqueen.curricula.duplicates import NearDuplicates, Overlap
 from redqueen.curricula.eviction import LowestPriority, newest, solved_at_least
-from redqueen.curricula.sampling import ByLearnability, Distinct, Independent, NewestFirst, Recency, Uniform
 from redqueen.curricula.store import TaskStore, rate_shares, result_of
 from redqueen.types import Ask, Episode, Group, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
 

@@ -9,7 +9,7 @@ from redqueen.games.red_team import RedTeam, Said, hidden, read_hidden
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.questions.small.red_styles import RedStyles
-from redqueen.questions.small.red_team import RedTeamWords
+from redqueen.questions.small.red_words import RedTeamWords
 from redqueen.types import Match, Reply, Task
 
 WORLD = RedTeamWords()

@@ -3,7 +3,7 @@
 import pytest
 
 from redqueen.questions.columns import layout_of, value_at
-from redqueen.questions.rows import Row
+from redqueen.questions.data_rows import Row
 from redqueen.types import RedQueenError
 
 

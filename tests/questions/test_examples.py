@@ -3,8 +3,8 @@
 import pytest
 
 from redqueen.questions.columns import Layout, layout_of
+from redqueen.questions.data_rows import Row
 from redqueen.questions.examples import BadRow, as_text, doubles, example
-from redqueen.questions.rows import Row
 from redqueen.types import RedQueenError
 
 

@@ -3,7 +3,7 @@ import pytest
 from redqueen.checks.retrieval import Corpus, Document
 from redqueen.checks.sandbox import jail
 from redqueen.checks.sandbox.runner import PythonRunner
-from redqueen.checks.sandbox.verdicts import Kind, Program, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Program, Verdict
 from redqueen.games.tools import Calculator, ToolError
 from redqueen.questions.toolbox import find_tools, python_tool, search_tool
 from redqueen.types import RedQueenError

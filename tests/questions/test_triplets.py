@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from redqueen.checks.sandbox import jail
-from redqueen.checks.sandbox.values import parse
-from redqueen.checks.sandbox.verdicts import Program
+from redqueen.checks.sandbox.literals import parse
+from redqueen.checks.sandbox.runs_of_programs import Program
 from redqueen.questions.expressions import expressions
 from redqueen.questions.programs import _shipped, programs
 from redqueen.questions.triplets import ABDUCTION, DEDUCTION, INDUCTION, KINDS

@@ -24,9 +24,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from redqueen.checks.repository.files import BadEdit, Edit, Repository, changed, file_diffs, is_test_file, rewritten
+from redqueen.checks.repository.edits import BadEdit, Edit, Repository, changed, file_diffs, is_test_file, rewritten
 from redqueen.checks.repository.unit_tests import Results, discover, passed, run_tests
-from redqueen.checks.sandbox.verdicts import Tier
+from redqueen.checks.sandbox.runs_of_programs import Tier
 from redqueen.types import RedQueenError
 
 

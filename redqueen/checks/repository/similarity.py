@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 
-from redqueen.checks.repository.files import BadEdit, Edit, Repository, file_diffs
+from redqueen.checks.repository.edits import BadEdit, Edit, Repository, file_diffs
 
 MALFORMED = -1.0
 LONGEST = 10_000  # characters of the diff of one file

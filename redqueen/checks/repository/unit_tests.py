@@ -19,9 +19,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from redqueen.checks.repository.files import Repository, is_test_file
-from redqueen.checks.sandbox.values import NotPlain, literal, quiet
-from redqueen.checks.sandbox.verdicts import Kind, Program, Tier, Verdict
+from redqueen.checks.repository.edits import Repository, is_test_file
+from redqueen.checks.sandbox.literals import NotPlain, literal, quiet
+from redqueen.checks.sandbox.runs_of_programs import Kind, Program, Tier, Verdict
 from redqueen.types import RedQueenError
 
 Results = Mapping[str, Verdict]  # test -> how it ended

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from redqueen.checks.sandbox.attacks import Attack
-from redqueen.checks.sandbox.verdicts import Kind
+from redqueen.checks.sandbox.runs_of_programs import Kind
 
 REFUSED = frozenset({Kind.FORBIDDEN, Kind.EXCEPTION})
 ENDLESS = frozenset({Kind.TIMEOUT})

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from redqueen.checks.sandbox.verdicts import Kind, Program, Tier, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Program, Tier, Verdict
 
 ORDINARY = Program("def f(x):\n    return x * 2\n", "f", (21,))
 ORDINARY_ENDS = Verdict(Kind.VALUE, "42")

@@ -40,7 +40,7 @@ from typing import Self
 from redqueen.checks.sandbox.jail_frames import KEY, Request, pack_request
 from redqueen.checks.sandbox.jail_process import Ended, Server, ServerDied
 from redqueen.checks.sandbox.jail_verdicts import request_of, verdict_on
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Program, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Verdict
 from redqueen.types import RedQueenError
 
 # fmt: off

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from redqueen.checks.sandbox.jail_frames import REPORT, largest_answer
-from redqueen.checks.sandbox.verdicts import Limits
+from redqueen.checks.sandbox.runs_of_programs import Limits
 from redqueen.types import RedQueenError
 
 STARTS_WITHIN = 30.0  # seconds

@@ -20,7 +20,7 @@ from typing import Any
 
 from redqueen.checks.sandbox import jail_addresses
 from redqueen.checks.sandbox.jail_frames import MESSAGE, Answer, Request
-from redqueen.checks.sandbox.values import LONGEST, NotPlain, literal
+from redqueen.checks.sandbox.literals import LONGEST, NotPlain, literal
 
 BALLAST = 2 << 20  # bytes of address space kept for the answer of a program that took all memory
 ROOMY = 1000  # frames, wherever the program does not run

@@ -7,8 +7,8 @@ import signal
 
 from redqueen.checks.sandbox.jail_frames import MESSAGE, OUT_OF_MEMORY, Answer, Request, unpack_answer
 from redqueen.checks.sandbox.jail_process import Ended
-from redqueen.checks.sandbox.values import NotPlain, literal, parse
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Program, Verdict
+from redqueen.checks.sandbox.literals import NotPlain, literal, parse
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Verdict
 
 LONGEST_SOURCE = 1 << 18  # characters; as many for the arguments
 SAID = {kind.value: kind for kind in (Kind.VALUE, Kind.EXCEPTION, Kind.MEMORY, Kind.FORBIDDEN, Kind.UNSUPPORTED)}

@@ -18,9 +18,9 @@ from typing import Any, Self
 import pydantic_monty
 
 from redqueen.checks.sandbox.agreement import reaches_out, read
+from redqueen.checks.sandbox.literals import LONGEST, NotPlain, literal, parse
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Verdict
 from redqueen.checks.sandbox.syntax import Unread
-from redqueen.checks.sandbox.values import LONGEST, NotPlain, literal, parse
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Program, Verdict
 from redqueen.checks.sandbox.vocabulary import EXCEPTIONS
 from redqueen.types import RedQueenError
 

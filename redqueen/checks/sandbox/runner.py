@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from redqueen.checks.sandbox.monty import ADDRESS, Monty
 from redqueen.checks.sandbox.repeatable import barred
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Tier, Verdict
 from redqueen.checks.sandbox.set_order import shows_order
 from redqueen.checks.sandbox.syntax import Unread
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Program, Tier, Verdict
 from redqueen.types import RedQueenError
 
 SHOWN = 60  # characters of a value in a verdict's detail

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import UnionType
 
-from redqueen.checks.sandbox.values import quiet
-from redqueen.checks.sandbox.verdicts import Kind, Verdict
+from redqueen.checks.sandbox.literals import quiet
+from redqueen.checks.sandbox.runs_of_programs import Kind, Verdict
 
 # so that walks over a tree may call themselves, and look up and down from every node
 LONGEST_SOURCE = 1 << 16  # characters

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from redqueen.objectives.values import clipped_value_loss
+from redqueen.objectives.value_loss import clipped_value_loss
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import State
 from redqueen.types import Metrics, RedQueenError, Trajectory

@@ -29,7 +29,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from redqueen.credit.rewards import payoff, score
-from redqueen.measures.preferences import pairs_told_apart
+from redqueen.measures.wins import pairs_told_apart
 from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import preference_loss
 from redqueen.objectives.references import Reference

@@ -26,7 +26,7 @@ from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import WinRate
 from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import score
-from redqueen.measures.preferences import wins_against_start
+from redqueen.measures.wins import wins_against_start
 from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import dpo_with_chosen
 from redqueen.objectives.references import Reference

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from redqueen.composed.mixture import Mixture
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.rewards import score
-from redqueen.measures.preferences import wins_against_start
+from redqueen.measures.wins import wins_against_start
 from redqueen.objectives.batch import beside, pack
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import near_reference

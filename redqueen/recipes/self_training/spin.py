@@ -32,7 +32,7 @@ import numpy as np
 from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.gold import Kept, recited, with_gold
-from redqueen.measures.preferences import gold_told_apart
+from redqueen.measures.wins import gold_told_apart
 from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import preference_loss
 from redqueen.objectives.references import Reference

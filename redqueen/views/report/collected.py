@@ -28,7 +28,7 @@ from redqueen.runs.run import Line, numbers, read_final, read_metrics
 from redqueen.types import Episode, Message, RedQueenError
 from redqueen.views.headline import Headline, headline_of, planned_steps, sentence_of_seeds
 from redqueen.views.report.first_screen import pairs, states
-from redqueen.views.report.words import Decoder, tokenizer_of, words_of
+from redqueen.views.report.token_texts import Decoder, tokenizer_of, words_of
 
 MOST_EPISODES = 2000  # of all runs together; beyond, a sample
 TOURNAMENT, COMPARISON, LEAGUE = "tournament.json", "comparison.json", "league.json"

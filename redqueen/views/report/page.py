@@ -9,7 +9,7 @@ from typing import Any
 from redqueen.types import Episode, RedQueenError
 from redqueen.views.html.page import rendered
 from redqueen.views.report.collected import MOST_EPISODES, collected, collected_alone
-from redqueen.views.report.words import Decoder
+from redqueen.views.report.token_texts import Decoder
 
 PLACE = Path(__file__).parent
 

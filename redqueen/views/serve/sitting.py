@@ -18,7 +18,7 @@ from redqueen.protocols import Game, Player, StatesInformation, has
 from redqueen.types import Ask, Match, RedQueenError, Reply, Task, Turn
 from redqueen.views.serve.menu import Opponent
 from redqueen.views.serve.refusals import Declined
-from redqueen.views.serve.rehearsal import objection
+from redqueen.views.serve.trial_move import objection
 
 PERSON = "person"
 LONGEST_ENTRY = 4000  # characters

@@ -8,7 +8,7 @@ import pytest
 from redqueen.checks.sandbox.attack_programs import ATTACKS
 from redqueen.checks.sandbox.attacks import ORDINARY, ORDINARY_ENDS, Attack, breaches, laid_bait
 from redqueen.checks.sandbox.jail import OFFERED, Jail
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Verdict
 
 SECONDS = 0.3
 LIMITS = Limits(seconds=SECONDS)

@@ -34,7 +34,7 @@ from redqueen.checks.sandbox.jail_seccomp import (
     RETURN,
     instructions,
 )
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Program, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Verdict
 from redqueen.types import RedQueenError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="jails are made of Linux")

@@ -14,9 +14,9 @@ from redqueen.checks.sandbox import monty as monty_module
 from redqueen.checks.sandbox.agreement import Reading, read
 from redqueen.checks.sandbox.attack_programs import ATTACKS
 from redqueen.checks.sandbox.attacks import breaches, laid_bait
+from redqueen.checks.sandbox.literals import literal
 from redqueen.checks.sandbox.monty import Monty
-from redqueen.checks.sandbox.values import literal
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Program, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Verdict
 from redqueen.types import RedQueenError
 
 LIMITS = Limits(seconds=0.4, memory=32 << 20, recursion=100, output=400)

@@ -10,9 +10,9 @@ import pytest
 from redqueen.checks.sandbox import jail, runner
 from redqueen.checks.sandbox.repeatable import PURE, REACHING, barred
 from redqueen.checks.sandbox.runner import PythonRunner
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Verdict
 from redqueen.checks.sandbox.set_order import shows_order
 from redqueen.checks.sandbox.syntax import Unread, parsed
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Program, Verdict
 from redqueen.types import RedQueenError
 
 WHY_NOT = jail.why_not()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from redqueen.measures.divergence import question
-from redqueen.measures.preferences import regularised_equilibrium
+from redqueen.measures.wins import regularised_equilibrium
 from redqueen.questions.small.matchups import Matchups
 from redqueen.recipes.preferences.nash_md import Config, train
 from redqueen.runs.run import Run, Schedule, read_metrics

@@ -14,7 +14,7 @@ from redqueen.games.talk import told
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Policy, State
-from redqueen.questions.small.red_team import RedTeamWorld
+from redqueen.questions.small.red_words import RedTeamWorld
 from redqueen.types import Ask, Basis, Metrics, Task
 
 DEFEND = SingleReply(str(DEFENDER))

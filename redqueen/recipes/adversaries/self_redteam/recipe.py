@@ -34,12 +34,12 @@ from redqueen.credit.advantages.keys import by_role
 from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.payoff_table import safety_payoff
 from redqueen.credit.rewards import score
-from redqueen.measures.references import demonstrated
+from redqueen.measures.recitations import demonstrated
 from redqueen.objectives.demonstrations import BesideDemonstrations
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.lockstep import play
 from redqueen.protocols import Policy
-from redqueen.questions.small.red_team import find_world
+from redqueen.questions.small.red_words import find_world
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.steps import figures, judge_named, matches_dealt, paid, who_learns
 from redqueen.runs.run import Run

@@ -14,9 +14,9 @@ from redqueen.checks.safety import Exchange, Missing, Ruled, SafetyClassifier, T
 from redqueen.credit.payoff_table import verdict_of
 from redqueen.credit.rewards import kl_in_reward, spoken_by
 from redqueen.games.red_team import BENIGN, HARMFUL, RedTeam
-from redqueen.measures.references import reference_logprobs
+from redqueen.measures.recitations import reference_logprobs
 from redqueen.protocols import Policy
-from redqueen.questions.small.red_team import RedTeamWorld
+from redqueen.questions.small.red_words import RedTeamWorld
 from redqueen.settings.roles import SHARED, Cast
 from redqueen.types import Episode, Match, Metrics, RedQueenError, Task, Trajectory
 

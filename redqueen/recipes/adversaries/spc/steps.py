@@ -12,7 +12,7 @@ from redqueen.credit.group_rewards import FromBelow, OfGroup, for_its_seat
 from redqueen.credit.payoff_table import CriticRewards
 from redqueen.credit.rewards import spoken_by, with_verdict
 from redqueen.games.single_reply import SingleReply
-from redqueen.measures.references import demonstrated
+from redqueen.measures.recitations import demonstrated
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.groups import Played, episodes_of, grouped
 from redqueen.play.lockstep import play

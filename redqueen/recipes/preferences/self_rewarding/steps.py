@@ -12,7 +12,7 @@ from redqueen.curricula.store import TaskStore
 from redqueen.measures.accuracy import held_out
 from redqueen.measures.divergence import Divergence
 from redqueen.measures.judges import Agreement
-from redqueen.measures.preferences import watched
+from redqueen.measures.wins import watched
 from redqueen.protocols import Policy, Proposable, Questions, State
 from redqueen.questions.asking import (
     JUDGE,

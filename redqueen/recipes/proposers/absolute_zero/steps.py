@@ -8,9 +8,9 @@ from redqueen.credit.group_rewards import Correctness, FromBelow
 from redqueen.credit.learnability import HardButSolved, Shape
 from redqueen.credit.novelty import CountNovelty
 from redqueen.credit.outcomes import rate, verdicts
+from redqueen.curricula.draws import NewestFirst, Uniform
 from redqueen.curricula.duplicates import SameKey
-from redqueen.curricula.keys import word_for_word
-from redqueen.curricula.sampling import NewestFirst, Uniform
+from redqueen.curricula.sameness import word_for_word
 from redqueen.curricula.store import TaskStore
 from redqueen.protocols import Proposable, State
 from redqueen.questions.asking import seeded

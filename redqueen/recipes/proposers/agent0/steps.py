@@ -11,7 +11,7 @@ from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import Tent
 from redqueen.credit.novelty import Repetition
 from redqueen.credit.outcomes import calls, vote
-from redqueen.curricula.sampling import Distinct, Uniform
+from redqueen.curricula.draws import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.tools import Limits, ToolReply

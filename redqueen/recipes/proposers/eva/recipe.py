@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from redqueen.credit.rewards import score
-from redqueen.curricula.sampling import Weights
+from redqueen.curricula.draws import Weights
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.proposals import Proposals
 from redqueen.play.groups import attempts

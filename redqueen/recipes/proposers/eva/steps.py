@@ -9,7 +9,7 @@ from statistics import fmean
 
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import numbers
-from redqueen.curricula.sampling import Independent, Weights, best_minus_worst, by_regret
+from redqueen.curricula.draws import Independent, Weights, best_minus_worst, by_regret
 from redqueen.curricula.store import TaskStore
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import episodes_of, with_facts

@@ -11,8 +11,8 @@ from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import HardAboveFloor
 from redqueen.credit.novelty import WindowNovelty
 from redqueen.credit.outcomes import rate
+from redqueen.curricula.draws import Distinct, Uniform
 from redqueen.curricula.history import TaskHistory
-from redqueen.curricula.sampling import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.measures.proposals import Proposals
 from redqueen.protocols import State

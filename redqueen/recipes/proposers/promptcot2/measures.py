@@ -10,7 +10,7 @@ import numpy as np
 
 from redqueen.credit.novelty import bleu, distinct_share
 from redqueen.credit.outcomes import verdicts
-from redqueen.measures.references import recited
+from redqueen.measures.recitations import recited
 from redqueen.objectives.batch import pack
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.language.writing import Writer

@@ -9,7 +9,7 @@ import numpy as np
 
 from redqueen.credit.group_rewards import correct
 from redqueen.curricula.held_out import Apart
-from redqueen.measures.references import recited
+from redqueen.measures.recitations import recited
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Measure, Player
 from redqueen.questions.asking import read, said

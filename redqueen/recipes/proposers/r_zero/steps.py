@@ -10,7 +10,7 @@ from redqueen.credit.group_rewards import FromBelow, WithForm
 from redqueen.credit.learnability import Tent
 from redqueen.credit.novelty import Repetition
 from redqueen.credit.outcomes import vote
-from redqueen.curricula.sampling import Distinct, Uniform
+from redqueen.curricula.draws import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
 from redqueen.questions.labels import labelled
 from redqueen.types import Group, Refusal, Task

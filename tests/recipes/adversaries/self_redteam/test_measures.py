@@ -9,7 +9,7 @@ import pytest
 from redqueen.games.red_team import HARMFUL, RedTeam, hidden
 from redqueen.play.lockstep import play
 from redqueen.questions.small.red_styles import RedStyles
-from redqueen.questions.small.red_team import RedTeamWords
+from redqueen.questions.small.red_words import RedTeamWords
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.steps import exchange_of
 from redqueen.settings.learner import Learner

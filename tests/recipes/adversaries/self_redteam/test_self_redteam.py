@@ -9,7 +9,7 @@ from redqueen.credit.payoff_table import general_sum, zero_sum
 from redqueen.games.red_team import hidden
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.small.red_styles import RedStyles
-from redqueen.questions.small.red_team import RedTeamWords
+from redqueen.questions.small.red_words import RedTeamWords
 from redqueen.recipes.adversaries.self_redteam import recipe as self_redteam
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.recipe import Config, train

@@ -14,7 +14,7 @@ from redqueen.credit.rewards import score
 from redqueen.games.red_team import RedTeam, hidden
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
-from redqueen.questions.small.red_team import RedTeamWords
+from redqueen.questions.small.red_words import RedTeamWords
 from redqueen.recipes.adversaries.self_redteam.steps import dealt, diversity, figures, judge_named, judged, without_ties
 from redqueen.types import Match, Task
 

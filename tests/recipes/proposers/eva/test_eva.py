@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from redqueen.curricula.sampling import Uniform
+from redqueen.curricula.draws import Uniform
 from redqueen.recipes.proposers.eva.recipe import Config, train
 from redqueen.recipes.proposers.eva.steps import Creator
 from redqueen.runs.run import Run, Schedule, read_metrics

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from redqueen.credit.rewards import score
-from redqueen.curricula.sampling import Uniform
+from redqueen.curricula.draws import Uniform
 from redqueen.play.groups import episodes_of, grouped, with_facts
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone

@@ -7,7 +7,7 @@ import pytest
 
 from redqueen.measures.accuracy import held_out
 from redqueen.measures.divergence import question
-from redqueen.measures.preferences import (
+from redqueen.measures.wins import (
     AgainstStart,
     HeldOutPairs,
     PreferenceGame,

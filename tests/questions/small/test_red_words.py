@@ -7,7 +7,7 @@ import pytest
 from redqueen.checks.safety import Exchange, Labels
 from redqueen.games.red_team import BENIGN, HARMFUL
 from redqueen.measures.accuracy import held_out
-from redqueen.questions.small.red_team import ALPHABETS, LETTERS, RedTeamWords, find_world
+from redqueen.questions.small.red_words import ALPHABETS, LETTERS, RedTeamWords, find_world
 from redqueen.types import RedQueenError, Refusal, Task
 
 WORLD = RedTeamWords()

@@ -3,10 +3,10 @@
 import pytest
 
 from redqueen.checks.sandbox import jail
-from redqueen.checks.sandbox.answers import Pair, arguments, reaches_output, reproduces, same_output
+from redqueen.checks.sandbox.literals import NotPlain
 from redqueen.checks.sandbox.runner import PythonRunner
-from redqueen.checks.sandbox.values import NotPlain
-from redqueen.checks.sandbox.verdicts import Kind, Limits, Program, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Verdict
+from redqueen.checks.sandbox.three_tasks import Pair, arguments, reaches_output, reproduces, same_output
 from redqueen.types import RedQueenError
 
 TRICKS = [

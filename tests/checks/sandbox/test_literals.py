@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from redqueen.checks.sandbox.literals import NotPlain, literal, parse, quiet
 from redqueen.checks.sandbox.syntax import parsed
-from redqueen.checks.sandbox.values import NotPlain, literal, parse, quiet
 
 PLAIN = [
     (None, "None"),

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from redqueen.credit.learnability import Bell, ReturnVariance
-from redqueen.curricula.history import TaskHistory, after
-from redqueen.curricula.sampling import (
+from redqueen.curricula.draws import (
     ByCredit,
     ByLearnability,
     ByRank,
@@ -25,6 +24,7 @@ from redqueen.curricula.sampling import (
     chances,
     prioritized_level_replay,
 )
+from redqueen.curricula.history import TaskHistory, after
 from redqueen.types import RedQueenError, Task
 
 

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from redqueen.checks.sandbox.literals import NotPlain, literal, parse, quiet
 from redqueen.checks.sandbox.runner import PythonRunner
-from redqueen.checks.sandbox.values import NotPlain, literal, parse, quiet
-from redqueen.checks.sandbox.verdicts import Kind, Program, Verdict
+from redqueen.checks.sandbox.runs_of_programs import Kind, Program, Verdict
 from redqueen.types import RedQueenError
 
 

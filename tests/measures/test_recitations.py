@@ -8,11 +8,11 @@ import pytest
 
 from redqueen.credit.rewards import kl_in_reward, payoff, score
 from redqueen.games.red_team import BENIGN, HARMFUL, RedTeam
-from redqueen.measures.references import demonstrated, reference_logprobs
+from redqueen.measures.recitations import demonstrated, reference_logprobs
 from redqueen.play.lockstep import play
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.small.red_styles import RedStyles
-from redqueen.questions.small.red_team import RedTeamWords
+from redqueen.questions.small.red_words import RedTeamWords
 from redqueen.settings.learner import Learner
 from redqueen.types import Match, RedQueenError
 

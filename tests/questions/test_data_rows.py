@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from redqueen.questions.rows import read_rows
+from redqueen.questions.data_rows import read_rows
 from redqueen.types import RedQueenError
 
 ROWS = [{"prompt": "Say hé", "completion": 'hé, "you"'}, {"prompt": "Say\nno", "completion": "no"}]

@@ -7,7 +7,7 @@ from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
 from redqueen.types import Reply
-from redqueen.views.report.words import tokenizer_of, words_of
+from redqueen.views.report.token_texts import tokenizer_of, words_of
 
 
 @pytest.fixture(scope="module")

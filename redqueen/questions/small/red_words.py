@@ -222,7 +222,7 @@ class RedTeamWords:
 
 WORLDS: Mapping[str, str] = MappingProxyType(
     {
-        "red_team": "redqueen.questions.small.red_team:RedTeamWords",
+        "red_team": "redqueen.questions.small.red_words:RedTeamWords",
         "red_styles": "redqueen.questions.small.red_styles:RedStyles",
     }
 )

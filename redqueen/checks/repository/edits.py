@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from redqueen.checks.sandbox.values import NotPlain, literal, quiet
+from redqueen.checks.sandbox.literals import NotPlain, literal, quiet
 from redqueen.types import RedQueenError
 
 LARGEST = 150_000  # characters of all files written as literals; the jail takes 262,144 with what goes along

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from redqueen.objectives.values import clipped_value_loss
+from redqueen.objectives.value_loss import clipped_value_loss
 
 
 def tensor(row):

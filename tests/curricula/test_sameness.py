@@ -1,6 +1,6 @@
 import pytest
 
-from redqueen.curricula.keys import by_behaviour, by_text, canonical
+from redqueen.curricula.sameness import by_behaviour, by_text, canonical
 from redqueen.texts import Wording
 from redqueen.types import RedQueenError, Task
 

@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from redqueen.curricula.files import export_dataset, read_tasks, write_tasks
 from redqueen.curricula.history import TaskHistory, after
+from redqueen.curricula.on_disk import export_dataset, read_tasks, write_tasks
 from redqueen.types import Message, RedQueenError, Task, Text, ToolCall, ToolResult
 
 FULL = Task("a", "sums", "3 + 4 = ?\u2028Think – 思.", "7", {"digits": 1, "cards": (1, (2.5, None))}, 0.1 + 0.2)

@@ -801,7 +801,7 @@ def test_a_model_on_the_hub_without_a_network_is_one_line_at_once(here, complain
 def test_a_game_that_never_ends_is_one_line_before_the_first_step(here, complaint):
     written(here / "loop.py", LOOP)
     assert complaint("train", "spiral", "--game", "loop.py:Loop") == (
-        "redqueen: loop does not end: it asked 3000 times in one match, and its play() must return an Outcome\n"
+        "redqueen: loop does not end: it asked 10000 times in one match, and its play() must return an Outcome\n"
     )
     assert not Path("outputs").exists()
 

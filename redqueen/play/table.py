@@ -14,7 +14,7 @@ from redqueen.chance import derive
 from redqueen.protocols import Play
 from redqueen.types import Ask, Episode, Match, Message, Outcome, RedQueenError, Reply, Seat, Turn
 
-MAX_TURNS = 3_000  # a match longer than this does not end
+MAX_TURNS = 10_000  # a match longer than this does not end
 
 
 class DoesNotEnd(RedQueenError):

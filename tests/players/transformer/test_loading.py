@@ -114,9 +114,8 @@ def test_a_path_that_is_not_there_is_refused(tmp_path):
 
 def test_an_unknown_name_is_refused(offline):
     line = refused("nobody/no-such-model")
-    assert line.startswith(
-        "cannot load the model 'nobody/no-such-model': use tiny, smollm2-135m, a folder, or a name on the hub"
-    )
+    assert line.startswith("cannot load the model 'nobody/no-such-model': ")
+    assert "use tiny, smollm2-135m" in line
 
 
 def test_a_device_that_is_not_here_is_refused():

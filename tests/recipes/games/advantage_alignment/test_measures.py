@@ -24,6 +24,8 @@ def test_tit_for_tat_cooperates_with_itself_and_loses_the_first_round_alone_to_a
     found = SelfPlay(IteratedDilemma(rounds=10), TitForTat(), matches=2)()
     assert found == {
         "self_play/score": 30.0,
+        "self_play/score_low": 30.0,
+        "self_play/score_high": 30.0,
         "self_play/cooperate": 1.0,
         "self_play/defect": 0.0,
         "against_kind/score": 30.0,

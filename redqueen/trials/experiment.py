@@ -142,6 +142,7 @@ class Experiment:
     derived: Derived = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what a reader of the figures has to know
     seeds: int | None = None  # None: ten where a seed takes less than a minute, else five
+    first_seed: int = 0  # above the seeds that were looked at while the settings were chosen
 
     def settings(self, variant: str) -> dict[str, Any]:
         """What differs from `config`, by name; warm starts are named, not made."""
@@ -150,6 +151,10 @@ class Experiment:
     def with_steps(self, steps: int) -> Experiment:
         """The same with as many steps of each training."""
         return replace(self, config=changed(self.config, {"steps": steps}, repr(self.title)))
+
+    def seeds_of(self, count: int) -> range:
+        """The seeds of `count` trials of each variant."""
+        return range(self.first_seed, self.first_seed + count)
 
     def warm(self) -> bool:
         """Whether any variant goes on from a warm start."""

@@ -103,7 +103,7 @@ def _described(trial: Any) -> list[Any]:
 
 def kept_apart(experiment: Experiment, job: Job) -> Apart:
     """The problems that measure this seed; those that measure any where all share one start."""
-    seeds = range(job.seeds) if experiment.one_start else [job.seed]
+    seeds = experiment.seeds_of(job.seeds) if experiment.one_start else [job.seed]
     found: dict[str, list[Any]] = {}
     for seed in seeds:
         for variant in experiment.variants:

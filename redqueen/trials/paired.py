@@ -37,13 +37,13 @@ def trials_of(asked: Asked, experiment: Experiment, say: Callable[[str], None]) 
     if seeds is None and experiment.one_start:
         seeds = 5  # which problems such a start may show depends on how many seeds there are
     if seeds is None:
-        probe = Job(asked.file, asked.name, first, 0, 5, asked.steps)
+        probe = Job(asked.file, asked.name, first, experiment.first_seed, 5, asked.steps)
         _make([probe], say)
         trial = finished(probe, probe.experiment())
         seeds = 10 if trial is not None and trial.seconds < QUICK else 5
     jobs = [
         Job(asked.file, asked.name, variant, seed, seeds, asked.steps)
-        for seed in range(seeds)
+        for seed in experiment.seeds_of(seeds)
         for variant in experiment.variants
     ]
     _make(jobs, say)

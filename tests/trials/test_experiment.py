@@ -51,6 +51,11 @@ def test_a_variant_changes_settings_also_within_settings():
     assert PLAIN.config_of("two") == Config(2.0, Inner("tiny"))
 
 
+def test_seeds_on_which_settings_were_chosen_are_left_out():
+    assert list(PLAIN.seeds_of(3)) == [0, 1, 2]
+    assert list(replace(PLAIN, first_seed=2).seeds_of(3)) == [2, 3, 4]
+
+
 def test_what_is_compared_says_so_in_words():
     assert str(Difference("a", "b", "score")) == "score: a minus b"
     assert str(Difference("a", "a", "late x", "first x")) == "late x of a minus first x of a"

@@ -66,7 +66,8 @@ def section(experiment: Experiment, trials: Trials, command: str, seconds: float
     since = f" from seed {experiment.first_seed}" if experiment.first_seed else ""
     dealt = ", test problems dealt anew for each" if measuring(experiment.config, 0) else ""
     lines = [
-        f"{seeds} paired seeds{since}{dealt}. Means, and differences seed by seed, with 95 % intervals of Student's t.{start}",
+        f"{seeds} paired seeds{since}{dealt}. "
+        f"Means, and differences seed by seed, with 95 % intervals of Student's t.{start}",
         *experiment.notes,
         *unequal(experiment, trials),
         *described(experiment),

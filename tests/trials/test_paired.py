@@ -103,7 +103,8 @@ def test_a_finished_seed_is_kept_until_what_it_imported_changes_and_an_interrupt
 
 
 def test_an_experiment_begins_with_its_first_seed(own):
-    own.write_text(OWN.replace("    compared=versus", "    first_seed=3,\n    compared=versus").replace("steps=40", "steps=2"))
+    later = OWN.replace("    controls=", "    first_seed=3,\n    controls=")
+    own.write_text(later.replace("steps=40", "steps=2"))
     trained(own)
     assert begun(own) == ["1.0 3 at 0", "2.0 3 at 0", "1.0 4 at 0", "2.0 4 at 0"]
 

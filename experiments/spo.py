@@ -54,7 +54,7 @@ class Method:
     method: str = "spo"
     spo: spo.Config = spo.Config(Learner(), questions=PLACE, steps=3000, tasks=4, problems=1)
     sppo: sppo.Config = sppo.Config(
-        Learner(learning_rate=0.875),
+        Learner(learning_rate=3.5),
         questions=PLACE,
         steps=2500,
         updates=5,

@@ -38,7 +38,7 @@ def sppo_in_expectation(game: Matchups, eta: float, iterations: int, updates: in
     """What is measured of SPPO from a uniform table after so many iterations, each of which regresses every answer,
     weighed by its chance, on what it wins against the policy: `exploitability`, `distance` and their averages over the
     iterates (`PreferenceGame`)."""
-    learner = TabularPolicy(rate * eta * eta)
+    learner = TabularPolicy(rate)
     reference, measure = Reference(learner), PreferenceGame(game, learner)
     answers = [replace(game.task(), answer=answer) for answer in game.task().choices]
     sides = score(play(recited(answers, learner), Random(0)), payoff)

@@ -14,7 +14,7 @@ of a pair m = h(chosen) - h(rejected), and s = -log sigmoid, the loss of a pair 
 
 and for single replies from `batch.pack_samples`, with v the value of a reply,
 
-| `Sppo`    | (h(y) / eta - v)^2 / 2                    | SPPO, arXiv:2405.00675, equation 4.4; v = P(y wins) - 1/2   |
+| `Sppo`    | (h(y) - eta v)^2 / 2                      | SPPO, arXiv:2405.00675, equation 4.4; v = P(y wins) - 1/2   |
 
 `by_word` takes means over tokens in place of sums, so that long replies count as much as short ones (advised by
 the authors of `Ipo`; beta then has another scale).
@@ -122,8 +122,9 @@ class SimPo:
 class Sppo:
     """Self-play preference optimisation: the target of each reply's log-ratio is eta times its value (Wu et al. 2024).
 
-    The loss is divided by eta^2 (it would be about 10^5 at the paper's eta of 1000), which Adam's steps do not depend
-    on. Metrics: `preference_loss`; `value_error`, the mean distance of h from its target in units of eta; `entropy`.
+    Its gradient with respect to h does not shrink or grow with eta, so that one rate of gradient descent suits every
+    eta. Metrics, in units of eta so that runs compare: `preference_loss`, the loss over eta^2 (the loss itself is about
+    10^5 at the paper's eta of 1000); `value_error`, the mean distance of h from its target; and `entropy`.
     """
 
     eta: float = 1.0
@@ -144,12 +145,12 @@ class Sppo:
         ratios = torch.where(own, likelihoods.logprobs - _reference(batch, "Sppo"), 0.0)
         rows_of = over_replies(own.any(dim=1).to(batch.advantages.dtype)).clamp(min=1.0)
         values = over_replies(torch.where(own, batch.advantages, 0.0).sum(dim=1) / own.sum(dim=1).clamp(min=1))
-        errors = over_replies(ratios.sum(dim=1)) / self.eta - values / rows_of
+        errors = over_replies(ratios.sum(dim=1)) - self.eta * values / rows_of
         weights = over_replies(batch.loss_weights.sum(dim=1))
         loss = (weights * errors.square()).sum() / 2.0
         return loss, {
-            "preference_loss": float(loss.detach()),
-            "value_error": float((weights * errors.detach().abs()).sum()),
+            "preference_loss": float(loss.detach()) / self.eta**2,
+            "value_error": float((weights * errors.detach().abs()).sum()) / self.eta,
             "entropy": measured(batch, likelihoods.entropies),
         }
 

@@ -5,7 +5,7 @@ import numpy as np
 from redqueen.credit.advantages.keys import by_task_and_role
 from redqueen.credit.pairs import against, best_and_worst, closest, every_pair, likeness, margins
 from redqueen.credit.rewards import payoff, score
-from redqueen.types import Ask, Episode, Outcome, Reply, Seat, Task, Turn
+from redqueen.types import Ask, Episode, Group, Outcome, Reply, Seat, Task, Turn
 
 SEAT = Seat("solver")
 
@@ -34,6 +34,15 @@ def test_best_and_worst_by_hand():
     assert texts((chosen, rejected)) == [["two", "even"], ["old", "ever"]]
     assert margins(chosen, rejected) == [0.9 - 0.1, 1.0]
     assert best_and_worst([], by_task_and_role) == ([], [])
+
+
+def test_a_task_that_was_drawn_twice_makes_pairs_of_each_group_alone():
+    """Win rates are against the replies of the own group: over both groups "low" and "high" would be the ends."""
+    groups = [
+        Group(number, Task("a"), tuple(said("a", text, mark) for text, mark in marks))
+        for number, marks in enumerate([[("fair", 0.6), ("low", 0.1)], [("high", 0.9), ("good", 0.7)]])
+    ]
+    assert texts(best_and_worst(score(groups, payoff))) == [["fair", "high"], ["low", "good"]]
 
 
 def test_every_pair_of_unequal_reward():

@@ -262,10 +262,11 @@ def test_the_end_of_text_counts_on_both_sides_and_padding_on_none():
 
 @pytest.mark.parametrize("chances, value", [((1.0, 0.0), 250_000.0), ((0.9, 0.1), 160_000.0)])
 def test_sppo_starts_where_the_table_says(chances, value):
-    """The table's loss is the sum over both sides of a pair at beta = 1e-3; here it is a mean, divided by eta^2."""
+    """The table's loss is the sum over both sides of a pair at beta = 1e-3; here it is a mean."""
     batch = pack_samples([said([2, 3]), said([7])], [chance - 0.5 for chance in chances])
     loss, metrics = Sppo(eta=1000.0)(rating(batch), replace(batch, reference=rating(batch)))
-    assert loss.item() * 2.0 * 1000.0**2 == pytest.approx(value)
+    assert loss.item() * 2.0 == pytest.approx(value)
+    assert metrics["preference_loss"] * 2.0 * 1000.0**2 == pytest.approx(value), "in units of eta"
     assert metrics["value_error"] == pytest.approx(chances[0] - 0.5)
 
 
@@ -276,11 +277,12 @@ def test_sppo_by_hand():
     rated = rating(batch)
     rated.logprobs.requires_grad_()
     loss, metrics = Sppo(eta=2.0)(rated, batch)
-    errors = (-1.75 / 2 - 0.3, -2.25 / 2 + 0.1)
+    errors = (-1.75 - 2 * 0.3, -2.25 + 2 * 0.1)
     assert loss.item() == pytest.approx(sum(error**2 for error in errors) / 2 / 2)
-    assert metrics["value_error"] == pytest.approx(sum(map(abs, errors)) / 2)
+    assert metrics["preference_loss"] == pytest.approx(loss.item() / 4)
+    assert metrics["value_error"] == pytest.approx(sum(map(abs, errors)) / 2 / 2)
     loss.backward()
-    pulls = [error / 2.0 / 2 for error in errors]  # error / eta, half of the loss each
+    pulls = [error / 2 for error in errors]  # half of the loss each
     expected = torch.tensor([[0.0] + [pulls[0]] * 3, [0.0, pulls[1], pulls[1], 0.0]], dtype=torch.float64)
     assert torch.allclose(rated.logprobs.grad, expected)
 
@@ -292,7 +294,7 @@ def test_a_reply_of_several_rows_has_one_value():
     batch = pack_samples([long], [0.4])
     assert len(batch) == 2
     batch = replace(batch, reference=rating(batch, 0.0))
-    assert Sppo(eta=10.0)(rating(batch), batch)[0].item() == pytest.approx((-0.6 - 0.4) ** 2 / 2)
+    assert Sppo(eta=10.0)(rating(batch), batch)[0].item() == pytest.approx((-6.0 - 10 * 0.4) ** 2 / 2)
 
 
 def test_a_reply_of_a_tie_is_led_back_to_the_reference():

@@ -63,6 +63,14 @@ def test_a_language_model_writes_what_is_preferred(tmp_path):
     assert lines[1]["chosen_loss"] > 0.0
 
 
+def test_pairs_are_of_one_group_however_often_its_task_is_drawn(tmp_path):
+    """Two prompts that are drawn twelve times each: paired by the id of the task they would make two pairs."""
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "a"}\n{"prompt": "b"}\n{"prompt": "c"}\n')
+    settings = {"oracle": f"{Path(__file__)}:Vowels", "steps": 1, "tasks": 24, "attempts": 4, "problems": 1}
+    lines, _ = trained(Config(TINY, questions=str(tmp_path / "prompts.jsonl"), **settings), tmp_path / "run")
+    assert lines[0]["round/pairs"] > 6
+
+
 def test_an_iteration_without_pairs_goes_on(tmp_path):
     config = Config(TINY, questions="growing", steps=4, updates=2, tasks=2, attempts=2, problems=1)
     lines, _ = trained(config, tmp_path)

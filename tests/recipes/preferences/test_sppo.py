@@ -20,7 +20,7 @@ from redqueen.recipes.preferences.sppo import Config, train
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 
-TABLE = Config(Learner(learning_rate=0.8), questions="redqueen.questions.small.matchups:Matchups", eta=0.5, problems=1)
+TABLE = Config(Learner(learning_rate=3.2), questions="redqueen.questions.small.matchups:Matchups", eta=0.5, problems=1)
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
 
 
@@ -30,10 +30,11 @@ def trained(config, folder, every=1000):
     return read_metrics(folder), read_final(folder)
 
 
-def test_the_solution_of_an_iteration_is_a_step_of_multiplicative_weights():
+@pytest.mark.parametrize("eta", [0.1, 0.5, 1.0])
+def test_the_solution_of_an_iteration_is_a_step_of_multiplicative_weights(eta):
     """From uniform over a, b, c, d, whose mean wins are by hand .6375, .55, .6125, .2. The paper's normaliser, eta / 2,
-    is right up to half of eta^2 times their variance, which is 0.004 here."""
-    game, learner, eta = Matchups("biased"), TabularPolicy(2.0), 0.5
+    is right up to half of eta^2 times their variance, which is 0.015 at eta 1. One rate serves every eta."""
+    game, learner = Matchups("biased"), TabularPolicy(Config.table_learning_rate)
     reference = Reference(learner)
     tasks = [replace(game.task(), answer=answer) for answer in "abcd"]
     sides = score(play(recited(tasks, reader(learner)), Random(0)), payoff)
@@ -41,12 +42,22 @@ def test_the_solution_of_an_iteration_is_a_step_of_multiplicative_weights():
     assert rates == pytest.approx([0.6375, 0.55, 0.6125, 0.2])
     batch = pack_samples(sides, (rates - 0.5).tolist(), [0.25] * 4)
     batch = beside(batch, reference.likelihoods(batch))
-    learner.learning_rate = eta * eta
     for _ in range(300):
         learner.update(batch, Sppo(eta))
     expected = np.exp(eta * rates)
     (policy,) = learner.probabilities([question(game.task())])
     assert policy == pytest.approx(expected / expected.sum(), abs=2e-3)
+
+
+@pytest.mark.parametrize("eta", [0.1, 0.5])
+def test_a_table_does_not_diverge_at_a_small_eta(eta, tmp_path):
+    """From uniform, which 0.1375 exploits, the log-ratios of an iteration lead at most eta times 0.4 away, and the loss
+    of an update, in units of eta, at most to 0.4^2 / 2: a step that is too long for eta makes it grow without end."""
+    config = replace(TABLE, learner=Learner(), eta=eta, steps=100, tasks=64, attempts=4)
+    lines, final = trained(config, tmp_path, every=10)
+    assert max(line["preference_loss"] for line in lines) < 0.08
+    assert max(line["exploitability"] for line in lines if "exploitability" in line) < 0.2
+    assert final["average_exploitability"] < 0.1375
 
 
 def test_the_average_nears_the_equilibrium_while_the_last_iterate_circles(tmp_path):

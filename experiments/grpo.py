@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -27,18 +27,32 @@ QUESTIONS = f"dataset:path={FILE},held_out=0.3"
 SHUFFLED = f"{Path(__file__)}:Shuffled"
 
 
-class Shuffled(Dataset):
+@dataclass(frozen=True)
+class Shuffled:
     """The same problems, each of those for training with the answer of another."""
 
-    def __init__(self) -> None:
-        super().__init__(str(FILE), held_out=0.3)
+    own: Dataset = field(default_factory=lambda: Dataset(str(FILE), held_out=0.3))
+
+    @property
+    def name(self) -> str:
+        return self.own.name
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return self.own.levels
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        drawn = super().problems(level, count, rng)
+        drawn = self.own.problems(level, count, rng)
         if level == HELD_OUT:
             return drawn
-        answers = [task.answer for task in super().problems(level, count, rng)]
+        answers = [task.answer for task in self.own.problems(level, count, rng)]
         return [replace(task, answer=answer) for task, answer in zip(drawn, answers, strict=True)]
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
+        return self.own.right(tasks, answers)
+
+    def extracted(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
+        return self.own.extracted(tasks, replies)
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,53 @@
-"""Comparing texts: one spelling of every character, which differences are ignored, words, and n-grams of words."""
+"""Texts: what a reply says without its thoughts; and texts compared: one spelling of every character, which differences
+are ignored, words, and n-grams of words.
+
+The thoughts of a reasoning model, `<think>...</think>`, stay in the tokens of its reply, and so in its record and its
+loss; nobody else is shown them, and no answer is looked for in them.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+THOUGHT_MARKS = OPEN, CLOSE = "<think>", "</think>"
+_THOUGHT = re.compile(rf"{OPEN}(.*?){CLOSE}", re.DOTALL)
 VULGAR = "[¼-¾⅐-⅞↉]"
 _RAISED = re.compile("[\u2070-\u207f²³¹]+")  # superscripts: digits, signs, brackets and n
 _LOWERED = re.compile("(?<=[0-9])[₀-₉]+")  # the base of a number, not the 2 of H₂O
 _MIXED = re.compile(f"(?<=[0-9])(?={VULGAR})")
+
+
+def thinks_on(text: str) -> bool:
+    """Whether a thought is opened in `text` and not closed."""
+    return OPEN in _THOUGHT.sub("", text)
+
+
+def parted(text: str, opened: bool = False) -> tuple[str, str | None]:
+    """The thoughts in `text`, and what it says without them: None if a thought was opened and not closed. `opened` is
+    whether the prompt already opened one, as the chat templates of some reasoning models do."""
+    whole = OPEN + text if opened and not text.lstrip().startswith(OPEN) else text
+    if OPEN not in whole:
+        return "", text
+    if thinks_on(whole):
+        return text.strip(), None
+    said = _THOUGHT.sub("", whole)
+    return "\n".join(found.strip() for found in _THOUGHT.findall(whole)).strip(), said.lstrip()
+
+
+def said_aloud(reply: str) -> str:
+    """What a reply says without its thoughts; "" if one was not closed. Where it closes a thought that it never opened,
+    its prompt opened it."""
+    _, said = parted(reply, opened=CLOSE in reply.partition(OPEN)[0])
+    return (said or "").strip()
+
+
+def until_stop(text: str, stops: Sequence[str], opened: bool = False) -> str | None:
+    """The text up to the end of the first of `stops` in it that stands outside a thought; None if there is none."""
+    ends = sorted({found.end() for stop in stops for found in re.finditer(re.escape(stop), text)})
+    return next((text[:end] for end in ends if parted(text[:end], opened)[1] is not None), None)
 
 
 def one_spelling(text: str) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from redqueen.texts import Wording, grams, tokens
+from redqueen.texts import Wording, grams, parted, said_aloud, thinks_on, tokens, until_stop
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,53 @@ def test_grams_are_runs_and_a_short_text_is_one_run():
     assert grams(["a", "b", "a", "b"], 2) == {("a", "b"), ("b", "a")}
     assert grams(["a"], 3) == {("a",)}
     assert grams([], 3) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "opened", "thought", "said"),
+    [
+        ("42", False, "", "42"),
+        ("<think>6 * 7</think>42", False, "6 * 7", "42"),
+        ("<think>\n6 * 7 is 42.\n</think>\n\nThe answer is 42.", False, "6 * 7 is 42.", "The answer is 42."),
+        ("<think>\n\n</think>\n\n42", False, "", "42"),  # what Qwen3 writes where thinking is off
+        ("6 * 7</think>\n42", True, "6 * 7", "42"),  # the template opened the thought
+        ("<think>6 * 7</think>42", True, "6 * 7", "42"),  # and the model opened it again
+        ("<think>a</think>One. <think>b</think>Two.", False, "a\nb", "One. Two."),
+        ("<think>6 * 7 is", False, "<think>6 * 7 is", None),
+        ("6 * 7 is", True, "6 * 7 is", None),
+        ("Yes. <think>but", False, "Yes. <think>but", None),
+        ("</think>42", False, "", "</think>42"),  # nobody opened one
+    ],
+)
+def test_a_reply_is_parted_into_thought_and_speech(text, opened, thought, said):
+    assert parted(text, opened) == (thought, said)
+
+
+def test_a_thought_thinks_on_until_it_is_closed():
+    assert thinks_on("<|assistant|><think>\n")
+    assert not thinks_on("<|assistant|><think>\n\n</think>\n\n")
+    assert not thinks_on("<|assistant|>")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("<think>Maybe 3? No, 4.</think>It is 5.", "It is 5."),
+        ("Is it 3? No, 4.</think>\n\nIt is 5.", "It is 5."),  # the prompt opened the thought
+        ("<think>a</think>It is 5.<think>Or is it", ""),  # the second thought is not closed
+        ("It is 5. <think>Sure.</think>", "It is 5."),
+        ("<think>Maybe 3?", ""),
+        (" 5 ", "5"),
+    ],
+)
+def test_a_reply_without_its_thoughts(reply, said):
+    assert said_aloud(reply) == said
+
+
+def test_a_text_is_cut_at_the_first_stop_outside_a_thought():
+    text = "<think>Call </go> first.</think>I call </go> now </stop>"
+    assert until_stop(text, ("</stop>", "</go>")) == "<think>Call </go> first.</think>I call </go>"
+    assert until_stop("<think>Call </go> first", ("</go>",)) is None
+    assert until_stop("Call </go> first", ("</go>",), opened=True) is None
+    assert until_stop("I call", ("</go>",)) is None
+    assert until_stop("I call </go>", ()) is None

@@ -19,6 +19,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from redqueen.checks.numeric import normalised, number
+from redqueen.texts import said_aloud
 
 LETTERS = "ABCDEFGHIJ"  # of choices
 
@@ -52,14 +53,6 @@ _LETTER = re.compile(r"\(?([A-J])(?:\)|\]|\.(?=\s|$)|:|,|;|$|(?=\s*[-–—]\s)|
 _ALONE = re.compile(r"(?i)(?:option|choice)?\s*[(\[]?([A-J])[)\]]?[.:]?")
 _LISTED = re.compile(r"(?i)[(\[]?([A-J])[)\].:]+\s+(.+)", re.DOTALL)
 _MATHEMATICS = re.compile(r"\\[a-zA-Z]+|\^|[0-9a-zA-Z)\]}]\s*[-+*/=<>]\s*[0-9a-zA-Z(\[{\\]|[(\[]\s*[-0-9a-z.]+\s*,")
-
-
-def said_aloud(reply: str) -> str:
-    """The reply without its thoughts; "" where thoughts are never closed."""
-    _, closed, tail = reply.rpartition("</think>")
-    if closed:
-        return tail.strip()
-    return "" if "<think>" in reply else reply.strip()
 
 
 def boxed(text: str) -> str:

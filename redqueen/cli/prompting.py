@@ -5,18 +5,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from unittest.mock import patch
 
 from redqueen.cli.training import training_options
 from redqueen.cli.words import parse
 from redqueen.contracts.recipes import roles_of, shrunk
 from redqueen.markup import visible
-from redqueen.players.language.saying import Speaker
+from redqueen.players.language.saying import Speaker, hearing
 from redqueen.runs.run import Run
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.limits import check_settings
 from redqueen.settings.roles import seat_of
-from redqueen.types import Ask, RedQueenError, Reply
+from redqueen.types import Ask, RedQueenError
 
 
 def prompts(words: Sequence[str]) -> None:
@@ -27,15 +26,13 @@ def prompts(words: Sequence[str]) -> None:
     config = parse(training_options(recipe.Config), words[1:], f"redqueen prompts {words[0]}").config
     check_settings(config)
     heard: dict[str, tuple[Speaker, Ask]] = {}
-    answer = Speaker.reply
 
-    def listening(speaker: Speaker, asks: Sequence[Ask]) -> list[Reply]:
+    def listen(speaker: Speaker, asks: Sequence[Ask]) -> None:
         for ask in asks:
             heard.setdefault(ask.seat.role, (speaker, ask))
-        return answer(speaker, asks)
 
     # a run records what is learned from; here every ask counts, also those of labellers and measures
-    with tempfile.TemporaryDirectory() as folder, patch.object(Speaker, "reply", listening):
+    with tempfile.TemporaryDirectory() as folder, hearing(listen):
         recipe.train(shrunk(config), Run(Path(folder), 0))
     for seat, (speaker, ask) in heard.items():
         print(f"--- {seat} ({speaker.name}) ---\n{visible(shown(speaker, ask))}\n")

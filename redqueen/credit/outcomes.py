@@ -56,7 +56,12 @@ def rate(group: Group) -> SolveRate:
 def vote(group: Group, count_missing: bool = True) -> Vote:
     """The majority answer of a group, numbers compared by value, and its share of all attempts; without `count_missing`
     of those with an answer."""
-    return Majority(count_missing, by_value).label(answers(group.attempts))
+    return vote_among(answers(group.attempts), count_missing)
+
+
+def vote_among(said: Sequence[str], count_missing: bool = True) -> Vote:
+    """The majority of some answers, as `vote`."""
+    return Majority(count_missing, by_value).label(said)
 
 
 def calls(group: Group) -> float:

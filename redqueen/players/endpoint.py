@@ -13,10 +13,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from redqueen.chance import derive, uniform
-from redqueen.players.language import thinking
-from redqueen.players.language.answers import Plain
+from redqueen.players.language.answers import Plain, thought_and_action
 from redqueen.players.language.chat_format import worded
 from redqueen.protocols import AnswerFormat
+from redqueen.texts import until_stop
 from redqueen.types import Ask, RedQueenError, Reply, Unreachable
 
 if TYPE_CHECKING:
@@ -122,19 +122,14 @@ class Server:
             body["max_tokens"] = self.max_tokens
         response = self._post(client, stop, {**body, **self.extra}, ask.seed)
         text, truncated = self._content(response)
-        ends = [at + len(stop) for stop in ask.stops if (at := text.find(stop)) >= 0]
-        if ends:  # endpoints differ in whether they give back a stop they were sent: what stands after it is cut here
-            return Reply(text[: min(ends)].strip(), self.name)
-        cuts = [at + len(stop) for stop in self.stops if (at := text.find(stop)) >= 0]
-        if cuts:
-            text, truncated = text[: min(cuts)], False
-        thought, said = thinking.parted(text)
-        if said is None:
-            return Reply("", self.name, thought=text, truncated=truncated, malformed=True)
-        before, action = self.answer.parse(said, ask.choices)
-        thought = "\n".join(part for part in (thought, before) if part)
-        if truncated and not isinstance(self.answer, Plain):
-            thought, action = text, ""  # an answer that ran out of room is no answer
+        called = until_stop(text, ask.stops)  # endpoints differ in whether they give back a stop they were sent
+        cut = until_stop(text, self.stops) if called is None else called
+        if cut is not None:
+            text, truncated = cut, False
+        plain = isinstance(self.answer, Plain)  # as far as it goes, it is the answer
+        thought, action = thought_and_action(
+            text, self.answer, ask.choices, whole=called is not None, truncated=truncated and not plain
+        )
         return Reply(action, self.name, thought=thought, truncated=truncated, malformed=not action)
 
     def _post(self, client: httpx.Client, stop: Event, body: Mapping[str, Any], seed: int) -> httpx.Response:

@@ -29,6 +29,7 @@ from redqueen.checks.sandbox.runner import PythonRunner
 from redqueen.checks.sandbox.runs_of_programs import Kind as Ended
 from redqueen.checks.sandbox.runs_of_programs import Program
 from redqueen.checks.worker import Undecided
+from redqueen.texts import said_aloud
 from redqueen.types import RedQueenError, Task
 from redqueen.user_code import module_from_file
 
@@ -95,7 +96,7 @@ class ByAnswer:
         if not task.answer:
             return None
         verdicts = [same(each, given, self._kind(task)) for each in task.facts.get(ACCEPTED, (task.answer,))]
-        if True in verdicts or normalised(extraction.said_aloud(reply)) == normalised(task.answer) != "":
+        if True in verdicts or normalised(said_aloud(reply)) == normalised(task.answer) != "":
             return True
         return None if None in verdicts else False
 
@@ -158,7 +159,7 @@ class ByTests:
     runner: PythonRunner = field(default_factory=PythonRunner, repr=False, compare=False)
 
     def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
-        return [program_in(extraction.said_aloud(reply)) for reply in replies]
+        return [program_in(said_aloud(reply)) for reply in replies]
 
     def verdicts(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[bool | None]:
         sources = self.answers(tasks, replies)

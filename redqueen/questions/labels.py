@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from redqueen.checks.votes import Vote, is_label
-from redqueen.credit.outcomes import vote
+from redqueen.credit.outcomes import vote, vote_among
 from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Questions, Verifier
 from redqueen.questions.asking import answered
@@ -39,8 +39,9 @@ def held_to_majority(groups: Sequence[Group], same: Verifier = is_label) -> list
     be wrong; None (unknown) in a group in which nobody answered. An attempt that was cut off is wrong."""
     facts = []
     for group in groups:
-        label = replace(group.task, answer=vote(group).answer)
-        facts += [{"right": same(label, answer) if label.answer else None} for answer in answered(group.attempts)]
+        said = answered(group.attempts)
+        label = replace(group.task, answer=vote_among(said).answer)
+        facts += [{"right": same(label, answer) if label.answer else None} for answer in said]
     return with_facts(groups, facts)
 
 

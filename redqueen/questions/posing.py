@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redqueen.checks.extraction import said_aloud
+from redqueen.texts import said_aloud
 from redqueen.types import Refusal, Task
 
 LONGEST, SHORTEST = 4000, 3  # characters of a question

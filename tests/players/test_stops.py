@@ -137,6 +137,53 @@ def test_an_endpoint_s_words_are_cut_after_the_first_stop(monkeypatch):
     assert server._answer(None, None, question(0)).truncated
 
 
+def test_a_stop_within_a_thought_ends_no_reply(monkeypatch):
+    ask = question(0, (STOP,))
+    thought, call = "<think>I could <search>x</search>, or not.</think>", "<search>y</search>"
+    voice = Voice("learner", 0, CHAT, Boxed(), stops=("\n",))
+    completes = voice.completes(ask)
+    tokens = words(thought + call + " and on")
+    ends = [end for end in range(1, len(tokens) + 1) if completes(tokens[:end])]
+    assert CHAT.decode(tokens[: ends[0]]) == thought + call
+    reply = voice.say(ask, CHAT.prompt(ask), tokens[: ends[0]], [-1.0] * ends[0], truncated=False)
+    assert (reply.text, reply.thought) == (call, "I could <search>x</search>, or not.")
+
+    class Response:
+        def __init__(self, text):
+            self.text = text
+
+        def json(self):
+            return {"choices": [{"message": {"content": self.text}, "finish_reason": "stop"}]}
+
+    sent = []
+    monkeypatch.setattr(Server, "_post", lambda *args: Response(sent.pop()))
+    sent = [thought + call + " and on", "<think>I could <search>x</search>, or"]
+    never, served = (Server("m")._answer(None, None, ask) for _ in sent[:])
+    assert (served.text, served.thought) == (reply.text, reply.thought)
+    assert (never.text, never.malformed) == ("", True)
+
+
+def test_a_policy_and_an_endpoint_read_the_same_reply_alike(monkeypatch):
+    texts = ["<think>6 * 7</think>So \\boxed{42}", "\\boxed{42", "<think>\\boxed{42}", "It is \\boxed{42} now"]
+    ask, server = question(0), Server("m", answer=Boxed())
+
+    class Response:
+        def json(self):
+            return {"choices": [{"message": {"content": text}, "finish_reason": "length" if cut else "stop"}]}
+
+    monkeypatch.setattr(Server, "_post", lambda *args: Response())
+    for text in texts:
+        for cut in (False, True):
+            tokens = words(text)
+            said = Voice("m", 0, CHAT, Boxed()).say(ask, CHAT.prompt(ask), tokens, [-1.0] * len(tokens), truncated=cut)
+            served = server._answer(None, None, ask)
+            assert (served.text, served.thought, served.malformed) == (said.text, said.thought, said.malformed)
+            assert said.text == ("42" if text.endswith(("42}", "now")) and "think>\\" not in text and not cut else "")
+    text, cut = "It is 42", True
+    plain = Server("m")._answer(None, None, ask)
+    assert (plain.text, plain.truncated, plain.malformed) == ("It is 42", True, False)
+
+
 def test_stops_are_recorded_and_older_records_have_none():
     ask = question(0, (STOP, "</python>"))
     data = ask_to_json(ask)

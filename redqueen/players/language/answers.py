@@ -13,6 +13,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from redqueen.protocols import AnswerFormat
+from redqueen.texts import parted
+
 
 @dataclass(frozen=True)
 class Plain:
@@ -117,6 +120,29 @@ class Code:
         if len(blocks) == 1:
             return thought, as_legal(blocks[0].group("content").strip(), choices)
         return thought, "\n".join(block.group() for block in blocks)
+
+
+def thought_and_action(
+    text: str,
+    answer: AnswerFormat | None,
+    choices: Sequence[str] = (),
+    opened: bool = False,
+    whole: bool = False,
+    truncated: bool = False,
+) -> tuple[str, str]:
+    """The private thought and the action of a reply. What the model thought (`texts.parted`, with `opened`) is taken
+    out first, and then the action is what `answer` finds, or all that is left: without a format, and of a reply that is
+    taken `whole`, such as the call of a tool. A thought that was not closed leaves no action, nor does an answer that
+    was `truncated`."""
+    thought, said = parted(text, opened)
+    if said is None:
+        return text, ""
+    if answer is None or whole:
+        return thought, said.strip()
+    if truncated:
+        return text, ""
+    before, action = answer.parse(said, choices)
+    return "\n".join(part for part in (thought, before) if part), action
 
 
 def as_legal(text: str, choices: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.players.language import thinking
+from redqueen.texts import THOUGHT_MARKS, parted, thinks_on
 from redqueen.types import Ask, Message, RedQueenError
 
 _HERE = "@@own-words-end-here@@"
@@ -61,12 +61,12 @@ class ChatFormat:
         # text of other speakers must not end their turn and open another: special tokens in it are broken up
         self._special = re.compile("|".join(re.escape(token) for token in tokenizer.all_special_tokens))
         added = tokenizer.added_tokens_decoder.items()  # a tokenizer would leave out marks that are special tokens
-        self._marks = {n: token.content for n, token in added if token.content in thinking.MARKS and token.special}
+        self._marks = {n: token.content for n, token in added if token.content in THOUGHT_MARKS and token.special}
         self._system_refused = not self.raw and self._refuses_system()
         self.opening = "" if self.raw else self._missing_opening()
         self.end = self._end_of_turn()
         shown = "" if self.raw else self._template([{"role": "user", "content": _HERE}], reply=True)
-        self.opens_thought = thinking.is_open(shown.rpartition(_HERE)[2])
+        self.opens_thought = thinks_on(shown.rpartition(_HERE)[2])
 
     def changed(
         self,
@@ -136,7 +136,7 @@ class ChatFormat:
         own = [number for number, message in enumerate(ask.messages) if message.speaker == str(ask.seat)]
         messages = list(ask.messages)
         for number, turn in zip(own[-len(ask.past) :], ask.past[-len(own) :], strict=False):
-            _, said = thinking.parted(self.decode(turn.reply.tokens.tolist()), self.opens_thought)
+            _, said = parted(self.decode(turn.reply.tokens.tolist()), self.opens_thought)
             messages[number] = Message(str(ask.seat), (said or "").strip() or turn.reply.text)
         return replace(ask, messages=tuple(messages))
 
@@ -222,7 +222,7 @@ class ChatFormat:
             return ""
         answered = self._template([*asked, {"role": "assistant", "content": _HERE}], reply=False)
         opening = answered.partition(_HERE)[0].removeprefix(shown)
-        return thinking.parted(opening)[1] or "" if answered.startswith(shown) else ""
+        return parted(opening)[1] or "" if answered.startswith(shown) else ""
 
     def _encode(self, text: str, first: bool) -> list[int]:
         """The tokens of a text. Templates have their own opening token; plain text gets the tokenizer's."""

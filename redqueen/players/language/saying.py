@@ -7,17 +7,19 @@ reply for them, whichever engine computed them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from redqueen.chance import pick, uniform
+from redqueen.players.language.answers import thought_and_action
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.language.formats import RoleFormat
-from redqueen.players.language.thinking import parted
 from redqueen.protocols import AnswerFormat
+from redqueen.texts import parted
 from redqueen.types import Ask, RedQueenError, Reply
 
 
@@ -104,9 +106,15 @@ class Voice:
     ] = ()  # texts that end a reply, besides those of the ask; the answer is read as from any reply
 
     def completes(self, ask: Ask) -> Callable[[Sequence[int]], bool] | None:
-        """A function of the tokens of a reply, [R]: whether the last one completes a stop. None without stops."""
+        """A function of the tokens of a reply, [R]: whether the last one completes a stop. None without stops. A stop
+        within a thought is none: the model goes on thinking."""
         stops = (*ask.stops, *self.stops)
-        return partial(self.chat.completes, stops=stops) if stops else None
+        return partial(self._completes, stops) if stops else None
+
+    def _completes(self, stops: Sequence[str], tokens: Sequence[int]) -> bool:
+        if not self.chat.completes(tokens, stops):
+            return False
+        return parted(self.chat.decode(tokens), self.chat.opens_thought)[1] is not None
 
     def choose(self, ask: Ask, mind: Mind) -> Reply:
         """One of the listed replies, drawn with the ask's seed."""
@@ -116,20 +124,13 @@ class Voice:
     def say(
         self, ask: Ask, prompt: np.ndarray, tokens: Sequence[int], logprobs: Sequence[float], truncated: bool
     ) -> Reply:
-        """The reply in free text, [R] tokens with the closing one, parsed for the action: what the model thought
-        (`thinking.parted`) is taken out first, and a thought that was not closed leaves no action. A text that ended at
-        one of the ask's stops has no action yet: the game receives all of it."""
+        """The reply in free text, [R] tokens with the closing one, parsed for the action (`thought_and_action`). A text
+        that ended at one of the ask's stops has no action yet: the game receives all of it."""
         text = self.chat.decode(tokens)
-        thought, said = parted(text, self.chat.opens_thought)
-        if said is None:
-            thought, action = text, ""
-        elif self.answer is None or self.chat.completes(tokens, ask.stops):
-            action = said.strip()
-        elif truncated:
-            thought, action = text, ""  # an answer that ran out of room is no answer
-        else:
-            before, action = self.answer.parse(said, ask.choices)
-            thought = "\n".join(part for part in (thought, before) if part)
+        called = self.chat.completes(tokens, ask.stops)
+        thought, action = thought_and_action(
+            text, self.answer, ask.choices, self.chat.opens_thought, whole=called, truncated=truncated
+        )
         return Reply(
             text=action,
             player=self.name,
@@ -189,6 +190,8 @@ class Speaker(ABC):
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         """The replies in the order of `asks`: one batch for asks with listed replies, one for free text."""
+        for hear in _HEARING:
+            hear(self, asks)
         replies: dict[int, Reply] = {}
         for wanted, answer in ((True, self._choose), (False, self._write)):
             numbers = [number for number, ask in enumerate(asks) if self._is_listed(ask) == wanted]
@@ -210,6 +213,20 @@ class Speaker(ABC):
     def _think(self, asks: Sequence[Ask]) -> list[Mind]: ...
     @abstractmethod
     def _write(self, asks: Sequence[Ask]) -> list[Reply]: ...
+
+
+Hears = Callable[[Speaker, Sequence[Ask]], None]
+_HEARING: list[Hears] = []  # of this process
+
+
+@contextmanager
+def hearing(hear: Hears) -> Iterator[None]:
+    """While this is open, `hear` is told of every speaker and what it is asked to reply to."""
+    _HEARING.append(hear)
+    try:
+        yield
+    finally:
+        _HEARING.remove(hear)
 
 
 class OpenSpeaker(Speaker):

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
+from redqueen.trust.door import enter
 from redqueen.types import RedQueenError
 from redqueen.user_code import module_from_file
 
@@ -50,11 +51,12 @@ class Catalogue:
             made, parameters = self._imported(known[place], spec), rest
         elif place.endswith(".py") or "/" in place:
             name, _, parameters = rest.partition(":")
-            made = self._from_file(Path(place), name)
+            made = self._from_file(Path(place), name, spec)
         elif (found := self._entry_point(place, spec)) is not None:
             made, parameters = found, rest
         elif rest:
             name, _, parameters = rest.partition(":")
+            enter(place, name, f"the {self.noun} {spec!r}")
             made = self._imported(f"{place}:{name}", spec)
         else:
             raise RedQueenError(self.unknown(place))
@@ -74,6 +76,7 @@ class Catalogue:
     def _entry_point(self, name: str, spec: str) -> Any:
         for point in self._points():
             if point.name == name:
+                enter(name, "", f"the {self.noun} {spec!r}")
                 try:
                     return point.load()
                 except Exception as error:
@@ -93,10 +96,10 @@ class Catalogue:
             raise RedQueenError(f"the {self.noun} {spec!r} cannot be imported: {one_line(error)}") from error
         return _member(module, name, place)
 
-    def _from_file(self, path: Path, name: str) -> Any:
+    def _from_file(self, path: Path, name: str, spec: str) -> Any:
         if not name:
             raise RedQueenError(f"say which class of {path} is the {self.noun}: {path}:MyName")
-        return _member(module_from_file(path), name, str(path))
+        return _member(module_from_file(path, name, f"the {self.noun} {spec!r}"), name, str(path))
 
     def _built(self, made: Any, parameters: str, spec: str) -> Any:
         """The object: a class or function is called with the parameters, any other object is returned unchanged."""

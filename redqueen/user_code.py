@@ -20,18 +20,21 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
+from redqueen.trust.door import enter
 from redqueen.types import RedQueenError
 
 _LOCK = RLock()
 
 
-def module_from_file(path: Path) -> ModuleType:
-    """The module of the Python file at `path`, run. Raises RedQueenError for a file that does not exist, is not
-    Python, or fails."""
+def module_from_file(path: Path, member: str = "", said: str = "") -> ModuleType:
+    """The module of the Python file at `path`, run for its `member`, which `said` names ("the game 'own.py:MyGame'").
+    Raises RedQueenError for a file that does not exist, is not Python, is not trusted where a folder names it, or
+    fails."""
     if not path.is_file():
         raise RedQueenError(f"there is no file {path}")
     if path.suffix != ".py":
         raise RedQueenError(f"{path} is not a Python file (.py)")
+    enter(path, member, said or repr(str(path)))
     folder = _folder(path.resolve().parent)
     plan = importlib.util.spec_from_file_location(f"{folder.package}.{path.stem.replace('.', '_')}", path)
     assert plan is not None, f"{path} can be loaded"

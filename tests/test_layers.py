@@ -14,6 +14,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LEVELS = (
     {"chance", "markup", "progress", "texts"},
     {"types"},
+    {"trust"},
     {"protocols", "records", "user_code", "schedules"},
     {"catalogue"},
     {"checks", "objectives"},

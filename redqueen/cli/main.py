@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
 from redqueen.cli.words import closest, only_word
 from redqueen.markup import visible
+from redqueen.trust.door import FLAG, shut_command
 from redqueen.types import RedQueenError
 
 # where a command is found, and what it does; a command imports what it needs, when it is called
@@ -65,6 +67,8 @@ MOVED: Mapping[str, str] = {
     "bench": "`redqueen bench` has moved: in a checkout of the repository `make experiments NAME=magnetic` runs a "
     "shipped experiment, and `redqueen trial FILE.py` one of your own",
 }
+# what they find in a folder is a stranger's, unless the user vouches for it
+READS_FOLDERS = ("resume", "watch", "evaluate", "tournament", "compare", "play", "serve", "replay", "tasks", "report")
 WITHOUT_FLAGS = ("train", "prompts", "list", "check")  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning
@@ -104,7 +108,8 @@ def _done(words: Sequence[str]) -> int:
         elif words[1:] in (["-h"], ["--help"]):
             _explain(words[0])
         else:
-            _command(words[0])(words[1:])
+            with _door(words[0], words[1:]) as rest:
+                _command(words[0])(rest)
     except RedQueenError as error:
         print(f"redqueen: {visible(str(error))}", file=sys.stderr)
         return 2
@@ -124,6 +129,37 @@ def _command(name: str) -> Callable[[Sequence[str]], None]:
     module, _, function = COMMANDS[name][0].partition(":")
     found: Callable[[Sequence[str]], None] = getattr(import_module(f"redqueen.cli.{module}"), function)
     return found
+
+
+@contextmanager
+def _door(name: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The arguments without --trust. Where a command reads what is in a folder, only what these or the user's trust
+    list name is run because the folder names it."""
+    like = name == "train" and any(word.partition("=")[0] == "--like" for word in words)
+    if name not in READS_FOLDERS and not like:
+        yield words
+        return
+    rest, trusted = _apart(words)
+    recipe = rest[0] if like and rest and not rest[0].startswith("-") else ""
+    with shut_command(rest, trusted, recipe):
+        yield rest
+
+
+def _apart(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words without --trust NAME, and these names."""
+    rest, names, pending = [], [], False
+    for word in words:
+        flag, equals, name = word.partition("=")
+        if pending or (flag == FLAG and equals):
+            names.append(word if pending else name)
+            pending = False
+        elif word == FLAG:
+            pending = True
+        else:
+            rest.append(word)
+    if pending or "" in names:
+        raise RedQueenError(f"{FLAG} needs the name that a folder holds, as {FLAG} own.py:MyGame")
+    return rest, names
 
 
 def _explain(name: str) -> None:
@@ -155,5 +191,6 @@ def _help() -> str:
     lines += [
         f"  {'help':11} [COMMAND]: this list, or what a command takes",
         f"  {'--version':11} of redqueen, torch and python",
+        f"  {FLAG:11} NAME, where a run is read: what of your own it names and may run (docs/security.md)",
     ]
     return "\n".join(["usage: redqueen COMMAND ...", "", *lines])

@@ -17,6 +17,7 @@ from redqueen.players.language.answers import Plain, thought_and_action
 from redqueen.players.language.chat_format import worded
 from redqueen.protocols import AnswerFormat
 from redqueen.texts import until_stop
+from redqueen.trust.door import enter
 from redqueen.types import Ask, RedQueenError, Reply, Unreachable
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Server:
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
             raise RedQueenError(f"the server's url must begin with http:// or https://, not {self.url!r}")
+        enter(self.url, "", f"the endpoint {self.url!r}", "would be sent what is said")
         if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
             raise RedQueenError("a server needs concurrency of 1 or more, retries of 0 or more and a time-out above 0")
 

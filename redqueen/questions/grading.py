@@ -69,7 +69,7 @@ def find_grading(spec: str, kind: Kind) -> Grading:
     if not place.endswith(".py") or not name.isidentifier():
         names = ", ".join((NUMBER, TEXT, CHOICE, TESTS, NONE))
         raise RedQueenError(f"answers cannot be compared by {spec!r}: say {names} or path/to/file.py:function")
-    function = vars(module_from_file(Path(place).expanduser())).get(name)
+    function = vars(module_from_file(Path(place).expanduser(), name, f"compare={spec!r}")).get(name)
     if not callable(function):
         raise RedQueenError(f"{place} has no function {name!r}: it is called with a task and a reply")
     return ByFunction(function, spec, kind)

@@ -26,6 +26,7 @@ from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import _flag
 from redqueen.settings.renamed import renamed
+from redqueen.trust.door import Untrusted, shut
 from redqueen.types import Episode, RedQueenError, Task
 
 T = TypeVar("T")
@@ -98,7 +99,8 @@ def stored_policy(folder: Path, step: int | Literal["best"] | None = None) -> Po
     elif "learner" not in config["config"]:
         raise RedQueenError(f"the settings of {folder} do not say what its learner is: they have no field learner")
     else:
-        policy = rebuild(Learner, config["config"]["learner"]).build(int(config["seed"]))
+        with shut():
+            policy = rebuild(Learner, config["config"]["learner"]).build(int(config["seed"]))
     with fitting(chosen):
         policy.load(policy_folder)
     return policy
@@ -106,7 +108,8 @@ def stored_policy(folder: Path, step: int | Literal["best"] | None = None) -> Po
 
 def stored_game(folder: Path) -> Game:
     """The game a run was trained on (the first, if there were several)."""
-    return find_game(game_specs(folder)[0])
+    with shut():
+        return find_game(game_specs(folder)[0])
 
 
 def game_specs(folder: Path) -> list[str]:
@@ -121,12 +124,20 @@ def game_specs(folder: Path) -> list[str]:
 def recorded_game(name: str, folder: Path, own: bool = True) -> Game:
     """The game that goes by that name in the episodes of a run: one of its settings, or one of those shipped. Unless
     `own`, only shipped ones are looked at: nobody's code is imported because a folder names it."""
+    refused: Untrusted | None = None
     for spec in [*_chosen_games(folder), _as_spec(name)]:
         if not own and spec.partition(":")[0] not in {**GAMES, **ADAPTERS}:
             continue
-        game = find_game(spec)
+        try:
+            with shut():
+                game = find_game(spec)
+        except Untrusted as error:  # another one may be it
+            refused = refused or error
+            continue
         if _as_spec(game.name) == _as_spec(name):
             return game
+    if refused:
+        raise refused
     raise RedQueenError(f"{folder} played {name!r}, which its settings do not name")
 
 
@@ -149,11 +160,17 @@ def stored_questions(folder: Path) -> Questions | None:
     """The question set that a run was about, by its settings or as its recipe makes it (`questions_of`); None for a run
     of games."""
     found = settings(folder)
-    if "questions" in found["config"]:
-        return find_questions(found["config"]["questions"])
-    offered = _offered(found, "questions_of")
-    made: Questions | None = offered() if offered else None
-    return made
+    with shut():
+        if "questions" in found["config"]:
+            return find_questions(found["config"]["questions"])
+        try:
+            offered = _offered(found, "questions_of")
+        except Untrusted:
+            if games_named(found):  # it is about these, then
+                return None
+            raise
+        made: Questions | None = offered() if offered else None
+        return made
 
 
 def stored_tests(folder: Path, questions: Questions, most: int) -> dict[str, list[Task]]:
@@ -166,15 +183,18 @@ def stored_tests(folder: Path, questions: Questions, most: int) -> dict[str, lis
 
 def measured_player(folder: Path, policy: Player) -> Player:
     """The policy of a run as its recipe measures it: with its tools, where it has any (`equipped`)."""
-    offered = _offered(settings(folder), "equipped")
-    player: Player = offered(policy) if offered else policy
-    return player
+    with shut():
+        offered = _offered(settings(folder), "equipped")
+        player: Player = offered(policy) if offered else policy
+        return player
 
 
 def _offered(found: dict[str, Any], part: str) -> Callable[..., Any] | None:
     """A function of a run's recipe, given the run's config; None where the recipe has none, or is not there."""
     try:
         recipe = find_recipe(found["recipe"])
+    except Untrusted:
+        raise
     except RedQueenError:
         return None
     function = vars(recipe).get(part)

@@ -65,6 +65,7 @@ from redqueen.runs.checkpoints import (
 )
 from redqueen.runs.collapse import Collapse, Watch
 from redqueen.runs.signal import Signal
+from redqueen.trust.door import remember
 from redqueen.types import Basis, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
 LEARNER = "learner"  # the policy whose figures keep their names
@@ -567,6 +568,7 @@ class SettingsFile:
         self._settings = settings
 
     def begin(self, run: Run, start: int, count: int) -> None:
+        remember()
         with saving(run.folder):
             write_whole(run.folder / "config.json", json.dumps(plain(self._settings), indent=2) + "\n")
 

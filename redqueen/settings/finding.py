@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
+from redqueen.trust.door import enter
 from redqueen.types import RedQueenError
 from redqueen.user_code import module_from_file
 
@@ -106,7 +107,7 @@ def find_recipe(spec: str) -> ModuleType:
     if spec in RECIPES:
         module = importlib.import_module(RECIPES[spec])
     elif spec.endswith(".py"):
-        module = module_from_file(Path(spec))
+        module = module_from_file(Path(spec), said=f"the recipe {spec!r}")
     elif "/" in spec:
         module = _from_folder(Path(spec))
     else:
@@ -124,12 +125,13 @@ def _from_folder(folder: Path) -> ModuleType:
         raise RedQueenError(f"there is no folder {folder}: name a recipe, its file or its folder")
     if not (folder / "recipe.py").is_file():
         raise RedQueenError(without_recipe(folder))
-    return module_from_file(folder / "recipe.py")
+    return module_from_file(folder / "recipe.py", said=f"the recipe {str(folder)!r}")
 
 
 def _from_elsewhere(spec: str) -> ModuleType:
     entries = {entry.name: entry.value for entry in importlib.metadata.entry_points(group="redqueen.recipes")}
     if spec in entries or "." in spec:
+        enter(spec, "", f"the recipe {spec!r}")
         try:
             return importlib.import_module(entries.get(spec, spec))
         except ImportError as error:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from redqueen.players.tinker.adapters import Adapter
 from redqueen.players.tinker.dialects import Dialect, recognised
+from redqueen.trust.door import enter
 from redqueen.types import RedQueenError
 
 T = TypeVar("T")
@@ -217,6 +218,8 @@ def connect(base_model: str, url: str) -> Connection:
     url = (url or os.environ.get("TINKER_BASE_URL", "")).rstrip("/")
     if not url and not os.environ.get(KEY):
         raise RedQueenError(f"the hosted Tinker service needs a key in ${KEY}; a server of your own: tinker:BASE@URL")
+    if url:
+        enter(url, "", f"the server {url!r}", "would be sent what is said")
     name = _greet(url) if url else ""
     where = url or "the hosted Tinker service"
     settings: dict[str, Any] = {"base_url": url, "api_key": os.environ.get(KEY) or _NO_KEY} if url else {}

@@ -25,6 +25,7 @@ from redqueen.settings.finding import RECIPES, find_recipe  # noqa: E402
 from redqueen.settings.learner import Learner  # noqa: E402
 from redqueen.settings.roles import Role  # noqa: E402
 from redqueen.settings.speech import Speech  # noqa: E402
+from redqueen.settings.update import Update  # noqa: E402
 
 PAGE = ROOT / "docs" / "recipes.md"
 RIGHT = "Who says what is right: "
@@ -105,6 +106,8 @@ def settings(config: type[Any]) -> Iterator[tuple[str, str, str]]:
         flag, default = "--" + field.name.replace("_", "-"), field.default
         if isinstance(default, Learner):
             yield from _of_a_learner(default)
+        elif isinstance(default, Update):
+            yield from _of_an_update(config.paper)
         elif isinstance(default, Role):
             yield flag, _shown(default.player), comments[field.name] or _comments(Role)["player"]
         elif isinstance(default, Speech):
@@ -120,6 +123,14 @@ def _of_a_learner(learner: Learner) -> Iterator[tuple[str, str, str]]:
         value = getattr(learner, field.name)
         if value != field.default:
             yield "--" + field.name.replace("_", "-"), _shown(value), "of the learner, see the last section"
+
+
+def _of_an_update(paper: Update) -> Iterator[tuple[str, str, str]]:
+    """The settings of the update that the recipe's paper has."""
+    for field in dataclasses.fields(Update):
+        value = getattr(paper, field.name)
+        if value is not None:
+            yield "--" + field.name.replace("_", "-"), _shown(value), "of the update, see [update.md](update.md)"
 
 
 def _comments(kind: type[Any]) -> dict[str, str]:

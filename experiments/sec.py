@@ -26,6 +26,7 @@ from redqueen.questions.small.sums import Sums
 from redqueen.recipes.curricula import sec
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
+from redqueen.settings.update import Update
 from redqueen.trials.experiment import Experiment, Measuring, Training, versus
 from redqueen.trials.starts import Start, further, warmed
 from redqueen.types import Ask, Metrics, Outcome, Seat, Task
@@ -200,7 +201,7 @@ SUMS = Experiment(
     title="Self-evolving curriculum, sums",
     asked="Are the hardest sums learned better where the bandit draws the levels than where chance does?",
     trial=Training(sec.train, evaluate_every=30),
-    config=sec.Config(warmed(), questions=LADDER, steps=120, tau=SHARP, leave_one_out=True),
+    config=sec.Config(warmed(), questions=LADDER, steps=120, tau=SHARP, update=Update(estimator="leave-one-out")),
     starts={"learner.model": further(ABLE, LADDER, 100, 50)},
     variants={"SEC": {}, "random order": {"tau": RANDOM}},
     figures=("accuracy", *(f"accuracy/{level}" for level in ladder().levels)),

@@ -16,7 +16,7 @@ import numpy as np
 from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.outcomes import result
 from redqueen.protocols import Key
-from redqueen.types import Batch, Trajectory
+from redqueen.types import Batch, Group, Trajectory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,8 +59,20 @@ def drop_even_groups(
     for trajectory in trajectories:
         if not isnan(measure(trajectory)):
             groups[key(trajectory, 0)].append(measure(trajectory))
-    kept = {name for name, measures in groups.items() if len(measures) == 1 or max(measures) > min(measures)}
+    kept = {name for name, measures in groups.items() if _differ(measures)}
     return [trajectory for trajectory in trajectories if key(trajectory, 0) in kept]
+
+
+def even(group: Group) -> bool:
+    """Whether the known results of the attempts of a group are the same for each seat, so that none is better than
+    another; a seat with a single known result is not even."""
+    seats = dict.fromkeys(seat for episode in group.attempts for seat in episode.seats)
+    results = [[result(each, seat) for each in group.attempts if seat in each.seats] for seat in seats]
+    return not any(_differ([value for value in found if not isnan(value)]) for found in results)
+
+
+def _differ(measures: Sequence[float]) -> bool:
+    return len(measures) == 1 or (len(measures) > 1 and max(measures) > min(measures))
 
 
 def rows_with_advantage(batch: Batch) -> Tensor:

@@ -306,6 +306,17 @@ def _each_turn(episode: Episode, price: Callable[[Turn], float]) -> dict[Seat, n
     return {seat: np.array([price(turn) for turn in turns]) for seat, turns in spoken_turns(episode).items()}
 
 
+def with_reward(trajectories: Sequence[Trajectory], reward: Reward, name: str) -> list[Trajectory]:
+    """The trajectories with another `reward` added to theirs, as a part of this name; what they had without parts of
+    its own is the part "task"."""
+    found = []
+    for each in trajectories:
+        more = reward(each.episode)[each.seat]
+        parts = {**(each.parts or {"task": each.rewards}), name: more}
+        found.append(replace(each, rewards=each.rewards + more, parts=parts))
+    return found
+
+
 # --- staying near a reference ----------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from random import Random
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ import torch
 from redqueen.types import Batch, Constraint, Likelihoods, Trajectory, Turn
 
 Weigh = Callable[[np.ndarray], np.ndarray]  # [B, T] bool, own free tokens -> [B, T] float
+Shares = Callable[[np.ndarray, np.ndarray], np.ndarray]  # the same, and [B] int, the trajectory of each row
 
 
 def token_mean(own: np.ndarray) -> np.ndarray:
@@ -33,6 +35,25 @@ def row_mean(own: np.ndarray) -> np.ndarray:
     """[B, T] weights that sum to one: every row counts the same, and every token within its row (GRPO)."""
     rows = own.any(axis=1).sum()
     return np.asarray(own / np.maximum(own.sum(axis=1, keepdims=True), 1) / max(rows, 1))
+
+
+def trajectory_mean(own: np.ndarray, trajectory: np.ndarray) -> np.ndarray:
+    """[B, T] weights that sum to one: every trajectory counts the same, in however many rows, and every token within
+    its trajectory."""
+    if not len(own):
+        return np.zeros(own.shape)
+    words = np.bincount(trajectory, own.sum(axis=1))
+    return np.asarray(own / np.maximum(words[trajectory], 1)[:, None] / max(int((words > 0).sum()), 1))
+
+
+@dataclass(frozen=True)
+class EachRow:
+    """Loss weights by `weigh`, which do not ask whose trajectory a row is of, as `Shares`."""
+
+    weigh: Weigh
+
+    def __call__(self, own: np.ndarray, trajectory: np.ndarray) -> np.ndarray:
+        return self.weigh(own)
 
 
 @dataclass(frozen=True)
@@ -228,6 +249,25 @@ def take(batch: Batch, rows: torch.Tensor) -> Batch:
         pairs=None if batch.pairs is None else batch.pairs[rows],
         reference=None if reference is None else take_likelihoods(reference, rows),
     )
+
+
+def reweighed(batch: Batch, shares: Shares) -> Batch:
+    """The batch with loss weights by `shares`, as if it were a whole of its own."""
+    own = (batch.loss_weights != 0).numpy()
+    return replace(batch, loss_weights=torch.from_numpy(np.asarray(shares(own, batch.trajectory.numpy()), np.float64)))
+
+
+def minibatches(batch: Batch, count: int, shares: Shares, rng: Random) -> list[Batch]:
+    """`count` parts of the batch, drawn without replacement, with loss weights by `shares` as if each were a whole. The
+    rows of a trajectory stay together; the parts are as even as they can be, and fewer where there are fewer
+    trajectories. With a `count` of 1 it is the batch, and nothing is drawn."""
+    if count == 1:
+        return [batch]
+    owners: list[int] = torch.unique(batch.trajectory).tolist()
+    rng.shuffle(owners)
+    parts = [owners[start::count] for start in range(min(count, len(owners)))]
+    rows = [torch.isin(batch.trajectory, torch.tensor(part)).nonzero()[:, 0] for part in parts]
+    return [reweighed(take(batch, each), shares) for each in rows]
 
 
 def portion(batch: Batch, pairs: Sequence[int]) -> Batch:

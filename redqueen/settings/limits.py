@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Protocol, get_type_hints
 
 import tyro
 
+from redqueen.protocols import has
 from redqueen.types import RedQueenError
 
 
@@ -102,6 +103,14 @@ def unset(metavar: str) -> Any:
     return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
 
 
+class ChecksItself(Protocol):
+    """Settings within settings that know what goes with what."""
+
+    def check(self, config: Any) -> None:
+        """Raises RedQueenError for a value that does not go with the others; `config` holds these settings."""
+        ...
+
+
 def check_settings(settings: Any) -> None:
     """Raises RedQueenError for a number that is not finite, for a value that the rule of its field refuses, and for
     a rule that names an unknown setting; nested dataclasses are checked too."""
@@ -109,6 +118,8 @@ def check_settings(settings: Any) -> None:
     for name, value in vars(settings).items():
         if is_dataclass(value):
             check_settings(value)
+            if has(value, ChecksItself):
+                value.check(settings)
         flag = _flag(name)
         for number in value if isinstance(value, tuple) else (value,):
             if isinstance(number, float) and not math.isfinite(number):

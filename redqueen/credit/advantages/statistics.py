@@ -43,7 +43,7 @@ from redqueen.credit.advantages.keys import (
     everything,
 )
 from redqueen.protocols import AdvantageEstimator, Critic, Key, State
-from redqueen.types import RedQueenError, Trajectory, Turn
+from redqueen.types import Metrics, RedQueenError, Trajectory, Turn
 
 Returns = Callable[[Trajectory], np.ndarray]  # [1], one for the whole trajectory, or [N], one for each turn
 
@@ -285,7 +285,8 @@ class Whitened:
         A = (A' - mean) / sqrt(variance + epsilon)
 
     REINFORCE++ and PPO whiten over the tokens of the batch (`by_tokens`), so long turns dominate the
-    mean and the variance. With a key each of its groups is whitened separately.
+    mean and the variance. With a key each of its groups is whitened separately. Without `divide_by_deviation` the
+    advantages are only shifted.
     """
 
     inner: AdvantageEstimator
@@ -293,12 +294,15 @@ class Whitened:
     count: Callable[[Turn], float] = by_tokens
     epsilon: float = 1e-8
     ddof: int = 1  # 0 in OpenRLHF
+    divide_by_deviation: bool = True
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         samples = _samples(trajectories, self.inner(trajectories))
         weights = np.array([self.count(trajectory.turns[k]) for trajectory, k in samples.places])
         groups = samples.groups(self.key)
         centred, _ = _centred(samples.values, groups, weights)
+        if not self.divide_by_deviation:
+            return samples.spread(centred)
         variance = _deviation(centred, groups, weights, self.ddof) ** 2
         return samples.spread(centred / np.sqrt(variance + self.epsilon))
 
@@ -350,3 +354,31 @@ class GeneralizedAdvantage:
         ]
         known = [np.nan_to_num(advantage) for advantage in advantages]  # without a verdict a critic stays as it is
         return advantages, [advantage + value for advantage, value in zip(known, values, strict=True)]
+
+
+class WithCritic:
+    """Advantages by GAE over a critic that is taught what each batch came to: PPO's estimator.
+
+    `whiten` shifts and scales them over the tokens of the batch. The critic is asked once a batch; `update` moves it
+    towards the targets of the trajectories whose advantages were estimated last.
+    """
+
+    def __init__(self, critic: Critic, discount: float = 1.0, decay: float = 1.0, whiten: bool = True) -> None:
+        self.critic = critic
+        self._inner = GeneralizedAdvantage(critic, discount, decay)
+        self._whiten = whiten
+        self._targets: list[np.ndarray] = []
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        expected, self._targets = self._inner.with_targets(trajectories)
+        return Whitened(lambda _: expected)(trajectories) if self._whiten else expected
+
+    def update(self, trajectories: Sequence[Trajectory]) -> Metrics:
+        """One step of the critic; returns what to log."""
+        return self.critic.update(trajectories, self._targets)
+
+    def state(self) -> State:
+        return self.critic.state()
+
+    def restore(self, state: State) -> None:
+        self.critic.restore(state)

@@ -20,16 +20,13 @@ and a malformed answer earn the same, 0. `--tau 1e9` draws all arms alike, the p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
 from redqueen.curricula.bandit import SelfEvolving
 from redqueen.curricula.levels import level_of, levels_of
 from redqueen.measures.accuracy import HeldOut
-from redqueen.objectives.batch import pack
-from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, graded
@@ -37,7 +34,9 @@ from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
+from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, Positive, Several, Within
+from redqueen.settings.update import Unused, Update, Updated
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,14 @@ class Config:
     step_size: Annotated[float, Within(0.0, 1.0, above=True)] = 0.5  # alpha
     tau: Positive = 0.4  # of the draws; the learner has a temperature of its own
     start: float = 0.0  # Q of an arm that was never drawn
-    leave_one_out: bool = False  # RLOO's advantages in place of GRPO's
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
+    update: Annotated[
+        Updated, Unused({"even_groups": "would hide from an arm that its problems are worth nothing"})
+    ] = Update()
+    paper: ClassVar[Update] = Update(
+        estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token"
+    )
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -60,15 +64,15 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build_model(run.derived("learner"))
     measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
     curriculum = SelfEvolving(levels_of(questions, measure.tests), level_of, config.step_size, config.tau, config.start)
-    estimate = LeaveOneOut() if config.leave_one_out else GroupRelative()
-    objective = ClippedRatio()
+    step = LearningStep(config, [learner])
 
-    for _ in run.steps(config.steps, [learner], [curriculum], [measure]):
+    for _ in run.steps(config.steps, [learner], [curriculum, *step.parts], [measure]):
         tasks = curriculum.draw(config.tasks, run.rng)
         tries = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng), config.truncated_score)
-        trajectories = score(tries, correct)
-        advantages = estimate(trajectories)
-        metrics = learner.update(pack(trajectories, advantages), objective)
+        trajectories = step.shaped(score(tries, correct))
+        advantages = step.estimate(trajectories)
+        batch = step.pack(trajectories, advantages)
+        metrics = step.update(learner, batch, run.rng) | step.taught(trajectories)
         curriculum.observe_advantages(trajectories, advantages)
         run.report(learner, trajectories, advantages, metrics)
         run.note(curriculum.metrics())

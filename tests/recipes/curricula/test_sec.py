@@ -18,6 +18,7 @@ from redqueen.questions.small.sums import Sums
 from redqueen.recipes.curricula import sec
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.settings.update import Update
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 
@@ -75,7 +76,7 @@ def test_a_step_in_which_nothing_is_right_goes_on_and_leaves_the_arms_alone(tmp_
 
 
 def test_a_high_temperature_draws_all_arms_alike_whatever_they_are_worth(tmp_path):
-    (line, *_) = lines(tmp_path, tau=1e9, start=0.9, leave_one_out=True)
+    (line, *_) = lines(tmp_path, tau=1e9, start=0.9, update=Update(estimator="leave-one-out"))
     assert [line[f"bandit/chance/{n}_digits"] for n in (1, 2, 3, 4)] == pytest.approx([0.25] * 4)
 
 

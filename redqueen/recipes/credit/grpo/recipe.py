@@ -10,8 +10,11 @@ likelier, one that did worse less likely, and no critic is needed to say what wa
     L = - mean over tokens of min(r A, clip(r, 1 - eps, 1 + eps) A) + beta KL(policy || start)
 
 r is the policy's probability of a token over that of the policy which sampled it: 1 at the first update on a batch, so
-that `--clip` takes `--updates-per-batch` 2 or more to count. A task whose attempts are all right or all wrong teaches
-nothing (`rows_without_signal`).
+that `--clip-low` and `--clip-high` take `--updates-per-batch 2` or `--minibatches 2` to count. A task whose attempts
+are all right or all wrong teaches nothing (`rows_without_signal`; `--even-groups refill` draws others).
+
+What has been put in the place of A, L and the means since is a flag (docs/update.md), and a published combination of
+flags a preset: `redqueen list presets`, `--preset dapo`.
 
 `--answers majority` needs no answers (TTRL, Zuo et al. 2025, arXiv:2504.16084): the commonest answer of the G attempts
 is taken for right. Where the question set knows better it says so in `label_accuracy`, for figures alone: a majority
@@ -27,20 +30,19 @@ from; here all that vote are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.rewards import score
-from redqueen.objectives.batch import beside, pack
-from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.objectives.regularizers import with_k3
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.credit.grpo.steps import source
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Several
+from redqueen.settings.learning_step import LearningStep
+from redqueen.settings.limits import Count, OnlyWith, Several
+from redqueen.settings.update import Update, Updated
+from redqueen.types import Group
 
 
 @dataclass(frozen=True)
@@ -52,30 +54,29 @@ class Config:
     steps: Count = 100
     tasks: Count = 8  # a step (1024 in the paper, over a batch)
     attempts: Several = 8  # G (64 in the paper)
-    kl: Amount = 0.0  # beta (0.04 in the paper)
-    updates_per_batch: Count = 1
-    clip: Annotated[Amount, NotWith("updates_per_batch", 1)] = 0.2  # eps
     truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
     """of an attempt that was cut off: wrong, graded as it is, unknown"""
     problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level
+    update: Updated = Update()
+    paper: ClassVar[Update] = Update(  # eps is clip_low and clip_high, beta is kl
+        estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token"
+    )
 
 
 def train(config: Config, run: Run) -> Policy:
     learner = config.learner.build(run.derived("learner"))
-    start = learner.freeze()
     tasks = source(config, learner, run)
-    estimate, objective = GroupRelative(), ClippedRatio(config.clip, config.clip)
+    step = LearningStep(config, [learner], listed=tasks.listed)
 
-    for _ in run.steps(config.steps, [learner], [], tasks.measures):
-        groups = attempts(tasks.game, tasks.draw(config.tasks, run.rng), learner, config.attempts, run.rng)
-        groups = tasks.judged(groups)
-        trajectories = score(groups, tasks.reward)
-        advantages = estimate(trajectories)
-        batch = pack(trajectories, advantages)
-        if config.kl:
-            batch = beside(batch, start.likelihoods(batch))
-        for _ in range(config.updates_per_batch):
-            metrics = learner.update(batch, with_k3(objective, config.kl))
+    for _ in run.steps(config.steps, [learner], step.parts, tasks.measures):
+        groups: list[Group] = []
+        for missing in step.rounds(groups, config.tasks):
+            drawn = tasks.draw(missing, run.rng)
+            groups += tasks.judged(attempts(tasks.game, drawn, learner, config.attempts, run.rng))
+        trajectories = step.shaped(score(groups, tasks.reward))
+        advantages = step.estimate(trajectories)
+        batch = step.pack(trajectories, advantages)
+        metrics = step.update(learner, batch, run.rng) | step.taught(trajectories)
         run.report(learner, trajectories, advantages, metrics)
         run.note(tasks.figures(groups))
     return learner

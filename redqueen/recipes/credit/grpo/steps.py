@@ -13,7 +13,7 @@ from redqueen.credit.rewards import payoff
 from redqueen.curricula.dealt import Sampled
 from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import HeldOut
-from redqueen.measures.of_games import usual_measures
+from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.players.language.writing import language_model
 from redqueen.protocols import Game, GroupReward, Measure, Policy, Questions, Reward
 from redqueen.questions.asking import SOLVE, evenly, graded
@@ -33,6 +33,11 @@ class Source(Protocol):
     def reward(self) -> Reward | GroupReward: ...
     @property
     def measures(self) -> Sequence[Measure]: ...
+    @property
+    def listed(self) -> bool:
+        """Whether the legal replies are listed."""
+        ...
+
     def draw(self, count: int, rng: Random) -> list[Task]:
         """`count` tasks to train on."""
         ...
@@ -72,6 +77,7 @@ class Dealt:
     def __init__(self, game: Game, learner: Policy) -> None:
         self.game = game
         self.measures = usual_measures(game, learner)
+        self.listed = lists_choices(game)
         self._deals = Sampled(game.tasks())
 
     def draw(self, count: int, rng: Random) -> list[Task]:
@@ -95,6 +101,7 @@ class Asked:
 
     game = SOLVE
     reward = correct
+    listed = False
 
     @property
     def measures(self) -> Sequence[Measure]:

@@ -37,11 +37,11 @@ from redqueen.recipes.self_training.rise.measures import SelfVerification
 from redqueen.recipes.self_training.rise.steps import (
     VERIFY,
     Drawn,
-    WhitenedCritic,
     clipped_near_start,
     earned,
     judged,
     skill,
+    whitened_critic,
 )
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -66,7 +66,7 @@ def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
     initial = learner.freeze()
-    estimate, asked_about = WhitenedCritic(learner, config.critic_learning_rate), Drawn(config.verifications)
+    estimate, asked_about = whitened_critic(learner, config.critic_learning_rate), Drawn(config.verifications)
     objective = clipped_near_start(config.kl)
     measure = SelfVerification(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
 

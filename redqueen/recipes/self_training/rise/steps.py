@@ -12,7 +12,7 @@ from random import Random
 
 import numpy as np
 
-from redqueen.credit.advantages.statistics import GeneralizedAdvantage, Whitened
+from redqueen.credit.advantages.statistics import WithCritic
 from redqueen.games.single_reply import SingleReply
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.policy_gradient import ClippedRatio
@@ -20,10 +20,10 @@ from redqueen.objectives.regularizers import KLPenalty, k3
 from redqueen.play.groups import episodes_of, with_facts
 from redqueen.players.language.writing import on_this_machine
 from redqueen.players.transformer.critic import ValueHead
-from redqueen.protocols import Objective, Policy, State
+from redqueen.protocols import Objective, Policy
 from redqueen.questions.asking import said
 from redqueen.questions.verifying import about_solution, verdict
-from redqueen.types import Episode, Group, Metrics, RedQueenError, Seat, Task, Trajectory
+from redqueen.types import Episode, Group, Metrics, RedQueenError, Seat, Task
 
 VERIFY = SingleReply("verifier")
 RIGHT, WRONG, UNREADABLE = 1.0, -0.5, -1.0  # what a verdict earns
@@ -60,27 +60,10 @@ class Drawn:
         return asked_about(solutions, self.count, rng)
 
 
-class WhitenedCritic:
+def whitened_critic(learner: Policy, learning_rate: float) -> WithCritic:
     """Advantages against what a critic at the end of each prompt expects, whitened over the tokens of the batch: PPO
-    with gamma = lambda = 1. The critic is asked once a batch, and `update` teaches it what that batch came to."""
-
-    def __init__(self, learner: Policy, learning_rate: float) -> None:
-        self._critic = ValueHead(on_this_machine(learner, "the critic reads its hidden states"), learning_rate)
-        self._targets: list[np.ndarray] = []
-
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        expected, self._targets = GeneralizedAdvantage(self._critic).with_targets(trajectories)
-        return Whitened(lambda _: expected)(trajectories)
-
-    def update(self, trajectories: Sequence[Trajectory]) -> Metrics:
-        """One step of the critic towards the targets of the trajectories whose advantages were estimated last."""
-        return self._critic.update(trajectories, self._targets)
-
-    def state(self) -> State:
-        return self._critic.state()
-
-    def restore(self, state: State) -> None:
-        self._critic.restore(state)
+    with gamma = lambda = 1."""
+    return WithCritic(ValueHead(on_this_machine(learner, "the critic reads its hidden states"), learning_rate))
 
 
 def clipped_near_start(kl: float) -> Objective:

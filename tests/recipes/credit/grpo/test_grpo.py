@@ -16,6 +16,7 @@ from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.settings.speech import Speech
+from redqueen.settings.update import Update
 from redqueen.types import Ask, Episode, Group, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
 # an untrained model hardly ever ends a reply by itself
@@ -99,22 +100,26 @@ def test_settings_of_questions_are_refused_with_a_game():
     for changes in ({"questions": "facts"}, {"answers": "majority"}, {"problems": 3}):
         with pytest.raises(RedQueenError, match=r"has no effect with --game kuhn_poker"):
             check_settings(small(game="kuhn_poker", **{"problems": 64, **changes}))
-    with pytest.raises(RedQueenError, match="--clip has no effect with --updates-per-batch 1"):
-        check_settings(small(clip=0.3))
+    with pytest.raises(RedQueenError, match="--clip-high has no effect at one update on fresh tokens"):
+        check_settings(small(update=Update(clip_high=0.3)))
 
 
 def test_a_second_update_on_a_batch_is_clipped_and_the_first_is_not(tmp_path):
     learner = replace(TINY, learning_rate=0.5)
     one = metrics(trained(grpo, small(learner=learner, steps=4, answers="majority"), tmp_path / "one"))
     two = metrics(
-        trained(grpo, small(learner=learner, steps=4, answers="majority", updates_per_batch=3), tmp_path / "two")
+        trained(
+            grpo,
+            small(learner=learner, steps=4, answers="majority", update=Update(updates_per_batch=3)),
+            tmp_path / "two",
+        )
     )
     assert all(line.get("clip_fraction", 0.0) == 0.0 for line in one)
     assert any(line.get("clip_fraction", 0.0) > 0.0 for line in two)
 
 
 def test_the_distance_from_the_start_is_priced(tmp_path):
-    lines = metrics(trained(grpo, small(kl=0.5, answers="majority", steps=3), tmp_path))
+    lines = metrics(trained(grpo, small(update=Update(kl=0.5), answers="majority", steps=3), tmp_path))
     assert lines[0]["reference_kl"] == pytest.approx(0.0, abs=1e-6)
     assert lines[-1]["reference_kl"] > 0.0
 

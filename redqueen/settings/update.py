@@ -1,0 +1,222 @@
+"""What turns rewarded trajectories into one step of a policy, as flags that mean the same in every recipe.
+
+@dataclass(frozen=True)
+class Config:
+    learner: Flat = Flat(model="smollm2-135m")
+    update: Updated = Update()
+    paper: ClassVar[Update] = Update(estimator="group", loss="ppo", clip_low=0.2, clip_high=0.2)
+
+`None` is the value of the recipe's paper (`Config.paper`). `check_settings` refuses a flag without effect before
+anything is trained; `settings.learning_step.LearningStep` does what the flags say. docs/update.md lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, get_type_hints
+
+import tyro
+
+from redqueen.players.tinker.connection import is_on_server
+from redqueen.settings.learner import TABULAR, Learner
+from redqueen.settings.limits import Within, _flag, unset
+from redqueen.types import RedQueenError
+
+Estimator = Literal["group", "leave-one-out", "batch", "moving", "gae"]
+Scale = Literal["none", "group", "batch"]
+Loss = Literal["reinforce", "ppo", "cispo", "gspo"]
+Aggregate = Literal["token", "row", "trajectory", "constant", "sum"]
+KLEstimator = Literal["k1", "k2", "k3", "exact"]
+Correct = Literal["none", "tis", "mask", "row"]
+TruncatedLoss = Literal["keep", "mute", "price"]
+EvenGroups = Literal["keep", "drop", "refill"]
+
+CLIPS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
+    {"reinforce": (None, None), "ppo": (0.2, 0.2), "cispo": (None, 4.0), "gspo": (3e-4, 4e-4)}
+)
+"""Below and above one, by loss: where a flag chooses another loss than the paper's."""
+OF_ROWS = ("gspo",)  # losses of a row's own ratio, right only where all tokens of a row weigh the same
+SCALES: Mapping[str, tuple[Scale, ...]] = MappingProxyType(
+    {
+        "group": ("group", "none", "batch"),
+        "leave-one-out": ("none", "batch"),
+        "batch": ("batch", "none"),
+        "moving": ("none", "batch"),
+        "gae": ("batch", "none"),
+    }
+)
+"""What the advantages of each estimator may be divided by, its own paper's first."""
+PRICED_PART = 0.2  # of the longest reply, over which its price grows from 0 to 1 (DAPO: 4096 of 20480)
+
+
+@dataclass(frozen=True)
+class Unused:
+    """The annotation of an `Update` in a recipe where some of its fields cannot be set, each with the reason."""
+
+    because: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Update:
+    """Settings of one step of the policy; what is left out is as in the recipe's paper. A flag without effect is
+    refused."""
+
+    estimator: Annotated[Estimator | None, unset("{group,leave-one-out,batch,moving,gae}")] = None
+    """what a result is compared with: the mean of its group (GRPO), of the others in it (RLOO), of the batch over its
+    tokens (REINFORCE++), a moving average (RAE), a critic (PPO)"""
+    scale: Annotated[Scale | None, unset("{none,group,batch}")] = None
+    """what advantages are divided by: nothing (Dr. GRPO), the deviation of the group (GRPO), or of the batch (Lite
+    PPO with group, else over tokens as in REINFORCE++)"""
+    loss: Annotated[Loss | None, unset("{reinforce,ppo,cispo,gspo}")] = None
+    """of a token or a row; all are alike at one update on fresh tokens"""
+    clip_low: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
+    """the ratio is held above 1 minus this"""
+    clip_high: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
+    """the ratio is held below 1 plus this (TRL states cispo's bound itself: its 5.0 is 4.0 here)"""
+    dual_clip: Annotated[float | None, Within(1.0, above=True), unset("FLOAT")] = None
+    """with ppo: the loss of a token with a negative advantage A is at most this times -A"""
+    aggregate: Annotated[Aggregate | None, unset("{token,row,trajectory,constant,sum}")] = None
+    """what counts the same: every token (DAPO), row (GRPO; a conversation, or a turn where each has a fresh prompt),
+    or trajectory; or tokens weigh 1 / (rows x longest reply) (Dr. GRPO), or 1 / rows"""
+    kl: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
+    """coefficient of the KL divergence from the start"""
+    kl_estimator: Annotated[KLEstimator | None, unset("{k1,k2,k3,exact}")] = None
+    """k3 in the loss and k1 in the reward by default; exact where replies are listed"""
+    kl_in: Annotated[Literal["reward", "loss"] | None, unset("{reward,loss}")] = None
+    """loss by default"""
+    entropy: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
+    """coefficient of an entropy bonus"""
+    correct: Annotated[Correct | None, unset("{none,tis,mask,row}")] = None
+    """weights of tokens that another engine, precision or older weights sampled: cut off at 2 (TIS), zero outside
+    0.5 to 2 (IcePop), or the same for the geometric mean of a row"""
+    updates_per_batch: Annotated[int | None, Within(1), unset("INT")] = None
+    """passes over a batch"""
+    minibatches: Annotated[int | None, Within(1), unset("INT")] = None
+    """parts of a batch, each with a step of its own"""
+    truncated_loss: Annotated[TruncatedLoss | None, unset("{keep,mute,price}")] = None
+    """a reply that was cut off: learned from as its reward says, not learned from, or (with all long replies) priced
+    by its length over the last fifth (DAPO)"""
+    even_groups: Annotated[EvenGroups | None, unset("{keep,drop,refill}")] = None
+    """groups whose attempts are all alike: kept in the means, dropped, or dropped and drawn anew (DAPO), at most 3
+    rounds in all"""
+    advantage_clip: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
+    """advantages are held between minus and plus this"""
+
+    def over(self, paper: Update) -> Update:
+        """These settings, with those of `paper` where they are None. Another estimator or loss than the paper's brings
+        the scale, the clips and the aggregate of its own paper along."""
+        usual = paper
+        if self.loss not in (None, paper.loss):
+            low, high = CLIPS[str(self.loss)]
+            counted: Aggregate | None = "row" if self.loss in OF_ROWS else paper.aggregate
+            usual = replace(usual, loss=self.loss, clip_low=low, clip_high=high, dual_clip=None, aggregate=counted)
+        if self.estimator not in (None, paper.estimator):
+            usual = replace(usual, estimator=self.estimator, scale=SCALES[str(self.estimator)][0])
+        if self.kl_in not in (None, paper.kl_in):
+            usual = replace(usual, kl_in=self.kl_in, kl_estimator="k1" if self.kl_in == "reward" else "k3")
+        return replace(usual, **{name: value for name, value in vars(self).items() if value is not None})
+
+    def check(self, config: Any) -> None:
+        """Raises RedQueenError for a flag that has no effect with the others, or that its other parts refuse. `config`
+        holds these settings."""
+        paper = vars(type(config)).get("paper", Update())
+        found, learner = self.over(paper), vars(config).get("learner", Learner())
+        _refuse(self._found_faults(found, learner, config))
+
+    def _found_faults(self, found: Update, learner: Learner, config: Any) -> Mapping[str, str]:
+        """By the name of a field that may not be set, why; whatever the field is set to."""
+        faults: dict[str, str] = {}
+        for names, why in (
+            (("clip_low", "clip_high", "dual_clip", "loss"), _without_ratio(found, learner)),
+            (("clip_low", "clip_high"), _without_clip(found)),
+        ):
+            if why:
+                faults |= dict.fromkeys(names, why)
+        if found.loss != "ppo":
+            faults["dual_clip"] = f"with --loss {found.loss}, which has no such bound: --loss ppo"
+        if not found.kl:
+            faults |= dict.fromkeys(("kl_estimator", "kl_in"), "without a coefficient: add --kl 0.01 or the like")
+        if not _other_sampler(learner):
+            faults["correct"] = (
+                "where the learner itself samples with the weights that are updated, so that every weight is 1: it is "
+                "for a model on a server, or --dtype bfloat16"
+            )
+        if learner.model == TABULAR and not learner.answer:
+            faults["truncated_loss"] = "on a table, whose replies are never cut off"
+        if vars(config).get("truncated_score") == "unknown":
+            faults["truncated_loss"] = "with --truncated-score unknown: a reply without a verdict has no loss"
+        if found.estimator is None:
+            faults["scale"] = "without an --estimator: this recipe has its own"
+        marks = getattr(get_type_hints(type(config), include_extras=True).get("update"), "__metadata__", ())
+        barred = {name: why for mark in marks if isinstance(mark, Unused) for name, why in mark.because.items()}
+        refused = {name: why for name, why in barred.items() if getattr(self, name) is not None}
+        return (
+            refused
+            | {name: f"has no effect {why}" for name, why in faults.items() if getattr(self, name) is not None}
+            | _wrong(self, found, config)
+        )
+
+
+def _refuse(faults: Mapping[str, str]) -> None:
+    for name, why in faults.items():
+        raise RedQueenError(f"{_flag(name)} {why}")
+
+
+def _other_sampler(learner: Learner) -> bool:
+    """Whether tokens are sampled otherwise than they are rated for an update."""
+    return is_on_server(learner.model) or learner.dtype == "bfloat16"
+
+
+def _without_ratio(found: Update, learner: Learner) -> str:
+    """Why every ratio is 1; "" where it may be another."""
+    several = (found.updates_per_batch or 1) * (found.minibatches or 1) > 1
+    if several or (_other_sampler(learner) and found.correct in (None, "none")):
+        return ""
+    return (
+        "at one update on fresh tokens, where every ratio is 1 and all losses have one gradient: add "
+        "--updates-per-batch 2 or --minibatches 2"
+    )
+
+
+def _without_clip(found: Update) -> str:
+    return "" if CLIPS[str(found.loss)] != (None, None) else f"with --loss {found.loss}, which holds no ratio"
+
+
+def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
+    """By the name of a field, what is wrong with its value beside the others."""
+    wrong: dict[str, str] = {}
+    if given.scale and found.estimator and given.scale not in SCALES[found.estimator]:
+        allowed = " or ".join(SCALES[found.estimator])
+        wrong["scale"] = f"{given.scale} does not go with --estimator {found.estimator}: {allowed}"
+    if found.loss in OF_ROWS and found.aggregate != "row":
+        wrong["aggregate"] = (
+            f"{found.aggregate} does not go with --loss {found.loss}, whose gradient is that of a row's ratio only "
+            "where all tokens of a row weigh the same: row"
+        )
+    if given.dual_clip and found.loss == "ppo" and found.dual_clip and found.dual_clip <= 1.0 + (found.clip_high or 0):
+        wrong["dual_clip"] = (
+            f"must be above 1 + --clip-high = {1.0 + (found.clip_high or 0):g}, not {given.dual_clip:g}"
+        )
+    if found.kl and found.kl_in == "reward" and found.kl_estimator not in (None, "k1"):
+        wrong["kl_estimator"] = f"{found.kl_estimator} does not belong in a reward: k1, or --kl-in loss"
+    if found.kl and found.kl_in != "reward" and found.kl_estimator == "k1":
+        wrong["kl_estimator"] = "k1 in a loss has an expected gradient of zero: k2 or k3, or --kl-in reward"
+    samples = vars(config).get("tasks", 0) * vars(config).get("attempts", 0)
+    if samples and found.minibatches and samples % found.minibatches:
+        fitting = [str(count) for count in range(1, samples + 1) if not samples % count]
+        wrong["minibatches"] = (
+            f"{found.minibatches} does not divide --tasks x --attempts = {samples}: one of {', '.join(fitting)}"
+        )
+    return wrong
+
+
+Updated = Annotated[Update, tyro.conf.arg(name="")]
+"""The update of a `Config` whose flags stand among the recipe's own: `--clip-high`, not `--update.clip-high`."""
+
+
+def flags(update: Update) -> str:
+    """The settings that are not None as flags: `--loss ppo --clip-low 0.2`."""
+    given = ((each.name, getattr(update, each.name)) for each in fields(update))
+    return " ".join(f"{_flag(name)} {value}" for name, value in given if value is not None)

@@ -1,0 +1,195 @@
+"""One step by its settings: what is compared, how much each token counts, and how often it is learned from."""
+
+from dataclasses import dataclass, replace
+from random import Random
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut
+from redqueen.objectives.additive import Sum
+from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gspo, Reinforce
+from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k2, k3
+from redqueen.players.tabular import TabularPolicy
+from redqueen.settings.learner import Learner
+from redqueen.settings.learning_step import LearningStep, objective_of, shares_of
+from redqueen.settings.update import Update, Updated
+from redqueen.types import Ask, Episode, Group, Message, Outcome, Reply, Seat, Task, Trajectory, Turn
+
+GRPO = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
+SOLVER = Seat("solver")
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Learner = Learner(model="tiny", max_completion_length=10)
+    update: Updated = Update()
+    tasks: int = 4
+    attempts: int = 4
+    paper: ClassVar[Update] = GRPO
+
+
+def step(**chosen):
+    return LearningStep(Config(update=Update(**chosen)), [TabularPolicy()])
+
+
+def attempt(group, number, right, tokens=2, truncated=False):
+    task = Task(f"t{group}", prompt="?")
+    said = np.arange(tokens) + 1
+    reply = Reply("x", "learner", 0, np.zeros(1, dtype=np.int64), said, np.full(tokens, -0.5), truncated=truncated)
+    turn = Turn(Ask(SOLVER, (Message("game", "?"),)), reply)
+    return Episode("g", task, 10 * group + number, (turn,), Outcome({SOLVER: 0.0}, {"right": right}), (SOLVER,))
+
+
+def group(number, *right, **how):
+    episodes = tuple(attempt(number, at, value, **how) for at, value in enumerate(right))
+    return Group(number, episodes[0].task, episodes)
+
+
+def trajectories(*groups):
+    return [
+        Trajectory(each, SOLVER, each.turns, np.array([float(each.outcome.facts["right"])]), {}, found.number)
+        for found in groups
+        for each in found.attempts
+    ]
+
+
+MIXED, EVEN, RIGHT = group(0, 1, 0, 0, 1), group(1, 0, 0, 0, 0), group(2, 1, 1, 1, 1)
+
+
+def advantages(given, **chosen):
+    return np.concatenate(step(**chosen).estimate(given)).tolist()
+
+
+def test_estimators_and_scales_have_the_numbers_of_their_papers():
+    """By hand: two of four right. The deviation of the group is sqrt(1/3); that of a batch with four wrong ones more
+    is sqrt(1.5/7)."""
+    own, both = trajectories(MIXED), trajectories(MIXED, EVEN)
+    half = 0.5 / np.sqrt(1 / 3)
+    assert advantages(own) == pytest.approx([half, -half, -half, half], abs=1e-5)
+    assert advantages(own, scale="none") == [0.5, -0.5, -0.5, 0.5]
+    assert advantages(own, estimator="leave-one-out") == pytest.approx([2 / 3, -2 / 3, -2 / 3, 2 / 3])
+    lite = 0.5 / np.sqrt(1.5 / 7)
+    assert advantages(both, scale="batch") == pytest.approx([lite, -lite, -lite, lite, 0, 0, 0, 0], abs=1e-5)
+    assert advantages(both, estimator="batch", scale="none") == [0.75, -0.25, -0.25, 0.75] + [-0.25] * 4
+    # two tokens each: 16 tokens, whose unbiased variance is 3/15
+    spread = np.sqrt(3 / 15)
+    assert advantages(both, estimator="batch")[:2] == pytest.approx([0.75 / spread, -0.25 / spread], abs=1e-6)
+
+
+def test_a_moving_baseline_is_kept_from_batch_to_batch():
+    moving = step(estimator="moving")
+    first = np.concatenate(moving.estimate(trajectories(MIXED)))
+    assert first[:2].tolist() == pytest.approx([1.0, -0.05])
+    (kept,) = moving.parts
+    assert kept.baseline(("g", "solver")) == pytest.approx(0.05 * 0.95**3 + 0.05)
+
+
+def test_a_critic_is_taught_what_the_batch_came_to():
+    with_critic = step(estimator="gae", scale="none")
+    own = trajectories(MIXED)
+    assert np.concatenate(with_critic.estimate(own)).tolist() == [1.0, 0.0, 0.0, 1.0]  # values start at zero
+    assert with_critic.taught(own)["value_loss"] == pytest.approx(0.25)
+    assert np.concatenate(with_critic.estimate(own))[0] == pytest.approx(1.0 - 0.1 * 0.5)  # a tenth of the way to 1/2
+    assert step().taught(own) == {}
+
+
+def test_advantages_are_clipped_and_muted():
+    own = trajectories(MIXED)
+    assert advantages(own, advantage_clip=0.25) == [0.25, -0.25, -0.25, 0.25]
+    cut = trajectories(group(0, 1, 0, 0, 1, truncated=True))
+    assert advantages(cut, truncated_loss="mute") == [0.0] * 4
+
+
+def test_long_replies_are_priced_after_even_groups_are_told():
+    """The longest reply has 10 tokens, the last 2 of which cost: a reply of 9 costs 1/2, one of 10 costs 1."""
+    long = trajectories(group(0, 1, 0, tokens=9), group(1, 1, 1, tokens=10))
+    shaped = step(truncated_loss="price", even_groups="drop").shaped(long)
+    assert [each.rewards.tolist() for each in shaped] == [[0.5], [-0.5]]
+    assert {name: part.tolist() for name, part in shaped[0].parts.items()} == {"task": [1.0], "overlong": [-0.5]}
+
+
+def test_even_groups_are_kept_dropped_or_replaced():
+    every = trajectories(MIXED, EVEN, RIGHT)
+    assert len(step().shaped(every)) == 12
+    assert [each.group for each in step(even_groups="drop").shaped(every)] == [0] * 4
+
+
+def test_refilling_draws_as_many_tasks_as_there_are_even_groups_in_three_rounds_at_most():
+    def drawn(*rounds, **chosen):
+        groups, asked = [], []
+        for missing, more in zip(step(**chosen).rounds(groups, 2), rounds, strict=False):
+            asked.append(missing)
+            groups += more
+        return asked
+
+    assert drawn([EVEN, RIGHT], [EVEN, RIGHT], [EVEN, MIXED], [MIXED], even_groups="refill") == [2, 2, 2]
+    assert drawn([EVEN, MIXED], [MIXED], [MIXED], even_groups="refill") == [2, 1]
+    assert drawn([EVEN, MIXED], [MIXED], even_groups="drop") == [2]
+
+
+OWN = np.array([[1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], [1, 1, 0, 0, 0, 0]], dtype=bool)
+OWNERS = np.array([0, 1, 0])  # the third row is of the first one's trajectory
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "short", "long"),
+    [("token", 1 / 10, 1 / 10), ("row", 1 / 6, 1 / 18), ("trajectory", 1 / 8, 1 / 12), ("constant", 1 / 30, 1 / 30)],
+)
+def test_what_counts_the_same(aggregate, short, long):
+    weights = shares_of(replace(GRPO, aggregate=aggregate), 10)(OWN, OWNERS)
+    assert weights[0, 0] == pytest.approx(short)
+    assert weights[1, 0] == pytest.approx(long)
+    assert not weights[~OWN].any()
+
+
+def test_a_sum_of_tokens_is_a_mean_over_rows():
+    assert shares_of(replace(GRPO, aggregate="sum"), 10)(OWN, OWNERS)[1].tolist() == pytest.approx([1 / 3] * 6)
+
+
+def test_losses_are_made_of_the_parts_that_are_named():
+    def made(**chosen):
+        return objective_of(Update(**chosen).over(GRPO))
+
+    assert made() == ClippedRatio(0.2, 0.2)
+    assert made(clip_high=0.28, dual_clip=3.0) == ClippedRatio(0.2, 0.28, 3.0)
+    assert made(loss="reinforce") == Reinforce()
+    assert made(loss="cispo") == Cispo(4.0)
+    assert made(loss="gspo") == Gspo(3e-4, 4e-4)
+    assert made(kl=0.1) == Sum(ClippedRatio(0.2, 0.2), KLPenalty(0.1, k3))
+    assert made(kl=0.1, kl_estimator="k2") == Sum(ClippedRatio(0.2, 0.2), KLPenalty(0.1, k2))
+    assert made(kl=0.1, kl_estimator="exact") == Sum(ClippedRatio(0.2, 0.2), ExactKL(0.1))
+    assert made(kl=0.1, kl_in="reward") == ClippedRatio(0.2, 0.2)
+    assert made(entropy=0.01) == Sum(ClippedRatio(0.2, 0.2), EntropyBonus(0.01))
+
+
+class Counting(TabularPolicy):
+    """A policy that notes the sizes of the batches it is updated on."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def update(self, batch, objective):
+        self.seen.append((len(batch), round(float(batch.loss_weights.sum()), 6)))
+        return {"loss": float(len(self.seen))}
+
+
+def test_a_batch_is_learned_from_in_passes_of_minibatches_that_are_wholes_of_their_own():
+    several, policy, own = step(updates_per_batch=2, minibatches=4), Counting(), trajectories(MIXED, EVEN)
+    batch = several.pack(own, several.estimate(own))
+    assert several.update(policy, batch, Random(0)) == {"loss": 8.0}
+    assert policy.seen == [(2, 1.0)] * 8
+
+
+def test_an_own_estimator_is_used_until_a_flag_names_another():
+    @dataclass(frozen=True)
+    class Own(Config):
+        paper: ClassVar[Update] = Update(loss="ppo", clip_low=0.2, clip_high=0.2)
+
+    own = trajectories(MIXED)
+    mine = LearningStep(Own(), [TabularPolicy()], estimate=GroupRelative(divide_by_deviation=False))
+    assert np.concatenate(mine.estimate(own)).tolist() == [0.5, -0.5, -0.5, 0.5]
+    other = LearningStep(Own(update=Update(estimator="leave-one-out")), [TabularPolicy()], estimate=GroupRelative())
+    assert np.concatenate(other.estimate(own)).tolist() == np.concatenate(LeaveOneOut()(own)).tolist()

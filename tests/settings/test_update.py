@@ -1,0 +1,137 @@
+"""The flags of an update: what is left out is the paper's; what has no effect is refused before training."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, ClassVar
+
+import pytest
+
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import check_settings
+from redqueen.settings.update import CLIPS, SCALES, Unused, Update, Updated, flags
+from redqueen.types import RedQueenError
+
+GRPO = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Learner = Learner(model="tiny")
+    update: Updated = Update()
+    tasks: int = 4
+    attempts: int = 4
+    truncated_score: str = "wrong"
+    paper: ClassVar[Update] = GRPO
+
+
+def refusal(config):
+    with pytest.raises(RedQueenError) as caught:
+        check_settings(config)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def said_of(learner=Learner(model="tiny"), **chosen):
+    return refusal(Config(learner, Update(**chosen)))
+
+
+def test_what_is_left_out_is_the_papers():
+    assert Update().over(GRPO) == GRPO
+    assert Update(clip_high=0.28).over(GRPO) == replace(GRPO, clip_high=0.28)
+
+
+def test_another_loss_brings_its_own_clips_and_aggregate():
+    assert Update(loss="gspo").over(GRPO) == replace(GRPO, loss="gspo", clip_low=3e-4, clip_high=4e-4, aggregate="row")
+    assert Update(loss="cispo", clip_high=1.0).over(GRPO) == replace(GRPO, loss="cispo", clip_low=None, clip_high=1.0)
+    assert Update(loss="reinforce").over(GRPO) == replace(GRPO, loss="reinforce", clip_low=None, clip_high=None)
+
+
+def test_another_estimator_brings_its_own_scale():
+    assert Update(estimator="leave-one-out").over(GRPO).scale == "none"
+    assert Update(estimator="batch").over(GRPO).scale == "batch"
+    assert Update(estimator="group").over(GRPO).scale == "group"
+    assert Update(kl_in="reward", kl=0.1).over(GRPO).kl_estimator == "k1"
+
+
+def test_the_tables_of_losses_and_estimators_name_each_of_them():
+    hints = {each.name: str(each.type) for each in fields(Update)}
+    assert set(CLIPS) == {"reinforce", "ppo", "cispo", "gspo"}
+    assert set(SCALES) == {"group", "leave-one-out", "batch", "moving", "gae"}
+    assert "Loss" in hints["loss"]
+
+
+@pytest.mark.parametrize("name", ["clip_low", "clip_high"])
+def test_a_clip_is_refused_at_one_update_on_fresh_tokens(name):
+    flag = "--" + name.replace("_", "-")
+    assert said_of(**{name: 0.3}) == (
+        f"{flag} has no effect at one update on fresh tokens, where every ratio is 1 and all losses have one gradient: "
+        "add --updates-per-batch 2 or --minibatches 2"
+    )
+    check_settings(Config(update=Update(**{name: 0.3}, updates_per_batch=2)))
+    check_settings(Config(update=Update(**{name: 0.3}, minibatches=2)))
+    check_settings(Config(Learner(model="smollm2-135m", dtype="bfloat16"), Update(**{name: 0.3})))
+
+
+def test_a_loss_is_refused_at_one_update_on_fresh_tokens():
+    assert said_of(loss="cispo").startswith("--loss has no effect at one update on fresh tokens")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "complaint"),
+    [
+        (
+            {"loss": "reinforce", "clip_high": 0.3},
+            "--clip-high has no effect with --loss reinforce, which holds no ratio",
+        ),
+        ({"loss": "cispo", "dual_clip": 3.0}, "--dual-clip has no effect with --loss cispo, which has no such bound"),
+        ({"dual_clip": 1.1}, "--dual-clip must be above 1 + --clip-high = 1.2, not 1.1"),
+        ({"dual_clip": 0.9}, "--dual-clip must be above 1, not 0.9"),
+        ({"clip_low": -0.1}, "--clip-low must be above 0 and at most 1, not -0.1"),
+        ({"clip_high": -0.1}, "--clip-high must be above 0, not -0.1"),
+        ({"loss": "gspo", "aggregate": "token"}, "--aggregate token does not go with --loss gspo"),
+        ({"kl_estimator": "k2"}, "--kl-estimator has no effect without a coefficient: add --kl"),
+        ({"kl_in": "reward"}, "--kl-in has no effect without a coefficient"),
+        ({"kl": 0.1, "kl_in": "reward", "kl_estimator": "k3"}, "--kl-estimator k3 does not belong in a reward: k1"),
+        ({"kl": 0.1, "kl_estimator": "k1"}, "--kl-estimator k1 in a loss has an expected gradient of zero"),
+        ({"correct": "tis"}, "--correct has no effect where the learner itself samples"),
+        ({"estimator": "moving", "scale": "group"}, "--scale group does not go with --estimator moving: none or batch"),
+        (
+            {"minibatches": 3, "updates_per_batch": 1},
+            "--minibatches 3 does not divide --tasks x --attempts = 16: one of 1, 2, 4, 8, 16",
+        ),
+        ({"advantage_clip": 0.0}, "--advantage-clip must be above 0, not 0"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_in_one_line(chosen, complaint):
+    assert said_of(**{"updates_per_batch": 2} | chosen).startswith(complaint)
+
+
+def test_what_is_cut_off_is_refused_where_nothing_is():
+    assert "on a table, whose replies are never cut off" in said_of(Learner(), truncated_loss="mute")
+    unknown = Config(update=Update(truncated_loss="price"), truncated_score="unknown")
+    assert "with --truncated-score unknown" in refusal(unknown)
+
+
+def test_a_scale_needs_an_estimator():
+    @dataclass(frozen=True)
+    class Own:
+        update: Updated = Update(scale="batch")
+        paper: ClassVar[Update] = Update(loss="ppo", clip_low=0.2, clip_high=0.2)
+
+    assert refusal(Own()) == "--scale has no effect without an --estimator: this recipe has its own"
+
+
+@dataclass(frozen=True)
+class Barred:
+    update: Annotated[Updated, Unused({"even_groups": "would hide them"})] = Update()
+    paper: ClassVar[Update] = GRPO
+
+
+def test_a_recipe_bars_what_it_cannot_do():
+    check_settings(Barred())
+    assert refusal(Barred(Update(even_groups="drop"))) == "--even-groups would hide them"
+
+
+def test_settings_are_written_as_flags():
+    assert flags(Update(loss="gspo", clip_low=3e-4, updates_per_batch=2)) == (
+        "--loss gspo --clip-low 0.0003 --updates-per-batch 2"
+    )

@@ -1,22 +1,45 @@
 """Preference pairs from trajectories: the chosen and the rejected reply to one prompt.
 
 Every function takes trajectories with rewards (a grade, or the share of comparisons won) and returns the chosen and
-the rejected ones, in the order of their prompts. A tie is no pair.
+the rejected ones, in the order of their prompts. A tie is no pair. Nor are two equal texts, even where a noisy judge
+rewarded them differently: they have nothing to tell apart, and are counted.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import combinations
+
+import numpy as np
 
 from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.rewards import with_verdict
 from redqueen.protocols import Key
 from redqueen.types import Trajectory
 
-Pairs = tuple[list[Trajectory], list[Trajectory]]
+
+@dataclass(frozen=True)
+class Pairs:
+    """`chosen[n]` and `rejected[n]` answer one prompt; `equal` pairs of equal texts were left out. It unpacks into its
+    two sides."""
+
+    chosen: list[Trajectory]
+    rejected: list[Trajectory]
+    equal: int = 0
+
+    def __iter__(self) -> Iterator[list[Trajectory]]:
+        return iter((self.chosen, self.rejected))
+
+    def advantages(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        """[N] for each of `trajectories`, as `batch.pack_pairs` credits them: 1 where it is chosen, -1 where rejected,
+        0 where it is in no pair."""
+        credit = {id(each): sign for side, sign in zip(self, (1.0, -1.0), strict=True) for each in side}
+        return [np.full(len(each.turns), credit.get(id(each), 0.0)) for each in trajectories]
+
+
 Pairing = Callable[[Sequence[Trajectory], Key], Pairs]
 
 
@@ -37,15 +60,15 @@ def closest(trajectories: Sequence[Trajectory], key: Key) -> Pairs:
     found = []
     for group in _groups(trajectories, key):
         unequal = [pair for pair in combinations(group, 2) if _reward(pair[0]) != _reward(pair[1])]
-        found += [max(unequal, key=lambda pair: likeness(*map(_text, pair)))] if unequal else []
+        apart = [pair for pair in unequal if _text(pair[0]) != _text(pair[1])] or unequal[:1]
+        found += [max(apart, key=lambda pair: likeness(*map(_text, pair)))] if apart else []
     return _unequal(found)
 
 
 def against(gold: Sequence[Trajectory], own: Sequence[Trajectory]) -> Pairs:
     """Pairs of a human reply (chosen) and the policy's own (rejected), as in SPIN: `gold[n]` and `own[n]` are of one
-    task. Pairs of equal texts are left out."""
-    pairs = [(one, other) for one, other in zip(gold, own, strict=True) if _text(one) != _text(other)]
-    return [one for one, _ in pairs], [other for _, other in pairs]
+    task."""
+    return _apart(list(zip(gold, own, strict=True)))
 
 
 def margins(chosen: Sequence[Trajectory], rejected: Sequence[Trajectory]) -> list[float]:
@@ -67,10 +90,15 @@ def _groups(trajectories: Sequence[Trajectory], key: Key) -> list[list[Trajector
 
 
 def _unequal(pairs: Sequence[tuple[Trajectory, Trajectory]]) -> Pairs:
-    """The better one first; ties left out."""
+    """The better one first; ties left out, and equal texts."""
     ordered = [pair if _reward(pair[0]) > _reward(pair[1]) else pair[::-1] for pair in pairs]
-    kept = [(better, worse) for better, worse in ordered if _reward(better) > _reward(worse)]
-    return [better for better, _ in kept], [worse for _, worse in kept]
+    return _apart([(better, worse) for better, worse in ordered if _reward(better) > _reward(worse)])
+
+
+def _apart(pairs: Sequence[tuple[Trajectory, Trajectory]]) -> Pairs:
+    """The pairs of two different texts."""
+    kept = [(one, other) for one, other in pairs if _text(one) != _text(other)]
+    return Pairs([one for one, _ in kept], [other for _, other in kept], len(pairs) - len(kept))
 
 
 def _reward(trajectory: Trajectory) -> float:

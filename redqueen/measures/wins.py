@@ -119,7 +119,8 @@ class HeldOutPairs:
     def __call__(self) -> Metrics:
         rival = _Under(self._learner.name, self._reference.policy)
         replies = score(play(alone(SOLVE, self._tests, rival), Random(self._seed)), payoff)
-        batch = pack_pairs(*against(self._gold, replies))
+        pairs = against(self._gold, replies)
+        batch = pack_pairs(pairs.chosen, pairs.rejected)
         if not len(batch):
             return {}
         batch = beside(batch, self._reference.likelihoods(batch))
@@ -142,7 +143,8 @@ class HeldOutPreferences:
         chosen, rejected = (score(play(side, Random(seed)), payoff) for side in recitations(pairs, learner))
         self._learner = learner
         self._reference = reference
-        self._batch = pack_pairs(chosen, rejected)
+        kept = against(chosen, rejected)
+        self._batch = pack_pairs(kept.chosen, kept.rejected)
 
     def __call__(self) -> Metrics:
         if not len(self._batch):

@@ -50,11 +50,12 @@ class Round:
         self._left: list[int] = []  # pairs of this pass still to come
         self._done = 0  # whole passes begun
         self._stopped = False
+        self._equal = 0
 
-    def renew(self, batch: Batch) -> None:
-        """Replaces the data by those of the next iteration."""
+    def renew(self, batch: Batch, equal: int = 0) -> None:
+        """Replaces the data by those of the next iteration, of which `equal` pairs of equal texts were left out."""
         assert batch.pairs is not None, "a round holds pairs or samples: pack_pairs or pack_samples makes them"
-        self._batch, self._left, self._done, self._stopped = batch, [], 0, False
+        self._batch, self._left, self._done, self._stopped, self._equal = batch, [], 0, False, equal
 
     @property
     def size(self) -> int:
@@ -95,8 +96,16 @@ class Round:
         return metrics
 
     def metrics(self) -> Metrics:
-        """Metrics: `round/pairs`, `round/passes` (begun), and `round/stopped` (1 if a ceiling stopped it)."""
-        return {"round/pairs": self.size, "round/passes": self._done, "round/stopped": float(self._stopped)}
+        """Metrics: `round/pairs`, `round/passes` (begun), and `round/stopped` (1 if a ceiling stopped it); where pairs
+        of equal texts were left out, `round/equal`, how many."""
+        found = {"round/pairs": self.size, "round/passes": self._done, "round/stopped": float(self._stopped)}
+        return found | ({"round/equal": self._equal} if self._equal else {})
+
+    def alarms(self) -> list[str]:
+        """A message if more pairs of this iteration were left out, because their texts are equal, than stayed."""
+        few = self._equal > self.size
+        message = f"equal texts: {self._equal} of {self._equal + self.size} pairs say the same twice and were left out"
+        return [message] if few else []
 
     def state(self) -> State:
         return {
@@ -104,11 +113,13 @@ class Round:
             "left": list(self._left),
             "done": self._done,
             "stopped": self._stopped,
+            "equal": self._equal,
         }
 
     def restore(self, state: State) -> None:
         self._batch = None if state["batch"] is None else batch_from(state["batch"])
         self._left, self._done, self._stopped = list(state["left"]), state["done"], state["stopped"]
+        self._equal = state.get("equal", 0)
 
 
 def batch_state(batch: Batch) -> State:

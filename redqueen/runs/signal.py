@@ -251,6 +251,8 @@ def _reason(line: Mapping[str, Any]) -> str:
     if line.get("round/passes") and line.get("round/pairs"):
         used = f"since the {line['round/pairs']:.0f} pairs of this iteration were used {line['round/passes']:.0f} times"
         return f"{used}: more data, more passes over it, or fewer updates"
+    if line.get("round/equal"):
+        return f"since all {line['round/equal']:.0f} pairs of this iteration say the same twice: vary the replies more"
     if "round/pairs" in line:
         return "since there are no pairs to learn from: the replies to a task were all found equally good"
     return "since there was nothing in its batch"

@@ -37,7 +37,17 @@ every_recipe_is_run = pytest.mark.parametrize("name", each(RECIPES))
 OF_GAMES = [name for name in RECIPES if contract.plays_games(find_recipe(name).Config())]
 OF_QUESTIONS = [name for name in RECIPES if name not in (*OF_GAMES, "first_steps")]  # these need a language model
 # all credit is the same where a model imitates, and is in the pairs and win rates where it prefers
-WITHOUT_ESTIMATE = ("cold_start", "promptcot2", "spin", "sppo", "nash_md", "iterative_dpo", "dpo", "spc")
+WITHOUT_ESTIMATE = (
+    "cold_start",
+    "promptcot2",
+    "spin",
+    "sppo",
+    "nash_md",
+    "iterative_dpo",
+    "dpo",
+    "spc",
+    "self_rewarding",
+)
 SAME_VERB = {
     "objective.pack": "pack",
     "pack_pairs": "pack",

@@ -3,15 +3,21 @@ from dataclasses import replace
 import numpy as np
 
 from redqueen.credit.advantages.keys import by_task_and_role
-from redqueen.credit.pairs import against, best_and_worst, closest, every_pair, likeness, margins
+from redqueen.credit.pairs import Pairs, against, best_and_worst, closest, every_pair, likeness, margins
 from redqueen.credit.rewards import payoff, score
+from redqueen.objectives.batch import pack_pairs
 from redqueen.types import Ask, Episode, Group, Outcome, Reply, Seat, Task, Turn
 
 SEAT = Seat("solver")
 
 
 def said(task, text, mark=0.0):
-    turns = (Turn(Ask(SEAT, ()), Reply(text, "learner", prompt_tokens=np.array([1]), tokens=np.array([2]))),)
+    turns = (
+        Turn(
+            Ask(SEAT, ()),
+            Reply(text, "learner", prompt_tokens=np.array([1]), tokens=np.array([2]), logprobs=np.zeros(1)),
+        ),
+    )
     return Episode("game", Task(task), 0, turns, Outcome({SEAT: mark}), (SEAT,))
 
 
@@ -33,7 +39,25 @@ def test_best_and_worst_by_hand():
     chosen, rejected = best_and_worst(GROUPS, by_task_and_role)
     assert texts((chosen, rejected)) == [["two", "even"], ["old", "ever"]]
     assert margins(chosen, rejected) == [0.9 - 0.1, 1.0]
-    assert best_and_worst([], by_task_and_role) == ([], [])
+    assert best_and_worst([], by_task_and_role) == Pairs([], [])
+
+
+def test_equal_texts_are_no_pair_although_a_judge_rewarded_them_differently():
+    group = trajectories(said("a", "same", 0.9), said("a", "same", 0.1), said("a", "even", 0.5))
+    assert best_and_worst(group, by_task_and_role) == Pairs([], [], equal=1)
+    found = every_pair(group, by_task_and_role)
+    assert (texts(found), found.equal) == ([["same", "even"], ["even", "same"]], 1)
+    assert texts(closest(group, by_task_and_role)) in ([["same"], ["even"]], [["even"], ["same"]])
+    assert closest(group[:2], by_task_and_role) == Pairs([], [], equal=1)
+
+
+def test_replies_are_credited_as_the_loss_of_their_pair_credits_them():
+    pairs = best_and_worst(GROUPS, by_task_and_role)
+    assert [each.tolist() for each in pairs.advantages(GROUPS)] == [
+        [0.0], [1.0], [0.0], [-1.0], [0.0], [0.0], [1.0], [-1.0],
+    ]  # fmt: skip
+    batch = pack_pairs(pairs.chosen, pairs.rejected)
+    assert batch.advantages[batch.loss_weights > 0].tolist() == [1.0, -1.0, 1.0, -1.0]
 
 
 def test_a_task_that_was_drawn_twice_makes_pairs_of_each_group_alone():
@@ -72,7 +96,8 @@ def test_likeness_by_hand():
 def test_data_stand_against_what_the_policy_says_unless_it_says_the_same():
     gold = trajectories(said("a", "right"), said("b", "same"))
     own = trajectories(said("a", "wrong"), said("b", "same"))
-    assert texts(against(gold, own)) == [["right"], ["wrong"]]
+    found = against(gold, own)
+    assert (texts(found), found.equal) == ([["right"], ["wrong"]], 1)
 
 
 def test_a_conversation_is_compared_as_a_whole():

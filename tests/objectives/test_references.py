@@ -28,7 +28,8 @@ ASK = play(alone(SOLVE, [DOMAIN.task()], TabularPolicy()), Random(0))[0].turns[0
 def pairs(learner, count=8):
     rng = Random(1)
     replies = compared(DOMAIN.oracle, attempts(SOLVE, [DOMAIN.task()], learner, count, rng), rng)
-    return pack_pairs(*best_and_worst(score(replies, WinRate()), by_group))
+    chosen, rejected = best_and_worst(score(replies, WinRate()), by_group)
+    return pack_pairs(chosen, rejected)
 
 
 def chances(policy):

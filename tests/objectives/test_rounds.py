@@ -42,6 +42,19 @@ def test_every_pair_comes_once_in_a_pass():
     assert round_.metrics() == {"round/pairs": 5, "round/passes": 2, "round/stopped": 0.0}
 
 
+def test_pairs_of_equal_texts_are_counted_and_said():
+    round_ = Round(passes=1)
+    round_.renew(five(), equal=5)
+    assert round_.metrics()["round/equal"] == 5 and round_.alarms() == []
+    round_.renew(five(), equal=6)
+    assert round_.alarms() == ["equal texts: 6 of 11 pairs say the same twice and were left out"]
+    resumed = Round(passes=1)
+    resumed.restore(round_.state())
+    assert resumed.alarms() == round_.alarms()
+    round_.renew(five())
+    assert "round/equal" not in round_.metrics() and round_.alarms() == []
+
+
 def test_a_minibatch_larger_than_the_data_is_the_data():
     round_ = Round(passes=1)
     round_.renew(five())

@@ -175,6 +175,7 @@ def test_without_an_update_of_its_own_a_report_says_nothing_of_advantages():
             "since the 9 pairs of this iteration were used 3",
         ),
         ({"round/pairs": 9, "round/passes": 1, "round/stopped": 1.0}, "since a ceiling has stopped this iteration"),
+        ({"round/pairs": 0, "round/passes": 0, "round/equal": 4}, "since all 4 pairs of this iteration say the same"),
         ({"round/pairs": 0, "round/passes": 0, "round/stopped": 0.0}, "since there are no pairs to learn from"),
         ({}, "since there was nothing in its batch"),
     ],

@@ -26,8 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import numpy as np
-
+from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
 from redqueen.measures.wins import pairs_told_apart
 from redqueen.objectives.batch import pack_pairs
@@ -72,8 +71,9 @@ def train(config: Config, run: Run) -> Policy:
         if not round_.size:
             pairs = training_pairs(questions, config.pairs, tests, run.rng)
             chosen, rejected = (score(play(side, run.rng), payoff) for side in recitations(pairs, learner))
-            round_.renew(reference.rated(pack_pairs(chosen, rejected)))
-            run.report(learner, chosen + rejected, [np.zeros(1) for _ in chosen + rejected], {})
+            kept = against(chosen, rejected)
+            round_.renew(reference.rated(pack_pairs(kept.chosen, kept.rejected)), kept.equal)
+            run.report(learner, chosen + rejected, kept.advantages(chosen + rejected), {})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner

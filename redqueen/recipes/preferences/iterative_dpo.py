@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import WinRate
 from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import score
@@ -72,7 +71,7 @@ def train(config: Config, run: Run) -> Policy:
     reference = Reference(learner, config.reference)
     first = learner.state() if config.start == "initial" else {}
     round_ = Round(config.passes)
-    estimate, objective = GroupRelative(divide_by_deviation=False), dpo_with_chosen(config.beta, config.chosen_weight)
+    objective = dpo_with_chosen(config.beta, config.chosen_weight)
 
     for step in run.steps(config.steps, [learner], [reference, iterates, round_], [watch]):
         if step % config.updates == 0:
@@ -82,11 +81,12 @@ def train(config: Config, run: Run) -> Policy:
             tasks = evenly(questions, config.tasks, run.rng, tests)
             answers = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
             replies = score(compared(oracle, answers, run.rng), WinRate())
-            batch = pack_pairs(*best_and_worst(replies))
-            round_.renew(reference.rated(batch))
+            pairs = best_and_worst(replies)
+            batch = pack_pairs(pairs.chosen, pairs.rejected)
+            round_.renew(reference.rated(batch), pairs.equal)
             if first:
                 learner.restore({**first, "version": learner.version})
-            run.report(learner, replies, estimate(replies), {})
+            run.report(learner, replies, pairs.advantages(replies), {})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner

@@ -27,9 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.group_rewards import WinRate
-from redqueen.credit.pairs import best_and_worst
+from redqueen.credit.pairs import Pairs, best_and_worst
 from redqueen.credit.rewards import score
 from redqueen.measures.wins import wins_against_start
 from redqueen.objectives.batch import pack_samples
@@ -77,7 +76,7 @@ def train(config: Config, run: Run) -> Policy:
     reference = Reference(learner, config.reference)
     first = learner.state() if config.start == "initial" else {}
     round_ = Round(config.passes)
-    estimate, objective = GroupRelative(divide_by_deviation=False), Sppo(config.eta)
+    objective = Sppo(config.eta)
 
     for step in run.steps(config.steps, [learner], [reference, iterates, round_], [watch]):
         if step % config.updates == 0:
@@ -87,13 +86,14 @@ def train(config: Config, run: Run) -> Policy:
             tasks = evenly(questions, config.tasks, run.rng, tests)
             answers = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
             replies = score(compared(oracle, answers, run.rng), WinRate(beside_itself=True))
-            if config.replies == "ends":
-                replies = [reply for side in best_and_worst(replies) for reply in side]
-            batch = pack_samples(replies, [float(reply.rewards.sum()) - 0.5 for reply in replies])
-            round_.renew(reference.rated(batch))
+            pairs = best_and_worst(replies) if config.replies == "ends" else Pairs(replies, [])
+            replies = pairs.chosen + pairs.rejected
+            advantages = [reply.rewards - 0.5 for reply in replies]
+            batch = pack_samples(replies, [float(each.sum()) for each in advantages])
+            round_.renew(reference.rated(batch), pairs.equal)
             if first:
                 learner.restore({**first, "version": learner.version})
-            run.report(learner, replies, estimate(replies), {})
+            run.report(learner, replies, advantages, {})
         metrics = round_.update(learner, config.replies_per_update, objective, run.rng)
         run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner

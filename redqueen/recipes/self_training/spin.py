@@ -27,8 +27,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.gold import Kept, recited, with_gold
@@ -84,8 +82,9 @@ def train(config: Config, run: Run) -> Policy:
             reference.refresh()
             kept.add(play(recited(data, learner), run.rng), play(alone(SOLVE, data, learner), run.rng))
             gold, own = score(kept.gold, payoff), score(kept.own, payoff)
-            round_.renew(reference.rated(pack_pairs(*against(gold, own))))
-            run.report(learner, own[-len(data) :], [np.zeros(1) for _ in data], {})
+            pairs = against(gold, own)
+            round_.renew(reference.rated(pack_pairs(pairs.chosen, pairs.rejected)), pairs.equal)
+            run.report(learner, own[-len(data) :], pairs.advantages(own[-len(data) :]), {})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from redqueen.recipes.preferences.iterative_dpo import Config, train
+from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 
@@ -69,6 +70,27 @@ def test_pairs_are_of_one_group_however_often_its_task_is_drawn(tmp_path):
     settings = {"oracle": f"{Path(__file__)}:Vowels", "steps": 1, "tasks": 24, "attempts": 4, "problems": 1}
     lines, _ = trained(Config(TINY, questions=str(tmp_path / "prompts.jsonl"), **settings), tmp_path / "run")
     assert lines[0]["round/pairs"] > 6
+
+
+def test_equal_answers_make_no_pair_where_labels_are_drawn(tmp_path):
+    """Of two equal answers one may be luckier against the others: that is nothing to learn from."""
+    config = replace(TABLE, questions=f"{MATCHUPS}:biased,labels=true,noise=1.0", steps=1, tasks=64, attempts=3)
+    lines, _ = trained(config, tmp_path)
+    assert 0 < lines[0]["round/equal"] < lines[0]["round/pairs"]
+    assert lines[0]["round/pairs"] + lines[0]["round/equal"] <= 64
+
+
+def test_the_report_shows_the_advantages_of_the_pairs(tmp_path):
+    run = Run(tmp_path, 0, Schedule(1000, checkpoint_every=1000, record_episodes=100))
+    train(replace(TABLE, steps=1, tasks=8, attempts=4), run)
+    credit = [credit["solver"] for _, _, credit in stored_episodes(tmp_path)]
+    groups = [credit[start : start + 4] for start in range(0, 32, 4)]
+    for group in groups:
+        rewards, advantages = ([each[name][0] for each in group] for name in ("rewards", "advantages"))
+        if any(advantages):
+            assert sorted(advantages) == [-1.0, 0.0, 0.0, 1.0]
+            assert rewards[advantages.index(1.0)] == max(rewards) > min(rewards) == rewards[advantages.index(-1.0)]
+    assert sum(abs(each["advantages"][0]) for each in credit) == 2 * read_metrics(tmp_path)[0]["round/pairs"] > 0
 
 
 def test_an_iteration_without_pairs_goes_on(tmp_path):

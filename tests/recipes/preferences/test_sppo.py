@@ -17,6 +17,7 @@ from redqueen.players.language.reciter import reader
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.small.matchups import Matchups
 from redqueen.recipes.preferences.sppo import Config, train
+from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 
@@ -72,6 +73,15 @@ def test_it_regresses_on_all_replies_or_on_the_best_and_the_worst(replies, count
     lines, _ = trained(replace(TABLE, steps=1, tasks=8, replies=replies), tmp_path)
     assert lines[0]["round/pairs"] == count if count else lines[0]["round/pairs"] <= 16
     assert 0.0 < lines[0]["value_error"] < 0.3, "win rates less one half, whose mean is zero"
+
+
+@pytest.mark.parametrize("replies", ["all", "ends"])
+def test_the_report_shows_by_how_much_each_reply_wins_more_often_than_not(replies, tmp_path):
+    run = Run(tmp_path, 0, Schedule(1000, checkpoint_every=1000, record_episodes=100))
+    train(replace(TABLE, steps=1, tasks=8, replies=replies), run)
+    credit = [credit["solver"] for _, _, credit in stored_episodes(tmp_path)]
+    assert [each["advantages"] for each in credit] == [[each["rewards"][0] - 0.5] for each in credit]
+    assert any(each["advantages"] != [0.0] for each in credit)
 
 
 def test_the_reference_and_the_start_are_two_settings(tmp_path):

@@ -24,7 +24,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import score
 from redqueen.objectives.batch import pack_pairs
@@ -69,7 +68,7 @@ def train(config: Config, run: Run) -> Policy:
     watch = prompts.watched(learner)
     reference = Reference(learner)
     round_ = Round(config.passes, most_margin=config.most_margin)
-    estimate, objective = GroupRelative(divide_by_deviation=False), Dpo(config.beta)
+    objective = Dpo(config.beta)
 
     for step in run.steps(config.steps, [learner], [reference, round_, prompts, judging], [watch]):
         if step % config.updates == 0:
@@ -80,9 +79,10 @@ def train(config: Config, run: Run) -> Policy:
             judgements = attempts(judging.game, judging.asked(answers), judge, config.repeats, run.rng)
             answers = judging.heard(answers, judgements)
             replies = score(answers, judging.reward)
-            batch = pack_pairs(*best_and_worst(replies))
-            round_.renew(reference.rated(batch))
-            run.report(learner, replies, estimate(replies), {})
+            pairs = best_and_worst(replies)
+            batch = pack_pairs(pairs.chosen, pairs.rejected)
+            round_.renew(reference.rated(batch), pairs.equal)
+            run.report(learner, replies, pairs.advantages(replies), {})
             run.note(prompts.metrics())
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.note(metrics | round_.metrics() | judging.metrics() | watch.observe(metrics))

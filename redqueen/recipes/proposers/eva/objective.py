@@ -36,7 +36,8 @@ def inner_algorithm(name: Literal["dpo", "rloo"], beta: float) -> Inner:
 
 
 def _best_and_worst(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], reference: Policy) -> Batch:
-    pairs = batch.pack_pairs(*best_and_worst(trajectories))
+    best, worst = best_and_worst(trajectories)
+    pairs = batch.pack_pairs(best, worst)
     return batch.beside(pairs, reference.likelihoods(pairs))
 
 

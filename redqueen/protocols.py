@@ -223,6 +223,11 @@ class AnswerFormat(Protocol):
         """The thought and the action in `text`; the action is "" if none is found."""
         ...
 
+    def write(self, action: str) -> str:
+        """A reply in the format from which `parse` takes this action, without the spaces around it. Raises
+        RedQueenError for an action that the format cannot hold."""
+        ...
+
 
 class Verifier(Protocol):
     def __call__(self, task: Task, answer: str) -> bool: ...

@@ -287,7 +287,8 @@ class Demonstration:
 
     role: str
     task: Task
-    text: str
+    text: str  # the answer itself, or a whole reply
+    answer: str = ""  # what a whole reply comes to
 
 
 @dataclass(frozen=True)

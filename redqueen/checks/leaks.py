@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from redqueen.checks.extraction import marked
+
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_COMMON = re.compile(r"-?[0-9]{1,2}|[a-z]|yes|no|true|false")
 _TOKENS = re.compile(
     r"""(?P<number>
             (?:(?<![\w)\].,])-)?  # a sign where no number, word or bracket stands before it
@@ -32,6 +35,16 @@ def leaks(text: str, answer: str, hint: str = "", hidden: bool = True) -> tuple[
         "boxed_in_question": _BOXED.search(text) is not None,
     }
     return tuple(kind for kind, there in found.items() if there)
+
+
+def gives_away(text: str, answer: str) -> bool:
+    """Whether a question that was written to have this answer gives it away. An answer that many a question holds by
+    chance, a number of one or two digits, a single letter, yes, no, true or false, does only where the question states
+    it as an answer ("answer: 7", a box); a longer one wherever it stands, as in `leaks`."""
+    wanted = _tokens(answer)
+    if len(wanted) == 1 and _COMMON.fullmatch(wanted[0]):
+        return _stands_in(wanted, _tokens(marked(text)))
+    return bool(leaks(text, answer))
 
 
 def _tokens(text: str) -> list[str]:

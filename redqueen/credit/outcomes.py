@@ -25,6 +25,13 @@ def _answer(episode: Episode) -> str:
     return given(reply, Kind(facts["answered_as"]), facts.get("options", ())) if "answered_as" in facts else reply
 
 
+def whole_reply(episode: Episode) -> str:
+    """What was thought and said in the last turn: a solution with its reasoning, where the game was given the answer
+    alone."""
+    reply = episode.turns[-1].reply
+    return "\n".join(part for part in (reply.thought, reply.text) if part.strip())
+
+
 def cut_off(episode: Episode) -> bool:
     """Whether the last reply of an episode was cut off at the maximum length."""
     return episode.turns[-1].reply.truncated

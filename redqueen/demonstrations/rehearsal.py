@@ -31,26 +31,31 @@ def turns_of(text: str, tools: Sequence[Tool]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """A player that recites `turns` in order as the learner, which can then learn from them. Asked more often than it
-    has turns, it repeats the last one."""
+    """A player that recites `turns` in order as the learner, which can then learn from them, the last in the answer
+    format of its role (it comes to `answer` where it is a whole reply). Asked more often than it has turns, it repeats
+    the last one."""
 
     learner: Reader
     turns: tuple[str, ...]
+    answer: str = ""
 
     @property
     def name(self) -> str:
         return self.learner.name
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        last = len(self.turns) - 1
-        return [self.learner.recite(ask, self.turns[min(len(ask.past), last)]) for ask in asks]
+        return [self.learner.recite(ask, self._said(ask)) for ask in asks]
+
+    def _said(self, ask: Ask) -> str:
+        turn, last = len(ask.past), self.turns[-1]
+        return self.turns[turn] if turn < len(self.turns) - 1 else self.learner.in_format(ask, last, self.answer)
 
 
 def rehearsal(questions: Questions, shown: Demonstration, learner: Reader) -> Match:
     """A match in which the learner recites the demonstration, with the tools of its role."""
     tools = tools_for(questions, shown.role)
     game: Game = ToolReply(shown.role, tools) if tools else SingleReply(shown.role)
-    return Match(game, shown.task, {shown.role: Rehearsed(learner, turns_of(shown.text, tools))})
+    return Match(game, shown.task, {shown.role: Rehearsed(learner, turns_of(shown.text, tools), shown.answer)})
 
 
 def with_tools(questions: Questions, solver: Player) -> Player:

@@ -12,7 +12,7 @@ from redqueen.credit.rewards import payoff, score
 from redqueen.games.single_reply import SingleReply
 from redqueen.objectives.batch import free_positions, pack
 from redqueen.play.lockstep import play
-from redqueen.players.language.reciter import Reader, Reciter
+from redqueen.players.language.reciter import Demonstrating, Reader
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Policy
 from redqueen.types import Demonstration, Match, RedQueenError, Trajectory
@@ -35,8 +35,11 @@ def reference_logprobs(reference: Policy, trajectories: Sequence[Trajectory]) ->
 
 
 def recited(shown: Sequence[Demonstration], learner: Reader) -> list[Trajectory]:
-    """The demonstrations as if the learner had said them."""
-    matches = [Match(SingleReply(one.role), one.task, {one.role: Reciter(learner, one.text)}) for one in shown]
+    """The demonstrations as if the learner had said them, each in the answer format of its role."""
+    matches = [
+        Match(SingleReply(one.role), one.task, {one.role: Demonstrating(learner, one.text, one.answer)})
+        for one in shown
+    ]
     return score(play(matches, Random(0)), payoff)  # nothing of it is left to chance
 
 

@@ -80,6 +80,10 @@ class TabularPolicy:
             )
         return replies
 
+    def in_format(self, ask: Ask, text: str, answer: str = "") -> str:
+        """The text: a table answers in no format."""
+        return text
+
     def recite(self, ask: Ask, text: str) -> Reply:
         """The reply as if this policy had chosen `text`, marked as `recited`, for objectives that imitate. Raises
         RedQueenError if `text` is not a choice."""

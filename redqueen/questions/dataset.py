@@ -182,10 +182,10 @@ class Dataset:
     def gold(self, level: str) -> list[Demonstration]:
         """All gold (or chosen) replies of a part, in the order of the rows. Raises RedQueenError if rows have only
         questions."""
-        shown = [
-            Demonstration(SOLVER, task, each.completion or str(task.facts.get("gold", task.answer)))
-            for each, task in self._pairs(level)
+        told = [
+            (each.completion or str(task.facts.get("gold", task.answer)), task) for each, task in self._pairs(level)
         ]
+        shown = [Demonstration(SOLVER, task, text, task.answer if text != task.answer else "") for text, task in told]
         if shown and not shown[0].text:
             raise RedQueenError(
                 f"{self.path} holds questions alone: demonstrations need replies, in a column completion or answer"

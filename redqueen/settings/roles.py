@@ -307,6 +307,14 @@ def _speaking(player: Writer, speech: Speech, plays: Plays) -> Writer:
     return player
 
 
+def without_format(learner: Writer, roles: Sequence[str]) -> Writer:
+    """The learner, whose replies in these roles are read whole, as those of a `Role` without settings are: its answer
+    format is for solving."""
+    for role in roles:
+        _speaking(learner, Speech(), Plays(role))
+    return learner
+
+
 def _spoken_flag(name: str, role: Role) -> str:
     return f"--{name}.{role.speech.given[0].replace('_', '-')}"
 

@@ -4,6 +4,8 @@
 if the text is not in the format (malformed); an action in the right format that is not a legal reply is
 returned unchanged, for the game to judge. A legal reply is recognised in any case, with any white
 space, quotes and end punctuation around it, and only as a whole: "better" never means "bet".
+
+`write` is the other way: an action as a reply from which `parse` takes it again.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 
 from redqueen.protocols import AnswerFormat
 from redqueen.texts import parted
+from redqueen.types import RedQueenError
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,9 @@ class Plain:
         thought, _, last = whole.rpartition("\n")
         legal = _legal(last, choices)
         return ("", whole) if legal is None else (thought.strip(), legal)
+
+    def write(self, action: str) -> str:
+        return action.strip()
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,9 @@ class Boxed:
             content = wrapped.group(1)
         return text[: boxes[-1].start()].strip(), as_legal(content.strip(), choices)
 
+    def write(self, action: str) -> str:
+        return _held(self, action, f"\\boxed{{{action.strip()}}}")
+
 
 @dataclass(frozen=True)
 class Bracketed:
@@ -69,6 +78,9 @@ class Bracketed:
             return text.strip(), ""
         return text[:start].strip(), as_legal(text[start + 1 : end].strip(), choices)
 
+    def write(self, action: str) -> str:
+        return _held(self, action, f"[{action.strip()}]")
+
 
 @dataclass(frozen=True)
 class Tagged:
@@ -82,6 +94,9 @@ class Tagged:
         if start < 0 or end < 0:
             return text.strip(), ""
         return text[:start].strip(), as_legal(text[start + len("<answer>") : end].strip(), choices)
+
+    def write(self, action: str) -> str:
+        return _held(self, action, f"<answer>{action.strip()}</answer>")
 
 
 @dataclass(frozen=True)
@@ -104,6 +119,9 @@ class Json:
                 return text[:start].removesuffix("```json\n").strip(), as_legal(action.strip(), choices)
         return text.strip(), ""
 
+    def write(self, action: str) -> str:
+        return _held(self, action, json.dumps({"answer": action.strip()}, ensure_ascii=False))
+
 
 @dataclass(frozen=True)
 class Code:
@@ -120,6 +138,20 @@ class Code:
         if len(blocks) == 1:
             return thought, as_legal(blocks[0].group("content").strip(), choices)
         return thought, "\n".join(block.group() for block in blocks)
+
+    def write(self, action: str) -> str:
+        blocks = self.parse(action, ())[1] == action.strip()  # several, with their fences
+        return _held(self, action, action.strip() if blocks else f"```\n{action.strip()}\n```")
+
+
+def _held(form: AnswerFormat, action: str, reply: str) -> str:
+    """The reply, "" for an empty action. Raises RedQueenError if another action would be found in it."""
+    if form.parse(reply, ())[1] == action.strip():
+        return reply if action.strip() else ""
+    raise RedQueenError(
+        f"the answer {action.strip()!r:.60} cannot be shown in the format {type(form).__name__.lower()}: it holds "
+        "marks of the format itself; choose another --answer"
+    )
 
 
 def thought_and_action(

@@ -19,7 +19,7 @@ from redqueen.players.language.answers import thought_and_action
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.language.formats import RoleFormat
 from redqueen.protocols import AnswerFormat
-from redqueen.texts import parted
+from redqueen.texts import CLOSE, OPEN, parted
 from redqueen.types import Ask, RedQueenError, Reply
 
 
@@ -143,6 +143,17 @@ class Voice:
             malformed=not action,
         )
 
+    def in_format(self, ask: Ask, text: str, answer: str) -> str:
+        """A demonstrated `text` as this role says it, in its answer format: unchanged where an action is found in it;
+        followed by its `answer` in the format where it is a whole reply; else as the action itself, after its
+        thoughts."""
+        thought, said = parted(text)
+        if self.answer is None or not said or self.answer.parse(said, ask.choices)[1]:
+            return text
+        if answer:
+            return f"{text.rstrip()}\n{self.answer.write(answer)}"
+        return (f"{OPEN}{thought}{CLOSE}\n\n" if thought else "") + self.answer.write(said)
+
     def recite(self, ask: Ask, text: str, listed: bool) -> Reply:
         """The reply as if the speaker had written `text`, for objectives that imitate: it is marked as `recited` and
         its log-probabilities are zeros, since no token was sampled. With `listed` it is one of the listed replies;
@@ -242,6 +253,10 @@ class OpenSpeaker(Speaker):
     @property
     def open(self) -> bool:
         return self.usual.constrain
+
+    def in_format(self, ask: Ask, text: str, answer: str = "") -> str:
+        """A demonstrated text in the answer format of the role that is asked; see `Voice.in_format`."""
+        return text if self._is_listed(ask) else self._voice(ask).in_format(ask, text, answer)
 
     def recite(self, ask: Ask, text: str) -> Reply:
         """The reply as if this policy had written the text; see `Voice.recite`."""

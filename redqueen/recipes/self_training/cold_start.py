@@ -5,7 +5,8 @@ Who says what is right: nobody; the demonstrations of the question set are imita
 There is no paper: it is the supervised fine-tuning that PasoDoble, STP, WebRL and others do first. Reinforcement makes
 likelier what is said now and then; a model made from nothing never says it. The demonstrations are as good, or as bad,
 as the question set makes them: mistakes are shown on purpose, so that something is left to learn. Where a question set
-is small some are of its test problems: what comes after is compared from one start.
+is small some are of its test problems: what comes after is compared from one start. Each role is shown as the recipes
+read it: a solver in its answer format (`--answer`), a proposer, judge or explainer without one.
 
     L = - mean over demonstrations of  mean over tokens  log pi(token)
 
@@ -15,7 +16,6 @@ The trained model lies in the newest checkpoint: `--model outputs/cold_start-0/c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -33,6 +33,9 @@ from redqueen.questions.catalogue import find_questions, having
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Positive
+from redqueen.settings.roles import without_format
+
+WHOLE = ("proposer", "judge", "explainer", "rewriter", "reader", "generator")  # roles whose whole reply is read
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,14 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
     """Returns the taught model; no demonstration shows a problem that stands `apart`."""
     questions = find_questions(config.questions)
     teacher, held = having(questions, Demonstrator), shows(questions, apart)
-    learner = config.learner.build_model(run.derived("learner"))
+    learner = without_format(config.learner.build_model(run.derived("learner")), WHOLE)
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
     least = config.last_learning_rate
     measure = HeldOut(questions, equipped(config, learner), config.problems, seed=run.tests)
 
     for step in run.steps(config.steps, [learner], [], [measure]):
         learner.learning_rate = rate * min(1.0, least + (1.0 - least) * (config.steps - step) / rest)
-        draw = partial(teacher.demonstrations, rng=run.rng)
-        shown = drawn_apart(draw, config.demonstrations_per_step, held)
+        shown = drawn_apart(lambda n: teacher.demonstrations(n, run.rng), config.demonstrations_per_step, held)
         trajectories = score(play([rehearsal(questions, one, learner) for one in shown], run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         metrics = learner.update(pack(trajectories, credit, row_mean), objective)

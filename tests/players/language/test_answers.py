@@ -1,8 +1,11 @@
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from redqueen.players.language.answers import Boxed, Bracketed, Code, Json, Plain, Tagged
+from redqueen.types import RedQueenError
 
 MOVES = ("pass", "bet")
 SQUARES = ("1", "4", "7")
@@ -143,3 +146,41 @@ def test_code_is_what_stands_in_blocks():
 def test_a_legal_reply_is_known_in_every_format(form):
     written = {Tagged: "<answer>Bet.</answer>", Json: '{"answer": "Bet."}', Code: "```\nBet.\n```"}[type(form)]
     assert form.parse(written, ("bet", "pass"))[1] == "bet"
+
+
+FORMATS = [Plain(), Boxed(), Bracketed(), Tagged(), Json(), Code()]
+PLAIN_WORDS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="{}[]<>`\\")).map(str.strip)
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: type(form).__name__)
+@given(action=PLAIN_WORDS)
+def test_what_is_written_in_a_format_is_found_again(form, action):
+    assert form.parse(form.write(action), ())[1] == action
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: type(form).__name__)
+@given(action=st.text('ab{}[]<>`\\" \n/answerboxedtext', max_size=24))
+def test_what_no_reply_can_show_is_refused_and_nothing_else_is_found(form, action):
+    try:
+        reply = form.write(action)
+    except RedQueenError as error:
+        assert "\n" not in str(error)
+    else:
+        assert form.parse(reply, ())[1] == action.strip()
+
+
+@pytest.mark.parametrize(
+    ("form", "action", "reply"),
+    [
+        (Plain(), " 42 ", "42"),
+        (Boxed(), r"\frac{1}{2}", r"\boxed{\frac{1}{2}}"),
+        (Bracketed(), "bet", "[bet]"),
+        (Tagged(), "x < 3", "<answer>x < 3</answer>"),
+        (Json(), 'say "no"', '{"answer": "say \\"no\\""}'),
+        (Code(), "print(1)", "```\nprint(1)\n```"),
+        (Code(), "```python\nf = 1\n```\n```input\n2\n```", "```python\nf = 1\n```\n```input\n2\n```"),
+    ],
+)
+def test_what_is_written_in_each_format(form, action, reply):
+    assert form.write(action) == reply
+    assert form.parse(reply, ())[1] == action.strip()

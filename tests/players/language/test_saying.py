@@ -95,3 +95,21 @@ def test_listed_replies_end_with_the_turn():
     assert replies == (words("bet"), words("better"))
     with pytest.raises(RedQueenError, match="the same tokens"):
         listed_replies(CHAT, ("bet", "bet"))
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "told"),
+    [
+        ("42", "", "[42]"),
+        ("I think so. [42]", "", "I think so. [42]"),
+        ("So 6 times 7.", "42", "So 6 times 7.\n[42]"),
+        ("<think>6 times 7</think>42", "", "<think>6 times 7</think>\n\n[42]"),
+        ("", "", ""),
+    ],
+)
+def test_a_demonstration_is_told_in_the_answer_format(text, answer, told):
+    voice, ask = Voice("learner", 3, CHAT, Bracketed()), question(choices=())
+    assert voice.in_format(ask, text, answer) == told
+    assert Voice("learner", 3, CHAT).in_format(ask, text, answer) == text
+    if told:
+        assert voice.recite(ask, told, listed=False).text == "42"

@@ -1,6 +1,7 @@
 """A cold start shows the conversations that self-play will hold, at a rate that falls from the whole."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -41,3 +42,34 @@ def test_tools_are_called_where_the_domain_has_any(tmp_path, monkeypatch):
     learner = TransformerPolicy.__new__(TransformerPolicy)
     assert isinstance(cold_start.equipped(cold_start.Config(questions="knowledge"), learner), Equipped)
     assert cold_start.equipped(cold_start.Config(questions="sums"), learner) is learner
+
+
+def recited(folder):
+    """Role and text of each demonstration of the first step, as its tokens read."""
+    policy = TINY.build_model(0)
+    lines = (folder / "episodes" / "step_000000.jsonl").read_text().splitlines()
+    turns = [turn for line in lines for turn in episode_from_json(json.loads(line)).turns]
+    return [(turn.ask.seat.role, policy.format.decode(turn.reply.tokens.tolist()), turn.reply.text) for turn in turns]
+
+
+def test_a_solver_is_shown_in_its_answer_format_and_a_proposer_without_one(tmp_path):
+    learner = replace(TINY, answer="boxed")
+    config = cold_start.Config(learner=learner, demonstrations_per_step=8, problems=1, steps=1, questions="sums")
+    cold_start.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=8)))
+    told = recited(tmp_path)
+    assert {role for role, _, _ in told} == {"proposer", "solver"}
+    for role, text, found in told:
+        assert text == (f"\\boxed{{{found}}}" if role == "solver" else found)
+        assert found
+
+
+def test_whole_replies_of_a_file_come_to_their_answer_in_the_format(tmp_path):
+    file = tmp_path / "worked.jsonl"
+    rows = [{"question": f"What is {n} + 1?", "completion": f"Add one.\n#### {n + 1}"} for n in range(20)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    learner = replace(TINY, answer="boxed")
+    config = cold_start.Config(learner=learner, demonstrations_per_step=2, problems=1, steps=1, questions=str(file))
+    cold_start.train(config, Run(tmp_path / "run", 0, Schedule(100, 100, record_episodes=8)))
+    for _, text, found in recited(tmp_path / "run"):
+        assert text == f"Add one.\n#### {found}\n\\boxed{{{found}}}"
+        assert found.isdigit()

@@ -16,9 +16,10 @@ A variant that is solved now and then agrees with its answer; one that is solved
 update is on the union of the groups of attempts, at originals and at variants, that are neither all right nor all
 wrong, and of the groups of synthesis in which one was paid. A step without candidates is one of plain RLVR.
 
-Differences: at most `responses` candidates are varied in a step, drawn at random (the paper: all). A variant in which
-its answer stands is refused, as is one that is held out for tests. One update a step, on the whole union (the released
-code cuts it to a multiple of the workers, in minibatches of 256). Plain RLVR is `--middling 0 0`: see
+Differences: at most `responses` candidates are varied in a step, drawn at random (the paper: all). A variant that gives
+its answer away is refused (a small number or a letter only where it is said to be the answer), as is one that is held
+out for tests. A step without candidates is taken (the released code skips it). One update a step, on the whole union
+(the released code cuts it to a multiple of the workers, in minibatches of 256). Plain RLVR is `--middling 0 0`: see
 `experiments/svs.py`.
 """
 
@@ -60,7 +61,7 @@ class Config:
     variants: Several = 8  # G_v, of each candidate
     middling: Between = (0.125, 0.5)  # accuracy of originals that are varied
     paid: Between = (0.125, 0.625)  # accuracy of variants that are paid
-    refuse_leaks: bool = True  # variants in whose text the answer stands
+    refuse_leaks: bool = True  # variants that give their answer away
     problems: Count = 64  # held out, of each level
 
 

@@ -8,11 +8,11 @@ from random import Random
 
 import numpy as np
 
-from redqueen.checks.leaks import leaks
+from redqueen.checks.leaks import gives_away
 from redqueen.credit.filters import drop_even_groups
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import Band
-from redqueen.credit.outcomes import rate, verdicts
+from redqueen.credit.outcomes import rate, verdicts, whole_reply
 from redqueen.measures.accuracy import HeldOut
 from redqueen.play.groups import episodes_of
 from redqueen.questions.small.variants import Varying
@@ -76,7 +76,7 @@ class Variation:
         ]
         chosen = sorted(rng.sample(range(len(correct)), min(self._most, len(correct))))
         return [
-            self._questions.vary(str(correct[at].outcome.facts["reply"]), correct[at].task.answer, number)
+            self._questions.vary(whole_reply(correct[at]), correct[at].task.answer, number)
             for number, at in enumerate(chosen)
         ]
 
@@ -90,7 +90,7 @@ class Variation:
             return variant
         if not self._measure.apart([variant]):
             return Refusal("held_out")
-        if self._refuse_leaks and leaks(variant.prompt, variant.answer):
+        if self._refuse_leaks and gives_away(variant.prompt, variant.answer):
             return Refusal("leak")
         return replace(variant, id=f"{number}: {variant.id}")
 
@@ -111,7 +111,7 @@ def audited(questions: Varying, variants: Sequence[Task], paid: Sequence[float])
     accepted."""
     accepted = [task for task, reward in zip(variants, paid, strict=True) if reward > 0.0]
     found = {"variants": float(len(variants)), "accepted": float(len(accepted))}
-    found["leaking"] = float(sum(bool(leaks(task.prompt, task.answer)) for task in variants))
+    found["leaking"] = float(sum(gives_away(task.prompt, task.answer) for task in variants))
     true = [questions.true_answer(task) for task in accepted]
     right = [None if each is None else each == task.answer for each, task in zip(true, accepted, strict=True)]
     return found | (share_right("accepted_true", right) if accepted else {})

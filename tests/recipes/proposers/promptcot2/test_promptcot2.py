@@ -9,10 +9,11 @@ from redqueen.players.scripted import Constant
 from redqueen.questions.asking import PROPOSE
 from redqueen.questions.small.templates import Templates
 from redqueen.recipes.proposers.promptcot2 import recipe
-from redqueen.recipes.proposers.promptcot2.steps import SelfPlay
+from redqueen.recipes.proposers.promptcot2.steps import Rationales, SelfPlay
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
-from redqueen.settings.roles import FROZEN, Role
+from redqueen.settings.roles import FROZEN, Cast, Role
+from redqueen.settings.speech import Speech
 from redqueen.types import RedQueenError
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=6)
@@ -77,3 +78,19 @@ def test_a_run_killed_between_the_halves_goes_on_as_if_nothing_had_happened(tmp_
     for steps in (1, 3, 5):
         lines(tmp_path / "parts", checkpoint_every=1, steps=steps)
     assert lines(tmp_path / "parts", checkpoint_every=1) == whole
+
+
+@pytest.mark.parametrize(("answer", "begin", "end"), [("boxed", "\\boxed{", "}"), ("tagged", "<answer>", "</answer>")])
+def test_what_is_imitated_stands_in_the_format_that_the_role_answers_in(answer, begin, end, tmp_path):
+    config = recipe.Config(**SMALL | {"proposer": Role("separate", speech=Speech(answer=answer))})
+    cast = Cast(config, Run(tmp_path, 0))
+    proposer, explainer = cast.trained("proposer"), cast.trained("explainer")
+    questions = Templates()
+    drawn = questions.seeds()[:2]
+    rationales = Rationales(questions, explainer, proposer)
+    for learner, writes, marks in ((proposer, True, (begin, end)), (explainer, False, ("", ""))):
+        for trajectory, task in zip(rationales.recited(drawn, ["why", "why"], learner, writes), drawn, strict=True):
+            reply = trajectory.turns[0].reply
+            wanted = questions.written(task, "why") if writes else "why"
+            assert learner.format.decode(reply.tokens.tolist()) == f"{marks[0]}{wanted}{marks[1]}"
+            assert reply.text == wanted

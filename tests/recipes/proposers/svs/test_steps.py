@@ -1,5 +1,6 @@
 """Which responses are varied, which variants are posed, and which groups are learned from."""
 
+from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
@@ -15,9 +16,21 @@ from redqueen.players.scripted import Constant
 from redqueen.questions.asking import PROPOSE, SOLVE
 from redqueen.questions.small.variants import Variants
 from redqueen.recipes.proposers.svs.steps import Rewards, Variation, audited
-from redqueen.types import RedQueenError, Refusal, Task
+from redqueen.types import RedQueenError, Refusal, Reply, Task
 
 DOMAIN = Variants()
+
+
+@dataclass(frozen=True)
+class Saying:
+    """Always says this, after this thought."""
+
+    thought: str
+    text: str
+    name: str = "saying"
+
+    def reply(self, asks):
+        return [Reply(self.text, self.name, thought=self.thought) for _ in asks]
 
 
 def variation(tests=None, middling=(0.125, 0.5), most=100, refuse_leaks=True):
@@ -65,13 +78,28 @@ def test_invitations_have_ids_of_their_own():
     assert len({task.id for task in found}) == 4
 
 
-def test_a_variant_in_which_the_answer_stands_is_a_leak():
-    invitations = [Task("v", answer=answer) for answer in "699"]
-    told = DOMAIN.read(invitations, ["6 gains 3 loses 3", "4 gains 5", "nonsense"])
-    leaking, fine, unread = variation().posed(told)
-    assert leaking == Refusal("leak")
-    assert fine.id == "1: 4 gains 5"
-    assert unread == Refusal("malformed")
+def test_the_synthesiser_is_given_the_thought_and_the_reply_of_a_boxed_answer():
+    (group,) = grouped(
+        play(alone(SOLVE, [Task("t", answer="42")], Saying("Twice 21 is", "42"), 2), Random(0)), 2
+    )  # what --answer boxed makes of "Twice 21 is \\boxed{42}"
+    (group,) = with_facts([group], [{"right": True}, {"right": False}])
+    (invitation,) = variation().invited([group], Random(0))
+    assert invitation.prompt == "Tell a story for: Twice 21 is\n42"
+    assert invitation.answer == "42"
+
+
+def test_a_variant_that_states_its_answer_is_a_leak_and_a_small_number_in_it_is_none():
+    told = [
+        Task("a", prompt="Ann has 6 pens and loses 3. The answer is 6.", answer="6"),
+        Task("b", prompt="Ann has 6 pens, gains 3 and loses 3. How many has she?", answer="6"),
+        Task("c", prompt="A cat is an animal. Which letter?", answer="A"),
+        Task("d", prompt="Who wrote Faust, Goethe or Kant?", answer="Goethe"),
+        Task("e", prompt="What is 1024 + 0?", answer="1024"),
+        Refusal("malformed"),
+    ]
+    found = [each.reason if isinstance(each, Refusal) else "" for each in variation().posed(told)]
+    assert found == ["leak", "", "", "leak", "leak", "malformed"]
+    assert not any(each == Refusal("leak") for each in variation(refuse_leaks=False).posed(told))
 
 
 def test_a_variant_that_is_held_out_is_refused():
@@ -110,10 +138,10 @@ def test_the_audit_counts_what_was_accepted_with_a_false_answer():
     found = audited(DOMAIN, told, [1.0, 1.0, 0.0])
     assert found == {"variants": 3.0, "leaking": 0.0, "accepted": 2.0, "accepted_true": 0.5}
     assert audited(DOMAIN, told, [0.0, 0.0, -0.5]) == {"variants": 3.0, "leaking": 0.0, "accepted": 0.0}
-    (leak,) = DOMAIN.read([Task("v", answer="4")], ["3 gains 1 loses 4 gains 4"])
-    assert audited(DOMAIN, [leak], [0.0])["leaking"] == 1.0
-    assert variation().posed([leak]) == [Refusal("leak")]
-    assert isinstance(variation(refuse_leaks=False).posed([leak])[0], Task)  # where numbers agree by chance
+    (chance,) = DOMAIN.read([Task("v", answer="4")], ["3 gains 1 loses 4 gains 4"])
+    assert audited(DOMAIN, [chance], [0.0])["leaking"] == 0.0
+    stated = replace(chance, prompt=f"{chance.prompt} Answer: 4")
+    assert audited(DOMAIN, [stated], [0.0])["leaking"] == 1.0
 
 
 def test_labelled_problems_are_none_of_the_held_out_ones():

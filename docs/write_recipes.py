@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))  # this checkout, whatever else is installed
 
 from redqueen.settings.finding import RECIPES, find_recipe  # noqa: E402
 from redqueen.settings.learner import Learner  # noqa: E402
+from redqueen.settings.optimization import Optimization  # noqa: E402
 from redqueen.settings.roles import Role  # noqa: E402
 from redqueen.settings.speech import Speech  # noqa: E402
 from redqueen.settings.update import Update  # noqa: E402
@@ -38,6 +39,13 @@ Each command runs as it stands, with what is shipped. Where the settings name a 
 elsewhere a table. A model that never says anything right learns nothing from a reward: `redqueen train cold_start`
 makes a start for the recipes on questions, and `--model FOLDER` goes on from it ([proposers.md](proposers.md)).
 `redqueen train NAME --help` also lists the settings that all recipes share.
+"""
+
+OPTIMIZATION = """
+## Settings of training
+
+How the weights of a language model are trained on this machine. A table has none of these, and a server of the Tinker
+API sets its own.
 """
 
 SPEECH = """
@@ -110,6 +118,8 @@ def settings(config: type[Any]) -> Iterator[tuple[str, str, str]]:
             yield from _of_an_update(config.paper)
         elif isinstance(default, Role):
             yield flag, _shown(default.player), comments[field.name] or _comments(Role)["player"]
+        elif isinstance(default, Optimization):
+            continue  # a table of its own
         elif isinstance(default, Speech):
             yield f"{flag}.…", "none", f"{comments[field.name]}; see the last table"
         else:
@@ -121,7 +131,7 @@ def _of_a_learner(learner: Learner) -> Iterator[tuple[str, str, str]]:
     """The settings of a learner in which it differs from `Learner()`."""
     for field in dataclasses.fields(Learner):
         value = getattr(learner, field.name)
-        if value != field.default:
+        if field.name != "optimization" and value != field.default:
             yield "--" + field.name.replace("_", "-"), _shown(value), "of the learner, see the last section"
 
 
@@ -165,6 +175,8 @@ def _shown(default: object) -> str:
 def _of_the_learner() -> Iterator[str]:
     yield "## Settings of the learner\n\nEvery recipe but `first_steps` takes these too.\n"
     yield from _table(Learner)
+    yield OPTIMIZATION
+    yield from _table(Optimization)
     yield SPEECH
     yield from _table(Speech)
 

@@ -203,6 +203,15 @@ class Policy(OpenPlayer, Resumable, Protocol):
         ...
 
 
+class Paced(Policy, Protocol):
+    """A policy whose learning rate may change over a run."""
+
+    def pace_at(self, step: int, steps: int) -> None:
+        """Sets the learning rate of all updates of a step, counted from 0, of a run of `steps`. Raises RedQueenError
+        for a schedule that is longer than the run."""
+        ...
+
+
 class StatesFormat(Player, Protocol):
     """A player whose replies must mark their answers."""
 

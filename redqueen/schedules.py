@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from redqueen.types import RedQueenError
 
@@ -16,6 +18,38 @@ def anneal(start: float, end: float, fraction: float) -> float:
     if start <= 0.0 or end <= 0.0:
         raise RedQueenError(f"nothing falls by equal factors from {start:g} to {end:g}: both must be above 0, or equal")
     return float(start * (end / start) ** min(max(fraction, 0.0), 1.0))
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a learning rate changes over the steps of a run: it rises evenly over the first `warm_up` steps, the last of
+    which has all of it, then stays ("constant") or falls towards 0 on a line ("linear") or half a cosine ("cosine").
+
+    The shapes are those of transformers' `get_linear_schedule_with_warmup` and `get_cosine_schedule_with_warmup`; but
+    their first step has the rate 0 and learns nothing, ours has 1 / `warm_up` of it."""
+
+    kind: Literal["constant", "linear", "cosine"] = "constant"
+    warm_up: int = 0  # steps
+
+    @property
+    def changes(self) -> bool:
+        """Whether any step has less than the whole rate."""
+        return self.kind != "constant" or self.warm_up > 0
+
+    def at(self, step: int, steps: int) -> float:
+        """Share of the learning rate in a step, counted from 0, of a run of `steps`. Raises RedQueenError for a warm-up
+        that the run does not outlast."""
+        if self.warm_up and self.warm_up >= steps:
+            raise RedQueenError(
+                f"a warm-up of {self.warm_up} steps is no shorter than the run of {steps}: set --warm-up to "
+                f"{steps - 1} or less, or --steps to more than {self.warm_up}"
+            )
+        if step < self.warm_up:
+            return (step + 1) / self.warm_up
+        gone = (step - self.warm_up) / (steps - self.warm_up)
+        if self.kind == "linear":
+            return 1.0 - gone
+        return 0.5 * (1.0 + math.cos(math.pi * gone)) if self.kind == "cosine" else 1.0
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ HOMES = {
     "rich": ("views", "trials", "cli", "players"),
     "vllm": ("players",),
     "tinker": ("players",),
+    "bitsandbytes": ("players",),
 }
 EXTRAS = (
     "pyspiel",
@@ -96,6 +97,7 @@ EXTRAS = (
     "mlflow",
     "trackio",
     "pandas",
+    "bitsandbytes",
 )
 
 

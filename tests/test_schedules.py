@@ -1,8 +1,8 @@
-"""Phases follow one another, and a step knows whether it begins one."""
+"""Phases follow one another, and a step knows whether it begins one; a learning rate rises and falls over a run."""
 
 import pytest
 
-from redqueen.schedules import Phase, Phases
+from redqueen.schedules import Pace, Phase, Phases
 from redqueen.types import RedQueenError
 
 
@@ -23,3 +23,41 @@ def test_a_phase_of_no_steps_is_left_out():
 def test_phases_of_no_steps_at_all_are_refused(steps):
     with pytest.raises(RedQueenError, match="phases take 0 steps or more, and at least one of them 1 or more"):
         Phases(steps)
+
+
+def test_a_learning_rate_rises_evenly_and_falls_on_a_line_or_half_a_cosine():
+    shares = {
+        kind: [Pace(kind, warm_up).at(step, 6) for step in range(6)]
+        for kind, warm_up in (("constant", 0), ("constant", 3), ("linear", 2), ("cosine", 2))
+    }
+    assert shares == {
+        "constant": pytest.approx([1 / 3, 2 / 3, 1, 1, 1, 1]),
+        "linear": pytest.approx([0.5, 1, 1, 0.75, 0.5, 0.25]),
+        # cosines of 0, 45, 90 and 135 degrees
+        "cosine": pytest.approx([0.5, 1, 1, (1 + 2**-0.5) / 2, 0.5, (1 - 2**-0.5) / 2]),
+    }
+    assert [Pace().at(step, 6) for step in range(6)] == [1.0] * 6
+
+
+def test_the_shapes_are_those_of_transformers_after_the_warm_up():
+    from torch import ones
+    from torch.optim import SGD
+    from transformers import get_cosine_schedule_with_warmup, get_linear_schedule_with_warmup
+
+    for kind, make in (("linear", get_linear_schedule_with_warmup), ("cosine", get_cosine_schedule_with_warmup)):
+        optimizer = SGD([ones(1)], lr=1.0)
+        scheduler = make(optimizer, num_warmup_steps=4, num_training_steps=20)
+        theirs = []
+        for _ in range(20):
+            theirs += scheduler.get_last_lr()
+            optimizer.step()
+            scheduler.step()
+        assert [Pace(kind, 4).at(step, 20) for step in range(4, 20)] == pytest.approx(theirs[4:])
+
+
+@pytest.mark.parametrize("steps", [3, 4])
+def test_a_warm_up_that_the_run_does_not_outlast_is_refused(steps):
+    said = f"^a warm-up of 4 steps is no shorter than the run of {steps}: set --warm-up to {steps - 1} or less"
+    with pytest.raises(RedQueenError, match=said):
+        Pace("cosine", 4).at(0, steps)
+    assert Pace("cosine", 4).at(4, 5) == 1.0

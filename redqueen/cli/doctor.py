@@ -43,6 +43,7 @@ EXTRAS = {
     "mlflow": ("track", "--report-to mlflow"),
     "trackio": ("track", "--report-to trackio"),
     "pandas": ("notebook", "metrics as a data frame"),
+    "bitsandbytes": ("eight-bit", "--optimizer adamw-8bit"),
     "trl": ("experiments", "the peer of `make experiments NAME=speed/model:step`"),
 }
 

@@ -47,6 +47,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "exporting:tasks",
         "RUN [--write FILE.jsonl]: counts the tasks that a run keeps, and writes them, also as a data set",
     ),
+    "merge": (
+        "merging:merge",
+        "RUN FOLDER [--step N]: writes its model whole, the adapter merged in, as transformers and vLLM load it",
+    ),
     "report": ("reporting:report", "RUN...: writes report.html, one file that needs no network, and prints where"),
     "check": (
         "checking:check",

@@ -101,6 +101,12 @@ def _longer(run: Path, found: Mapping[str, Any], recipe: ModuleType, steps: int)
             f"{found['recipe']} has a schedule over all its {before} steps ({where}), so {steps} steps are another "
             f"run: redqueen train --like {run} --steps {steps}"
         )
+    kind = found["config"].get("learner", {}).get("optimization", {}).get("schedule", "constant")
+    if steps != before and kind != "constant":
+        raise RedQueenError(
+            f"the {kind} schedule of {run} is over all its {before} steps, so {steps} steps are another run: "
+            f"redqueen train --like {run} --steps {steps}"
+        )
     return {**found["config"], "steps": steps}
 
 

@@ -39,6 +39,7 @@ from redqueen.markup import run_as_html
 from redqueen.progress import counted
 from redqueen.protocols import (
     Measure,
+    Paced,
     Player,
     Policy,
     Resumable,
@@ -171,6 +172,7 @@ class Run:
         self, count: int, policies: Sequence[Policy], resumable: Sequence[Resumable], measures: Sequence[Measure]
     ) -> Iterator[int]:
         start = self._resume(policies, resumable)
+        _pace(policies, start, count)
         if start < count:
             for name in ("final.json", ERROR):  # of an end that was not the last
                 (self.folder / name).unlink(missing_ok=True)
@@ -190,6 +192,7 @@ class Run:
                 began = time.perf_counter()
                 before, self._line = self._line, {"step": step}
                 versions = [policy.version for policy in policies]
+                _pace(policies, step, count)
                 for policy in policies:
                     policy.forget()
                 if step % self.schedule.evaluate_every == 0:
@@ -519,6 +522,13 @@ def checked_lines(lines: Sequence[Line | None], path: Path, before: int = 0) -> 
         number = before + lines.index(None) + 1
         raise RedQueenError(f"line {number} of {path} is no line of metrics: mend it, or remove it")
     return found
+
+
+def _pace(policies: Sequence[Policy], step: int, count: int) -> None:
+    """Sets the learning rates of a step, of those policies that have a schedule."""
+    for policy in policies:
+        if has(policy, Paced):
+            policy.pace_at(step, count)
 
 
 def _bases(measures: Sequence[Measure]) -> dict[str, Basis]:

@@ -17,6 +17,7 @@ from redqueen.players.transformer.loading import add_lora, is_tiny, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Policy
 from redqueen.settings.limits import Within, _flag, check_settings, unset
+from redqueen.settings.optimization import Optimization
 from redqueen.settings.speech import ANSWERS, Named, Speech, template_arguments
 from redqueen.types import RedQueenError
 
@@ -38,7 +39,7 @@ class Learner:
     lora_rank: Annotated[int | None, Within(0), unset("INT")] = None
     """rank of the LoRA adapter, 16 for pretrained models; 0 trains all weights"""
     dtype: Annotated[Literal["float32", "bfloat16"] | None, unset("{float32,bfloat16}")] = None
-    """precision of the weights, float32 by default"""
+    """precision of the weights, bfloat16 by default on CUDA and float32 elsewhere"""
     device: Annotated[str | None, unset("STR")] = None
     """cpu, cuda or cuda:N; cuda where there is one"""
     temperature: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
@@ -58,8 +59,11 @@ class Learner:
     """arguments of the chat template as it spells them, such as enable_thinking=false"""
     history: Annotated[Literal["keep", "strip"] | None, unset("{keep,strip}")] = None
     """whether its later turns see its earlier thoughts: keep by default, strip as in Qwen3's template"""
+    max_prompt_length: Annotated[int | None, Within(1), unset("INT")] = None
+    """tokens of the longest prompt: a longer one ends the run with one line, before it costs its memory"""
     solver: Speech = Speech()
     """how it speaks where it solves a task, if otherwise than in its other roles"""
+    optimization: Annotated[Optimization, tyro.conf.arg(name="")] = Optimization()
 
     def word_for_word(self) -> Learner:
         """These settings. Raises RedQueenError for an answer format: written replies that are learned from word for
@@ -101,10 +105,15 @@ class Learner:
             return self._build_on_server(seed, name)
         if self.temperature is not None and self.temperature <= 0:
             raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
-        loaded = load_model(self.model, getattr(torch, self.dtype or "float32"), _checked_device(self.device), seed)
+        device = _checked_device(self.device)
+        loaded = load_model(self.model, getattr(torch, self.dtype or usual_dtype(device)), device, seed)
         rank = self.lora_rank if self.lora_rank is not None else 0 if is_tiny(self.model) else 16
+        tuned = self.optimization
         if rank:
-            loaded = add_lora(loaded, rank, seed)
+            alpha, dropout, targets = tuned.lora_alpha, tuned.lora_dropout, tuned.lora_targets
+            loaded = add_lora(loaded, rank, seed, alpha=alpha, dropout=dropout, targets=targets)
+        elif unused := [name for name in tuned.given if name.startswith("lora_")]:
+            raise RedQueenError(f"{_flag(unused[0])} has no effect without an adapter: set --lora-rank to 1 or more")
         usual = 1e-4 if rank else 1e-3 if is_tiny(self.model) else 1e-5
         policy = TransformerPolicy(
             loaded,
@@ -116,7 +125,14 @@ class Learner:
             raw=bool(self.raw_prompt),
             constrain=self.answer is None,
             cache_gigabytes=1.0 if self.cache_gigabytes is None else self.cache_gigabytes,
-            token_budget=8192 if loaded.model.device.type == "cuda" else 1024,  # what keeps the machine busy
+            token_budget=tuned.micro_batch_tokens or (8192 if device.startswith("cuda") else 1024),
+            betas=tuned.betas,
+            weight_decay=tuned.weight_decay,
+            max_grad_norm=tuned.max_grad_norm,
+            eight_bit=tuned.optimizer == "adamw-8bit",
+            pace=tuned.pace,
+            recompute=tuned.gradient_checkpointing,
+            dropout_seed=seed,
             name=name,
         )
         self._tune(policy)
@@ -129,12 +145,14 @@ class Learner:
             keeps = None if self.history is None else self.history == "keep"
             chat = policy.usual.chat.changed(arguments=arguments, keeps_thoughts=keeps)
             policy.usual = replace(policy.usual, chat=chat)
+        if self.max_prompt_length is not None:
+            policy.usual = replace(policy.usual, chat=policy.usual.chat.changed(longest=self.max_prompt_length))
         if self.solver != Speech():
             policy.speaks(SOLVER, self.solver.spoken(policy.usual, as_learner=True))
 
     def _build_on_server(self, seed: int, name: str) -> TinkerPolicy:
         """The policy on a server; `seed` is the adapter's, if the server honours seeds."""
-        used = {field for field in vars(self) if field not in ("dtype", "device", "cache_gigabytes")}
+        used = {field for field in vars(self) if field not in ("dtype", "device", "cache_gigabytes", "optimization")}
         self._refuse_unused(used, "a model on a server")
         rank = 16 if self.lora_rank is None else self.lora_rank
         if not rank:
@@ -160,11 +178,17 @@ class Learner:
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
             if name not in used and value != field.default:
-                raise RedQueenError(f"{_flag(name)} has no effect on {what}: leave it out, or choose another --model")
+                inner = f"{value.given[0]}" if isinstance(value, Optimization) else name
+                raise RedQueenError(f"{_flag(inner)} has no effect on {what}: leave it out, or choose another --model")
 
 
 Flat = Annotated[Learner, tyro.conf.arg(name="")]
 """The learner of a `Config` whose flags stand among the recipe's own: `--model`, not `--learner.model`."""
+
+
+def usual_dtype(device: str) -> Literal["float32", "bfloat16"]:
+    """The precision of weights on a device, unless the user says otherwise."""
+    return "bfloat16" if device.startswith("cuda") else "float32"
 
 
 def _checked_device(name: str | None) -> str:

@@ -19,6 +19,9 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "--judge-misses": ("--judge",),
     "--kl-coefficient": ("--kl",),
     "--leave-one-out": ("--estimator",),
+    "--lora-r": ("--lora-rank",),
+    "--lora-target-modules": ("--lora-targets",),
+    "--lr-scheduler-type": ("--schedule",),
     "--originals": ("--tasks",),
     "--prompter": ("--proposer",),
     "--prompts": ("--tasks",),
@@ -28,6 +31,7 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "--tries": ("--attempts",),
     "--updates": ("--updates-per-batch",),
     "--verifier": ("--judge",),
+    "--warmup-steps": ("--warm-up",),
 }
 
 # flags that were controls of an experimenter, or parts that papers do not have: other parts of the method now

@@ -25,11 +25,11 @@ _HERE = "@@own-words-end-here@@"
 class ChatFormat:
     """Renders asks for one tokenizer.
 
-    `system` is shown first, `instruction` after every message that the seat answers. `raw` ignores the
-    template: messages and replies are lines of plain text. `arguments` are passed to the template by name, such as
+    `system` is shown first, `instruction` after every message that the seat answers. `raw` ignores the template:
+    messages and replies are lines of plain text. `arguments` are passed to the template by name, such as
     `enable_thinking=False`. With `keeps_thoughts` a seat's later prompts extend its tokens; without, they are rendered
-    anew with its earlier replies as everybody else was shown them. `wording` is a text in which `{prompt}` stands for
-    the first message that is neither the system's nor the seat's own.
+    anew with its earlier replies as everybody else was shown them. A prompt has at most `longest` tokens. `wording` is
+    a text in which `{prompt}` stands for the first message that is neither the system's nor the seat's own.
 
     A template that refuses a system message gets its text before the first message of the user; one that does not open
     the reply by itself gets the opening that it puts before an answer.
@@ -44,6 +44,7 @@ class ChatFormat:
         arguments: Mapping[str, Any] = MappingProxyType({}),
         keeps_thoughts: bool = True,
         wording: str = "{prompt}",
+        longest: int | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         self._system = system
@@ -51,7 +52,7 @@ class ChatFormat:
         self.raw = raw or not tokenizer.chat_template
         self.arguments = arguments
         self._keeps_thoughts = keeps_thoughts
-        self._wording = wording
+        self._wording, self._longest = wording, longest
         if tokenizer.eos_token_id is None:
             raise RedQueenError("the tokenizer has no end-of-text token: set tokenizer.eos_token in its folder")
         if self.raw and arguments:
@@ -75,9 +76,10 @@ class ChatFormat:
         arguments: Mapping[str, Any] = MappingProxyType({}),
         keeps_thoughts: bool | None = None,
         wording: str | None = None,
+        longest: int | None = None,
     ) -> ChatFormat:
-        """This format with another system prompt, instruction, way with thoughts or wording, and further arguments of
-        the template; None keeps what it has."""
+        """This format with another system prompt, instruction, way with thoughts, wording or length, and further
+        arguments of the template; None keeps what it has."""
         return ChatFormat(
             self.tokenizer,
             self._system if system is None else system,
@@ -86,10 +88,21 @@ class ChatFormat:
             {**self.arguments, **arguments},
             self._keeps_thoughts if keeps_thoughts is None else keeps_thoughts,
             self._wording if wording is None else wording,
+            self._longest if longest is None else longest,
         )
 
     def prompt(self, ask: Ask) -> np.ndarray:
-        """[P] int, the prompt tokens of the seat's next reply."""
+        """[P] int, the prompt tokens of the seat's next reply. Raises RedQueenError for more than are allowed."""
+        prompt = self._prompt(ask)
+        if self._longest is not None and len(prompt) > self._longest:
+            begins = " ".join(next((each.text for each in ask.messages), "").split())[:40]
+            raise RedQueenError(
+                f"a prompt of the {ask.seat.role} has {len(prompt)} tokens, more than --max-prompt-length "
+                f"{self._longest}: leave its task out ({begins!r} ...), or allow more"
+            )
+        return prompt
+
+    def _prompt(self, ask: Ask) -> np.ndarray:
         if not self._keeps_thoughts and ask.past:
             ask = self._without_thoughts(ask)
         elif ask.past and len(ask.past[-1].reply.prompt_tokens):  # another kind of player leaves no tokens

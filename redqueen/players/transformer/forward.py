@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from redqueen.players.transformer.attention import Attend, Within, install, pattern
 from redqueen.players.transformer.trie import merge
@@ -47,6 +48,8 @@ class Forward:
         self._softcap = _number(config, "final_logit_softcapping")
         self._factor = (_number(config, "logit_scale") or 1.0) / (_number(config, "logits_scaling") or 1.0)
         self._wearer = _Wearer(model)
+        modules = model.named_modules() if _under_adapter(model) else ()
+        self._dropouts = [each for name, each in modules if isinstance(each, nn.Dropout) and "lora_dropout" in name]
         self._check(causal)
 
     @property
@@ -94,6 +97,42 @@ class Forward:
                 return run()
             worn = {f"model.{name}": value for name, value in weights.items()}
             return torch.func.functional_call(self._wearer, worn, (run,))  # type: ignore[no-any-return]
+
+    @contextmanager
+    def learning(self, recompute: bool, seed: int) -> Iterator[None]:
+        """Runs updates: with the dropout of LoRA adapters, where they have one, drawn from `seed`; with `recompute` the
+        layers keep only their inputs and are run again in the backward pass, which must be inside too."""
+        layers = self._layers() if recompute else []
+        for layer in layers:
+            layer.gradient_checkpointing = layer.training = True
+            layer._gradient_checkpointing_func = partial(
+                checkpoint, use_reentrant=False, preserve_rng_state=bool(self._dropouts)
+            )
+        for dropout in self._dropouts:
+            dropout.train()
+        try:
+            if self._dropouts:
+                with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+                    torch.manual_seed(seed & 0x7FFF_FFFF)
+                    yield
+            else:
+                yield
+        finally:
+            for module in (*layers, *self._dropouts):
+                module.training = False
+            for layer in layers:
+                layer.gradient_checkpointing = False
+
+    def _layers(self) -> list[Any]:
+        """The layers that can be run again. Raises RedQueenError if the model has none."""
+        from transformers.modeling_layers import GradientCheckpointingLayer
+
+        layers: list[Any] = [each for each in self._model.modules() if isinstance(each, GradientCheckpointingLayer)]
+        if not layers:
+            raise RedQueenError(
+                f"the layers of {type(self._model).__name__} cannot be run again: leave out --gradient-checkpointing"
+            )
+        return layers
 
     @torch.no_grad()
     def _check(self, causal: Any) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from redqueen.types import RedQueenError
 EMBEDDED = "smollm2-135m"
 TINY = "tiny"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+HUB_NAMES = {EMBEDDED: "HuggingFaceTB/SmolLM2-135M-Instruct"}  # what is shipped elsewhere, by our name
 _GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -163,17 +165,41 @@ def load_tokenizer(folder: Path) -> Any:
     return AutoTokenizer.from_pretrained(folder)
 
 
-def add_lora(loaded: LoadedModel, rank: int, seed: int = 0) -> LoadedModel:
-    """The model with a trainable LoRA adapter on every linear layer (Hu et al., 2021; scale 2, no dropout)
-    and all other weights frozen. The adapter is initialised as the identity."""
+def add_lora(
+    loaded: LoadedModel,
+    rank: int,
+    seed: int = 0,
+    *,
+    alpha: int | None = None,
+    dropout: float = 0.0,
+    targets: Sequence[str] = (),
+) -> LoadedModel:
+    """The model with a trainable LoRA adapter (Hu et al., 2021) on the layers whose names end in one of `targets`, all
+    linear ones by default, and all other weights frozen. It is scaled by `alpha` / `rank`, 2 by default, and starts
+    as the identity; `dropout` is of its input. Raises RedQueenError for targets that the model does not have."""
     from peft import LoraConfig, get_peft_model
 
-    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    named = {name.rpartition(".")[2] for name, module in loaded.model.named_modules() if hasattr(module, "weight")}
+    linear = sorted(name for name in named if "norm" not in name and "embed" not in name)
+    if missing := [name for name in targets if name.rpartition(".")[2] not in named]:
+        raise RedQueenError(
+            f"--lora-targets names {', '.join(missing)}, which {loaded.name} does not have: it has {', '.join(linear)}"
+        )
+    if loaded.model.config.tie_word_embeddings and {"lm_head", "embed_tokens"} & set(targets):
+        raise RedQueenError(f"the input and output layers of {loaded.name} are one: leave them out of --lora-targets")
+    config = LoraConfig(
+        r=rank,
+        lora_alpha=2 * rank if alpha is None else alpha,
+        lora_dropout=dropout,
+        target_modules=list(targets) or "all-linear",
+        task_type="CAUSAL_LM",
+    )
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         # peft 0.21 reads a property that transformers 5.23 has renamed
         warnings.filterwarnings("ignore", ".is_gradient_checkpointing. is deprecated", FutureWarning)
         torch.manual_seed(seed)
-        return LoadedModel(loaded.name, get_peft_model(loaded.model, config), loaded.tokenizer)
+        adapted = get_peft_model(loaded.model, config).eval()  # its dropout begins in training
+    return LoadedModel(loaded.name, adapted, loaded.tokenizer)
 
 
 def tiny_model(seed: int = 0, hidden: int = 64, layers: int = 2, heads: int = 4) -> LoadedModel:

@@ -9,20 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from redqueen.protocols import State
+from redqueen.types import RedQueenError
 
 
 class Optimizer:
     """AdamW (Loshchilov and Hutter, 2019) with clipping of the global gradient norm."""
 
     def __init__(
-        self, weights: Mapping[str, Tensor], betas: tuple[float, float], weight_decay: float, max_grad_norm: float
+        self,
+        weights: Mapping[str, Tensor],
+        betas: tuple[float, float],
+        weight_decay: float,
+        max_grad_norm: float,
+        eight_bit: bool = False,
     ) -> None:
-        self._weights = weights
+        """With `eight_bit` the moments are held in 8 bits by bitsandbytes (Dettmers et al., 2022). Raises RedQueenError
+        where it is not installed."""
+        self._weights, self._eight_bit = weights, eight_bit
         self._betas, self._weight_decay, self._max_grad_norm = betas, weight_decay, max_grad_norm
         self._masters = {
             key: value.detach().float().requires_grad_()
@@ -30,11 +39,15 @@ class Optimizer:
             if value.dtype != torch.float32
         }
         moving = [self._masters.get(key, value) for key, value in weights.items()]
-        self._adamw = torch.optim.AdamW(moving, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
+        self._adamw: torch.optim.Optimizer
+        if eight_bit:
+            self._adamw = _in_eight_bits()(moving, lr=0.0, betas=betas, weight_decay=weight_decay)
+        else:
+            self._adamw = torch.optim.AdamW(moving, lr=0.0, betas=betas, weight_decay=weight_decay, fused=True)
 
     def over(self, weights: Mapping[str, Tensor]) -> Optimizer:
         """A new optimizer with the same settings for other weights."""
-        return Optimizer(weights, self._betas, self._weight_decay, self._max_grad_norm)
+        return Optimizer(weights, self._betas, self._weight_decay, self._max_grad_norm, self._eight_bit)
 
     def collect(self) -> None:
         """Adds the gradients of a micro-batch to those collected before."""
@@ -82,3 +95,14 @@ class Optimizer:
     def _round(self) -> None:
         for key, master in self._masters.items():
             self._weights[key].copy_(master)
+
+
+def _in_eight_bits() -> Any:
+    """AdamW of bitsandbytes with its moments in 8 bits."""
+    try:
+        from bitsandbytes.optim import AdamW8bit
+    except ImportError:
+        raise RedQueenError(
+            "--optimizer adamw-8bit needs bitsandbytes: pip install 'redqueen[eight-bit]', or leave --optimizer out"
+        ) from None
+    return AdamW8bit

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from redqueen.chance import derive
 from redqueen.objectives.batch import opening, take, without_opening
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.language.formats import WHOLE, RoleFormat
@@ -33,6 +34,7 @@ from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
 from redqueen.progress import counted
 from redqueen.protocols import AnswerFormat, Objective, State, Stream
+from redqueen.schedules import Pace
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 LOGITS = 1 << 24  # held at a time in float32
@@ -60,6 +62,10 @@ class TransformerPolicy(OpenSpeaker):
     `token_budget` is the maximum of distinct tokens in one forward and backward pass: memory grows with
     it. `cache_gigabytes` limits the keys and values that are kept between the turns of a step.
 
+    With `recompute` the states inside the layers are not kept for the backward pass but computed again (gradient
+    checkpointing). Dropout, where the model has a LoRA adapter with one, is drawn from `dropout_seed` and the number of
+    updates, in updates only.
+
     The optimiser is AdamW with a long memory of squared gradients (`betas[1]`): near an equilibrium
     gradients shrink, and with a short memory the steps would not, which feeds the cycles of self-play.
     """
@@ -78,6 +84,10 @@ class TransformerPolicy(OpenSpeaker):
         betas: tuple[float, float] = (0.9, 0.999),
         weight_decay: float = 0.0,
         max_grad_norm: float = 1.0,
+        eight_bit: bool = False,
+        pace: Pace = Pace(),
+        recompute: bool = False,
+        dropout_seed: int = 0,
         token_budget: int = 2048,
         cache_gigabytes: float = 1.0,
         name: str = "learner",
@@ -105,7 +115,9 @@ class TransformerPolicy(OpenSpeaker):
         self.trainable = {key: value for key, value in loaded.model.named_parameters() if value.requires_grad}
         self._own: dict[str, Tensor] | None = None  # a copy's or sibling's weights, used in place of the model's
         self._learns = True
-        self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm)
+        self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm, eight_bit)
+        self._pace, self._share = pace, 1.0
+        self._recompute, self._dropout_seed = recompute, dropout_seed
         self._clock = _Clock()
         self._clock.stores.add(self.store)
         self._thought_at = 0  # clock time at which the minds were computed
@@ -264,25 +276,31 @@ class TransformerPolicy(OpenSpeaker):
         parts = parts_of(batch, self._budget)
         start, width = opening(batch), batch.tokens.shape[1]
         batch = without_opening(batch, start)  # the arithmetic below runs over all columns that are left
-        for part in counted("parts of a batch", parts):
-            rows = take(batch, part.rows) if len(parts) > 1 else batch
-            likelihoods = self.rate(part, start, width)
-            mismatch.observe(likelihoods, rows, self.version)
-            loss, metrics = objective(likelihoods, rows)
-            if not torch.isfinite(loss):
-                self._optimizer.clear()
-                raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", whole)
-            if loss.requires_grad:  # a part without own tokens has no gradient
-                self.forward.wearing(self._own, loss.backward)
-            self._optimizer.collect()
-            totals["loss"] += loss.item()
-            for key, value in metrics.items():
-                totals[key] = totals.get(key, 0.0) + value / (1.0 if key.endswith("loss") else share)
-        norm = self._optimizer.step(self.learning_rate)
+        with self.forward.learning(self._recompute, derive(self._dropout_seed, self.name, self.version)):
+            for part in counted("parts of a batch", parts):
+                rows = take(batch, part.rows) if len(parts) > 1 else batch
+                likelihoods = self.rate(part, start, width)
+                mismatch.observe(likelihoods, rows, self.version)
+                loss, metrics = objective(likelihoods, rows)
+                if not torch.isfinite(loss):
+                    self._optimizer.clear()
+                    raise NonFiniteLoss(f"the loss of {self.name} is {loss.item()}", whole)
+                if loss.requires_grad:  # a part without own tokens has no gradient
+                    self.forward.wearing(self._own, loss.backward)
+                self._optimizer.collect()
+                totals["loss"] += loss.item()
+                for key, value in metrics.items():
+                    totals[key] = totals.get(key, 0.0) + value / (1.0 if key.endswith("loss") else share)
+        rate = self.learning_rate * self._share
+        norm = self._optimizer.step(rate)
         if not np.isfinite(norm):
             raise NonFiniteLoss(f"a gradient of {self.name} is not finite", whole)
         self.version += 1
-        return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped}
+        shown = {"learning_rate": rate} if self._pace.changes else {}
+        return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped, **shown}
+
+    def pace_at(self, step: int, steps: int) -> None:
+        self._share = self._pace.at(step, steps)
 
     def rate(self, part: Part, start: int, end: int) -> Likelihoods:
         """The likelihoods of the columns from `start` to `end` of some rows; distinct rows are computed once."""
@@ -375,6 +393,15 @@ class TransformerPolicy(OpenSpeaker):
         """Writes the weights by `save_pretrained` (a LoRA adapter, or the whole model), and the tokenizer."""
         with self._worn():
             self._loaded.model.save_pretrained(folder)
+        self._loaded.tokenizer.save_pretrained(folder)
+
+    def save_merged(self, folder: Path) -> None:
+        """Writes the whole model by `save_pretrained`, with its adapter merged into its weights, and the tokenizer with
+        its chat template. The adapter is merged in place: this policy and its copies cannot be used any more."""
+        with self._worn():
+            model = self._loaded.model
+            merged = model.merge_and_unload() if self.has_adapter else model
+            merged.save_pretrained(folder)
         self._loaded.tokenizer.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:

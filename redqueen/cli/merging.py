@@ -1,0 +1,91 @@
+"""`merge`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from redqueen.cli.words import parse
+from redqueen.players.transformer.loading import HUB_NAMES
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.runs.checkpoints import saving, write_whole
+from redqueen.runs.folder import settings, stored_policy
+from redqueen.runs.run import numbers, read_final, read_metrics
+from redqueen.settings.limits import unset
+from redqueen.types import RedQueenError
+
+
+@dataclass(frozen=True)
+class MergeOptions:
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """the folder of a run whose learner is a language model"""
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
+    """a new or empty folder for the model"""
+    step: Annotated[int | None, unset("INT")] = None
+    """the checkpoint after this many updates; the newest by default"""
+
+
+def merge(words: Sequence[str]) -> None:
+    """RUN FOLDER [--step N]: writes its model whole, the adapter merged in, as transformers and vLLM load it"""
+    options = parse(MergeOptions, words, "redqueen merge")
+    if options.folder.exists() and (not options.folder.is_dir() or any(options.folder.iterdir())):
+        raise RedQueenError(f"{options.folder} is there already: name a new or an empty folder")
+    found = settings(options.run)
+    policy = stored_policy(options.run, options.step)
+    if not isinstance(policy, TransformerPolicy):
+        raise RedQueenError(
+            f"the learner of {options.run} is no language model on this machine: there is nothing to merge"
+        )
+    with saving(options.folder):
+        options.folder.mkdir(parents=True, exist_ok=True)
+        policy.save_merged(options.folder)
+        write_whole(options.folder / "README.md", _card(options.run, found, policy.version))
+    print(f"{options.run}, after {policy.version} updates: written to {options.folder}")
+
+
+def _card(run: Path, found: Mapping[str, Any], updates: int) -> str:
+    """The model card: what the model was, how it was trained, what was measured."""
+    name = found["config"]["learner"]["model"]
+    base = HUB_NAMES.get(name, name)
+    head = ["library_name: transformers", "tags: [redqueen, self-play]", "pipeline_tag: text-generation"]
+    if base.count("/") == 1 and not base.startswith("."):  # a name on the hub
+        head.insert(0, f"base_model: {base}")
+    measured = [numbers(line) for line in (*read_metrics(run)[:1], *filter(None, [read_final(run)]))]
+    rows = []
+    if len(measured) == 2:
+        start, end = measured
+        shared = [key for key in start if key in end]
+        rows = ["| figure | start | end |", "|---|---|---|"]
+        rows += [f"| {key} | {start[key]:.4g} | {end[key]:.4g} |" for key in shared]
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    lines = [
+        "---",
+        *head,
+        "---",
+        f"# {run.name}",
+        "",
+        f"{base}, trained with the recipe `{found['recipe']}` of Red Queen for {updates} updates "
+        f"(seed {found['seed']}).",
+        "Its licence is that of the model it was trained from.",
+        "",
+        "```",
+        " ".join(map(str, found.get("command", ["redqueen", "train", found["recipe"]]))),
+        "```",
+        "",
+        *([*rows, ""] if rows else ["Nothing was measured after the last update: the run was not finished.", ""]),
+        f"Made with {versions}.",
+        "",
+        "<details><summary>Settings</summary>",
+        "",
+        "```json",
+        json.dumps(found["config"], indent=1),
+        "```",
+        "",
+        "</details>",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,96 @@
+"""`redqueen merge`: plain transformers loads what it writes, and says the same."""
+
+import json
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from redqueen.cli.main import main
+from redqueen.runs.folder import stored_policy
+from redqueen.settings.learner import Learner
+
+TRAIN = [
+    "train",
+    "spiral",
+    "--game",
+    "kuhn_poker",
+    "--steps",
+    "2",
+    "--matches-per-step",
+    "4",
+    "--learning-rate",
+    "0.01",
+]
+TEMPLATE = (
+    "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant: {% endif %}"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A saved model with a chat template."""
+    place = tmp_path_factory.mktemp("model") / "base"
+    policy = Learner(model="tiny", device="cpu").build(seed=5)
+    policy._loaded.tokenizer.chat_template = TEMPLATE
+    policy.save_weights(place)
+    return place
+
+
+@pytest.mark.parametrize("rank", ["0", "4"])
+def test_transformers_loads_what_was_merged_and_rates_alike(folder, tmp_path, rank, capsys):
+    run, merged = tmp_path / "run", tmp_path / "merged"
+    assert main([*TRAIN, "--model", str(folder), "--lora-rank", rank, "--output", str(run)]) == 0
+    assert main(["merge", str(run), str(merged)]) == 0
+    assert capsys.readouterr().out.endswith(f"{run}, after 2 updates: written to {merged}\n")
+    policy = stored_policy(run)
+    rows = torch.tensor([[5, 6, 7, 8, 9, 10]])
+    with torch.no_grad():
+        trained = policy._loaded.model(input_ids=rows).logits
+        loaded = AutoModelForCausalLM.from_pretrained(merged)(input_ids=rows).logits
+        start = AutoModelForCausalLM.from_pretrained(folder)(input_ids=rows).logits
+    assert torch.allclose(loaded, trained, atol=1e-5)
+    assert not torch.allclose(loaded, start, atol=1e-3)
+    tokenizer = AutoTokenizer.from_pretrained(merged)
+    chat = [{"role": "user", "content": "Your move?"}]
+    assert (
+        tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        == "user: Your move?\nassistant: "
+    )
+    assert list(merged.glob("*.safetensors"))
+    assert not list(merged.glob("adapter*"))
+
+
+def test_the_model_card_says_what_was_trained_how_and_what_came_of_it(folder, tmp_path):
+    run, merged = tmp_path / "run", tmp_path / "merged"
+    assert main([*TRAIN, "--model", str(folder), "--output", str(run)]) == 0
+    assert main(["merge", str(run), str(merged)]) == 0
+    card = (merged / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: transformers\n")
+    assert "trained with the recipe `spiral` of Red Queen for 2 updates (seed 0)" in card
+    assert (
+        f"redqueen train spiral --game kuhn_poker --steps 2 --matches-per-step 4 --learning-rate 0.01 --model {folder}"
+        in card
+    )
+    final = json.loads((run / "final.json").read_text())
+    first = json.loads((run / "metrics.jsonl").read_text().splitlines()[0])
+    assert f"| exploitability | {first['exploitability']:.4g} | {final['exploitability']:.4g} |" in card
+
+
+def test_what_cannot_be_merged_is_one_line(folder, tmp_path, capsys):
+    table, run = tmp_path / "table", tmp_path / "run"
+    assert main([*TRAIN[:-2], "--output", str(table)]) == 0
+    assert main([*TRAIN, "--model", str(folder), "--output", str(run)]) == 0
+    capsys.readouterr()
+    for words, said in (
+        ([str(table), str(tmp_path / "out")], f"the learner of {table} is no language model on this machine"),
+        ([str(run), str(run)], f"{run} is there already: name a new or an empty folder"),
+        ([str(tmp_path / "none"), str(tmp_path / "out")], f"{tmp_path / 'none'} is not a run"),
+        ([str(run), str(tmp_path / "out"), "--step", "7"], f"{run} has no checkpoint at step 7: it has 2"),
+    ):
+        assert main(["merge", *words]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"redqueen: {said}")
+        assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()

@@ -103,11 +103,9 @@ class LearningStep:
                 yield missing
 
     def shaped(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-        """The trajectories that are compared, with all that they are paid: without those of even groups, less the price
-        of a long reply and of the distance from the start, as the settings say."""
+        """The trajectories with all that they are paid: less the price of a long reply and of the distance from the
+        start, as the settings say."""
         found = list(trajectories)
-        if self.settings.even_groups in ("drop", "refill"):
-            found = drop_even_groups(found, self._key)
         if self.settings.truncated_loss == "price":
             found = with_reward(found, self._price, "overlong")
         if self.settings.kl and self.settings.kl_in == "reward":
@@ -125,9 +123,12 @@ class LearningStep:
         return found
 
     def estimate(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """[N] for each trajectory: its advantages, muted and clipped as the settings say."""
+        """[N] for each trajectory: its advantages, muted and clipped as the settings say. Zero in an even group that is
+        dropped, which is in no mean and no deviation."""
         assert self._estimate is not None, "a recipe names an estimator in Config.paper, or gives its own"
-        found = self._estimate(trajectories)
+        kept = self._kept(trajectories)
+        credited = dict(zip(map(id, kept), self._estimate(kept), strict=True))
+        found = [credited[id(each)] if id(each) in credited else np.zeros(len(each.turns)) for each in trajectories]
         if self.settings.truncated_loss == "mute":
             found = mute_truncated(trajectories, found)
         if (most := self.settings.advantage_clip) is not None:
@@ -135,8 +136,16 @@ class LearningStep:
         return found
 
     def pack(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> Batch:
-        """The batch of one player's trajectories, with the loss weights that the settings say."""
-        return reweighed(pack(trajectories, advantages), self._shares)
+        """The batch of one player's trajectories, with the loss weights that the settings say; without those of even
+        groups that are dropped."""
+        kept = set(map(id, self._kept(trajectories)))
+        pairs = [pair for pair in zip(trajectories, advantages, strict=True) if id(pair[0]) in kept]
+        return reweighed(pack([each for each, _ in pairs], [credit for _, credit in pairs]), self._shares)
+
+    def _kept(self, trajectories: Sequence[Trajectory]) -> Sequence[Trajectory]:
+        """The trajectories that are compared and learned from."""
+        dropped = self.settings.even_groups in ("drop", "refill")
+        return drop_even_groups(trajectories, self._key) if dropped else trajectories
 
     def update(self, policy: Policy, batch: Batch, rng: Random) -> Metrics:
         """Metrics of the last of `updates_per_batch` passes over the batch, in `minibatches` parts each; minibatches
@@ -156,7 +165,7 @@ class LearningStep:
         """Metrics of the critic's step towards what the trajectories came to; empty without a critic."""
         found: Metrics = {}
         for critic in self._critics:
-            found |= critic.update(trajectories)
+            found |= critic.update(self._kept(trajectories))
         return found
 
 

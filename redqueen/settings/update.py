@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -49,13 +49,6 @@ SCALES: Mapping[str, tuple[Scale, ...]] = MappingProxyType(
 )
 """What the advantages of each estimator may be divided by, its own paper's first."""
 PRICED_PART = 0.2  # of the longest reply, over which its price grows from 0 to 1 (DAPO: 4096 of 20480)
-
-
-@dataclass(frozen=True)
-class Unused:
-    """The annotation of an `Update` in a recipe where some of its fields cannot be set, each with the reason."""
-
-    because: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -149,14 +142,8 @@ class Update:
             faults["truncated_loss"] = "with --truncated-score unknown: a reply without a verdict has no loss"
         if found.estimator is None:
             faults["scale"] = "without an --estimator: this recipe has its own"
-        marks = getattr(get_type_hints(type(config), include_extras=True).get("update"), "__metadata__", ())
-        barred = {name: why for mark in marks if isinstance(mark, Unused) for name, why in mark.because.items()}
-        refused = {name: why for name, why in barred.items() if getattr(self, name) is not None}
-        return (
-            refused
-            | {name: f"has no effect {why}" for name, why in faults.items() if getattr(self, name) is not None}
-            | _wrong(self, found, config)
-        )
+        useless = {name: f"has no effect {why}" for name, why in faults.items() if getattr(self, name) is not None}
+        return useless | _wrong(self, found, config)
 
 
 def _refuse(faults: Mapping[str, str]) -> None:

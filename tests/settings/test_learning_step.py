@@ -105,15 +105,28 @@ def test_advantages_are_clipped_and_muted():
 def test_long_replies_are_priced_after_even_groups_are_told():
     """The longest reply has 10 tokens, the last 2 of which cost: a reply of 9 costs 1/2, one of 10 costs 1."""
     long = trajectories(group(0, 1, 0, tokens=9), group(1, 1, 1, tokens=10))
-    shaped = step(truncated_loss="price", even_groups="drop").shaped(long)
-    assert [each.rewards.tolist() for each in shaped] == [[0.5], [-0.5]]
+    priced = step(truncated_loss="price", even_groups="drop", scale="none")
+    shaped = priced.shaped(long)
+    assert [each.rewards.tolist() for each in shaped] == [[0.5], [-0.5], [0.0], [0.0]]
+    assert np.concatenate(priced.estimate(shaped)).tolist() == [0.5, -0.5, 0.0, 0.0]
+    assert len(priced.pack(shaped, priced.estimate(shaped))) == 2
     assert {name: part.tolist() for name, part in shaped[0].parts.items()} == {"task": [1.0], "overlong": [-0.5]}
 
 
 def test_even_groups_are_kept_dropped_or_replaced():
     every = trajectories(MIXED, EVEN, RIGHT)
-    assert len(step().shaped(every)) == 12
-    assert [each.group for each in step(even_groups="drop").shaped(every)] == [0] * 4
+    for how, rows, weight in (("keep", 12, 1 / 24), ("drop", 4, 1 / 8), ("refill", 4, 1 / 8)):
+        chosen = step(even_groups=how)
+        batch = chosen.pack(every, chosen.estimate(every))
+        assert len(batch) == rows
+        assert batch.loss_weights.max().item() == pytest.approx(weight)
+
+
+def test_what_is_dropped_is_in_no_mean_and_has_no_advantage():
+    """By hand: two of four right are 1/2 from the mean of their own; with four wrong ones it would be 1/4."""
+    every = trajectories(MIXED, EVEN)
+    own = advantages(every, estimator="batch", scale="none", even_groups="drop")
+    assert own == [0.5, -0.5, -0.5, 0.5, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_refilling_draws_as_many_tasks_as_there_are_even_groups_in_three_rounds_at_most():

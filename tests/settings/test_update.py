@@ -1,13 +1,16 @@
 """The flags of an update: what is left out is the paper's; what has no effect is refused before training."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import pytest
 
+from redqueen.cli.training import training_options
+from redqueen.cli.words import parse
+from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
-from redqueen.settings.update import CLIPS, SCALES, Unused, Update, Updated, flags
+from redqueen.settings.update import CLIPS, SCALES, Update, Updated, flags
 from redqueen.types import RedQueenError
 
 GRPO = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
@@ -120,18 +123,15 @@ def test_a_scale_needs_an_estimator():
     assert refusal(Own()) == "--scale has no effect without an --estimator: this recipe has its own"
 
 
-@dataclass(frozen=True)
-class Barred:
-    update: Annotated[Updated, Unused({"even_groups": "would hide them"})] = Update()
-    paper: ClassVar[Update] = GRPO
-
-
-def test_a_recipe_bars_what_it_cannot_do():
-    check_settings(Barred())
-    assert refusal(Barred(Update(even_groups="drop"))) == "--even-groups would hide them"
-
-
 def test_settings_are_written_as_flags():
     assert flags(Update(loss="gspo", clip_low=3e-4, updates_per_batch=2)) == (
         "--loss gspo --clip-low 0.0003 --updates-per-batch 2"
     )
+
+
+def test_the_recipes_take_the_flags_on_the_command_line():
+    for name in ("grpo", "sec"):
+        config = find_recipe(name).Config
+        words = ["--estimator", "leave-one-out", "--clip-high", "0.3", "--minibatches", "2", "--even-groups", "drop"]
+        found = parse(training_options(config), words, name).config
+        assert found.update == Update(estimator="leave-one-out", clip_high=0.3, minibatches=2, even_groups="drop")

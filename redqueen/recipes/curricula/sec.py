@@ -36,7 +36,8 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, Positive, Several, Within
-from redqueen.settings.update import Unused, Update, Updated
+from redqueen.settings.update import Update, Updated
+from redqueen.types import Group
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,7 @@ class Config:
     start: float = 0.0  # Q of an arm that was never drawn
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
-    update: Annotated[
-        Updated, Unused({"even_groups": "would hide from an arm that its problems are worth nothing"})
-    ] = Update()
+    update: Updated = Update()
     paper: ClassVar[Update] = Update(
         estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token"
     )
@@ -67,9 +66,12 @@ def train(config: Config, run: Run) -> Policy:
     step = LearningStep(config, [learner])
 
     for _ in run.steps(config.steps, [learner], [curriculum, *step.parts], [measure]):
-        tasks = curriculum.draw(config.tasks, run.rng)
-        tries = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng), config.truncated_score)
-        trajectories = step.shaped(score(tries, correct))
+        groups: list[Group] = []
+        for missing in step.rounds(groups, config.tasks):
+            tasks = curriculum.draw(missing, run.rng)
+            tries = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
+            groups += graded(questions, tries, config.truncated_score)
+        trajectories = step.shaped(score(groups, correct))
         advantages = step.estimate(trajectories)
         batch = step.pack(trajectories, advantages)
         metrics = step.update(learner, batch, run.rng) | step.taught(trajectories)

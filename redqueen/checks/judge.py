@@ -2,9 +2,10 @@
 
 A judgement is read from the judge's own reply, never from its prompt. First the form that it was asked for; where the
 reply does not use it, what judges write in prose: "[[A]]", "Answer: A", "The better answer is A.", {"verdict": "A"},
-"8/10", "I give it a score of 8.". Of these forms the first that occurs counts, and only if all its occurrences agree.
-What says two things, or none ("It depends."), is unread, None: unread judgements are counted and never replaced by a
-middle score, which would hide that the judge has failed.
+"8/10", "I give it a score of 8.". Of these forms the first that occurs counts, and only if all its occurrences agree
+and no other label is named after it ("Answer: A. On reflection, answer B is better."). What says two things, or none
+("It depends."), is unread, None: unread judgements are counted and never replaced by a middle score, which would hide
+that the judge has failed.
 """
 
 from __future__ import annotations
@@ -80,11 +81,12 @@ class Label:
             return self._bare.get(lines[-1]) if len(others) == 1 else None
         if _UNDECIDED.search(text):
             return None
+        end, said = 0, set[str]()  # of the most explicit form, and of what is taken back after it
         for form in _labels_in_prose(self.labels):
-            found = {_bare(match["label"]) for match in form.finditer(text)}
-            if found:
-                return self._bare.get(found.pop()) if len(found) == 1 else None
-        return None
+            found = [match for match in form.finditer(text) if match.end() > end]
+            end = end or max((match.end() for match in found), default=0)
+            said |= {_bare(match["label"]) for match in found}
+        return self._bare.get(said.pop()) if len(said) == 1 else None
 
     @property
     def _bare(self) -> dict[str, str]:

@@ -149,6 +149,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("pool", "tasks in the pool", "", ""),
         ("labels", "majority labels that are right", SHARE, "higher"),
         ("judge_unparsed", "verdicts of the judge that could not be read", SHARE, "lower"),
+        ("oracle/unread", "comparisons on which the oracle has no verdict", SHARE, "lower"),
         ("judge_seen", "replies that the judge saw", "", ""),
         ("bandit/chance/*", "probability of drawing {}", SHARE, ""),
         ("bandit/value/*", "learning progress on {}", "", ""),

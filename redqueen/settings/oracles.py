@@ -5,6 +5,7 @@ Scores that a judge gives single answers are in `questions.asking` (`judged_answ
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -16,12 +17,13 @@ import numpy as np
 
 from redqueen.catalogue import Catalogue
 from redqueen.checks.judge import Label
-from redqueen.checks.preferences import BothOrders, ByReward
+from redqueen.checks.preferences import BothOrders, ByReward, chances
+from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.play.groups import attempts
-from redqueen.protocols import Player, PreferenceOracle, Questions, has
+from redqueen.protocols import Player, PreferenceOracle, Questions, State, has
 from redqueen.questions.asking import JUDGE, said
 from redqueen.questions.verdicts import as_scores
-from redqueen.types import RedQueenError, Task
+from redqueen.types import Metrics, RedQueenError, Task
 
 _FIRST, _SECOND = "A", "B"
 _VERDICT = Label((_FIRST, _SECOND))
@@ -37,8 +39,8 @@ def about_pair(task: Task, first: str, second: str) -> Task:
 @dataclass(frozen=True)
 class JudgedPairs:
     """A judge as an oracle: the share of its readable verdicts, out of `repeats`, that prefer the first answer; NaN if
-    none can be read. A verdict is A or B alone on the last line. Judges favour the first answer: wrap it in
-    `BothOrders`."""
+    none can be read. A verdict is A or B alone on the last line, or as judges say it in prose (`checks.judge.Label`);
+    what says both, or neither, is none. Judges favour the first answer: wrap it in `BothOrders`."""
 
     judge: Player
     repeats: int = 1
@@ -69,30 +71,66 @@ class Rewarding(Protocol):
     def rewards(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]: ...
 
 
-@dataclass
-class Heard:
-    """An oracle that is listened to: raises RedQueenError once it has been asked about `patience` pairs or more and has
-    had no verdict on any."""
+UNREAD = Alarm("oracle", "surely", "{unread} of the last {seen} pairs that the oracle compared have no verdict", 0.5)
+WINDOW = 512  # pairs that the alarm looks back on
 
-    oracle: PreferenceOracle
-    name: str
-    patience: int = 64
-    asked: int = 0
-    read: int = 0
+
+class Heard:
+    """An oracle whose silence is heard: the share of its comparisons without a verdict, an alarm where surely more than
+    half have none, and RedQueenError once it has been asked about `patience` pairs or more and has had no verdict on
+    any."""
+
+    def __init__(self, oracle: PreferenceOracle, name: str, patience: int = 64) -> None:
+        self.oracle, self.name, self.patience = oracle, name, patience
+        self._asked = self._read = 0  # ever
+        self._new: list[bool] = []  # whether each pair since the last `metrics` was read
+        self._late: deque[bool] = deque(maxlen=WINDOW)
+        self._alarms = Alarms([UNREAD], quiet=True)
 
     def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
-        found = self.oracle(tasks, first, second, rng)
-        self.asked, self.read = self.asked + len(tasks), self.read + int((~np.isnan(found)).sum())
-        if not self.read and self.asked >= self.patience:
+        found = chances(self.oracle, tasks, first, second, rng)
+        read = (~np.isnan(found)).tolist()
+        self._asked, self._read = self._asked + len(read), self._read + sum(read)
+        self._new.extend(read)
+        self._late.extend(read)
+        if not self._read and self._asked >= self.patience:
             raise RedQueenError(
-                f"the oracle {self.name} has no verdict on any of {self.asked} pairs of answers: a judge must answer A "
-                "or B, a question set must know what is right; --oracle judge:WHO asks a model"
+                f"the oracle {self.name} has no verdict on any of {self._asked} pairs of answers: a judge must answer "
+                "A or B, a question set must know what is right; --oracle judge:WHO asks a model"
             )
         return found
 
+    def metrics(self) -> Metrics:
+        """`oracle/unread`, the share of the pairs compared since the last call that have no verdict, once one has had
+        none; and `alarm/oracle`, from the step in which it first rings."""
+        new, self._new = self._new, []
+        unread = self._late.count(False)
+        rung = self._alarms.observe(
+            {"surely": at_least(unread, len(self._late)), "unread": unread, "seen": len(self._late)}
+        )
+        return rung | ({"oracle/unread": new.count(False) / len(new)} if new and self._read < self._asked else {})
 
-def find_oracle(spec: str, questions: Questions, seat: Callable[[str], Player]) -> PreferenceOracle:
-    """The preference oracle that `spec` names.
+    def alarms(self) -> list[str]:
+        """A message if surely most pairs have no verdict: what they teach is what is left; else empty."""
+        return self._alarms.alarms()
+
+    def state(self) -> State:
+        return {
+            "asked": self._asked,
+            "read": self._read,
+            "new": list(self._new),
+            "late": list(self._late),
+            "alarms": self._alarms.state(),
+        }
+
+    def restore(self, state: State) -> None:
+        self._asked, self._read, self._new = state["asked"], state["read"], list(state["new"])
+        self._late = deque(state["late"], maxlen=WINDOW)
+        self._alarms.restore(state["alarms"])
+
+
+def find_oracle(spec: str, questions: Questions, seat: Callable[[str], Player]) -> Heard:
+    """The preference oracle that `spec` names, and how often it says nothing.
 
     "questions": the set's own (`oracle`); else its reward model (`rewards`), by Bradley and Terry; else its check, by
     which a right answer beats a wrong one and equals are one half. "judge:WHO": a judge who is shown both answers, in

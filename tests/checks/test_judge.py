@@ -86,6 +86,9 @@ def test_a_score_in_prose_is_read(text):
         "I prefer answer A.",
         "My final verdict is: [[A]]",
         "B makes a mistake in line 2.\nFinal answer: (A)",
+        "Response B is better in style, but wrong.\nFinal answer: A",
+        "I prefer answer A. Answer A is better.",
+        '```json\n{"verdict": "A"}\n```',
         "Verdict: A\n",
     ],
 )
@@ -101,6 +104,8 @@ def test_a_verdict_in_prose_is_read(text):
         "The answer is A good one.",
         "Neither answer A nor answer B is better.",
         "Answer: A\nAnswer: B",
+        "Answer: A. On reflection, answer B is better.",
+        "[[A]]\nNo: I prefer answer B.",
         "[[A]] or [[B]]",
         "A and B are equally good.",
         "Answer A is not better.",

@@ -117,6 +117,36 @@ def test_one_verdict_is_enough_to_be_listened_to():
         oracle([Task(str(n)) for n in range(5)], ["a"] * 5, ["b"] * 5, Random(0))
 
 
+def test_the_silence_of_an_oracle_is_counted_and_rings_above_one_half():
+    """90 silent pairs of 200 ring nothing; 210 of 320 are surely more than half."""
+
+    def first_speaks(tasks, first, second, rng):
+        return np.array([np.nan if one == "?" else 1.0 for one in first])
+
+    def asked(heard, silent, speaking):
+        texts = ["?"] * silent + ["x"] * speaking
+        heard([Task("q")] * len(texts), texts, ["y"] * len(texts), Random(0))
+        return heard.metrics()
+
+    heard = Heard(first_speaks, "judge:frozen")
+    assert asked(heard, 0, 3) == {}
+    assert asked(heard, 40, 57) == {"oracle/unread": 40 / 97}
+    assert heard.metrics() == {}, "nobody was asked since"
+    assert asked(heard, 50, 50) == {"oracle/unread": 0.5} and heard.alarms() == []
+    resumed = Heard(first_speaks, "judge:frozen")
+    resumed.restore(json.loads(json.dumps(heard.state())))
+    for each in (heard, resumed):
+        assert asked(each, 120, 0) == {"oracle/unread": 1.0, "alarm/oracle": 1.0}
+        assert each.alarms() == ["oracle: 210 of the last 320 pairs that the oracle compared have no verdict"]
+
+
+def test_what_a_judge_says_in_prose_is_a_verdict_and_it_depends_is_none():
+    for words in ("Answer: A", "[[A]]", "(A)", "**A**", "The better answer is A.", '{"verdict": "A"}'):
+        assert ask(JudgedPairs(Saying(lambda prompt, seed, words=words: words)), "x", "y") == 1.0
+    for words in ("It depends.", "A or B", "Answer: A. On reflection, answer B is better."):
+        assert np.isnan(ask(JudgedPairs(Saying(lambda prompt, seed, words=words: words)), "x", "y"))
+
+
 def test_a_file_prefers_what_is_right_and_says_nothing_where_nobody_knows(tmp_path):
     file = tmp_path / "sums.jsonl"
     file.write_text("".join(json.dumps({"question": f"{n} + 1?", "answer": n + 1}) + "\n" for n in range(20)))

@@ -73,7 +73,7 @@ def train(config: Config, run: Run) -> Policy:
     round_ = Round(config.passes)
     objective = dpo_with_chosen(config.beta, config.chosen_weight)
 
-    for step in run.steps(config.steps, [learner], [reference, iterates, round_], [watch]):
+    for step in run.steps(config.steps, [learner], [reference, iterates, round_, oracle], [watch]):
         if step % config.updates == 0:
             if step:
                 iterates.add(learner.freeze())
@@ -88,5 +88,5 @@ def train(config: Config, run: Run) -> Policy:
                 learner.restore({**first, "version": learner.version})
             run.report(learner, replies, pairs.advantages(replies), {})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
-        run.note(metrics | round_.metrics() | watch.observe(metrics))
+        run.note(metrics | round_.metrics() | oracle.metrics() | watch.observe(metrics))
     return learner

@@ -70,7 +70,7 @@ def train(config: Config, run: Run) -> Policy:
     )
     rival = Mixture(learner, initial, config.mixture, config.candidates)
 
-    for step in run.steps(config.steps, [learner], [iterates], [watch]):
+    for step in run.steps(config.steps, [learner], [iterates, oracle], [watch]):
         tasks = evenly(questions, config.tasks, run.rng, tests)
         answers = attempts(SOLVE, tasks, learner, 1, run.rng)
         rivals = attempts(SOLVE, tasks, rival, config.rivals, run.rng)
@@ -82,5 +82,5 @@ def train(config: Config, run: Run) -> Policy:
         if (step + 1) % config.snapshot_every == 0:
             iterates.add(learner.freeze())
         run.report(learner, replies, advantages, metrics)
-        run.note(watch.observe(metrics))
+        run.note(watch.observe(metrics) | oracle.metrics())
     return learner

@@ -68,7 +68,7 @@ def train(config: Config, run: Run) -> Policy:
     )
     estimate = GroupRelative(divide_by_deviation=False)
 
-    for step in run.steps(config.steps, [learner], [iterates], [watch]):
+    for step in run.steps(config.steps, [learner], [iterates, oracle], [watch]):
         tasks = evenly(questions, config.tasks, run.rng, tests)
         answers = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
         replies = score(compared(oracle, answers, run.rng), WinRate())
@@ -80,5 +80,5 @@ def train(config: Config, run: Run) -> Policy:
         if (step + 1) % config.snapshot_every == 0:
             iterates.add(learner.freeze())
         run.report(learner, replies, advantages, metrics)
-        run.note(watch.observe(metrics))
+        run.note(watch.observe(metrics) | oracle.metrics())
     return learner

@@ -78,7 +78,7 @@ def train(config: Config, run: Run) -> Policy:
     round_ = Round(config.passes)
     objective = Sppo(config.eta)
 
-    for step in run.steps(config.steps, [learner], [reference, iterates, round_], [watch]):
+    for step in run.steps(config.steps, [learner], [reference, iterates, round_, oracle], [watch]):
         if step % config.updates == 0:
             if step:
                 iterates.add(learner.freeze())
@@ -95,5 +95,5 @@ def train(config: Config, run: Run) -> Policy:
                 learner.restore({**first, "version": learner.version})
             run.report(learner, replies, advantages, {})
         metrics = round_.update(learner, config.replies_per_update, objective, run.rng)
-        run.note(metrics | round_.metrics() | watch.observe(metrics))
+        run.note(metrics | round_.metrics() | oracle.metrics() | watch.observe(metrics))
     return learner

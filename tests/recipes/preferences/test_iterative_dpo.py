@@ -10,6 +10,7 @@ from redqueen.recipes.preferences.iterative_dpo import Config, train
 from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.types import RedQueenError
 
 MATCHUPS = "redqueen.questions.small.matchups:Matchups"
 TABLE = Config(Learner(learning_rate=40.0), questions=MATCHUPS, beta=0.5, problems=1, tasks=32, attempts=2)
@@ -91,6 +92,31 @@ def test_the_report_shows_the_advantages_of_the_pairs(tmp_path):
             assert sorted(advantages) == [-1.0, 0.0, 0.0, 1.0]
             assert rewards[advantages.index(1.0)] == max(rewards) > min(rewards) == rewards[advantages.index(-1.0)]
     assert sum(abs(each["advantages"][0]) for each in credit) == 2 * read_metrics(tmp_path)[0]["round/pairs"] > 0
+
+
+class Mute:
+    """Says something of every fifth pair only."""
+
+    def __call__(self, tasks, first, second, rng):
+        return np.array([np.nan if number % 5 else 1.0 for number, _ in enumerate(tasks)])
+
+
+class Silent:
+    """Never has a verdict."""
+
+    def __call__(self, tasks, first, second, rng):
+        return np.full(len(tasks), np.nan)
+
+
+def test_an_oracle_that_says_little_rings_and_one_that_says_nothing_stops_the_run(tmp_path):
+    config = Config(TINY, questions="growing", steps=2, updates=1, tasks=16, attempts=4, problems=1)
+    lines, _ = trained(replace(config, oracle=f"{Path(__file__)}:Mute"), tmp_path / "mute")
+    assert 0.75 < lines[0]["oracle/unread"] < 0.85 and lines[0]["alarm/oracle"] == 1.0
+    assert any("that the oracle compared have no verdict" in text for text in lines[0]["alarms"])
+    with pytest.raises(
+        RedQueenError, match=r"Silent has no verdict on any of \d+ pairs of answers: a judge must answer"
+    ):
+        trained(replace(config, oracle=f"{Path(__file__)}:Silent"), tmp_path / "silent")
 
 
 def test_an_iteration_without_pairs_goes_on(tmp_path):

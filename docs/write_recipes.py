@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT))  # this checkout, whatever else is installed
 from redqueen.settings.finding import RECIPES, find_recipe  # noqa: E402
 from redqueen.settings.learner import Learner  # noqa: E402
 from redqueen.settings.optimization import Optimization  # noqa: E402
+from redqueen.settings.oracles import JudgeSettings  # noqa: E402
 from redqueen.settings.roles import Role  # noqa: E402
 from redqueen.settings.speech import Speech  # noqa: E402
 from redqueen.settings.update import Update  # noqa: E402
@@ -120,6 +121,10 @@ def settings(config: type[Any]) -> Iterator[tuple[str, str, str]]:
             yield flag, _shown(default.player), comments[field.name] or _comments(Role)["player"]
         elif isinstance(default, Optimization):
             continue  # a table of its own
+        elif isinstance(default, JudgeSettings):
+            yield from (
+                (f"{flag}.{name[2:]}", usual, said) for name, usual, said in settings(JudgeSettings) if "…" not in name
+            )
         elif isinstance(default, Speech):
             yield f"{flag}.…", "none", f"{comments[field.name]}; see the last table"
         else:

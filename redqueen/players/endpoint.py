@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Event
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
 
 from redqueen.chance import derive, uniform
 from redqueen.players.language.answers import Plain, thought_and_action
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     import httpx
 
 Chat = list[dict[str, str]]  # {"role": ..., "content": ...}
+T = TypeVar("T")
 _KNOCK = 5.0  # seconds
+_RATED = 20  # the most likely first tokens that an endpoint is asked for; OpenAI's and vLLM's maximum
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,10 @@ class Server:
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         """The replies in the order of `asks`. Raises RedQueenError if the endpoint cannot be reached, refuses, or does
         not speak the protocol."""
+        return self._all(self._answer, asks)
+
+    def _all(self, answer: Callable[[httpx.Client, Event, Ask], T], asks: Sequence[Ask]) -> list[T]:
+        """`answer` to each ask, several at a time."""
         if not asks:
             return []
         httpx = _httpx()
@@ -78,9 +86,9 @@ class Server:
             httpx.Client(timeout=self.timeout, limits=limits, headers=self._headers()) as client,
             ThreadPoolExecutor(min(self.concurrency, len(asks))) as workers,
         ):
-            answers = [workers.submit(self._answer, client, stop, ask) for ask in asks]
+            answers = [workers.submit(answer, client, stop, ask) for ask in asks]
             try:
-                return [answer.result() for answer in answers]
+                return [each.result() for each in answers]
             except BaseException:
                 stop.set()
                 workers.shutdown(wait=False, cancel_futures=True)
@@ -111,18 +119,56 @@ class Server:
         _append(chat, "user", self.answer.instruction)
         return chat
 
+    def identity(self) -> str:
+        """What the replies depend on besides the ask, as far as it is known here: address, prompts and sampling."""
+        said = (self.model, self.url, self.answer, self.system, self.wording, self.temperature, self.max_tokens)
+        return repr((*said, sorted(self.extra.items()), self.stops))
+
+    def rate_choices(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """[K] for each ask: the probability of each of its choices among those that are one of the likeliest first
+        tokens (`top_logprobs`), summing to one; NaN where none is. Raises RedQueenError for choices that begin alike,
+        and for an endpoint that sends no log-probabilities."""
+        for ask in asks:
+            if len({choice[:1].casefold() for choice in ask.choices}) < len(ask.choices):
+                raise RedQueenError(
+                    f"{self.url} rates the first token of a reply, and {', '.join(ask.choices)} begin alike: take "
+                    "verdicts of one character, as --judge.scale 1-9"
+                )
+        return self._all(self._rated, asks)
+
+    def _rated(self, client: httpx.Client, stop: Event, ask: Ask) -> np.ndarray:
+        rating = {"max_tokens": 1, "logprobs": True, "top_logprobs": _RATED}
+        response = self._post(client, stop, {**self._body(ask), **rating}, ask.seed)
+        try:
+            likely = response.json()["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            found = {str(each["token"]): float(each["logprob"]) for each in likely}
+        except (ValueError, KeyError, IndexError, TypeError):
+            raise RedQueenError(
+                f"{self.url} sent no log-probabilities (top_logprobs {_RATED}): leave --judge.expected out, and the "
+                "judge is sampled"
+            ) from None
+        mass = np.zeros(len(ask.choices))
+        for token, logprob in found.items():
+            if token.strip() in ask.choices:  # "A" and " A" are two tokens and one verdict
+                mass[ask.choices.index(token.strip())] += np.exp(logprob)
+        return mass / mass.sum() if mass.sum() > 0.0 else np.full(len(mass), np.nan)
+
     def _headers(self) -> dict[str, str]:
         key = os.environ.get(self.api_key_env, "") if self.api_key_env else ""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def _answer(self, client: httpx.Client, stop: Event, ask: Ask) -> Reply:
+    def _body(self, ask: Ask) -> dict[str, Any]:
+        """The request for a reply."""
         body: dict[str, Any] = {"model": self.model, "messages": self.messages(ask)}
         body["seed"] = derive(ask.seed, "server") & 0x7FFF_FFFF  # the widest that every endpoint takes
         if self.temperature is not None:
             body["temperature"] = self.temperature
         if self.max_tokens is not None:
             body["max_tokens"] = self.max_tokens
-        response = self._post(client, stop, {**body, **self.extra}, ask.seed)
+        return {**body, **self.extra}
+
+    def _answer(self, client: httpx.Client, stop: Event, ask: Ask) -> Reply:
+        response = self._post(client, stop, self._body(ask), ask.seed)
         text, truncated = self._content(response)
         called = until_stop(text, ask.stops)  # endpoints differ in whether they give back a stop they were sent
         cut = until_stop(text, self.stops) if called is None else called

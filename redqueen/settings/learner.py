@@ -105,7 +105,7 @@ class Learner:
             return self._build_on_server(seed, name)
         if self.temperature is not None and self.temperature <= 0:
             raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
-        device = _checked_device(self.device)
+        device = checked_device(self.device)
         loaded = load_model(self.model, getattr(torch, self.dtype or usual_dtype(device)), device, seed)
         rank = self.lora_rank if self.lora_rank is not None else 0 if is_tiny(self.model) else 16
         tuned = self.optimization
@@ -191,7 +191,7 @@ def usual_dtype(device: str) -> Literal["float32", "bfloat16"]:
     return "bfloat16" if device.startswith("cuda") else "float32"
 
 
-def _checked_device(name: str | None) -> str:
+def checked_device(name: str | None) -> str:
     """The device that `name` means; without a name, the first CUDA device if there is one, else the CPU."""
     count = torch.cuda.device_count()
     if name is None:

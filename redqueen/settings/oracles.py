@@ -7,55 +7,79 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import inf
+from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import Protocol, cast
+from typing import Annotated, Protocol, cast
 
 import numpy as np
+import tyro
 
 from redqueen.catalogue import Catalogue
-from redqueen.checks.judge import Label
 from redqueen.checks.preferences import BothOrders, ByReward, chances
 from redqueen.measures.alarms import Alarm, Alarms, at_least
-from redqueen.play.groups import attempts
-from redqueen.protocols import Player, PreferenceOracle, Questions, State, has
-from redqueen.questions.asking import JUDGE, said
+from redqueen.protocols import Player, PreferenceOracle, Questions, Resumable, State, has
+from redqueen.questions.asked_judges import AskedJudge, Kept
+from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
 from redqueen.questions.verdicts import as_scores
+from redqueen.settings.learner import checked_device
+from redqueen.settings.limits import Count, Within, refuse_unused, unset
+from redqueen.settings.speech import Speech
 from redqueen.types import Metrics, RedQueenError, Task
 
-_FIRST, _SECOND = "A", "B"
-_VERDICT = Label((_FIRST, _SECOND))
 _LEARNING = ("adapter", "separate")
-
-
-def about_pair(task: Task, first: str, second: str) -> Task:
-    """The task of a judge of two answers: the question and both answers, without the right answer."""
-    prompt = f"Which answer is better? Write A or B.\n{task.prompt}\nA: {first}\nB: {second}"
-    return Task(f"pair of {task.id}", "pair", prompt)
+_SHARED = "shared"
 
 
 @dataclass(frozen=True)
-class JudgedPairs:
-    """A judge as an oracle: the share of its readable verdicts, out of `repeats`, that prefer the first answer; NaN if
-    none can be read. A verdict is A or B alone on the last line, or as judges say it in prose (`checks.judge.Label`);
-    what says both, or neither, is none. Judges favour the first answer: wrap it in `BothOrders`."""
+class JudgeSettings:
+    """How a judge or a reward model behind `--oracle` is asked: `--judge.rubric FILE`, `--judge.budget 5000`."""
 
-    judge: Player
-    repeats: int = 1
+    rubric: Annotated[str | None, unset("FILE")] = None
+    """a text file that says what is better; it stands before the question and the answers"""
+    scale: Annotated[str | None, unset("LOW-HIGH")] = None
+    """as 1-10: each answer is scored alone, and of two the sigmoid of the difference is the preference; left out, the
+    judge sees both answers, in both orders"""
+    expected: bool = False
+    """take the mean over the probabilities of the listed verdicts (A and B, or the scores) instead of a sampled reply;
+    the judge then says nothing before its verdict"""
+    repeats: Count = 1
+    """sampled replies to each question, of which the readable ones count alike"""
+    budget: Annotated[int | None, Within(1), unset("INT")] = None
+    """calls at most; the run ends before it would make more"""
+    cache: Annotated[str | None, unset("FOLDER")] = None
+    """where judgements are kept, and not asked for again"""
+    device: Annotated[str | None, unset("STR")] = None
+    """of a reward model: cpu, cuda or cuda:N; cuda where there is one"""
+    speech: Annotated[Speech, tyro.conf.arg(name="")] = Speech()
 
-    def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
-        asked = [about_pair(*each) for each in zip(tasks, first, second, strict=True)]
-        judged = attempts(JUDGE, asked, self.judge, self.repeats, rng)
-        shares = [_share([_VERDICT.read(text) for text in said(group.attempts)]) for group in judged]
-        return np.array(shares, dtype=np.float64)
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """Lowest and highest score; None without a scale. Raises RedQueenError for another form than LOW-HIGH."""
+        if self.scale is None:
+            return None
+        low, dash, high = self.scale.partition("-")
+        if not (dash and low.isdecimal() and high.isdecimal() and int(low) < int(high) <= 100):
+            raise RedQueenError(f"--judge.scale is two whole numbers, the lower first, as in 1-10: not {self.scale!r}")
+        return int(low), int(high)
 
+    def oracle(self, spec: str, questions: Questions, seat: Seating) -> Heard:
+        """The preference oracle that `spec` names (`find_oracle`), asked as these settings say."""
+        return find_oracle(spec, questions, seat, self)
 
-def _share(verdicts: Sequence[str | None]) -> float:
-    """The share of readable verdicts for the first answer; NaN without one."""
-    read = [verdict == _FIRST for verdict in verdicts if verdict is not None]
-    return sum(read) / len(read) if read else float("nan")
+    def rubric_text(self) -> str:
+        """The text of the rubric; "" without one. Raises RedQueenError for a file that cannot be read or is empty."""
+        if self.rubric is None:
+            return ""
+        try:
+            text = Path(self.rubric).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise RedQueenError(f"cannot read the rubric {self.rubric}: {error}") from None
+        if not text:
+            raise RedQueenError(f"the rubric {self.rubric} is empty: say in it what makes an answer better")
+        return text
 
 
 class Comparing(Protocol):
@@ -71,6 +95,12 @@ class Rewarding(Protocol):
     def rewards(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]: ...
 
 
+class Counted(Resumable, Protocol):
+    """A part of an oracle that counts what happens to it."""
+
+    def metrics(self) -> Metrics: ...
+
+
 UNREAD = Alarm("oracle", "surely", "{unread} of the last {seen} pairs that the oracle compared have no verdict", 0.5)
 WINDOW = 512  # pairs that the alarm looks back on
 
@@ -80,8 +110,10 @@ class Heard:
     half have none, and RedQueenError once it has been asked about `patience` pairs or more and has had no verdict on
     any."""
 
-    def __init__(self, oracle: PreferenceOracle, name: str, patience: int = 64) -> None:
-        self.oracle, self.name, self.patience = oracle, name, patience
+    def __init__(
+        self, oracle: PreferenceOracle, name: str, patience: int = 64, counted: Sequence[Counted] = ()
+    ) -> None:
+        self.oracle, self.name, self.patience, self.counted = oracle, name, patience, tuple(counted)
         self._asked = self._read = 0  # ever
         self._new: list[bool] = []  # whether each pair since the last `metrics` was read
         self._late: deque[bool] = deque(maxlen=WINDOW)
@@ -102,13 +134,16 @@ class Heard:
 
     def metrics(self) -> Metrics:
         """`oracle/unread`, the share of the pairs compared since the last call that have no verdict, once one has had
-        none; and `alarm/oracle`, from the step in which it first rings."""
+        none; `alarm/oracle`, from the step in which it first rings; and what its parts count: calls of a judge, texts
+        too long for a reward model."""
+        rest = {name: value for each in self.counted for name, value in each.metrics().items()}
         new, self._new = self._new, []
         unread = self._late.count(False)
         rung = self._alarms.observe(
             {"surely": at_least(unread, len(self._late)), "unread": unread, "seen": len(self._late)}
         )
-        return rung | ({"oracle/unread": new.count(False) / len(new)} if new and self._read < self._asked else {})
+        unheard = {"oracle/unread": new.count(False) / len(new)} if new and self._read < self._asked else {}
+        return rung | unheard | rest
 
     def alarms(self) -> list[str]:
         """A message if surely most pairs have no verdict: what they teach is what is left; else empty."""
@@ -121,37 +156,88 @@ class Heard:
             "new": list(self._new),
             "late": list(self._late),
             "alarms": self._alarms.state(),
+            "counted": [each.state() for each in self.counted],
         }
 
     def restore(self, state: State) -> None:
         self._asked, self._read, self._new = state["asked"], state["read"], list(state["new"])
         self._late = deque(state["late"], maxlen=WINDOW)
         self._alarms.restore(state["alarms"])
+        for each, own in zip(self.counted, state["counted"], strict=True):
+            each.restore(own)
 
 
-def find_oracle(spec: str, questions: Questions, seat: Callable[[str], Player]) -> Heard:
-    """The preference oracle that `spec` names, and how often it says nothing.
+Seating = Callable[[str, Speech], Player]  # the player of a word such as frozen, speaking as told
 
-    "questions": the set's own (`oracle`); else its reward model (`rewards`), by Bradley and Terry; else its check, by
-    which a right answer beats a wrong one and equals are one half. "judge:WHO": a judge who is shown both answers, in
-    both orders; `seat` makes the player of WHO (shared, frozen, a model folder, http://HOST/v1#MODEL). Anything else:
-    `path/to/file.py:MyOracle`, `some.module:MyOracle` or an entry point of the group `redqueen.oracles`. Raises
-    RedQueenError with one line that says what is wrong.
+
+def find_oracle(spec: str, questions: Questions, seat: Seating, settings: JudgeSettings = JudgeSettings()) -> Heard:
+    """The preference oracle that `spec` names, which may be
+
+    questions     the set's own (`oracle`); else its reward model (`rewards`), by Bradley and Terry; else its check, by
+                  which a right answer beats a wrong one and equals are one half
+    judge:WHO     a judge who is shown both answers in both orders, or scores each (`JudgeSettings`); `seat` makes the
+                  player of WHO (shared, frozen, a model folder or name, http://HOST/v1#MODEL)
+    reward:MODEL  a sequence classifier with one label, in a folder or on the hub, by Bradley and Terry
+    pairs:MODEL   a sequence classifier of two answers with one or two labels, in both orders
+
+    Anything else: `path/to/file.py:MyOracle`, `some.module:MyOracle` or an entry point of the group `redqueen.oracles`.
+    Raises RedQueenError with one line that says what is wrong.
     """
-    return Heard(_found(spec, questions, seat), spec)
-
-
-def _found(spec: str, questions: Questions, seat: Callable[[str], Player]) -> PreferenceOracle:
-    if spec == "questions":
-        return _of_questions(questions)
     word, _, who = spec.partition(":")
     if word == "judge":
-        if who in ("", *_LEARNING):
-            raise RedQueenError(
-                "say who judges: judge:shared, judge:frozen, judge: and a model folder, or judge:http://HOST/v1#MODEL; "
-                "it does not learn"
-            )
-        return BothOrders(JudgedPairs(seat(who)))
+        _refuse(settings, ("device",), spec)
+        return _judged(spec, who, seat, settings)
+    if word in ("reward", "pairs"):
+        _refuse(settings, [each.name for each in fields(settings) if each.name != "device"], spec)
+        return _classified(spec, word, who, settings)
+    _refuse(settings, [each.name for each in fields(settings)], spec)
+    return Heard(_of_questions(questions) if spec == "questions" else _own(spec), spec)
+
+
+def _refuse(settings: JudgeSettings, names: Sequence[str], spec: str) -> None:
+    """Raises RedQueenError for a setting that has no effect on such an oracle."""
+    if "speech" in names and settings.speech.given:
+        raise RedQueenError(
+            f"--judge.{settings.speech.given[0].replace('_', '-')} has no effect with --oracle {spec}: leave it out"
+        )
+    try:
+        refuse_unused(settings, [name for name in names if name != "speech"], f"--oracle {spec}")
+    except RedQueenError as error:
+        raise RedQueenError(str(error).replace("--", "--judge.", 1)) from None
+
+
+def _judged(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> Heard:
+    if who in ("", *_LEARNING):
+        raise RedQueenError(
+            "say who judges: judge:shared, judge:frozen, judge: and a model folder, or judge:http://HOST/v1#MODEL; "
+            "it does not learn"
+        )
+    if settings.expected and settings.repeats > 1:
+        raise RedQueenError("--judge.repeats has no effect with --judge.expected, which leaves nothing to chance")
+    if settings.cache is not None and who == _SHARED:
+        raise RedQueenError("judge:shared changes as it learns: leave --judge.cache out, or take judge:frozen")
+    scale, rubric = settings.range, settings.rubric_text()
+    kept = None if settings.cache is None else Kept.in_folder(Path(settings.cache).expanduser())
+    judge = AskedJudge(seat(who, settings.speech), spec, settings.budget, kept)
+    manner = Manner(rubric, settings.repeats, settings.expected)
+    oracle = JudgedScores(judge, *scale, manner) if scale else BothOrders(JudgedPairs(judge, manner))
+    return Heard(oracle, spec, counted=(judge,))
+
+
+def _classified(spec: str, word: str, model: str, settings: JudgeSettings) -> Heard:
+    if not model:
+        raise RedQueenError(f"name the model: --oracle {word}: and a folder or a name on the hub")
+    from redqueen.players.transformer.scorer import PairScorer, RewardScorer
+
+    device = checked_device(settings.device)
+    if word == "reward":
+        scorer = RewardScorer(model, device=device)
+        return Heard(ByReward(scorer), spec, counted=(scorer,))
+    pairs = PairScorer(model, device=device)
+    return Heard(BothOrders(pairs), spec, counted=(pairs,))
+
+
+def _own(spec: str) -> PreferenceOracle:
     oracle = Catalogue("preference oracle", MappingProxyType({}), "redqueen.oracles").find(spec)
     if not callable(oracle):
         raise RedQueenError(

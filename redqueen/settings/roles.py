@@ -36,6 +36,7 @@ from redqueen.settings.limits import Within, refuse_unused, unset
 from redqueen.settings.speech import ANSWERS, Speech, template_arguments
 from redqueen.types import RedQueenError, Trajectory
 
+JUDGEMENT = 512  # tokens of a judgement by an endpoint
 PATIENCE = 8  # retries of an endpoint that plays a role, two minutes in all
 SHARED, ADAPTER, SEPARATE, FROZEN = "shared", "adapter", "separate", "frozen"
 _BINDINGS = (SHARED, ADAPTER, SEPARATE, FROZEN)
@@ -166,11 +167,6 @@ class Cast:
     def learner(self) -> Writer:
         return language_model(self.policy)
 
-    def bound(self, role: str, player: str, learns: bool = True, words: Sequence[str] = ()) -> Player:
-        """The player of a role that is not a field of the config, named as a `Role` is. Raises RedQueenError if the
-        learner is a table, which cannot play a role of free text."""
-        return bind(role, player, self._config, self.learner, self._run.derived(role), learns=learns, besides=words)
-
     def _seat(self, name: str, role: Role, marks: Sequence[Any]) -> Player:
         """The player of a role, speaking there as it should, and learning at a rate of its own where it has one."""
         player = self._player(name, role, marks)
@@ -217,9 +213,12 @@ class Cast:
             raise RedQueenError(f"a tabular {role} is {SHARED} or {FROZEN}, not {player!r}")
         return self.policy if player == SHARED else self.policy.freeze()
 
-    def judge(self, player: str) -> Player:
-        """The player of a judge, named as a `Role` is: the `seat` of `find_oracle`."""
-        return self.bound("judge", player)
+    def judge(self, player: str, speech: Speech = Speech()) -> Player:
+        """The player of a judge, named as a `Role` is: the `seat` of `find_oracle`. An endpoint has room for prose,
+        unless `speech` says how long a reply may be."""
+        if player.startswith(("http://", "https://")) and speech.max_completion_length is None:
+            speech = replace(speech, max_completion_length=JUDGEMENT)
+        return bind("judge", player, self._config, self.learner, self._run.derived("judge"), speech=speech)
 
     @property
     def learning(self) -> list[Writer]:

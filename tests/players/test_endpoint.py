@@ -1,13 +1,14 @@
 """Over real HTTP on the loopback: an endpoint that can be slow, busy, broken or silent."""
 
 import json
+import math
 import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -371,3 +372,43 @@ def test_an_endpoint_that_refuses_ends_the_call_and_the_threads(endpoint: Endpoi
     with pytest.raises(RedQueenError, match="refused the key"):
         flow.play(against(Server("m", endpoint.url), TabularPolicy(), 8), Random(0))
     assert not [thread for thread in threading.enumerate() if thread.name == "slow player"]
+
+
+def likely(**tokens: float) -> Answer:
+    entries = [{"token": token.replace("_", " "), "logprob": math.log(chance)} for token, chance in tokens.items()]
+    choice = {"message": {"content": "A"}, "logprobs": {"content": [{"top_logprobs": entries}]}}
+    return 200, {}, json.dumps({"choices": [choice]}).encode()
+
+
+def test_choices_are_rated_by_the_first_token_with_and_without_its_space(endpoint):
+    endpoint.script = always(likely(A=0.4, _A=0.2, B=0.2, The=0.2))
+    (found,) = quick(endpoint, temperature=0.0).rate_choices(asked("Which?", choices=("A", "B")))
+    assert found.tolist() == pytest.approx([0.75, 0.25])
+    assert {key: endpoint.bodies[0][key] for key in ("max_tokens", "logprobs", "top_logprobs")} == {
+        "max_tokens": 1,
+        "logprobs": True,
+        "top_logprobs": 20,
+    }
+
+
+def test_no_choice_among_the_likely_tokens_is_no_verdict(endpoint):
+    endpoint.script = always(likely(The=0.9))
+    (found,) = quick(endpoint).rate_choices(asked("Which?", choices=("A", "B")))
+    assert math.isnan(found[0]) and math.isnan(found[1])
+
+
+def test_an_endpoint_without_log_probabilities_and_choices_that_begin_alike_are_refused(endpoint):
+    endpoint.script = always(completion("A"))
+    with pytest.raises(RedQueenError, match=r"sent no log-probabilities .*: leave --judge\.expected out"):
+        quick(endpoint).rate_choices(asked("Which?", choices=("A", "B")))
+    with pytest.raises(RedQueenError, match=r"1, 2, 10 begin alike: take verdicts of one character"):
+        quick(endpoint).rate_choices(asked("Which?", choices=("1", "2", "10")))
+
+
+def test_the_identity_of_an_endpoint_is_all_that_its_replies_depend_on():
+    one = Server("m", "http://h/v1", extra={"top_p": 0.5})
+    assert one.identity() == Server("m", "http://h/v1", extra={"top_p": 0.5}, retries=9, label="judge").identity()
+    others = [
+        replace(one, **change) for change in ({"model": "n"}, {"temperature": 0.0}, {"system": "x"}, {"extra": {}})
+    ]
+    assert one.identity() not in [other.identity() for other in others]

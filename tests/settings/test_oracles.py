@@ -7,11 +7,14 @@ from random import Random
 import numpy as np
 import pytest
 
+from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.catalogue import find_questions
+from redqueen.questions.judge_oracles import JudgedPairs
 from redqueen.questions.small.growing import Growing
 from redqueen.questions.small.matchups import Matchups
 from redqueen.questions.small.sums import Sums
-from redqueen.settings.oracles import Heard, JudgedPairs, about_pair, find_oracle
+from redqueen.settings.oracles import Heard, JudgeSettings, find_oracle
+from redqueen.settings.speech import Speech
 from redqueen.types import RedQueenError, Reply, Task
 
 TASK = Task("q", "sum", "What is 1+1?", "2")
@@ -36,7 +39,7 @@ class Longest:
         return np.array([float(len(one) > len(other)) for one, other in zip(first, second, strict=True)])
 
 
-def nobody(word):
+def nobody(word, speech):
     raise AssertionError("nobody judges here")
 
 
@@ -65,30 +68,22 @@ def test_an_oracle_of_ones_own_is_found_in_a_file():
     assert ask(find_oracle(f"{Path(__file__)}:Longest", Sums(), nobody), "long", "s") == 1.0
 
 
-def test_a_judge_sees_both_answers_and_not_the_right_one():
-    shown = about_pair(Task("q", prompt="Why?", answer="SECRET"), "one", "two").prompt
-    assert [word in shown for word in ("Why?", "A: one", "B: two", "SECRET")] == [True, True, True, False]
-
-
 def test_a_judge_is_asked_in_both_orders():
     first_always = Saying(lambda prompt, seed: "A")
-    assert ask(JudgedPairs(first_always), "x", "y") == 1.0
-    assert ask(find_oracle("judge:frozen", Sums(), lambda word: first_always), "x", "y") == 0.5
-    honest = Saying(lambda prompt, seed: "A" if "A: x" in prompt else "B")
-    assert ask(find_oracle("judge:frozen", Sums(), lambda word: honest), "x", "y") == 1.0
-    assert ask(find_oracle("judge:frozen", Sums(), lambda word: honest), "y", "x") == 0.0
-
-
-def test_verdicts_that_cannot_be_read_are_none():
-    assert np.isnan(ask(JudgedPairs(Saying(lambda prompt, seed: "A or B")), "x", "y"))
-    now_and_then = Saying(lambda prompt, seed: ("A", "B", "?")[seed % 3])
-    votes = JudgedPairs(now_and_then, repeats=400)
-    assert ask(votes, "x", "y") == pytest.approx(0.5, abs=0.1), "of those that can be read"
+    assert ask(find_oracle("judge:frozen", Sums(), lambda word, speech: first_always), "x", "y") == 0.5
+    honest = Saying(lambda prompt, seed: "A" if "\nx\n" in prompt.partition("Answer B")[0] else "B")
+    assert ask(find_oracle("judge:frozen", Sums(), lambda word, speech: honest), "x", "y") == 1.0
+    assert ask(find_oracle("judge:frozen", Sums(), lambda word, speech: honest), "y", "x") == 0.0
 
 
 def test_the_word_says_who_judges():
     asked = []
-    find_oracle("judge:http://localhost/v1#m", Sums(), lambda word: asked.append(word) or Saying(lambda p, s: "A"))
+
+    def seat(word, speech):
+        asked.append(word)
+        return Saying(lambda prompt, seed: "A")
+
+    find_oracle("judge:http://localhost/v1#m", Sums(), seat)
     assert asked == ["http://localhost/v1#m"]
     for word in ("judge", "judge:", "judge:adapter", "judge:separate"):
         with pytest.raises(RedQueenError, match="say who judges"):
@@ -99,7 +94,7 @@ def test_what_is_no_oracle_is_refused():
     with pytest.raises(RedQueenError, match="no preference oracle 'domian'"):
         find_oracle("domian", Sums(), nobody)
     with pytest.raises(RedQueenError, match="is no preference oracle"):
-        find_oracle("redqueen.settings.oracles:_VERDICT", Sums(), nobody)
+        find_oracle("redqueen.settings.oracles:_LEARNING", Sums(), nobody)
 
 
 def test_an_oracle_that_never_has_a_verdict_stops_the_run_in_one_line():
@@ -142,9 +137,9 @@ def test_the_silence_of_an_oracle_is_counted_and_rings_above_one_half():
 
 def test_what_a_judge_says_in_prose_is_a_verdict_and_it_depends_is_none():
     for words in ("Answer: A", "[[A]]", "(A)", "**A**", "The better answer is A.", '{"verdict": "A"}'):
-        assert ask(JudgedPairs(Saying(lambda prompt, seed, words=words: words)), "x", "y") == 1.0
+        assert ask(JudgedPairs(AskedJudge(Saying(lambda prompt, seed, words=words: words), "j")), "x", "y") == 1.0
     for words in ("It depends.", "A or B", "Answer: A. On reflection, answer B is better."):
-        assert np.isnan(ask(JudgedPairs(Saying(lambda prompt, seed, words=words: words)), "x", "y"))
+        assert np.isnan(ask(JudgedPairs(AskedJudge(Saying(lambda prompt, seed, words=words: words), "j")), "x", "y"))
 
 
 def test_a_file_prefers_what_is_right_and_says_nothing_where_nobody_knows(tmp_path):
@@ -164,5 +159,65 @@ def test_a_file_prefers_what_is_right_and_says_nothing_where_nobody_knows(tmp_pa
         )
 
 
-def no_judge(who):
+def no_judge(who, speech):
     raise AssertionError("nobody is asked")
+
+
+FIRST_ALWAYS = Saying(lambda prompt, seed: "A")
+
+
+def judged(**settings):
+    return find_oracle("judge:frozen", Sums(), lambda word, speech: FIRST_ALWAYS, JudgeSettings(**settings))
+
+
+def test_settings_without_effect_are_refused():
+    for spec, settings, flag in (
+        ("questions", JudgeSettings(budget=3), "--judge.budget has no effect with --oracle questions"),
+        ("questions", JudgeSettings(speech=Speech(temperature=0.5)), "--judge.temperature has no effect"),
+        (f"{__file__}:Longest", JudgeSettings(scale="1-5"), "--judge.scale has no effect"),
+        ("reward:x", JudgeSettings(rubric="r.txt"), "--judge.rubric has no effect with --oracle reward:x"),
+        ("judge:frozen", JudgeSettings(device="cpu"), "--judge.device has no effect with --oracle judge:frozen"),
+        ("judge:frozen", JudgeSettings(expected=True, repeats=2), "--judge.repeats has no effect with --judge.exp"),
+        ("judge:shared", JudgeSettings(cache="x"), "judge:shared changes as it learns: leave --judge.cache out"),
+    ):
+        with pytest.raises(RedQueenError, match=flag):
+            find_oracle(spec, Sums(), nobody, settings)
+
+
+@pytest.mark.parametrize("scale", ["10", "10-1", "1-", "a-b", "0-1000"])
+def test_a_scale_is_two_numbers(scale):
+    with pytest.raises(RedQueenError, match=r"--judge\.scale is two whole numbers, the lower first, as in 1-10"):
+        judged(scale=scale)
+
+
+def test_a_rubric_is_a_text_file(tmp_path):
+    with pytest.raises(RedQueenError, match="cannot read the rubric"):
+        judged(rubric=str(tmp_path / "none.txt"))
+    (tmp_path / "empty.txt").write_text(" \n")
+    with pytest.raises(RedQueenError, match="is empty: say in it what makes an answer better"):
+        judged(rubric=str(tmp_path / "empty.txt"))
+    (tmp_path / "short.txt").write_text("Prefer the shorter one.")
+    heard = []
+    seat = Saying(lambda prompt, seed: heard.append(prompt) or "A")
+    oracle = find_oracle(
+        "judge:frozen", Sums(), lambda word, speech: seat, JudgeSettings(rubric=str(tmp_path / "short.txt"))
+    )
+    ask(oracle, "x", "y")
+    assert all(prompt.startswith("Prefer the shorter one.") for prompt in heard)
+
+
+def test_what_an_oracle_counts_is_in_its_state():
+    oracle = judged()
+    ask(oracle, "x", "y")
+    assert oracle.metrics() == {"judge/calls": 2.0, "judge/kept": 0.0}
+    other = judged()
+    other.restore(oracle.state())
+    assert other.metrics() == oracle.metrics()
+    assert find_oracle("questions", Sums(), nobody).metrics() == {}
+
+
+def test_a_classifier_must_be_named_and_be_there():
+    with pytest.raises(RedQueenError, match=r"name the model: --oracle reward: and a folder or a name on the hub"):
+        find_oracle("reward:", Sums(), nobody)
+    with pytest.raises(RedQueenError, match=r"there is no model folder \./nowhere"):
+        find_oracle("pairs:./nowhere", Sums(), nobody)

@@ -91,6 +91,12 @@ class ChatFormat:
             self._longest if longest is None else longest,
         )
 
+    def settings(self) -> str:
+        """All that a prompt depends on besides the ask and the tokens' numbers, as one text."""
+        template = "" if self.raw else self.tokenizer.chat_template
+        own = (self._system, self._instruction, self._keeps_thoughts, self._wording)
+        return repr((template, *own, sorted(self.arguments.items())))
+
     def prompt(self, ask: Ask) -> np.ndarray:
         """[P] int, the prompt tokens of the seat's next reply. Raises RedQueenError for more than are allowed."""
         prompt = self._prompt(ask)

@@ -7,6 +7,7 @@ trainable weights and runs on the same model.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -169,6 +170,23 @@ class TransformerPolicy(OpenSpeaker):
             self._is_listed,
             self.reply,
         )
+
+    def identity(self) -> str:
+        """What the replies depend on besides the ask: a digest of all weights, the prompts and the sampling."""
+        weights = {**dict(self._loaded.model.named_parameters()), **self._weights()}
+        digest = hashlib.sha256()
+        for key in sorted(weights):
+            if "lora_" in key and not weights[key.replace("lora_A", "lora_B")].any():
+                continue  # an adapter that was never trained changes nothing, whatever it was drawn as
+            digest.update(key.encode())
+            digest.update(weights[key].detach().cpu().contiguous().view(torch.uint8).numpy().data)
+        formats = {"": self.usual, **self._roles}
+        said = [
+            (role, each.chat.settings(), each.answer, each.constrain, each.limit, each.temperature, each.nucleus, stops)
+            for role, each in sorted(formats.items())
+            for stops in (each.stops,)
+        ]
+        return f"{digest.hexdigest()} {said!r}"
 
     @property
     def has_adapter(self) -> bool:

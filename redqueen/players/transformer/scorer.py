@@ -20,6 +20,8 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from redqueen.players.transformer.loading import hub_answers
+from redqueen.protocols import State
 from redqueen.types import Metrics, RedQueenError, Task
 
 _KIND = "ForSequenceClassification"
@@ -32,14 +34,22 @@ class RewardScorer:
         self._reader = _Reader(folder, (1,), truncate, batch, device)
 
     def __call__(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[float]:
-        """The reward of each answer; NaN for a text that was too long."""
+        """The reward of each answer; NaN for a text that was too long. Equal texts are read once."""
         texts = [self._reader.text(task, answer) for task, answer in zip(tasks, answers, strict=True)]
-        logits = self._reader.logits([(text,) for text in texts])
-        return [float(each[0]) for each in logits]
+        distinct = list(dict.fromkeys(texts))
+        logits = self._reader.logits([(text,) for text in distinct])
+        rewards = {text: float(each[0]) for text, each in zip(distinct, logits, strict=True)}
+        return [rewards[text] for text in texts]
 
     def metrics(self) -> Metrics:
         """The share of all texts so far that were too long."""
         return self._reader.metrics()
+
+    def state(self) -> State:
+        return self._reader.state()
+
+    def restore(self, state: State) -> None:
+        self._reader.restore(state)
 
 
 class PairScorer:
@@ -62,6 +72,12 @@ class PairScorer:
     def metrics(self) -> Metrics:
         """The share of all pairs so far that were too long."""
         return self._reader.metrics()
+
+    def state(self) -> State:
+        return self._reader.state()
+
+    def restore(self, state: State) -> None:
+        self._reader.restore(state)
 
 
 class _Reader:
@@ -142,6 +158,12 @@ class _Reader:
     def metrics(self) -> Metrics:
         return {"scorer_too_long": self._cut / self._seen if self._seen else 0.0}
 
+    def state(self) -> State:
+        return {"seen": self._seen, "cut": self._cut}
+
+    def restore(self, state: State) -> None:
+        self._seen, self._cut = state["seen"], state["cut"]
+
 
 def _longest(config: Any, tokenizer: Any) -> int:
     """The model's context length in tokens."""
@@ -149,43 +171,74 @@ def _longest(config: Any, tokenizer: Any) -> int:
     return int(min(size for size in known if size))
 
 
-def loaded_classifier(folder: str, labels: tuple[int, ...] = (), device: str = "cpu") -> tuple[Any, Any]:
-    """A sequence classifier and its tokenizer. Raises RedQueenError unless `folder` holds one with all its weights and
-    one of the numbers of labels in `labels` (any number if empty)."""
+def loaded_classifier(name: str, labels: tuple[int, ...] = (), device: str = "cpu") -> tuple[Any, Any]:
+    """A sequence classifier and its tokenizer: in float32 on a CPU, in bfloat16 on CUDA. Raises RedQueenError unless
+    `name`, a folder or a name on the Hugging Face hub, holds one with all its weights, a tokenizer, and one of the
+    numbers of labels in `labels` (any number if empty)."""
     from safetensors import SafetensorError
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
-    path = Path(folder).expanduser()
-    if not path.is_dir():
-        raise RedQueenError(f"there is no model folder {folder}")
-    kinds = _architectures(path)
-    if not any(kind.endswith(_KIND) for kind in kinds):
-        raise RedQueenError(f"the folder {folder} is no sequence classifier but {', '.join(kinds) or 'of no kind'}")
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise RedQueenError(f"device {device!r} is not available here: use cpu")
+    path = Path(name).expanduser()
+    here = path.is_dir()
+    if here:
+        _check_folder(name, path)
+    elif name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise RedQueenError(f"there is no model folder {name}")
+    source, offline = (str(path), False) if here else (name, not hub_answers())
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
     disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(str(path))
+        if not here:
+            config = AutoConfig.from_pretrained(source, local_files_only=offline)
+            _check_kind(name, config.architectures or [])
+        tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=offline)
         model, report = AutoModelForSequenceClassification.from_pretrained(
-            str(path), dtype=torch.float32, output_loading_info=True
+            source, dtype=dtype, output_loading_info=True, local_files_only=offline
         )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise RedQueenError(f"cannot load the classifier {folder}: {' '.join(str(error).split())[:160]}") from error
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        if offline:
+            raise RedQueenError(
+                f"cannot load the classifier {name!r}: it is no folder here, and the hub does not answer: copy its "
+                "folder to this machine"
+            ) from error
+        raise RedQueenError(f"cannot load the classifier {name}: {' '.join(str(error).split())[:160]}") from error
     if report["missing_keys"]:
         missing = ", ".join(sorted(report["missing_keys"])[:3])
-        raise RedQueenError(f"the classifier {folder} lacks weights, which would be random: {missing}")
+        raise RedQueenError(f"the classifier {name} lacks weights, which would be random: {missing}")
     count = int(model.config.num_labels)
     if labels and count not in labels:
-        wanted = " or ".join(map(str, labels))
-        raise RedQueenError(f"the classifier {folder} has {count} labels: {wanted} is needed here")
+        raise RedQueenError(f"the classifier {name} has {count} labels: {_WANTED[labels]}")
     if tokenizer.pad_token is None:
         if tokenizer.eos_token is None:
-            raise RedQueenError(f"the tokenizer in {folder} has no token to pad with: set pad_token in its folder")
+            raise RedQueenError(f"the tokenizer in {name} has no token to pad with: set pad_token in its folder")
         tokenizer.pad_token = tokenizer.eos_token
     model.config.pad_token_id = tokenizer.pad_token_id
     tokenizer.truncation_side = "left"  # the answer stands at the end
     return model.to(device).eval(), tokenizer
+
+
+_WANTED = {
+    (1,): "a reward model has 1, the reward (num_labels=1)",
+    (1, 2): "a model of pairs has 1 or 2 labels, the preference for the first answer",
+}
+_TOKENIZERS = ("tokenizer*", "vocab*", "*.model", "merges.txt")
+
+
+def _check_folder(name: str, path: Path) -> None:
+    """Raises RedQueenError unless the folder holds the files of a classifier and of a tokenizer."""
+    _check_kind(name, _architectures(path))
+    if not any(file for pattern in _TOKENIZERS for file in path.glob(pattern)):
+        raise RedQueenError(
+            f"the folder {name} has no tokenizer (tokenizer.json): save the model's own into it with save_pretrained"
+        )
+
+
+def _check_kind(name: str, kinds: Sequence[str]) -> None:
+    if not any(kind.endswith(_KIND) for kind in kinds):
+        raise RedQueenError(f"{name} is no sequence classifier but {', '.join(kinds) or 'of no kind'}")
 
 
 def _architectures(path: Path) -> list[str]:

@@ -38,7 +38,7 @@ from redqueen.questions.comparisons import against_rivals
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.limits import Count, Positive, Share
-from redqueen.settings.oracles import find_oracle
+from redqueen.settings.oracles import JudgeSettings
 from redqueen.settings.roles import Cast
 
 
@@ -47,7 +47,8 @@ class Config:
     learner: Flat = Learner()
     questions: str = "matchups"
     oracle: str = "questions"
-    """questions, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, or path/to/file.py:MyOracle"""
+    """questions, judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL, reward:MODEL, pairs:MODEL, or FILE.py:NAME"""
+    judge: JudgeSettings = JudgeSettings()
     steps: Count = 3000
     tasks: Count = 64  # of a step
     rivals: Count = 1  # replies of the mixture to each
@@ -64,7 +65,7 @@ def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     cast = Cast(config, run, config.table_learning_rate)
     learner, initial = cast.policy, cast.policy.freeze()
-    oracle = find_oracle(config.oracle, questions, cast.judge)
+    oracle = config.judge.oracle(config.oracle, questions, cast.judge)
     tests, iterates, watch = wins_against_start(
         questions, learner, oracle, config.problems, run.tests, config.pool_size
     )

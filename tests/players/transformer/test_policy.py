@@ -10,6 +10,7 @@ from redqueen.objectives.batch import ConstantMean, pack, take, token_mean
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import EntropyBonus, KLPenalty, k2
 from redqueen.players.language.answers import Bracketed
+from redqueen.players.transformer.loading import add_lora
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.rows import parts_of
 from redqueen.types import (
@@ -730,3 +731,15 @@ def test_the_likeliest_word_alone_cannot_be_learned_from(made):
     policy = TransformerPolicy(made(), constrain=False, max_completion_length=4, temperature=0.0)
     with pytest.raises(RedQueenError, match="learner always takes the likeliest token"):
         policy.likelihoods(batch_of(single(policy, [question(choices=())])))
+
+
+def test_the_identity_is_that_of_weights_and_manner_and_not_of_an_adapter_that_says_nothing(made):
+    one, again = (TransformerPolicy(add_lora(made(), 4, seed)).identity() for seed in (1, 2))
+    assert one == again
+    shaken = TransformerPolicy(add_lora(made(), 4, 1))
+    with torch.no_grad():
+        for value in shaken.trainable.values():
+            value += 0.1
+    assert shaken.identity() != one
+    assert shaken.freeze().identity() == shaken.identity()
+    assert TransformerPolicy(add_lora(made(), 4, 1), system="Be brief.").identity() != one

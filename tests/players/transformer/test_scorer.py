@@ -1,6 +1,7 @@
 """Classifiers of two layers: what they are shown, what is made of their logits, what they refuse."""
 
 import json
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -220,8 +221,8 @@ def test_what_is_no_classifier_is_refused_in_one_line(saved, tmp_path):
     assert "there is no model folder" in refused(tmp_path / "nowhere")
     assert "has no config.json" in refused(tmp_path)
     assert "is no sequence classifier but LlamaForCausalLM" in refused(saved(kind="words")[0])
-    assert "has 3 labels: 1 is needed here" in refused(saved(3)[0])
-    assert "has 3 labels: 1 or 2 is needed here" in refused(saved(3)[0], PairScorer)
+    assert "has 3 labels: a reward model has 1" in refused(saved(3)[0])
+    assert "has 3 labels: a model of pairs has 1 or 2" in refused(saved(3)[0], PairScorer)
     assert "at least one text at a time" in refused(saved()[0], batch=0)
     (tmp_path / "config.json").write_text("{")
     assert "cannot be read" in refused(tmp_path)
@@ -239,4 +240,35 @@ def test_a_head_that_was_not_saved_is_not_made_up(saved):
 
 def test_a_broken_folder_is_said_to_be_one(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"architectures": ["BertForSequenceClassification"]}))
+    assert "has no tokenizer" in refused(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
     assert "cannot load the classifier" in refused(tmp_path)
+
+
+def test_equal_answers_are_read_once(saved):
+    folder, _, _ = saved(positions=16)
+    scorer = RewardScorer(folder)
+    rewards = scorer([TASKS[0]] * 3, ["bet", "never " * 40, "bet"])
+    assert rewards[0] == rewards[2]
+    assert scorer.metrics() == {"scorer_too_long": 0.5}
+
+
+def test_a_reward_model_with_three_labels_and_a_folder_without_a_tokenizer_are_refused(saved):
+    three, _, _ = saved(3)
+    with pytest.raises(RedQueenError, match="has 3 labels: a reward model has 1, the reward"):
+        RewardScorer(three)
+    with pytest.raises(RedQueenError, match="has 3 labels: a model of pairs has 1 or 2"):
+        PairScorer(three)
+    bare, _, _ = saved()
+    for file in Path(bare).glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(RedQueenError, match=r"has no tokenizer \(tokenizer.json\): save the model's own into it"):
+        RewardScorer(bare)
+
+
+def test_a_name_that_is_not_to_be_had_is_one_line(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(RedQueenError, match="it is no folder here, and the hub does not answer"):
+        RewardScorer("nobody/reward")
+    with pytest.raises(RedQueenError, match=r"there is no model folder \./reward"):
+        RewardScorer("./reward")

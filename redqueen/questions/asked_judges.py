@@ -1,0 +1,175 @@
+"""A judge that is asked within a budget, and whose replies are kept on disk.
+
+A reply is kept under all that it depends on but chance: the judge (its weights or its address, and how it speaks), the
+task without its fence, and which repetition it is. So a run that was killed, or a second run on the same judge, does
+not pay for the same judgement twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+import numpy as np
+
+from redqueen.chance import derive
+from redqueen.protocols import OpenPlayer, Player, State, has
+from redqueen.questions.asking import JUDGE
+from redqueen.types import Ask, Metrics, RedQueenError, Task
+
+
+class Identified(Player, Protocol):
+    """A player that says what its replies depend on besides an ask."""
+
+    def identity(self) -> str:
+        """Weights or address, prompts and sampling, as a text that is equal where the replies would be."""
+        ...
+
+
+class RatesChoices(Player, Protocol):
+    """A player, not open in general, that says how likely it is to begin its reply with each of the listed ones."""
+
+    def rate_choices(self, asks: Sequence[Ask]) -> list[np.ndarray]:
+        """[K] for each ask, summing to one; NaN where none of the choices is among the likely beginnings."""
+        ...
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Judgements on disk, one a line of `FOLDER/judgements.jsonl`; a line that is cut off is not read."""
+
+    folder: Path
+    known: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def in_folder(folder: Path) -> Kept:
+        """Those that `folder` holds. Raises RedQueenError where it cannot be made or read."""
+        kept = Kept(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            text = kept.file.read_text(encoding="utf-8") if kept.file.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise RedQueenError(f"cannot keep judgements in {folder}: {error}") from None
+        for line in text.splitlines():
+            try:
+                found = json.loads(line)
+                kept.known[found["key"]] = found["said"]
+            except (ValueError, TypeError, KeyError):
+                continue
+        if text and not text.endswith("\n"):
+            kept.file.write_text(text + "\n", encoding="utf-8")  # what is added begins a line of its own
+        return kept
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "judgements.jsonl"
+
+    def add(self, found: dict[str, Any]) -> None:
+        self.known.update(found)
+        with self.file.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps({"key": key, "said": said}) + "\n" for key, said in found.items())
+
+
+@dataclass
+class AskedJudge:
+    """`judge`, asked at most `budget` times: with `kept`, as often as its folder holds judgements, over all runs that
+    share the folder; else in this run. `name` stands in messages."""
+
+    judge: Player
+    name: str
+    budget: int | None = None
+    kept: Kept | None = None
+    calls: int = 0
+    found: int = 0  # judgements that were on disk
+
+    def __post_init__(self) -> None:
+        self._identity = ""
+        if self.kept is not None:
+            if not has(self.judge, Identified):
+                raise RedQueenError(
+                    f"the judgements of {self.name} cannot be kept, since nothing says when two of them would be "
+                    "equal: leave --judge.cache out"
+                )
+            self._identity = self.judge.identity()
+
+    def said(self, tasks: Sequence[Task], about: Sequence[tuple[str, ...]], rng: Random) -> list[str]:
+        """The reply to each task; `about` says for each what the reply depends on besides the judge."""
+        return [str(text) for text in self._answered("said", tasks, about, self._speak, rng)]
+
+    def chances(self, tasks: Sequence[Task], about: Sequence[tuple[str, ...]], rng: Random) -> list[np.ndarray]:
+        """[K] for each task, the probability of each of its choices. Raises RedQueenError for a judge that does not
+        say it."""
+        rows = self._answered("chances", tasks, about, self._rate, rng)
+        return [np.array([np.nan if value is None else value for value in row], dtype=np.float64) for row in rows]
+
+    def metrics(self) -> Metrics:
+        """`judge/calls` of the run, and `judge/kept`: judgements that were on disk."""
+        return {"judge/calls": float(self.calls), "judge/kept": float(self.found)}
+
+    def state(self) -> State:
+        return {"calls": self.calls, "found": self.found}
+
+    def restore(self, state: State) -> None:
+        self.calls, self.found = state["calls"], state["found"]
+
+    def _answered(
+        self,
+        how: str,
+        tasks: Sequence[Task],
+        about: Sequence[tuple[str, ...]],
+        ask: Callable[[Sequence[Ask]], list[Any]],
+        rng: Random,
+    ) -> list[Any]:
+        seed = rng.getrandbits(64)  # one draw, whatever is on disk
+        names = [_digest((self._identity, how, *each)) for each in about]
+        known = self.kept.known if self.kept is not None else {}
+        # without a folder every task is asked, also one that was asked before
+        new = [n for n, name in enumerate(names) if name not in known]
+        if self.kept is not None:
+            new = list({names[n]: n for n in reversed(new)}.values())[::-1]
+        self._pay(len(new))
+        self.found += len(tasks) - len(new)
+        said = ask([_ask(tasks[n], derive(seed, n)) for n in new]) if new else []
+        fresh = dict(zip(new, said, strict=True))
+        if self.kept is not None:
+            self.kept.add({names[n]: each for n, each in fresh.items()})
+        return [fresh[n] if n in fresh else known[name] for n, name in enumerate(names)]
+
+    def _pay(self, count: int) -> None:
+        paid = self.calls if self.kept is None else len(self.kept.known)
+        if self.budget is not None and paid + count > self.budget:
+            raise RedQueenError(
+                f"{self.name} was asked {paid} times, and {count} more are above --judge.budget {self.budget}: raise it"
+                + ("" if self.kept else ", and --judge.cache FOLDER keeps what was paid for")
+            )
+        self.calls += count
+
+    def _speak(self, asks: Sequence[Ask]) -> list[Any]:
+        return [reply.text for reply in self.judge.reply([replace(ask, choices=()) for ask in asks])]
+
+    def _rate(self, asks: Sequence[Ask]) -> list[Any]:
+        judge = self.judge
+        if has(judge, RatesChoices):
+            rows = judge.rate_choices(asks)
+        elif has(judge, OpenPlayer):
+            rows = judge.probabilities(asks)
+        else:
+            raise RedQueenError(
+                f"{self.name} does not say how likely each verdict is: leave --judge.expected out, and it is sampled"
+            )
+        return [[None if np.isnan(value) else float(value) for value in row] for row in rows]
+
+
+def _ask(task: Task, seed: int) -> Ask:
+    """What the judge of the task is asked."""
+    (ask,) = next(JUDGE.play(task, Random(0)))
+    return replace(ask, seed=seed)
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps(list(parts)).encode()).hexdigest()

@@ -1,0 +1,117 @@
+"""A judge's budget, and its judgements on disk."""
+
+import json
+from random import Random
+
+import numpy as np
+import pytest
+
+from redqueen.questions.asked_judges import AskedJudge, Kept
+from redqueen.types import RedQueenError, Reply, Task
+
+TASKS = [Task(f"q{n}", prompt=f"{n}?", choices=("A", "B")) for n in range(4)]
+ABOUT = [(f"{n}?",) for n in range(4)]
+
+
+class Counting:
+    """A judge that repeats what it is asked and counts how often."""
+
+    name = "judge"
+
+    def __init__(self, weights="w", seen=0):
+        self.weights = weights
+        self.seen = seen
+
+    def identity(self):
+        return self.weights
+
+    def reply(self, asks):
+        self.seen += len(asks)
+        return [Reply(f"{ask.messages[-1].text} {self.seen} {ask.choices}", self.name) for ask in asks]
+
+
+class Sure(Counting):
+    def probabilities(self, asks):
+        self.seen += len(asks)
+        return [np.array([0.9, 0.1]) for _ in asks]
+
+
+def test_the_budget_is_held_before_a_call_is_made():
+    judge = Counting()
+    asked = AskedJudge(judge, "judge:http://h/v1#m", budget=6)
+    asked.said(TASKS, ABOUT, Random(0))
+    with pytest.raises(RedQueenError, match=r"asked 4 times, and 4 more are above --judge.budget 6: raise it, and"):
+        asked.said(TASKS, ABOUT, Random(0))
+    asked.said(TASKS[:2], ABOUT[:2], Random(0))
+    assert (judge.seen, asked.metrics()["judge/calls"]) == (6, 6.0)
+
+
+def test_the_budget_holds_over_a_resumed_run():
+    asked = AskedJudge(Counting(), "j", budget=6)
+    asked.said(TASKS, ABOUT, Random(0))
+    again = AskedJudge(Counting(), "j", budget=6)
+    again.restore(asked.state())
+    with pytest.raises(RedQueenError, match="asked 4 times"):
+        again.said(TASKS, ABOUT, Random(0))
+
+
+def test_what_is_on_disk_is_not_asked_again_and_pays_nothing(tmp_path):
+    judge = Counting()
+    first = AskedJudge(judge, "j", 4, Kept.in_folder(tmp_path)).said(TASKS, ABOUT, Random(0))
+    other = Counting()
+    asked = AskedJudge(other, "j", 4, Kept.in_folder(tmp_path))
+    assert asked.said(TASKS, ABOUT, Random(9)) == first
+    assert (judge.seen, other.seen, asked.metrics()) == (4, 0, {"judge/calls": 0.0, "judge/kept": 4.0})
+    with pytest.raises(RedQueenError, match="asked 4 times, and 1 more"):
+        asked.said(TASKS[:1], [("another question",)], Random(0))
+
+
+@pytest.mark.parametrize("judge, about", [(Counting("other weights"), ABOUT), (Counting(), [("x",)] * 4)])
+def test_another_judge_or_another_question_is_another_judgement(tmp_path, judge, about):
+    AskedJudge(Counting(), "j", kept=Kept.in_folder(tmp_path)).said(TASKS, ABOUT, Random(0))
+    AskedJudge(judge, "j", kept=Kept.in_folder(tmp_path)).said(TASKS, about, Random(0))
+    assert judge.seen == len(set(about))
+
+
+def test_chances_and_replies_are_kept_apart_and_no_verdict_stays_none(tmp_path):
+    judge = Sure()
+    asked = AskedJudge(judge, "j", kept=Kept.in_folder(tmp_path))
+    asked.said(TASKS[:1], ABOUT[:1], Random(0))
+    for _ in range(2):
+        assert asked.chances(TASKS[:1], ABOUT[:1], Random(0))[0].tolist() == [0.9, 0.1]
+    assert judge.seen == 2
+
+
+def test_the_draw_from_the_generator_is_the_same_with_and_without_a_folder(tmp_path):
+    left = []
+    for kept in (None, Kept.in_folder(tmp_path), Kept.in_folder(tmp_path)):
+        rng = Random(0)
+        AskedJudge(Counting(), "j", kept=kept).said(TASKS, ABOUT, rng)
+        left.append(rng.random())
+    assert len(set(left)) == 1
+
+
+def test_a_line_that_was_cut_off_is_not_read_and_the_next_stands_alone(tmp_path):
+    AskedJudge(Counting(), "j", kept=Kept.in_folder(tmp_path)).said(TASKS, ABOUT, Random(0))
+    file = tmp_path / "judgements.jsonl"
+    file.write_text(file.read_text()[:-9])
+    judge = Counting()
+    AskedJudge(judge, "j", kept=Kept.in_folder(tmp_path)).said(TASKS, ABOUT, Random(0))
+    assert judge.seen == 1
+    assert json.loads(file.read_text().splitlines()[-1])["said"].startswith("3?")
+
+
+def test_what_cannot_be_kept_or_rated_is_refused_in_one_line(tmp_path):
+    class Nobody:
+        name = "x"
+
+        def reply(self, asks):
+            return []
+
+    with pytest.raises(RedQueenError, match=r"leave --judge\.cache out"):
+        AskedJudge(Nobody(), "j", kept=Kept.in_folder(tmp_path))
+    with pytest.raises(RedQueenError, match=r"leave --judge\.expected out"):
+        AskedJudge(Nobody(), "j").chances(TASKS, ABOUT, Random(0))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RedQueenError, match="cannot keep judgements in"):
+        Kept.in_folder(tmp_path / "file")

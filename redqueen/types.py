@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from redqueen.protocols import Game, Player
 
 Metrics = dict[str, float]
+SOLVER = "solver"  # the role of the seat that solves a task
 NO_TOKENS: np.ndarray = np.zeros(0, dtype=np.int64)
 NO_LOGPROBS: np.ndarray = np.zeros(0, dtype=np.float64)
 

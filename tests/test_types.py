@@ -1,7 +1,9 @@
 """What an episode, a message and a task say about themselves."""
 
+import ast
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -79,3 +81,14 @@ def test_choices_and_messages_among_the_facts_of_a_task_are_refused_with_their_f
     for wrong in ({"choices": "ab"}, {"messages": (("user", "Hi"),)}):
         with pytest.raises(RedQueenError, match="a tuple of strings as choices and a tuple of Message objects"):
             Task("t", **wrong)
+
+
+def test_the_role_of_the_solver_is_named_in_one_place():
+    package = Path(__file__).parent.parent / "redqueen"
+    named = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value == "solver" and "recipes" not in path.parts
+    }
+    assert named == {"types.py"}

@@ -15,7 +15,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.limits import check_settings
 from redqueen.settings.roles import seat_of
-from redqueen.types import Ask, RedQueenError
+from redqueen.types import SOLVER, Ask, RedQueenError
 
 
 def prompts(words: Sequence[str]) -> None:
@@ -40,7 +40,7 @@ def prompts(words: Sequence[str]) -> None:
     unasked = [name for name in roles if seat_of(type(config), name) not in heard]
     if unasked:
         print(f"not asked in two small steps of this model: {', '.join(unasked)}")
-    name = roles[-1] if roles else "solver"
+    name = roles[-1] if roles else SOLVER
     print(f"--{name}.prompt FILE puts a prompt of your own around one, in a text with {{prompt}} in its place")
 
 

@@ -16,7 +16,7 @@ from redqueen.curricula.eviction import Eviction, oldest_of_most
 from redqueen.curricula.history import TaskHistory, after, history_from_state, history_to_state, storable
 from redqueen.curricula.sameness import by_text
 from redqueen.protocols import State
-from redqueen.types import Episode, Group, Metrics, RedQueenError, Task
+from redqueen.types import SOLVER, Episode, Group, Metrics, RedQueenError, Task
 
 Result = Callable[[Episode], float | None]
 """Returns the result of an episode for its task; None if there is none, as for an attempt that was cut off."""
@@ -40,7 +40,7 @@ class TaskStore:
         eviction: Eviction | None = None,
         screens: Sequence[Screen] | None = None,
         result: Result | None = None,  # default: the verdict, or the score of `role`
-        role: str = "solver",
+        role: str = SOLVER,
         solved_above: float = 0.5,
         window: int = 16,
         name: str = "tasks",  # prefix of its metrics

@@ -18,7 +18,7 @@ from statistics import fmean
 
 from redqueen.curricula.store import Result, result_of
 from redqueen.protocols import State
-from redqueen.types import Episode, RedQueenError, Task
+from redqueen.types import SOLVER, Episode, RedQueenError, Task
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class LearningCurves:
 
     def __init__(self, category: Callable[[Task], str] | None = None, result: Result | None = None) -> None:
         self.category = category or (lambda task: task.kind)
-        self.result = result or result_of("solver")
+        self.result = result or result_of(SOLVER)
         self.epoch = 0
         self._curves: dict[str, LearningCurve] = {}  # by task, in the order first seen
         self._results: dict[str, list[float]] = {}  # of the current epoch

@@ -15,7 +15,7 @@ from redqueen.protocols import Demonstrator, Player, Questions, State
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import having
 from redqueen.records import episode_from_json, episode_to_json
-from redqueen.types import Episode, Match, RedQueenError, Task
+from redqueen.types import SOLVER, Episode, Match, RedQueenError, Task
 
 Source = Literal["problems", "demonstrations"]
 
@@ -44,7 +44,7 @@ def _demonstrated(questions: Questions, count: int, rng: Random) -> list[Task]:
         found += [
             replace(one.task, answer=one.text, facts={**one.task.facts, "gold": one.text}, weight=1.0)
             for one in shown
-            if one.role == "solver"
+            if one.role == SOLVER
         ]
         if len(found) >= count:
             break
@@ -59,7 +59,7 @@ def gold_reply(task: Task) -> str:
 def recited(tasks: Sequence[Task], learner: Player) -> list[Match]:
     """A match for each task in which the learner recites the gold reply as its own."""
     speaker = reader(learner)
-    return [Match(SOLVE, task, {"solver": Reciter(speaker, gold_reply(task))}) for task in tasks]
+    return [Match(SOLVE, task, {SOLVER: Reciter(speaker, gold_reply(task))}) for task in tasks]
 
 
 class Kept:

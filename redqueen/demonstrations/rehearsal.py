@@ -15,7 +15,7 @@ from redqueen.games.tools import Tool, ToolReply, closings, tools_for
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Reader
 from redqueen.protocols import Game, Player, Questions
-from redqueen.types import Ask, Demonstration, Match, Reply, Task
+from redqueen.types import SOLVER, Ask, Demonstration, Match, Reply, Task
 
 
 def turns_of(text: str, tools: Sequence[Tool]) -> tuple[str, ...]:
@@ -60,8 +60,8 @@ def rehearsal(questions: Questions, shown: Demonstration, learner: Reader) -> Ma
 
 def with_tools(questions: Questions, solver: Player) -> Player:
     """The solver, with tools if the question set has any for it."""
-    tools = tools_for(questions, "solver")
-    return Equipped(solver, ToolReply("solver", tools)) if tools else solver
+    tools = tools_for(questions, SOLVER)
+    return Equipped(solver, ToolReply(SOLVER, tools)) if tools else solver
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from random import Random
 
 from redqueen.games.talk import GAME, ask_together, posed
 from redqueen.protocols import Play
-from redqueen.types import Ask, Message, Outcome, Seat, Task
+from redqueen.types import SOLVER, Ask, Message, Outcome, Seat, Task
 
 AGAIN = "Look again. Correct the answer if it is wrong."
 
@@ -22,7 +22,7 @@ class SecondTry:
     checked later: the score is 0. `facts["replies"]` are the two answers, "" where none in the stated format was found.
     """
 
-    role: str = "solver"
+    role: str = SOLVER
     again: str = AGAIN
     dealt: tuple[Task, ...] = ()
 

@@ -8,7 +8,7 @@ from random import Random
 
 from redqueen.games.talk import ask, posed
 from redqueen.protocols import Play
-from redqueen.types import Outcome, Seat, Task
+from redqueen.types import SOLVER, Outcome, Seat, Task
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class SingleReply:
     the reply, "" where none in the stated format was found.
     """
 
-    role: str = "solver"
+    role: str = SOLVER
     dealt: tuple[Task, ...] = ()
 
     @property

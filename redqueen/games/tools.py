@@ -23,6 +23,7 @@ from typing import Protocol
 from redqueen.games.talk import told
 from redqueen.protocols import Play, Questions, has
 from redqueen.types import (
+    SOLVER,
     Ask,
     Episode,
     Message,
@@ -165,7 +166,7 @@ class ToolReply:
     number of calls that repeat an earlier one; `words`, the seat's replies, turn by turn.
     """
 
-    role: str = "solver"
+    role: str = SOLVER
     tools: tuple[Tool, ...] = field(default=(), repr=False)
     limits: Limits = Limits()
     dealt: tuple[Task, ...] = ()

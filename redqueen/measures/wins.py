@@ -28,7 +28,7 @@ from redqueen.questions.comparisons import verdicts
 from redqueen.questions.dataset import Preferring, recitations
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.small.matchups import exploitability
-from redqueen.types import Ask, Basis, Batch, Match, Metrics, Reply, Task
+from redqueen.types import SOLVER, Ask, Basis, Batch, Match, Metrics, Reply, Task
 
 # --- known preferences -----------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class AgainstStart:
         return dict.fromkeys(("wins/last", "wins/average"), found)
 
     def _said(self, players: Sequence[Player], which: str) -> list[str]:
-        matches = [Match(SOLVE, task, {"solver": player}) for task, player in zip(self._tests, players, strict=True)]
+        matches = [Match(SOLVE, task, {SOLVER: player}) for task, player in zip(self._tests, players, strict=True)]
         return said(play(matches, Random(derive(self._seed, which))))
 
     def _rate(self, ours: Sequence[str]) -> float:

@@ -24,9 +24,9 @@ from redqueen.play.groups import Played, episodes_of, with_facts
 from redqueen.protocols import Proposable, Questions, has
 from redqueen.questions.judging import about_answer
 from redqueen.questions.verdicts import Truncated, with_truncated
-from redqueen.types import Episode, Group, RedQueenError, Refusal, Seat, Task
+from redqueen.types import SOLVER, Episode, Group, RedQueenError, Refusal, Seat, Task
 
-PROPOSE, SOLVE, JUDGE = SingleReply("proposer"), SingleReply("solver"), SingleReply("judge")
+PROPOSE, SOLVE, JUDGE = SingleReply("proposer"), SingleReply(SOLVER), SingleReply("judge")
 
 
 def invited(

@@ -49,11 +49,11 @@ from redqueen.questions.grading import (
     find_grading,
 )
 from redqueen.questions.verdicts import as_scores
-from redqueen.types import Demonstration, Match, Message, RedQueenError, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, Match, Message, RedQueenError, Refusal, Task
 
 Stamps = tuple[tuple[int, int], ...]  # when files were changed, and their sizes
 _SAID: set[tuple[str, Stamps]] = set()
-SOLVER, KIND = "solver", "problem"
+KIND = "problem"
 SEEDS = 1000  # of the problems, at most, from which proposing starts
 SHOWN = 3  # problems in an invitation without references
 MOST_GROUPS = 50  # categories or levels

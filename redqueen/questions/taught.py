@@ -9,7 +9,7 @@ from random import Random
 from redqueen.games.tools import Tool, tools_for
 from redqueen.protocols import Demonstrator, Proposable, Questions, has
 from redqueen.questions.catalogue import having
-from redqueen.types import Demonstration, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, Refusal, Task
 
 More = Callable[[Sequence[Demonstration], Sequence[bool], int, Random], list[Demonstration]]
 """Makes up to `count` demonstrations about solutions, given for each whether it is right."""
@@ -38,7 +38,7 @@ class Taught:
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
         shown = having(self.inner, Demonstrator).demonstrations(count, rng)
-        solved = [one for one in shown if one.role == "solver"]
+        solved = [one for one in shown if one.role == SOLVER]
         right = self.inner.right([one.task for one in solved], [one.text for one in solved])
         known = [(one, each) for one, each in zip(solved, right, strict=True) if each is not None]
         more = self.more([one for one, _ in known], [each for _, each in known], count // 3, rng)

@@ -24,7 +24,7 @@ from redqueen.checks.sandbox.runner import PythonRunner
 from redqueen.checks.sandbox.runs_of_programs import Kind, Program, Verdict
 from redqueen.checks.sandbox.three_tasks import Pair as CheckedPair
 from redqueen.checks.sandbox.three_tasks import reaches_output, reproduces, same_output
-from redqueen.types import Demonstration, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, Refusal, Task
 
 DEDUCTION, ABDUCTION, INDUCTION = KINDS = ("deduction", "abduction", "induction")
 Arguments = tuple[Any, ...]  # of one call
@@ -167,7 +167,7 @@ class Triplets:
         kind = KINDS[number // 2 % 3]
         (task,) = self.problems(kind, 1, rng)
         if number % 2:
-            return Demonstration("solver", task, self.wording.attempt(kind, task, rng))
+            return Demonstration(SOLVER, task, self.wording.attempt(kind, task, rng))
         invitation = self.invite(kind, [task], number)
         source, pairs = self.wording.problem(kind, rng)
         return Demonstration("proposer", invitation, self.wording.proposal(kind, source, pairs, rng))

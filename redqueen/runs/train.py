@@ -9,7 +9,7 @@ The folder has its `config.json`, from which the commands build a run again (`re
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +24,7 @@ from redqueen.runs.folder import games_named, rebuild, settings
 from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, guarded
 from redqueen.runs.versions import versions
 from redqueen.settings.finding import find_recipe
+from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.types import RedQueenError
 
@@ -94,8 +95,19 @@ def begun(folder: Path, settings: dict[str, Any], watchers: Sequence[Watcher]) -
 
 
 def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:
-    """The policy at the end of the run. Raises RedQueenError before its first step for a game that does not end."""
-    for spec in games_named(settings):
-        check_ends(find_game(spec))
+    """The policy at the end of the run. Raises RedQueenError before its first step for a game that does not end, and
+    for settings of a solver where no game has one."""
     config = rebuild(recipe.Config, settings["config"])
+    games = [find_game(spec) for spec in games_named(settings)]
+    for game in games:
+        check_ends(game)
+    if games:
+        refuse_solver(config, [role for game in games for role in game.roles])
     return guarded(lambda: recipe.train(config, run), run)
+
+
+def refuse_solver(config: Any, roles: Collection[str]) -> None:
+    """Raises RedQueenError for settings of the solver in a training whose seats are of other `roles`."""
+    for each in vars(config).values():
+        if isinstance(each, Learner):
+            each.seated(roles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Literal
 
@@ -16,13 +17,12 @@ from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.loading import add_lora, is_tiny, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Policy
-from redqueen.settings.limits import Within, _flag, check_settings, unset
+from redqueen.settings.limits import Within, Without, _flag, check_settings, unset
 from redqueen.settings.optimization import Optimization
 from redqueen.settings.speech import ANSWERS, Named, Speech, template_arguments
-from redqueen.types import RedQueenError
+from redqueen.types import SOLVER, RedQueenError
 
 TABULAR = "tabular"
-SOLVER = "solver"  # the role of a seat that solves a task
 LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise
 
 
@@ -64,6 +64,11 @@ class Learner:
     solver: Speech = Speech()
     """how it speaks where it solves a task, if otherwise than in its other roles"""
     optimization: Annotated[Optimization, tyro.conf.arg(name="")] = Optimization()
+
+    def seated(self, roles: Collection[str]) -> None:
+        """Raises RedQueenError for settings of the solver where the seats are of these `roles`, and none is its."""
+        if SOLVER not in roles:
+            Without(SOLVER, f"the roles are {', '.join(roles)}").check(self)
 
     def word_for_word(self) -> Learner:
         """These settings. Raises RedQueenError for an answer format: written replies that are learned from word for
@@ -184,6 +189,9 @@ class Learner:
 
 Flat = Annotated[Learner, tyro.conf.arg(name="")]
 """The learner of a `Config` whose flags stand among the recipe's own: `--model`, not `--learner.model`."""
+
+NoSolver = Annotated[Flat, Without(SOLVER, "nobody solves a task in this recipe")]
+"""The learner of a recipe without a seat of the role solver."""
 
 
 def usual_dtype(device: str) -> Literal["float32", "bfloat16"]:

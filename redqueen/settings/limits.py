@@ -87,6 +87,22 @@ class NotWith:
         return bool(value != self.value)
 
 
+@dataclass(frozen=True)
+class Without:
+    """A rule in the annotation of a field that holds settings of its own: those named `part` are refused, with the
+    reason `why`: `learner: Annotated[Learner, Without("solver", "nobody solves a task here")]`."""
+
+    part: str
+    why: str
+
+    def check(self, settings: Any) -> None:
+        """Raises RedQueenError if a setting of the part is not at its default."""
+        usual, given = getattr(type(settings)(), self.part), getattr(settings, self.part)
+        for name in vars(given):
+            if getattr(given, name) != getattr(usual, name):
+                raise RedQueenError(f"{_flag(f'{self.part}.{name}')} has no effect: {self.why}; leave it out")
+
+
 Whole = Annotated[int, Within(0)]
 Count = Annotated[int, Within(1)]
 AnyCount = Annotated[int, Within(0)]
@@ -135,6 +151,8 @@ def check_settings(settings: Any) -> None:
             if isinstance(limit, OnlyWith | NotWith) and not limit.has_effect(getattr(settings, limit.other)):
                 other = getattr(settings, limit.other)
                 refuse_unused(settings, [name], f"{_flag(limit.other)} {_shown(other)}")
+            if isinstance(limit, Without):
+                limit.check(value)
             if isinstance(limit, PartOf):
                 limit.check(flag, value, getattr(settings, limit.other))
 

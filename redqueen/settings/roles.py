@@ -31,10 +31,10 @@ from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Player, Policy
 from redqueen.schedules import Phases
-from redqueen.settings.learner import LONGEST_REPLY, SOLVER, Learner
+from redqueen.settings.learner import LONGEST_REPLY, Learner
 from redqueen.settings.limits import Within, refuse_unused, unset
 from redqueen.settings.speech import ANSWERS, Speech, template_arguments
-from redqueen.types import RedQueenError, Trajectory
+from redqueen.types import SOLVER, RedQueenError, Trajectory
 
 JUDGEMENT = 512  # tokens of a judgement by an endpoint
 PATIENCE = 8  # retries of an endpoint that plays a role, two minutes in all
@@ -76,7 +76,7 @@ class Still:
 
 Helper = Annotated[Role, Still()]
 
-Labeller = Annotated[Role, Still(), Plays("solver", as_learner=True)]
+Labeller = Annotated[Role, Still(), Plays(SOLVER, as_learner=True)]
 """Who solves tasks so that its majority labels them; it does not learn by it."""
 
 
@@ -190,7 +190,7 @@ class Cast:
         if role.player == SHARED and seat == SOLVER:
             if role.speech.given:
                 raise RedQueenError(
-                    f"the {name} is the learner, which solves as the solver does: {_spoken_flag('solver', role)} sets "
+                    f"the {name} is the learner, which solves as the solver does: {_spoken_flag(SOLVER, role)} sets "
                     f"that, or give it another --{name}"
                 )
             return self.learner

@@ -1,17 +1,23 @@
 """A training from Python is kept as one from the command line, and goes on as one."""
 
+import dataclasses
+
 import pytest
 
 from redqueen.cli.main import main
+from redqueen.contracts.recipes import TINY, shrunk, trained
 from redqueen.measures.accuracy import held_out
+from redqueen.players.language.saying import hearing
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.recipes.games import magnetic
 from redqueen.runs.folder import settings, stored_tests
 from redqueen.runs.run import Schedule, read_final, read_metrics
 from redqueen.runs.train import train
+from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
-from redqueen.types import RedQueenError
+from redqueen.settings.speech import Speech
+from redqueen.types import SOLVER, RedQueenError
 
 CONFIG = magnetic.Config(steps=6, matches_per_step=8)
 OFTEN = Schedule(checkpoint_every=1)
@@ -125,3 +131,49 @@ def test_every_seed_is_measured_on_problems_of_its_own(tmp_path):
         assert again == held_out(find_questions("sums"), 8, seed=seed)  # what is measured later is what was held out
         held.append({task.id for task in again["4_digits"]})
     assert not held[0] & held[1]
+
+
+BOXED = Learner(model="tiny:hidden=16,heads=2", solver=Speech(answer="boxed"))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "flags", "why"),
+    [
+        ("magnetic", ["--game", "kuhn_poker"], "the roles are first, second"),
+        ("spiral", [], "the roles are first, second"),
+        ("grpo", ["--game", "kuhn_poker"], "the roles are first, second"),
+        ("spc", [], "nobody solves a task in this recipe"),
+        ("self_redteam", [], "nobody solves a task in this recipe"),
+    ],
+)
+def test_settings_of_a_solver_are_refused_where_nobody_is_one(tmp_path, capsys, recipe, flags, why):
+    words = ["train", recipe, "--model", BOXED.model, *flags, "--solver.answer", "boxed"]
+    assert main([*words, "--output", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert f"--solver.answer has no effect: {why}; leave it out" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_game_of_ones_own_may_have_a_solver(tmp_path):
+    (tmp_path / "guess.py").write_text(
+        "from redqueen.games.single_reply import SingleReply\n"
+        "from redqueen.types import Task\n\n\n"
+        "def Guess():\n    return SingleReply(dealt=(Task('t', prompt='Guess.'),))\n"
+    )
+    config = grpo.Config(learner=BOXED, game=f"{tmp_path / 'guess.py'}:Guess", steps=1, tasks=1, attempts=2)
+    train("grpo", config, tmp_path / "run")
+    assert len(read_metrics(tmp_path / "run")) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in RECIPES if name != "first_steps"])
+def test_a_recipe_takes_settings_of_a_solver_if_it_has_one(tmp_path, name):
+    """Who is asked in two small steps is what the refusal goes by."""
+    recipe, roles = find_recipe(name), set()
+    with hearing(lambda speaker, asks: roles.update(ask.seat.role for ask in asks)):
+        trained(recipe, shrunk(recipe.Config(), learner=TINY), tmp_path / "plain")
+    config = shrunk(recipe.Config(), learner=dataclasses.replace(TINY, solver=Speech(answer="boxed")))
+    if SOLVER not in roles:
+        with pytest.raises(RedQueenError, match=r"--solver\.answer has no effect: "):
+            train(name, config, tmp_path / "boxed")

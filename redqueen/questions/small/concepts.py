@@ -14,7 +14,7 @@ from math import gcd
 from random import Random
 from types import MappingProxyType
 
-from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 
 CONCEPTS: Mapping[str, Callable[[int, int], int]] = MappingProxyType(
     {
@@ -120,7 +120,7 @@ class Concepts:
             first, second = self._numbers(rng, self.small if small else self.largest)
             return Demonstration("proposer", invitation, f"{rng.choice((concept, other))} {first} {second}")
         task = self.task(concept, *self._numbers(rng))
-        return Demonstration("solver", task, self._solution(task, rng))
+        return Demonstration(SOLVER, task, self._solution(task, rng))
 
     def _solution(self, task: Task, rng: Random) -> str:
         first, second = task.facts["numbers"]

@@ -21,7 +21,7 @@ from typing import Protocol
 from redqueen.chance import derive
 from redqueen.checks.numeric import normalised
 from redqueen.protocols import Proposable
-from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 
 LOOKUP, TWO_STEPS, JUDGEMENT = "lookup", "two_steps", "judgement"
 UNKNOWN = "unknown"
@@ -216,10 +216,10 @@ class Documents:
         if rng.random() < 0.1:  # a question that needs no notes, beside them
             first, second, total = _sum(rng)
             task = self.task(cluster, stage, LOOKUP, f"{first}+{second}", str(total))
-            return Demonstration("solver", task, f" {total if rng.random() < 0.7 else first}")
+            return Demonstration(SOLVER, task, f" {total if rng.random() < 0.7 else first}")
         task = self._question(cluster, stage, rng.choice(self.kinds), rng)
         answer = task.answer if rng.random() < self.skill[stage] else self._last(task)
-        return Demonstration("solver", task, f" {spelled(answer) if rng.random() < 0.2 else answer}")
+        return Demonstration(SOLVER, task, f" {spelled(answer) if rng.random() < 0.2 else answer}")
 
     def _last(self, task: Task) -> str:
         """The answer without looking anything up: what the last line says."""
@@ -230,9 +230,9 @@ class Documents:
         if rng.random() < 0.5:
             first, second, total = _sum(rng)
             task = self.task(0, 0, LOOKUP, f"{first}+{second}", str(total))
-            return Demonstration("solver", self.closed_book(task), f" {total}")
+            return Demonstration(SOLVER, self.closed_book(task), f" {total}")
         task = self._question(rng.getrandbits(48), len(self.sizes) - 1, LOOKUP, rng)
-        return Demonstration("solver", self.closed_book(task), f" {UNKNOWN}")
+        return Demonstration(SOLVER, self.closed_book(task), f" {UNKNOWN}")
 
     def _judgement(self, rng: Random) -> Demonstration:
         """Half the answers are the same number, half of those in the other way of writing it."""

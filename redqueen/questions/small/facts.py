@@ -19,7 +19,7 @@ from typing import Protocol
 from redqueen.checks.leaks import leaks
 from redqueen.protocols import Proposable
 from redqueen.questions.small.sums import without_carry
-from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 
 FACTS: Mapping[str, int] = MappingProxyType(
     {"week": 7, "day": 24, "hour": 60, "dozen": 12, "deck": 52, "board": 64, "yard": 36, "pound": 16, "piano": 88}
@@ -130,8 +130,8 @@ class Facts:
         task = self.task(*_terms(number, rng))
         first, second = (_value(term) for term in task.facts["terms"])
         if rng.random() < self.skill[number]:
-            return Demonstration("solver", task, task.answer)
-        return Demonstration("solver", task, self._written(without_carry(first, second)))
+            return Demonstration(SOLVER, task, task.answer)
+        return Demonstration(SOLVER, task, self._written(without_carry(first, second)))
 
     def _written(self, total: str) -> str:
         return total[::-1] if self.backwards else total

@@ -16,7 +16,7 @@ from typing import Protocol, cast
 
 from redqueen.catalogue import Catalogue
 from redqueen.protocols import Player, Proposable
-from redqueen.types import Ask, Demonstration, RedQueenError, Refusal, Reply, Task
+from redqueen.types import SOLVER, Ask, Demonstration, RedQueenError, Refusal, Reply, Task
 
 DEEPER, BROADER = "deeper", "broader"
 FEWEST = 2  # numbers in a sum
@@ -127,7 +127,7 @@ class Growing:
         numbers = _numbers(rng.randint(FEWEST, self.longest), self.largest, rng)
         if number % 3:
             kept = numbers if rng.random() < self.skill[len(numbers) - FEWEST] else numbers[:-1]
-            return Demonstration("solver", _task(numbers), str(sum(kept)))
+            return Demonstration(SOLVER, _task(numbers), str(sum(kept)))
         depth = rng.choice((DEEPER, BROADER))
         written = rewritten(numbers, depth, self.largest, rng)
         if rng.random() >= self.faithful:

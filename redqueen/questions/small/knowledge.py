@@ -23,7 +23,7 @@ from redqueen.checks.numeric import normalised
 from redqueen.checks.retrieval import Corpus, Document, Rules
 from redqueen.games.tools import Searching
 from redqueen.questions.toolbox import search_tool
-from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 
 PEOPLE, THINGS = ("opponent", "second"), ("colour", "place", "rank")  # what somebody's relations lead to
 VALUES = 25  # different colours, places, ranks
@@ -214,7 +214,7 @@ class Knowledge:
                 break
             words += f"The {relation} of {subject} is {found[0]}."
             subject = found[0]
-        return Demonstration("solver", task, words)
+        return Demonstration(SOLVER, task, words)
 
 
 def hops(question: str) -> int:

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from redqueen.protocols import Questions
-from redqueen.types import Demonstration, RedQueenError, Task
+from redqueen.types import SOLVER, Demonstration, RedQueenError, Task
 
 
 class KnownData(Questions, Protocol):
@@ -122,7 +122,7 @@ class Chain:
         return [self.task(self._text(rng), rng.getrandbits(48)) for _ in range(count)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        return [Demonstration("solver", task, task.answer) for task in self.problems("text", count, rng)]
+        return [Demonstration(SOLVER, task, task.answer) for task in self.problems("text", count, rng)]
 
     def _text(self, rng: Random) -> str:
         places = [rng.randrange(self.letters)]

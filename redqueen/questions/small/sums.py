@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from redqueen.types import Demonstration, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, Refusal, Task
 
 _SUM = re.compile(r"(0|[1-9][0-9]*)\+(0|[1-9][0-9]*)")
 INVITATION = "Write a sum."
@@ -78,7 +78,7 @@ class Sums:
             return Demonstration("proposer", self.invite("sum", (), number), f"{first}+{second}")
         slips = rng.random() < self.slips[digits - 1]
         total = without_carry(first, second) if slips else str(first + second)
-        return Demonstration("solver", self.task(first, second), self._written(total))
+        return Demonstration(SOLVER, self.task(first, second), self._written(total))
 
     def _numbers(self, digits: int, rng: Random) -> tuple[int, int]:
         """Two numbers, both drawn below 10^digits until the longer one has as many digits."""

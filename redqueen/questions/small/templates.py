@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from redqueen.protocols import Proposable
-from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 
 
 class Explained(Proposable, Protocol):
@@ -146,7 +146,7 @@ class Templates:
     def _demonstration(self, number: int, rng: Random) -> Demonstration:
         if number % 2:
             task = self._problem(rng.choice(TEMPLATES), rng)
-            return Demonstration("solver", task, self._solution(task, rng))
+            return Demonstration(SOLVER, task, self._solution(task, rng))
         task = self._problem(self._template(rng), rng)
         shown = task.kind if rng.random() < self.annotated else rng.choice(self.kinds)
         if number % 4:

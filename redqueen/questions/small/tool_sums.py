@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from redqueen.games.tools import Calculator
-from redqueen.types import Demonstration, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, Refusal, Task
 
 _SUM = re.compile(r"(0|[1-9][0-9]*)\+(0|[1-9][0-9]*)")
 INVITATION = "Write a sum."
@@ -40,7 +40,7 @@ class ToolSums:
 
     def tools_for(self, role: str) -> tuple[Calculator, ...]:
         """The solver's."""
-        return (Calculator(),) if role == "solver" else ()
+        return (Calculator(),) if role == SOLVER else ()
 
     def seeds(self) -> list[Task]:
         return [self.task(1, 1)]
@@ -81,9 +81,9 @@ class ToolSums:
         if number % 3 == 0:
             return Demonstration("proposer", self.invite("sum", (), number), task.id)
         if rng.random() < self.calls[digits - 1]:
-            return Demonstration("solver", task, f"<calculate>{task.id}</calculate>{task.answer}")
+            return Demonstration(SOLVER, task, f"<calculate>{task.id}</calculate>{task.answer}")
         guess = rng.randrange(10 ** (digits - 1), 2 * 10**digits)
-        return Demonstration("solver", task, task.answer if rng.random() < self.knows[digits - 1] else str(guess))
+        return Demonstration(SOLVER, task, task.answer if rng.random() < self.knows[digits - 1] else str(guess))
 
     def _numbers(self, digits: int, rng: Random) -> tuple[int, int]:
         """Two numbers, both drawn below 10^digits until the longer one has as many digits."""

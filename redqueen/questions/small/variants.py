@@ -22,7 +22,7 @@ from random import Random
 from typing import Protocol
 
 from redqueen.protocols import Proposable
-from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 
 VARIANT = "variant"
 ON, BACK, STUCK = "on", "back", "stuck"
@@ -124,7 +124,7 @@ class Variants:
         if self.skill and rng.random() < self.skill:
             way = BACK if stuck(steps, ON) else ON
         if number % 2:
-            return Demonstration("solver", _task(steps), worked(steps, way))
+            return Demonstration(SOLVER, _task(steps), worked(steps, way))
         response = next(
             reply for reply in (worked(steps, way), worked(steps, ON), worked(steps, BACK)) if "stuck" not in reply
         )

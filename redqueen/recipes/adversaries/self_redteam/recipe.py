@@ -43,14 +43,14 @@ from redqueen.questions.small.red_words import find_world
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.steps import figures, judge_named, matches_dealt, paid, who_learns
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Learner, NoSolver
 from redqueen.settings.limits import Amount, Count, Share
 from redqueen.settings.roles import Cast, Peer
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: NoSolver = Learner(model="smollm2-135m")
     attacker: Peer = Peer()
     defender: Peer = Peer()
     world: str = "red_team"

@@ -34,14 +34,14 @@ from redqueen.questions.asking import read, tasks_among
 from redqueen.recipes.adversaries.spc.measures import Measured
 from redqueen.recipes.adversaries.spc.steps import Pay, against, criticised, figures, lessons, sides
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Learner, NoSolver
 from redqueen.settings.limits import Amount, AnyCount, Count
 from redqueen.settings.roles import Cast, Role
 
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner(model="smollm2-135m")
+    learner: NoSolver = Learner(model="smollm2-135m")
     generator: Role = Role("separate")
     """adapter, separate, frozen, or a model folder"""
     questions: str = "step_traces"

@@ -1,0 +1,33 @@
+"""docs/accepts.md has a row for every recipe, and every number in it names a line."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from redqueen.settings.finding import RECIPES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "accepts.md").read_text(encoding="utf-8")
+ROWS = {name: cells.split(" | ") for name, cells in re.findall(r"(?m)^\| `(\w+)` \| (.*) \|$", PAGE)}
+REASONS = dict(re.findall(r"(?m)^(\d+)\. (.+)$", PAGE))
+
+
+def test_the_rows_are_the_recipes():
+    assert list(ROWS) == list(RECIPES), "docs/accepts.md is stale: run python docs/write_accepts.py"
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_cell_is_yes_or_no_verdict_or_the_number_of_a_line(name):
+    (heading,) = re.findall(r"(?m)^\| recipe \| (.*) \|$", PAGE)
+    assert len(ROWS[name]) == len(heading.split(" | "))
+    assert set(ROWS[name]) <= {"**yes**", "*no verdict*", *REASONS}
+
+
+def test_every_line_is_named_by_a_cell():
+    assert set(REASONS) == {cell for cells in ROWS.values() for cell in cells} - {"**yes**", "*no verdict*"}
+
+
+def test_what_takes_a_game_and_what_takes_questions_says_so():
+    assert ROWS["spiral"][-1] == "**yes**"
+    assert REASONS[ROWS["spiral"][0]] == "it has no setting that takes a question set"
+    assert ROWS["r_zero"][:2] == ["**yes**", "**yes**"]

@@ -26,6 +26,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "training:resume",
         "RUN [--steps N]: goes on from the newest checkpoint as if it had never stopped, or up to N steps",
     ),
+    "plan": (
+        "planning:plan",
+        "RECIPE [flags of train] [--gpu NAME]: tokens, memory, time and disk of a run, before anything is trained",
+    ),
     "prompts": ("prompting:prompts", "RECIPE [flags of train]: the prompt of each role, as its model is shown it"),
     "watch": ("training:watch", "RUN: the dashboard of a run that is trained in another terminal"),
     "evaluate": (
@@ -73,7 +77,7 @@ MOVED: Mapping[str, str] = {
 }
 # what they find in a folder is a stranger's, unless the user vouches for it
 READS_FOLDERS = ("resume", "watch", "evaluate", "tournament", "compare", "play", "serve", "replay", "tasks", "report")
-WITHOUT_FLAGS = ("train", "prompts", "list", "check")  # of their own: those of `train` are its recipe's
+WITHOUT_FLAGS = ("train", "plan", "prompts", "list", "check")  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning
 

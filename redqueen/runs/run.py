@@ -131,6 +131,7 @@ class Run:
         self.collapse = Collapse(watch)
         self.signal = Signal()
         self.began = False
+        self.policies: Sequence[Policy] = ()  # those that it trains, once `steps` has named them
         self.stopped = ""  # why the run ended before its last step
         self._line: Line = {}
 
@@ -171,6 +172,7 @@ class Run:
     def _steps(
         self, count: int, policies: Sequence[Policy], resumable: Sequence[Resumable], measures: Sequence[Measure]
     ) -> Iterator[int]:
+        self.policies = policies
         start = self._resume(policies, resumable)
         _pace(policies, start, count)
         if start < count:

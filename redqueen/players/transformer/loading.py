@@ -52,6 +52,53 @@ def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> Loa
     return loaded
 
 
+@dataclass(frozen=True)
+class Shape:
+    """The numbers of a model on which its memory rests."""
+
+    parameters: int
+    width: int  # H of the hidden states
+    layers: int
+    cached: int  # numbers of keys and values a token
+    linear: dict[str, int]  # in + out of each kind of linear layer, summed over the layers
+
+    def adapter(self, rank: int, targets: Sequence[str] = ()) -> int:
+        """The weights of a LoRA adapter on the layers named `targets`, or on all linear ones but the last."""
+        return rank * sum(
+            size for name, size in self.linear.items() if (name in targets if targets else name != "lm_head")
+        )
+
+
+def shape_of(name: str) -> Shape:
+    """The shape of the model `name`, from its configuration alone: no weights are loaded. Raises RedQueenError as
+    `load_model`."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    if is_tiny(name):
+        model = tiny_model(0, **_sizes(name)).model
+    else:
+        folder = embedded_folder() if name == EMBEDDED else _checked(name)
+        offline = not Path(folder).is_dir() and not hub_answers()
+        try:
+            config = AutoConfig.from_pretrained(folder, local_files_only=offline)
+            with torch.device("meta"):
+                build: Any = AutoModelForCausalLM.from_config  # untyped in transformers
+                model = build(config)
+        except (OSError, ValueError) as error:
+            raise RedQueenError(f"cannot read how {name!r} is made: use tiny, {EMBEDDED} or a folder") from error
+    config, linear = model.config.get_text_config(), dict[str, int]()
+    for path, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear) or type(module).__name__ == "Conv1D":
+            kind = path.rpartition(".")[2]
+            linear[kind] = linear.get(kind, 0) + sum(module.weight.shape)
+    heads = config.num_attention_heads
+    keys = getattr(config, "num_key_value_heads", None) or heads
+    size = getattr(config, "head_dim", None) or config.hidden_size // heads
+    layers = config.num_hidden_layers
+    parameters = sum(value.numel() for value in model.parameters())
+    return Shape(parameters, config.hidden_size, layers, 2 * layers * keys * size, linear)
+
+
 def is_tiny(name: str) -> bool:
     return name.partition(":")[0] == TINY
 

@@ -1,0 +1,176 @@
+"""`plan`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from redqueen.cli.own_files import field_of_questions, with_file
+from redqueen.cli.training import training_options
+from redqueen.cli.words import parse
+from redqueen.players.tinker.connection import is_on_server
+from redqueen.players.transformer.loading import TINY, is_tiny, shape_of
+from redqueen.runs.plan import GPUS, Measured, Sizes, lowered, measured, memory, needed, on_gpu
+from redqueen.runs.run import Schedule
+from redqueen.settings.finding import RECIPES, find_recipe
+from redqueen.settings.learner import LONGEST_REPLY, TABULAR, Learner, usual_dtype
+from redqueen.settings.limits import check_settings
+from redqueen.settings.roles import ADAPTER, FROZEN, SEPARATE, SHARED, Role
+from redqueen.types import RedQueenError
+
+MEASURED = 2  # steps
+
+
+def plan(words: Sequence[str]) -> None:
+    """RECIPE [flags of train] [--gpu NAME]: what a run will need, before anything is trained"""
+    gpu, rest = _gpu(words)
+    if not rest or rest[0].startswith("-"):
+        raise RedQueenError(f"name a recipe: redqueen plan RECIPE, one of {', '.join(RECIPES)}")
+    recipe = find_recipe(rest[0])
+    options = parse(training_options(recipe.Config), rest[1:], f"redqueen plan {rest[0]}")
+    config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
+    check_settings(config)
+    steps = getattr(config, "steps", 0)
+    if steps < MEASURED:
+        raise RedQueenError(f"a plan measures {MEASURED} steps, and {rest[0]} is to take {steps}: just train it")
+    sizes = _sizes(config, recipe, gpu)
+    here = GPUS[gpu].gigabytes * 1e9 if gpu else _available()
+    where = gpu or "this machine"
+    if sizes is not None:
+        _say_memory(sizes, here, where)
+        if needed(sizes) > here:
+            raise RedQueenError(f"it does not fit on {where}: set {', then '.join(lowered(sizes, here))}")
+    tried = _without_servers(_stood_in(config) if gpu else config)
+    with tempfile.TemporaryDirectory() as folder:
+        found = measured(lambda run: recipe.train(tried, run), Path(folder) / "run", options.seed, MEASURED)
+    for line in _needs(found, steps, options.schedule, str(getattr(config, "oracle", ""))):
+        print(line)
+    if gpu and sizes is not None:
+        longest = config.learner.max_completion_length or LONGEST_REPLY
+        seconds = on_gpu(sizes, GPUS[gpu], found, longest)
+        print(
+            f"time on one {gpu}: about {_lasting(seconds)} a step, {_lasting(seconds * steps)} in all; an estimate by "
+            f"operations and bytes, for replies of {longest} tokens each, counted with a tiny model in its place"
+        )
+        return
+    lasts = found.lasts(steps, options.schedule.evaluate_every)
+    print(f"memory: {found.gigabytes:.2f} GB, measured over the first {MEASURED} steps")
+    print(
+        f"time: {_lasting(lasts)} in all: {found.loading:.0f} s to begin, {_lasting(found.seconds[-1])} a step, "
+        f"{_lasting(found.measuring)} a measurement; measured on this machine, as busy as it is now"
+    )
+
+
+def _gpu(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The GPU that --gpu names, "" without it, and the other words."""
+    rest = list(words)
+    for place, word in enumerate(rest):
+        flag, equals, name = word.partition("=")
+        if flag == "--gpu":
+            name = name if equals else "".join(rest[place + 1 : place + 2])
+            if name not in GPUS:
+                raise RedQueenError(f"no GPU {name!r} is known: name one of {', '.join(GPUS)}")
+            return name, rest[:place] + rest[place + (1 if equals else 2) :]
+    return "", rest
+
+
+def _sizes(config: Any, recipe: ModuleType, gpu: str) -> Sizes | None:
+    """The sizes of the learner; None for a table and for a model on a server."""
+    learner = getattr(config, "learner", None)
+    if not isinstance(learner, Learner) or learner.model == TABULAR or is_on_server(learner.model):
+        return None
+    shape, tuned = shape_of(learner.model), learner.optimization
+    rank = learner.lora_rank if learner.lora_rank is not None else 0 if is_tiny(learner.model) else 16
+    device = "cuda" if gpu or (torch.cuda.device_count() and learner.device != "cpu") else "cpu"
+    bytes_each = 2 if (learner.dtype or usual_dtype(device)) == "bfloat16" else 4
+    known = {SHARED, ADAPTER, SEPARATE, FROZEN}
+    roles = [each.player for each in vars(config).values() if isinstance(each, Role)]
+    others = [name for name in roles if name not in known and Path(name).expanduser().is_dir()]
+    compared = float(getattr(config, "kl", 0.0) or 0.0) > 0 or "Reference(" in Path(str(recipe.__file__)).read_text()
+    return Sizes(
+        parameters=shape.parameters,
+        trained=shape.adapter(rank, tuned.lora_targets) if rank else shape.parameters,
+        width=shape.width,
+        layers=shape.layers,
+        weight_bytes=bytes_each,
+        micro_batch=tuned.micro_batch_tokens or (8192 if device == "cuda" else 1024),
+        recompute=tuned.gradient_checkpointing,
+        eight_bit=tuned.optimizer == "adamw-8bit",
+        copies=int(compared) + roles.count(FROZEN),
+        others=sum(shape_of(name).parameters for name in others) + roles.count(SEPARATE) * shape.parameters,
+        cached=shape.cached * bytes_each,
+        cache_gigabytes=1.0 if learner.cache_gigabytes is None else learner.cache_gigabytes,
+    )
+
+
+def _without_servers(config: Any) -> Any:
+    """The config with the learner as it begins in place of each endpoint that has a role: it is not asked, only
+    counted. An oracle must have verdicts, so it stays."""
+    changes: dict[str, Any] = {}
+    for each in fields(config):
+        value = getattr(config, each.name)
+        if isinstance(value, Role) and value.player.startswith(("http://", "https://")):
+            changes[each.name] = replace(value, player=FROZEN)
+    return replace(config, **changes)
+
+
+def _stood_in(config: Any) -> Any:
+    """The config with a tiny model, which says little, in place of each model."""
+    learner = config.learner
+    if learner.model == TABULAR:
+        return config
+    tiny = replace(learner, model=TINY, device="cpu", dtype=None, max_completion_length=8, template=(), history=None)
+    known = {SHARED, ADAPTER, SEPARATE, FROZEN}
+    roles = {name: each for name, each in vars(config).items() if isinstance(each, Role)}
+    stands = {name: replace(each, player=FROZEN) for name, each in roles.items() if each.player not in known}
+    return replace(config, learner=tiny, **stands)
+
+
+def _available() -> float:
+    """Bytes of memory that this machine, or its first CUDA device, has left."""
+    if torch.cuda.device_count():
+        return float(torch.cuda.mem_get_info()[0])
+    return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _needs(found: Measured, steps: int, schedule: Schedule, oracle: str) -> Iterator[str]:
+    """What a run needs but for memory and time, a line each."""
+    updates = found.updates[-1]
+    yield (
+        f"a step: {found.replies} replies of {found.reply_tokens} tokens to prompts of {found.prompt_tokens} tokens, "
+        f"{updates} updates"
+    )
+    yield (
+        f"a run of {steps} steps: about {found.replies * steps:,} replies, "
+        f"{(found.reply_tokens + found.prompt_tokens) * steps:,} tokens, {updates * steps:,} updates"
+    )
+    asked = found.asks[-1]
+    judging = {role: count for role, count in asked.items() if "judge" in role or "verifier" in role}
+    for role, count in judging.items():
+        yield f"{role}: {count} calls a step, {count * steps:,} in all, without those of measurements"
+    if not judging and oracle.startswith("judge:http"):
+        yield f"the oracle {oracle} was asked in these {MEASURED} steps; its calls are not counted"
+    kept = (schedule.keep_checkpoints + 1) * found.checkpoint_bytes
+    episodes = steps * min(schedule.record_episodes, found.replies) * found.episode_bytes
+    yield f"disk: {(kept + episodes) / 1e9:.2f} GB, of which {kept / 1e9:.2f} GB are checkpoints"
+
+
+def _say_memory(sizes: Sizes, available: float, where: str) -> None:
+    parts = ", ".join(f"{name} {size / 1e9:.2f}" for name, size in memory(sizes).items() if size)
+    print(f"{sizes.parameters:,} parameters, {sizes.trained:,} trained{'' if sizes.full else ' (LoRA)'}")
+    print(f"memory by its numbers, at most: {needed(sizes) / 1e9:.2f} GB ({parts})")
+    print(f"{where} has {available / 1e9:.1f} GB")
+
+
+def _lasting(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

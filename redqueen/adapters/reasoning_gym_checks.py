@@ -90,6 +90,12 @@ class ReasoningGym:
             raise RedQueenError(f"the settings {settings} are not plain data: {error}") from None
         return [_task(source, index, entry) for index, entry in enumerate(entries)]
 
+    def numbers(self, dataset: str) -> list[tuple[str, tuple[str, ...], int, int]]:
+        """The whole numbers that the library's curriculum of `dataset` varies: the name of each, the fields of the
+        config that take it, its lowest and its highest level. None if there is no such curriculum."""
+        found = self._worker.ask({"numbers": dataset})
+        return [(name, tuple(fields), low, high) for name, fields, low, high in found]
+
     def __call__(self, task: Task, answer: str) -> bool:
         return self.score(task, answer) >= self.threshold
 
@@ -121,7 +127,7 @@ def prepare() -> Callable[[Mapping[str, Any]], Any]:
         import reasoning_gym
     except ImportError:
         raise RedQueenError("tasks of reasoning-gym need the extra [gym]: pip install 'redqueen[gym]'") from None
-    from reasoning_gym.factory import DATASETS
+    from reasoning_gym.factory import CURRICULA, DATASETS
 
     @lru_cache(maxsize=64)
     def made(source: str) -> Any:
@@ -136,17 +142,48 @@ def prepare() -> Callable[[Mapping[str, Any]], Any]:
 
     @lru_cache(maxsize=4096)
     def entry(source: str, index: int) -> Any:
-        return made(source)[index]
+        dataset = made(source)
+        try:
+            return dataset[index]
+        except (MemoryError, RecursionError):  # these are for the process to report
+            raise
+        except Exception as error:  # such as "Failed to generate valid puzzle after trying 100 different boards"
+            raise RedQueenError(f"reasoning-gym makes no problem {index} of {source}: {error}") from error
 
     def serve(question: Mapping[str, Any]) -> Any:
+        if "numbers" in question:
+            name = question["numbers"]
+            return _numbers(CURRICULA[name](), DATASETS[name][1]()) if name in CURRICULA else []
         source = json.dumps(question["source"])
         if "answer" not in question:
-            return [entry(source, index) for index in range(question["source"]["size"])]
+            entries = [entry(source, index) for index in range(question["source"]["size"])]
+            return json.loads(json.dumps(entries, default=str))  # gsm_symbolic has fractions in its metadata
         task = entry(source, question["index"])
         with guarded_eval():
             return _scored(made(source), task, question["answer"])
 
     return serve
+
+
+def _numbers(curriculum: Any, config: Any) -> list[tuple[str, list[str], int, int]]:
+    """The attributes of a curriculum of which all levels are whole numbers."""
+    return [
+        (each.name, *_levels(each, config))
+        for each in curriculum.attributes.values()
+        if all(type(level) is int for level in each.levels)
+    ]
+
+
+def _levels(attribute: Any, config: Any) -> tuple[list[str], int, int]:
+    """The fields of one number, its lowest and its highest level. Of a range that must not be a single number only the
+    upper end is chosen, above the lower end that the data set has by default."""
+    low, high = min(attribute.levels), max(attribute.levels)
+    if hasattr(attribute, "field_name"):
+        return [attribute.field_name], low, high
+    if attribute.ensure_interval:
+        lower = getattr(config, attribute.lower_field_name)
+        return [attribute.upper_field_name], max(sorted(attribute.levels)[1], lower + 1), high
+    return [attribute.lower_field_name, attribute.upper_field_name], low, high
 
 
 def _scored(dataset: Any, task: Any, answer: str) -> float:

@@ -8,8 +8,8 @@ from redqueen.checks.worker import Undecided
 from redqueen.cli.main import main
 from redqueen.curricula.held_out import apart_from, problems_apart
 from redqueen.measures.accuracy import held_out
-from redqueen.questions.catalogue import find_questions
-from redqueen.types import RedQueenError
+from redqueen.questions.catalogue import find_proposable, find_questions
+from redqueen.types import RedQueenError, Refusal, Task
 
 TWO = "reasoning_gym:dataset=chain_sum(max_terms=2,max_digits=1)+gcd"
 TINY = ["--model", "tiny:hidden=16,heads=2", "--max-completion-length", "4"]
@@ -79,6 +79,71 @@ def test_without_the_library_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)  # the process in which it runs looks there too
     with pytest.raises(RedQueenError, match=r"need the extra \[gym\]: pip install 'redqueen\[gym\]'"):
         find_questions("reasoning_gym")
+
+
+CHOOSING = "reasoning_gym:dataset=chain_sum(min_terms=2,max_terms=3,max_digits=2)+gcd+gsm_symbolic"
+
+
+@pytest.fixture(scope="module")
+def choosing(domain):
+    return find_proposable(CHOOSING)
+
+
+def test_a_proposer_chooses_the_numbers_of_the_librarys_curriculum_and_a_seed(choosing):
+    assert choosing.kinds == ("chain_sum", "gcd")  # gsm_symbolic has no curriculum
+    invitation = choosing.invite("chain_sum", choosing.seeds()[:1], 5)
+    assert invitation.prompt == (
+        "Choose a problem of chain_sum. Write num_terms=N num_digits=N seed=N with num_terms from 2 to 3, num_digits "
+        "from 1 to 2, seed below 10000.\nAsked before: num_terms=2 num_digits=1 seed=0"
+    )
+    written = "num_terms=3 num_digits=2 seed=41"
+    replies = [written, "num_terms = 3, num_digits = 2, seed = 41", written.replace("3", "2")]
+    first, again, other = choosing.read([invitation] * 3, replies)
+    assert first == again and first.id == "chain_sum num_terms=3 num_digits=2 seed=41" != other.id
+    terms = first.facts["metadata"]["expression"].split()
+    assert len(terms) == 5 and all(10 <= int(term) < 100 for term in terms[::2])
+    assert first.answer == str(eval(first.facts["metadata"]["expression"]))
+    assert choosing.right([first, first], [first.answer, "0.5"]) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("reply", "refusal"),
+    [
+        ("num_terms=3 seed=1", "malformed"),
+        ("num_digits=2 num_terms=3 seed=1", "malformed"),
+        ("what is 2 + 2?", "malformed"),
+        ("num_terms=4 num_digits=2 seed=1", "out of bounds"),
+        ("num_terms=3 num_digits=0 seed=1", "out of bounds"),
+        ("num_terms=3 num_digits=2 seed=10000", "out of bounds"),
+        ("num_terms=3 num_digits=2 seed=-1", "out of bounds"),
+    ],
+)
+def test_a_choice_that_cannot_be_made_is_refused(choosing, reply, refusal):
+    invitation = choosing.invite("chain_sum", [], 0)
+    assert choosing.read([invitation], [reply]) == [Refusal(refusal)]
+
+
+def test_numbers_that_do_not_go_together_are_refused(domain):
+    two = "number_sequence(min_value=90,max_value=100)+number_sequence(min_value=900,max_value=1000)"
+    sequences = find_proposable(f"reasoning_gym:dataset={two}")
+    invitation = sequences.invite("number_sequence", [], 0)
+    assert "min_value from 90 to 900, max_value from 100 to 1000" in invitation.prompt
+    turned = "terms=8 min_value=900 max_value=100 max_complexity=2 seed=1"
+    assert sequences.read([invitation], [turned]) == [Refusal("not made")]
+
+
+def test_solutions_and_choices_are_shown_for_warm_starts(choosing):
+    shown = choosing.demonstrations(9, Random(1))
+    chosen = [each for each in shown if each.role == "proposer"]
+    assert len(chosen) == 3
+    assert all(isinstance(task, Task) for each in chosen for task in choosing.read([each.task], [each.text]))
+    solved = [each for each in shown if each.role == "solver"]
+    assert all(choosing.right([each.task for each in solved], [each.text for each in solved]))
+
+
+def test_a_data_set_without_a_curriculum_takes_no_proposals(domain):
+    with pytest.raises(RedQueenError, match="gsm_symbolic of reasoning-gym has no curriculum of numbers"):
+        find_proposable("reasoning_gym:dataset=gsm_symbolic")
 
 
 def test_a_bandit_trains_on_it_and_is_evaluated(domain, tmp_path, capsys):

@@ -13,8 +13,8 @@ from redqueen.questions.small.sums import Sums
 from redqueen.types import RedQueenError, Refusal, Task
 
 NONSENSE = ("", "   ", "I would rather not.", "\x00\ud7ff", "1" * 3000, "<question></question>", "((((")
-NOBODY_PROPOSES = ("matchups", "known", "chain", "reasoning_gym")
-WITHOUT_DEMONSTRATIONS = ("matchups", "known", "reasoning_gym")
+NOBODY_PROPOSES = ("matchups", "known", "chain")
+WITHOUT_DEMONSTRATIONS = ("matchups", "known")
 SHOWING_REPLIES_ALONE = ("instructions", "preferences")
 WITH_AN_EXTRA = ("reasoning_gym",)  # which is the name of its library too
 # an answer is right there only with the way to it, which a task's own answer leaves out

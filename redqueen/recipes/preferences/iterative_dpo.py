@@ -59,6 +59,7 @@ class Config:
     chosen_weight: Amount = 0.0
     reference: Literal["initial", "last", "average"] = "initial"
     start: Literal["last", "initial"] = "last"  # of each iteration
+    pool_size: Count = 50  # iterates kept, whose average is measured
     problems: Count = 64  # held out, of each level
     table_learning_rate = 2.0  # of a table, unless --learning-rate sets it
 
@@ -69,6 +70,9 @@ def train(config: Config, run: Run) -> Policy:
     learner = cast.policy
     oracle = config.judge.oracle(config.oracle, questions, cast.judge)
     tests, iterates, watch = wins_against_start(questions, learner, oracle, config.problems, run.tests)
+    tests, iterates, watch = wins_against_start(
+        questions, learner, oracle, config.problems, run.tests, config.pool_size
+    )
     reference = Reference(learner, config.reference)
     first = learner.state() if config.start == "initial" else {}
     round_ = Round(config.passes)

@@ -64,6 +64,7 @@ class Config:
     eta: Positive = 1.0  # 1000 in the paper
     reference: Literal["last", "initial", "average"] = "last"
     start: Literal["last", "initial"] = "last"  # of each iteration
+    pool_size: Count = 50  # iterates kept, whose average is measured
     problems: Count = 64  # held out, of each level
     table_learning_rate = 2.0  # of a table, unless --learning-rate sets it
 
@@ -74,6 +75,9 @@ def train(config: Config, run: Run) -> Policy:
     learner = cast.policy
     oracle = config.judge.oracle(config.oracle, questions, cast.judge)
     tests, iterates, watch = wins_against_start(questions, learner, oracle, config.problems, run.tests)
+    tests, iterates, watch = wins_against_start(
+        questions, learner, oracle, config.problems, run.tests, config.pool_size
+    )
     reference = Reference(learner, config.reference)
     first = learner.state() if config.start == "initial" else {}
     round_ = Round(config.passes)

@@ -35,7 +35,6 @@ from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import preference_loss
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
-from redqueen.opponents.pools import Snapshots
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Policy
@@ -69,16 +68,14 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.word_for_word().build(run.derived("learner"))
-    reference, iterates, kept = Reference(learner, config.reference), Snapshots(learner), Kept(config.remembered)
+    reference, kept = Reference(learner, config.reference), Kept(config.remembered)
     tests, watch = gold_told_apart(questions, learner, reference, config.problems, run.tests)
     data = with_gold(questions, config.gold, config.tasks, tests, run.derived("data"))
     round_ = Round(config.passes, most_margin=config.most_margin)
     objective = preference_loss(config.loss, config.beta, config.chosen_weight)
 
-    for step in run.steps(config.steps, [learner], [reference, iterates, kept, round_], [watch]):
+    for step in run.steps(config.steps, [learner], [reference, kept, round_], [watch]):
         if step % config.updates == 0:
-            if step:
-                iterates.add(learner.freeze())
             reference.refresh()
             kept.add(play(recited(data, learner), run.rng), play(alone(SOLVE, data, learner), run.rng))
             gold, own = score(kept.gold, payoff), score(kept.own, payoff)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from redqueen.recipes.preferences.iterative_dpo import Config, train
+from redqueen.runs.checkpoints import checkpoints, read_parts
 from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
@@ -123,3 +124,8 @@ def test_an_iteration_without_pairs_goes_on(tmp_path):
     config = Config(TINY, questions="growing", steps=4, updates=2, tasks=2, attempts=2, problems=1)
     lines, _ = trained(config, tmp_path)
     assert [line["gradient_norm"] for line in lines] == [0.0] * 4
+
+
+def test_a_run_keeps_no_more_iterates_than_are_asked_for(tmp_path):
+    trained(replace(TABLE, steps=8, updates=1, tasks=4, pool_size=3), tmp_path)
+    assert len(read_parts(checkpoints(tmp_path)[-1])[1]["players"]) == 3

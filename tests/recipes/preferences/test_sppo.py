@@ -17,6 +17,7 @@ from redqueen.players.language.reciter import reader
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.small.matchups import Matchups
 from redqueen.recipes.preferences.sppo import Config, train
+from redqueen.runs.checkpoints import checkpoints, read_parts
 from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
@@ -110,3 +111,8 @@ def test_replies_count_by_their_weights():
     assert pack_samples(sides, [0.0, 0.0]).loss_weights[:, 1].tolist() == [0.5, 0.5]
     with pytest.raises(AssertionError, match="one weight above 0"):
         pack_samples(sides, [0.0, 0.0], [1.0, 0.0])
+
+
+def test_a_run_keeps_no_more_iterates_than_are_asked_for(tmp_path):
+    trained(replace(TABLE, steps=8, updates=1, tasks=4, pool_size=3), tmp_path)
+    assert len(read_parts(checkpoints(tmp_path)[-1])[1]["players"]) == 3

@@ -15,6 +15,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.small.known import Known
 from redqueen.recipes.self_training.spin import Config, train
 from redqueen.records import ask_to_json
+from redqueen.runs.checkpoints import checkpoints, read_parts
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
@@ -114,3 +115,8 @@ def test_an_answer_format_that_gold_is_not_written_in_is_refused(tmp_path):
         trained(replace(SMALL, learner=learner), tmp_path)
     lines = trained(replace(SMALL, learner=replace(learner, answer="plain"), steps=1), tmp_path / "plain")[1]
     assert lines[0]["gradient_norm"] > 0.0
+
+
+def test_no_iterate_is_kept_that_nobody_reads(tmp_path):
+    trained(replace(KNOWN, steps=8, updates=2, tasks=16, problems=10), tmp_path)
+    assert [sorted(part) for part in read_parts(checkpoints(tmp_path)[-1]) if "players" in part] == []

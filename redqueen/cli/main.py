@@ -75,8 +75,8 @@ MOVED: Mapping[str, str] = {
     "bench": "`redqueen bench` has moved: in a checkout of the repository `make experiments NAME=magnetic` runs a "
     "shipped experiment, and `redqueen trial FILE.py` one of your own",
 }
-# what they find in a folder is a stranger's, unless the user vouches for it
-READS_FOLDERS = ("resume", "watch", "evaluate", "tournament", "compare", "play", "serve", "replay", "tasks", "report")
+# they are given the user's own names; all others read a folder, in which names may be a stranger's
+ONES_OWN = ("train", "plan", "prompts", "list", "check", "doctor", "trial")
 WITHOUT_FLAGS = ("train", "plan", "prompts", "list", "check")  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning
@@ -143,8 +143,8 @@ def _command(name: str) -> Callable[[Sequence[str]], None]:
 def _door(name: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
     """The arguments without --trust. Where a command reads what is in a folder, only what these or the user's trust
     list name is run because the folder names it."""
-    like = name == "train" and any(word.partition("=")[0] == "--like" for word in words)
-    if name not in READS_FOLDERS and not like:
+    like = any(word.partition("=")[0] == "--like" for word in words)
+    if name in ONES_OWN and not like:
         yield words
         return
     rest, trusted = _apart(words)

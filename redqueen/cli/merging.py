@@ -13,10 +13,11 @@ import tyro
 from redqueen.cli.words import parse
 from redqueen.players.transformer.loading import HUB_NAMES
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.runs.checkpoints import saving, write_whole
+from redqueen.runs.checkpoints import saving
 from redqueen.runs.folder import settings, stored_policy
 from redqueen.runs.run import numbers, read_final, read_metrics
 from redqueen.settings.limits import unset
+from redqueen.trust.no_links import write_whole
 from redqueen.types import RedQueenError
 
 
@@ -44,7 +45,7 @@ def merge(words: Sequence[str]) -> None:
     with saving(options.folder):
         options.folder.mkdir(parents=True, exist_ok=True)
         policy.save_merged(options.folder)
-        write_whole(options.folder / "README.md", _card(options.run, found, policy.version))
+        write_whole(options.folder, "README.md", _card(options.run, found, policy.version))
     print(f"{options.run}, after {policy.version} updates: written to {options.folder}")
 
 

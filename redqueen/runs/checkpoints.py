@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ import torch
 from safetensors import SafetensorError
 
 from redqueen.protocols import Policy, Resumable, State
+from redqueen.trust.no_links import make_folder, remove_tree, rename, synchronise, write_whole
 from redqueen.types import RedQueenError
 
 _ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
@@ -37,18 +36,20 @@ def write_checkpoint(
     done: Path, policies: Sequence[Policy], parts: Sequence[Resumable], facts: Mapping[str, Any]
 ) -> None:
     """Facts go into the manifest."""
-    writing = done.with_name(f".writing_{done.name}")
-    with saving(done, remove=writing):
-        shutil.rmtree(writing, ignore_errors=True)
-        writing.mkdir(parents=True)
+    folder, name, beside = done.parent.parent, f"checkpoints/{done.name}", f"checkpoints/.writing_{done.name}"
+    with saving(done, remove=(folder, beside)):
+        remove_tree(folder, beside)
+        writing = make_folder(folder, beside)
         for policy in policies:
             policy.save(writing / policy.name)
         torch.save([part.state() for part in parts], writing / "parts.pt")
         files = sorted(path for path in writing.rglob("*") if path.is_file())
         digests = {str(path.relative_to(writing)): _digest(path) for path in files}
-        write_whole(writing / "manifest.json", json.dumps({**facts, "digests": digests}))
-        shutil.rmtree(done, ignore_errors=True)
-        os.replace(writing, done)
+        write_whole(writing, "manifest.json", json.dumps({**facts, "digests": digests}))
+        synchronise(writing)
+        if done.exists():
+            remove([done])
+        rename(folder, beside, name)
 
 
 def read_checkpoint(path: Path, policies: Sequence[Policy], parts: Sequence[Resumable]) -> dict[str, Any]:
@@ -94,26 +95,37 @@ def fitting(checkpoint: Path) -> Iterator[None]:
 def remove(paths: Sequence[Path]) -> None:
     """A checkpoint goes whole too, so that what has a name is complete."""
     for path in paths:
-        leaving = path.with_name(f".leaving_{path.name}")
-        os.replace(path, leaving)
-        shutil.rmtree(leaving)
+        folder, leaving = path.parent.parent, f"checkpoints/.leaving_{path.name}"
+        remove_tree(folder, leaving)
+        rename(folder, f"checkpoints/{path.name}", leaving)
+        remove_tree(folder, leaving)
 
 
 def clear(folder: Path) -> None:
     """Removes what a run that was killed while it saved has left half-done."""
     for name in (".writing_*", ".leaving_*"):
         for leftover in (folder / "checkpoints").glob(name):
-            shutil.rmtree(leftover)
+            remove_tree(folder, f"checkpoints/{leftover.name}")
 
 
 def checkpoints(folder: Path) -> list[Path]:
     """Finished checkpoints of a run, oldest first."""
-    return sorted((folder / "checkpoints").glob("step_*"))
+    return _numbered(folder, "step")
 
 
 def best_checkpoints(folder: Path) -> list[Path]:
     """Those of best measurements, oldest first: the last is the best so far."""
-    return sorted((folder / "checkpoints").glob("best_*"))
+    return _numbered(folder, "best")
+
+
+def _numbered(folder: Path, word: str) -> list[Path]:
+    """The folders `checkpoints/WORD_NUMBER` by their numbers; what has another name is none of them."""
+    found = [(path.name.removeprefix(f"{word}_"), path) for path in (folder / "checkpoints").glob(f"{word}_*")]
+    return [path for _, path in sorted((int(number), path) for number, path in found if is_number(number))]
+
+
+def is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
 
 
 def best_name(step: int | None) -> str:
@@ -145,17 +157,10 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Under a temporary name first, so that a reader never sees half a file."""
-    temporary = path.with_name(f".{path.name}.writing")
-    temporary.write_text(text)
-    os.replace(temporary, path)
-
-
 class saving:
     """Turns a full disk or a forbidden folder into one line, and leaves nothing half-written."""
 
-    def __init__(self, path: Path, remove: Path | None = None) -> None:
+    def __init__(self, path: Path, remove: tuple[Path, str] | None = None) -> None:
         self._path = path
         self._remove = remove
 
@@ -168,7 +173,8 @@ class saving:
         if not cut and not isinstance(error, OSError | SafetensorError):
             return
         if self._remove is not None:
-            shutil.rmtree(self._remove, ignore_errors=True)
+            with suppress(OSError, RedQueenError):
+                remove_tree(*self._remove)
         known = isinstance(error, OSError) and error.strerror
         reason = known or f"a file was cut short, perhaps by a full disk ({' '.join(str(error).split())[:100]})"
         near = (self._path, *self._path.parents[:2])  # the folder of the run is among them

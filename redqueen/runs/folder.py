@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -20,13 +20,15 @@ from redqueen.protocols import Game, Player, Policy, Questions
 from redqueen.questions.asking import seeds_of
 from redqueen.questions.catalogue import find_questions
 from redqueen.records import episode_from_json, episode_to_json
-from redqueen.runs.checkpoints import best_checkpoints, check, checkpoints, fitting
+from redqueen.runs.checkpoints import best_checkpoints, check, checkpoints, fitting, is_number
 from redqueen.runs.run import recorded_steps
 from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import _flag
 from redqueen.settings.renamed import renamed
 from redqueen.trust.door import Untrusted, shut
+from redqueen.trust.no_links import write_new, write_whole
+from redqueen.trust.reading import Damaged, as_object, read_text
 from redqueen.types import Episode, RedQueenError, Task
 
 T = TypeVar("T")
@@ -206,21 +208,40 @@ def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:
     played against its policy, named played.NUMBER, without credit."""
     found = []
     for step, path in recorded_steps(folder):
-        for number, text in enumerate(path.read_text().splitlines()):
-            data = _episode_data(text, f"{path}:{number + 1}")
-            credit = data.pop("credit")
-            found.append((f"{step}.{number}", episode_from_json(data), credit))
+        for number, text in enumerate(read_text(path).splitlines()):
+            episode, credit = _episode(text, f"{path}, line {number + 1}")
+            found.append((f"{step}.{number}", episode, credit))
     for path in sorted((folder / "episodes").glob("played_*.json")):
-        if text := path.read_text():  # an empty one is being written
-            found.append((_played_name(path), episode_from_json(_episode_data(text, str(path))), {}))
+        if (text := read_text(path)) and is_number(path.stem.removeprefix("played_")):  # an empty one is being written
+            found.append((_played_name(path), _episode(text, str(path))[0], {}))
     return found
 
 
-def _episode_data(text: str, place: str) -> dict[str, Any]:
+def _episode(text: str, place: str) -> tuple[Episode, dict[str, Any]]:
+    """An episode and its credit. Raises Damaged for what is none."""
     try:
-        return dict(json.loads(text))
-    except (TypeError, ValueError):
-        raise RedQueenError(f"{place} is no episode: it was cut short or changed") from None
+        data = as_object(text, place)
+        credit = data.pop("credit", {})
+        episode = episode_from_json(data)
+        _check_credit(episode, credit)
+    except Damaged:
+        raise
+    except Exception as error:  # each part has its own way to be wrong
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:100]
+        raise Damaged(f"{place} is no episode: it was cut short or changed ({said})") from None
+    return episode, credit
+
+
+def _check_credit(episode: Episode, credit: Any) -> None:
+    """Raises ValueError where credit is not one number, or null, for each turn of the seats that it names."""
+    turns = Counter(str(turn.ask.seat) for turn in episode.turns)
+    for seat, own in credit.items():
+        lists = {"rewards": own["rewards"], "advantages": own["advantages"], **own.get("parts", {})}
+        for name, values in lists.items():
+            if not isinstance(values, list) or len(values) != turns[seat]:
+                raise ValueError(f"{name} of {seat} must be a list of {turns[seat]} numbers")
+            if not all(value is None or type(value) in (int, float) for value in values):
+                raise ValueError(f"{name} of {seat} must be numbers")
 
 
 def keep_played(folder: Path, episode: Episode) -> str:
@@ -229,22 +250,19 @@ def keep_played(folder: Path, episode: Episode) -> str:
     text = json.dumps(episode_to_json(episode)) + "\n"
     place = folder / "episodes"
     try:
-        place.mkdir(exist_ok=True)
-        path = _new_name(place)
-        writing = path.with_name(f".{path.name}.writing")
-        writing.write_text(text)
-        os.replace(writing, path)
+        path = _new_name(folder, place)
+        write_whole(folder, f"episodes/{path.name}", text)
     except OSError as error:
         raise RedQueenError(f"cannot write into {place}: {error.strerror}") from error
     return _played_name(path)
 
 
-def _new_name(place: Path) -> Path:
+def _new_name(folder: Path, place: Path) -> Path:
     """The first that is not taken; an empty file takes it."""
     for number in count(len(list(place.glob("played_*.json")))):
         path = place / f"played_{number:06d}.json"
         try:
-            path.touch(exist_ok=False)
+            write_new(folder, f"episodes/{path.name}")
         except FileExistsError:
             continue
         break

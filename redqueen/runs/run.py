@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -62,11 +63,11 @@ from redqueen.runs.checkpoints import (
     remove,
     saving,
     write_checkpoint,
-    write_whole,
 )
 from redqueen.runs.collapse import Collapse, Watch
 from redqueen.runs.signal import Signal
 from redqueen.trust.door import remember
+from redqueen.trust.no_links import appended, remove_file, write_whole
 from redqueen.types import Basis, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
 LEARNER = "learner"  # the policy whose figures keep their names
@@ -177,12 +178,12 @@ class Run:
         _pace(policies, start, count)
         if start < count:
             for name in ("final.json", ERROR):  # of an end that was not the last
-                (self.folder / name).unlink(missing_ok=True)
+                remove_file(self.folder, name)
         if bases := {name: asdict(each) for name, each in _bases(measures).items()}:
             self.keep("measures", bases)
         for title, text in self.shown.items():
             with saving(self.folder):
-                write_whole(self.folder / f"{title}.txt", text + "\n")
+                write_whole(self.folder, f"{title}.txt", text + "\n")
         for watcher in self.watchers:
             watcher.begin(self, start, count)
         self.began = True
@@ -246,7 +247,7 @@ class Run:
     def keep(self, name: str, table: Mapping[str, Any]) -> None:
         """Something to look at that grows with the run, such as a payoff matrix: `NAME.json`, each time anew."""
         with saving(self.folder):
-            write_whole(self.folder / f"{name}.json", json.dumps(plain(table)) + "\n")
+            write_whole(self.folder, f"{name}.json", json.dumps(plain(table)) + "\n")
 
     def note(self, metrics: Metrics) -> None:
         """Adds figures to this step. Raises RedQueenError for one that the step already has."""
@@ -273,7 +274,7 @@ class Run:
         texts = [measure.first_replies() for measure in measures if has(measure, ShowsReplies)]
         if text := "\n\n".join(filter(None, texts)):
             with saving(self.folder):
-                write_whole(self.folder / "first_replies.txt", text + "\n")
+                write_whole(self.folder, "first_replies.txt", text + "\n")
             for watcher in self.watchers:
                 if has(watcher, ShowsTexts):
                     watcher.show("first replies", text)
@@ -286,14 +287,14 @@ class Run:
         if self.stopped:
             self._line["stopped"] = self.stopped
         with saving(self.folder):
-            write_whole(self.folder / "final.json", json.dumps(plain(self._line)) + "\n")
+            write_whole(self.folder, "final.json", json.dumps(plain(self._line)) + "\n", lasting=True)
         for watcher in self.watchers:
             watcher.end(self)
 
     # The folder
 
     def _write(self, line: Line) -> None:
-        with saving(self.folder / "metrics.jsonl"), (self.folder / "metrics.jsonl").open("a") as file:
+        with saving(self.folder / "metrics.jsonl"), appended(self.folder, "metrics.jsonl") as file:
             file.write(json.dumps(plain(line)) + "\n")
         for watcher in self.watchers:
             watcher.step(line)
@@ -314,11 +315,10 @@ class Run:
             return
         folder = self.folder / "episodes"
         with saving(folder):
-            folder.mkdir(parents=True, exist_ok=True)
             lines = [json.dumps({**episode_to_json(e), "credit": credit[number]}) for number, e in episodes.items()]
-            path = folder / f"step_{self.step:06d}.jsonl"
-            before = path.read_text() if path.exists() else ""
-            write_whole(path, before + "".join(line + "\n" for line in lines))
+            name = f"step_{self.step:06d}.jsonl"
+            before = (folder / name).read_text() if (folder / name).is_file() else ""
+            write_whole(self.folder, f"episodes/{name}", before + "".join(line + "\n" for line in lines))
 
     def _resume(self, policies: Sequence[Policy], parts: Sequence[Resumable]) -> int:
         """The step to go on from."""
@@ -370,17 +370,17 @@ class Run:
         kept = [line for line in read_metrics(self.folder) if line["step"] < step]
         self._line = kept[-1] if kept else {}
         if metrics.exists():
-            write_whole(metrics, "".join(json.dumps(line) + "\n" for line in kept))
+            write_whole(self.folder, metrics.name, "".join(json.dumps(line) + "\n" for line in kept))
         for number, path in recorded_steps(self.folder):
             if number >= step:
-                path.unlink()
+                remove_file(self.folder, f"episodes/{path.name}")
 
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keeps other processes from training in a folder. What holds it is gone when this process is, however it ends."""
     with saving(folder):
-        lock = (folder / LOCK).open("a")
+        lock = appended(folder, LOCK)
     with lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -419,7 +419,7 @@ def _keep_error(run: Run, error: BaseException) -> None:
     named = "" if isinstance(error, RedQueenError | KeyboardInterrupt) else f"{type(error).__name__}: "
     where = "" if words.startswith("step ") else f"step {run.step}: "
     with suppress(OSError, RedQueenError):
-        write_whole(run.folder / ERROR, f"{where}{named}{words}\n")
+        write_whole(run.folder, ERROR, f"{where}{named}{words}\n")
 
 
 def _explained(train: Callable[[], Policy], run: Run) -> Policy:
@@ -434,7 +434,9 @@ def _explained(train: Callable[[], Policy], run: Run) -> Policy:
     except NonFiniteLoss as error:
         path = run.folder / f"failed_batch_{run.step:06d}.pt"
         with saving(path):
-            torch.save(batch_tensors(error.batch), path)
+            held_in_memory = BytesIO()
+            torch.save(batch_tensors(error.batch), held_in_memory)
+            write_whole(run.folder, path.name, held_in_memory.getvalue())
         raise RedQueenError(
             f"step {run.step}: {error}; the weights are as they were, the batch is in {path}"
         ) from error
@@ -582,7 +584,7 @@ class SettingsFile:
     def begin(self, run: Run, start: int, count: int) -> None:
         remember()
         with saving(run.folder):
-            write_whole(run.folder / "config.json", json.dumps(plain(self._settings), indent=2) + "\n")
+            write_whole(run.folder, "config.json", json.dumps(plain(self._settings), indent=2) + "\n", lasting=True)
 
     def step(self, line: Line) -> None:
         return None

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from redqueen.players.transformer.loading import cache_folder
-from redqueen.runs.checkpoints import write_whole
+from redqueen.trust.no_links import write_whole
 
 BEGAN = time.time()
 PACKAGE = Path(__file__).parents[1]
@@ -47,7 +47,7 @@ def keep(path: Path, made: Mapping[str, Any], roots: Sequence[Path]) -> None:
     if any(Path(name).stat().st_mtime > BEGAN for name in found):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps({**made, "modules": found}) + "\n")
+    write_whole(path.parent, path.name, json.dumps({**made, "modules": found}) + "\n")
 
 
 def kept(path: Path) -> dict[str, Any] | None:

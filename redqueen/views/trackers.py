@@ -18,7 +18,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -27,9 +26,9 @@ from threading import Event, Thread
 from typing import Any, Literal, Protocol
 
 from redqueen.records import flat
-from redqueen.runs.checkpoints import write_whole
 from redqueen.runs.metrics import NewLines, figures_of
 from redqueen.runs.run import Line, Run, read_final
+from redqueen.trust.no_links import refuse_link, remove_tree, write_whole
 from redqueen.types import Metrics, RedQueenError
 
 Name = Literal["wandb", "tensorboard", "mlflow", "trackio"]
@@ -105,6 +104,8 @@ class Reporting:
 
     def _send(self) -> None:
         """All that the tracker has not had, until the run is over."""
+        for name in ("wandb", "tensorboard"):  # where trackers write by themselves
+            refuse_link(self._folder, name)
         last = self._tracker.open(self._folder, self._noted())
         lines = NewLines(self._folder)
         while True:
@@ -125,9 +126,7 @@ class Reporting:
         return int(path.read_text()) if path.is_file() else NEVER
 
     def _note(self, step: int) -> None:
-        path = self._place()
-        path.parent.mkdir(exist_ok=True)
-        write_whole(path, f"{step}\n")
+        write_whole(self._folder, f"trackers/{self._name}.step", f"{step}\n")
 
     def _place(self) -> Path:
         return self._folder / "trackers" / f"{self._name}.step"
@@ -168,7 +167,7 @@ class Wandb:
         be asked offline, the whole run is written again, in the place of what is there."""
         if self._mode == "offline":
             for part in (folder / "wandb").glob(f"offline-run-*-{self._id}"):
-                shutil.rmtree(part)
+                remove_tree(folder, f"wandb/{part.name}")
         self._run = self._library.init(
             project=os.environ.get("WANDB_PROJECT", PROJECT),
             name=folder.name,

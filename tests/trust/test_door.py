@@ -15,7 +15,7 @@ import pytest
 
 from redqueen.catalogue import Catalogue
 from redqueen.cli import main as commands
-from redqueen.cli.main import READS_FOLDERS, main
+from redqueen.cli.main import ONES_OWN, main
 from redqueen.contracts.recipes import shrunk
 from redqueen.games.catalogue import find_game
 from redqueen.players.endpoint import Server
@@ -105,13 +105,14 @@ COMMANDS: dict[str, Callable[[Path], Sequence[str]]] = {
     "replay one": lambda run: ["replay", str(run), "0.0"],
     "tasks": lambda run: ["tasks", str(run)],
     "report": lambda run: ["report", str(run)],
+    "merge": lambda run: ["merge", str(run), str(run.parent / "merged")],
     "like": lambda run: ["train", "--like", str(run), "--output", str(run.parent / "next")],
     "like, named": lambda run: ["train", "magnetic", "--like", str(run), "--output", str(run.parent / "next")],
 }
 
 
 def test_every_command_that_reads_a_folder_is_tried() -> None:
-    assert {call(Path("run"))[0] for call in COMMANDS.values()} == {*READS_FOLDERS, "train"}
+    assert {call(Path("run"))[0] for call in COMMANDS.values()} == {*commands.COMMANDS} - {*ONES_OWN} | {"train"}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -22,9 +22,9 @@ from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
 from redqueen.measures.tournament import Standings
 from redqueen.protocols import StatesInformation, has
 from redqueen.records import flat
-from redqueen.runs.checkpoints import write_whole
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.run import Line, numbers, read_final, read_metrics
+from redqueen.trust.no_links import write_whole
 from redqueen.types import Episode, Message, RedQueenError
 from redqueen.views.headline import Headline, headline_of, planned_steps, sentence_of_seeds
 from redqueen.views.report.first_screen import pairs, states
@@ -150,7 +150,7 @@ def _results(episode: Episode) -> list[tuple[str, float]]:
 
 def _kept(folder: Path, name: str, data: dict[str, Any]) -> Path:
     try:
-        write_whole(folder / name, json.dumps(data) + "\n")
+        write_whole(folder, name, json.dumps(data) + "\n")
     except OSError as error:
         raise RedQueenError(f"cannot write {folder / name}: {error.strerror}") from error
     return folder

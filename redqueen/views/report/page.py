@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from redqueen.trust.no_links import write_whole
 from redqueen.types import Episode, RedQueenError
 from redqueen.views.html.page import rendered
 from redqueen.views.report.collected import MOST_EPISODES, collected, collected_alone
@@ -17,10 +18,14 @@ PLACE = Path(__file__).parent
 def write_report(folders: Sequence[Path], target: Path | None = None, most_episodes: int = MOST_EPISODES) -> Path:
     """Writes the page, into the folder of the first run unless told where, and returns its path."""
     text = report_page(folders, most_episodes)
-    target = target or folders[0] / "report.html"
+    named, target = target is not None, target or folders[0] / "report.html"
+    found = text.encode(errors="backslashreplace")  # a lone surrogate is shown as its number
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8", errors="backslashreplace")  # a lone surrogate is shown as its number
+        if named:  # by the user, who may mean a link
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(found)
+        else:
+            write_whole(folders[0], target.name, found)
     except OSError as error:
         raise RedQueenError(f"cannot write {target}: {error.strerror}") from error
     return target

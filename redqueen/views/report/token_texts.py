@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from redqueen.objectives.batch import free_positions
 from redqueen.players.transformer.loading import load_tokenizer
+from redqueen.runs.checkpoints import checkpoints
 from redqueen.types import Reply
 
 
@@ -17,10 +18,11 @@ class Decoder(Protocol):
 
 def tokenizer_of(folder: Path) -> Decoder | None:
     """The tokenizer of a run's learner, from its newest checkpoint; None where it has none (a table)."""
-    for checkpoint in sorted((folder / "checkpoints").glob("step_*"), reverse=True):
-        for policy in sorted(path for path in checkpoint.iterdir() if (path / "tokenizer.json").is_file()):
-            tokenizer: Decoder = load_tokenizer(policy)
-            return tokenizer
+    for checkpoint in reversed(checkpoints(folder)):
+        for place in sorted(checkpoint.glob("*/tokenizer.json")):
+            if place.is_file():
+                tokenizer: Decoder = load_tokenizer(place.parent)
+                return tokenizer
     return None
 
 

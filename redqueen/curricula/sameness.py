@@ -28,6 +28,13 @@ def by_text(wording: Wording = Wording()) -> Callable[[Task], Hashable]:
 word_for_word = by_text(Wording(case=True, space=True))  # for programs: capitals and indents count
 
 
+def by_text_and_answer(wording: Wording = Wording()) -> Callable[[Task], Hashable]:
+    """A key function: that of `by_text` and the answer, for proposers who write answers of their own: one question with
+    two answers is two tasks."""
+    text = by_text(wording)
+    return lambda task: (text(task), wording(task.answer))
+
+
 def by_behaviour(
     run: Callable[[Task], tuple[Any, ...]], fallback: Callable[[Task], Hashable] | None = None
 ) -> Callable[[Task], Hashable]:

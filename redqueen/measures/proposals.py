@@ -12,11 +12,21 @@ from statistics import fmean
 import numpy as np
 
 from redqueen.credit import outcomes
+from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.health import Proposed, ProposerHealth
 from redqueen.protocols import Questions, State
 from redqueen.questions.asking import graded, mean_known, tasks_among
 from redqueen.questions.labels import label_accuracy, labels_right
 from redqueen.types import Group, Metrics, Refusal, Task
+
+NOTHING_KEPT = Alarm(
+    "nothing_kept",
+    "labels",
+    "none of {votes} questions has a majority within the band, so that the solver has nothing to learn from until the "
+    "next round: a wider --band, a larger --pool, or a solver that answers more of them",
+    limit=1.0,
+    below=True,
+)
 
 
 class Proposals:
@@ -29,6 +39,7 @@ class Proposals:
         self._questions = questions
         self._true_answer = true_answer
         self._health = ProposerHealth()
+        self._kept = Alarms([NOTHING_KEPT], quiet=True)
 
     def check(self, written: Sequence[Task | Refusal], tries: Sequence[Group] | None = None) -> Metrics:
         """The figures of proposals, with a graded group of attempts at each that is a task if they were tried; the fact
@@ -51,17 +62,21 @@ class Proposals:
         return self._health.check(voted_on(self._questions, written, groups, kept)) | polls(groups, kept)
 
     def labels(self, groups: Sequence[Group], kept: Sequence[Task]) -> Metrics:
-        """`labels` and `label_accuracy` of the tasks in `kept`, from the groups whose majority labelled them."""
-        return label_accuracy(self._questions, [group.task for group in groups], kept)
+        """`labels` and `label_accuracy` of the tasks in `kept`, from the groups whose majority labelled them. An alarm
+        rings until the next call where none is kept."""
+        found = label_accuracy(self._questions, [group.task for group in groups], kept)
+        return found | self._kept.observe({"labels": found["labels"], "votes": str(len(groups))})
 
     def alarms(self) -> list[str]:
-        return self._health.alarms()
+        return [*self._health.alarms(), *self._kept.alarms()]
 
     def state(self) -> State:
-        return self._health.state()
+        return {**self._health.state(), "kept": self._kept.state()}
 
     def restore(self, state: State) -> None:
         self._health.restore(state)
+        if "kept" in state:  # runs of before it was watched have none
+            self._kept.restore(state["kept"])
 
 
 def proposed(

@@ -127,10 +127,11 @@ class Knowledge:
         return Task(f"invitation {number} {answer}", kind, prompt, answer)
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """The questions as written; whether they can be answered is checked by the gate."""
+        """The questions as written, told apart by question and answer; whether they can be answered is checked by the
+        gate."""
         written = [RULES.question(reply) for reply in replies]
         return [
-            Task(question, "question", question, invitation.answer, {"hops": hops(question)})
+            Task(f"{question} {invitation.answer}", "question", question, invitation.answer, {"hops": hops(question)})
             if question
             else Refusal("malformed")
             for invitation, question in zip(invitations, written, strict=True)

@@ -12,7 +12,9 @@ from redqueen.credit.learnability import HardAboveFloor
 from redqueen.credit.novelty import WindowNovelty
 from redqueen.credit.outcomes import rate
 from redqueen.curricula.draws import Distinct, Uniform
+from redqueen.curricula.duplicates import SameKey
 from redqueen.curricula.history import TaskHistory
+from redqueen.curricula.sameness import by_text_and_answer
 from redqueen.curricula.store import TaskStore
 from redqueen.measures.proposals import Proposals
 from redqueen.protocols import State
@@ -110,14 +112,18 @@ class Rewards:
 
 
 class Buffer:
-    """Problems that the solver learns from while the proposer stands still, until they are `exhausted`."""
+    """Problems that the solver learns from while the proposer stands still, until they are `exhausted`. Problems are
+    told apart by question and answer."""
 
     def __init__(self) -> None:
-        self._store = TaskStore(sampling=Distinct(Uniform()), name="buffer")
+        screens = [SameKey(by_text_and_answer())]
+        self._store = TaskStore(sampling=Distinct(Uniform()), screens=screens, name="buffer")
 
     def add(self, groups: Sequence[Group], origin: str, step: int) -> None:
-        """Adds the tasks of the groups."""
-        self._store.add([group.task for group in groups], origin=origin, step=step)
+        """Adds the tasks of the groups that are not held yet, each with its pass rate at entry as its first result."""
+        refused = self._store.add([group.task for group in groups], origin=origin, step=step)
+        entered = [group for group, reason in zip(groups, refused, strict=True) if not reason]
+        self._store.observe_groups(entered, lambda group: rate(group).mean)
 
     def draw(self, count: int, rng: Random) -> list[Task]:
         """Up to `count` different problems."""
@@ -140,9 +146,9 @@ class Buffer:
 
 def exhausted(history: TaskHistory, patience: int = 3) -> bool:
     """Whether the last round was solved by every attempt, or none of the last `patience` rounds was better than the
-    best before them. The results are pass rates, one of each round."""
+    best before them. The results are pass rates: the one at entry, then one of each round."""
     results = history.results
-    if not results:
+    if len(results) < 2:
         return False
     earlier, late = results[:-patience], results[-patience:]
     return results[-1] >= 1.0 or (bool(earlier) and max(late) <= max(earlier))

@@ -17,6 +17,8 @@ from redqueen.checks.retrieval import Document, Rules, evidence, reading_faults
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import FailureShare
 from redqueen.credit.outcomes import verdicts
+from redqueen.curricula.duplicates import SameKey
+from redqueen.curricula.sameness import by_text_and_answer
 from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.single_reply import SingleReply
@@ -66,7 +68,7 @@ class Pool(TaskStore):
     """Earlier questions that passed, which stand in for those that fail. It is cleared every `steps` steps."""
 
     def __init__(self, steps: int) -> None:
-        super().__init__(name="pool")
+        super().__init__(screens=[SameKey(by_text_and_answer())], name="pool")
         self._steps = steps
 
     def begin(self, step: int) -> None:

@@ -73,7 +73,8 @@ def train(config: Config, run: Run, grounds: Grounds | None = None) -> Policy:
     cast = Cast(config, run)
     solver = cast.learner
     proposer = cast["proposer"]
-    judge, verifying = cast["judge"], Verifying(questions)
+    judge = cast["judge"]
+    verifying = Verifying(questions, learns=judge in cast.learning)
     memory = ClusterMemory(questions, config.clusters, config.remembered, config.stages)
     rewards = Rewards()
     grounds = grounds or Grounds(questions)

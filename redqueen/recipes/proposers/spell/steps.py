@@ -35,6 +35,15 @@ UNREAD = Alarm(
     limit=0.5,
     trials="verdicts",
 )
+UNTAUGHT = Alarm(
+    "untaught_judge",
+    "verdicts/answers",
+    "the judge learns nothing: a step allows {allowed} of its verdicts, one for every --answers-per-verdict answers "
+    "that are learned from, and one answer has {votes} (--votes)",
+    limit=1.0,
+    steps=5,
+    below=True,
+)
 Votes = Annotated[int, Within(3)]
 """The number of verdicts on an answer: of two no majority is one that not all share."""
 
@@ -60,16 +69,17 @@ class Grounds:
 
 
 class Verifying:
-    """The verdicts of a step, how far the majorities of late agree with the question set, and an alarm where most
-    verdicts cannot be read."""
+    """The verdicts of a step, how far the majorities of late agree with the question set, and alarms where most
+    verdicts cannot be read and where a judge that `learns` could not learn from any for some steps."""
 
     game = JUDGE
 
-    def __init__(self, questions: Documented) -> None:
+    def __init__(self, questions: Documented, learns: bool = False) -> None:
         self._questions = questions
         self._rule = Covers()
         self._agreement = Agreement(threshold=0.51)  # a tie is no majority
-        self._alarms = Alarms([UNREAD], quiet=True)
+        self._alarms = Alarms([UNREAD, *([UNTAUGHT] if learns else [])], quiet=True)
+        self._room: dict[str, float | str] = {}  # of this step, for verdicts on how many answers
         self._judged: list[Group] = []  # of this step, with what each verdict earns
 
     def asked(self, tries: Sequence[Group]) -> list[Task]:
@@ -114,6 +124,9 @@ class Verifying:
         """Whole groups of this step's judgements, at random, with at most `most` verdicts in all: those on one answer
         that do not all earn the same."""
         groups = [group for group in self._judged if len({each.outcome.facts["vote"] for each in group.attempts}) > 1]
+        if groups:
+            votes = len(groups[0].attempts)
+            self._room = {"verdicts/answers": most // votes, "allowed": str(most), "votes": str(votes)}
         found = []
         for group in rng.sample(groups, len(groups)):
             if len(group.attempts) <= most:
@@ -126,8 +139,8 @@ class Verifying:
         read, where there are verdicts."""
         given = [verdict for group in self._judged for verdict in verdicts(group)]
         unread = {"verdicts/unread": sum(each is None for each in given) / len(given)} if given else {}
-        self._judged = []
-        return self._agreement.metrics() | unread | self._alarms.observe({**unread, "verdicts": len(given)})
+        room, self._judged, self._room = self._room, [], {}
+        return self._agreement.metrics() | unread | self._alarms.observe({**unread, **room, "verdicts": len(given)})
 
     def alarms(self) -> list[str]:
         return [*self._agreement.alarms(), *self._alarms.alarms()]

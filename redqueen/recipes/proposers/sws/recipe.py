@@ -72,6 +72,7 @@ def train(config: Config, run: Run, aim: Aim | None = None) -> Policy:
     measure = HeldOut(questions, solver, config.problems, seed=run.tests)
     problems = measure.training(config.data, run.derived("data"))
     lessons = Lessons(questions, problems, aim or Aim(config.slope), run.derived("epochs"))
+    run.show("stages", lessons.plan(config))
 
     for step in run.steps(config.steps, cast.learning, [lessons, labels], [measure]):
         made = step - config.preliminary  # steps of synthesis before this one

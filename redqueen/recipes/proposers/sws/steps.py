@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from redqueen.curricula.epochs import Epochs
 from redqueen.curricula.held_out import apart_from
 from redqueen.curricula.store import TaskStore
 from redqueen.curricula.weaknesses import LearningCurve, LearningCurves, is_weak, weak_counts
+from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.play.groups import episodes_of
 from redqueen.protocols import Proposable, State
 from redqueen.questions.asking import graded
@@ -17,6 +19,10 @@ from redqueen.questions.labels import held_to_label
 from redqueen.questions.synthesis import aimed, aimed_at, within
 from redqueen.questions.verdicts import Truncated
 from redqueen.types import Group, Metrics, Task
+
+NOTHING_WEAK = Alarm(
+    "nothing_weak", "weak", "no problem is weak, so that no new one is made: {why}", limit=1.0, below=True
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,20 @@ class Lessons:
         self._data = Epochs(problems, seed)
         self._curves = LearningCurves()
         self._new = TaskStore()
+        self._weak = Alarms([NOTHING_WEAK], quiet=True)
+
+    def plan(self, config: Any) -> str:
+        """What the three stages of a run do, in words, with what comes of none of them."""
+        epochs = config.preliminary * config.tasks / len(self._data.tasks)
+        told = [
+            f"steps 1 to {config.preliminary}: the {len(self._data.tasks)} problems of the data set, {epochs:.3g} "
+            "epochs" + ("" if epochs >= 2.0 else "; a learning curve needs two, or no problem is found weak"),
+            f"{config.synthesis} steps: new problems like the weak ones",
+            "the steps after that: both",
+        ]
+        if config.steps <= config.preliminary:
+            told[1:] = [f"the run ends there: new problems need more --steps than {config.preliminary}"]
+        return "\n".join(told)
 
     def invited(self, count: int, part: int, parts: int, rng: Random) -> list[Task]:
         """Every `parts`-th of `count * parts` invitations, from the one numbered `part` on, shared out over the
@@ -90,14 +110,33 @@ class Lessons:
             self._curves.observe(episodes_of(tries[last:]))
 
     def metrics(self) -> Metrics:
-        """`weak/CATEGORY`, the shares in which new problems are made."""
+        """`weak/CATEGORY`, the shares in which new problems are made. An alarm rings where no problem is weak."""
         shares = self._aim.shares(self._curves.curves())
-        return {f"weak/{category}": float(count) for category, count in shares.items()}
+        found = {f"weak/{category}": float(count) for category, count in shares.items()}
+        return found | self._weak.observe({"weak": sum(found.values()), "why": self._why()})
+
+    def _why(self) -> str:
+        problems, epochs = len(self._data.tasks), self._curves.epoch
+        if epochs < 2:
+            return (
+                f"{epochs} epochs of the {problems} problems were trained on, and a learning curve needs two: "
+                "more --preliminary or --tasks, or less --data"
+            )
+        return (
+            f"each of the {problems} problems was solved half of the time or rose by --slope {self._aim.slope:g} an "
+            "epoch: a higher --slope, or harder problems"
+        )
+
+    def alarms(self) -> list[str]:
+        return self._weak.alarms()
 
     def state(self) -> State:
-        return {"data": self._data.state(), "curves": self._curves.state(), "new": self._new.state()}
+        found = {"data": self._data.state(), "curves": self._curves.state(), "new": self._new.state()}
+        return {**found, "weak": self._weak.state()}
 
     def restore(self, state: State) -> None:
         self._data.restore(state["data"])
         self._curves.restore(state["curves"])
         self._new.restore(state["new"])
+        if "weak" in state:  # runs of before it was watched have none
+            self._weak.restore(state["weak"])

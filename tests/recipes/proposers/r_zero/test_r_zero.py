@@ -5,9 +5,11 @@ from random import Random
 import pytest
 
 from redqueen.credit.rewards import score
+from redqueen.measures.proposals import Proposals
 from redqueen.play.groups import attempts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import PROPOSE, SOLVE
+from redqueen.questions.catalogue import find_proposable
 from redqueen.recipes.proposers.r_zero import recipe as r_zero
 from redqueen.recipes.proposers.r_zero.steps import Rewards
 from redqueen.runs.run import Run, Schedule, read_metrics
@@ -87,3 +89,31 @@ def test_one_model_may_play_both_roles(tmp_path):
     found = lines(tmp_path, "shared")
     assert all("loss" in line for line in found)
     assert ["reward/proposer" in line for line in found] == [True, True, False, False, True, True]
+
+
+def test_proposals_of_two_kinds_with_one_number_are_compared_within_their_kind():
+    invitations = [Task(f"invitation {number}", kind) for kind in ("sum", "product") for number in range(2)]
+    proposals = attempts(PROPOSE, invitations, Constant("?"), 1, Random(0))
+    tasks = [Task(f"{word} {n}", prompt=f"{word * 3} {n}") for n, word in enumerate(("one", "two", "three", "four"))]
+    shares = [0.5, 0.8, 0.1, 0.1]
+    answers = [
+        group
+        for task, proposal, share in zip(tasks, proposals, shares, strict=True)
+        for group in attempts(SOLVE, [task], Agreeing(share), 10, Random(1), [proposal])
+    ]
+    own = score(proposals, Rewards((0.3, 0.8)).proposer(tasks, answers))
+    assert [float(each[0]) for each in r_zero.estimate(own)] == pytest.approx([0.7071, -0.7071, 0.0, 0.0], abs=1e-4)
+
+
+def test_a_round_in_which_no_majority_lies_in_the_band_is_told_in_words():
+    health = Proposals(find_proposable("sums"))
+    sure = attempts(SOLVE, TASKS[:2], Agreeing(1.0), 10, Random(1))
+    assert health.labels(sure, [])["alarm/nothing_kept"] == 1.0
+    (message,) = health.alarms()
+    assert "none of 2 questions has a majority within the band" in message and "--band" in message
+    again = Proposals(find_proposable("sums"))
+    again.restore(health.state())
+    assert again.alarms() == [message]
+    half = attempts(SOLVE, TASKS[:1], Agreeing(0.5), 10, Random(1))
+    assert health.labels(half, Rewards((0.3, 0.8)).kept(half))["alarm/nothing_kept"] == 0.0
+    assert health.alarms() == []

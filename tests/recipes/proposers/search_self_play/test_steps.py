@@ -10,7 +10,7 @@ from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, Scripted
 from redqueen.questions.asking import SOLVE, read, tasks_among
 from redqueen.questions.small.knowledge import Knowledge, asked
-from redqueen.recipes.proposers.search_self_play.steps import Grounds
+from redqueen.recipes.proposers.search_self_play.steps import Grounds, Pool
 from redqueen.types import Match, RedQueenError, Refusal, Task
 
 WORLD = Knowledge()
@@ -149,3 +149,16 @@ def test_a_corpus_of_one_s_own_needs_a_reader(tmp_path):
     (tmp_path / "answers").write_text("a")
     with pytest.raises(RedQueenError, match="--reader"):
         Grounds(Knowledge(corpus=str(tmp_path / "docs"), answers=str(tmp_path / "answers")))
+
+
+def test_one_question_with_two_answers_is_two_tasks_in_the_pool_and_in_its_group():
+    world = Knowledge()
+    question = "<question>What is the rank of the opponent of b2?</question>"
+    invitations = [Task("one", answer="m3"), Task("two", answer="m4"), Task("three", answer="m3")]
+    one, other, again = world.read(invitations, [question] * 3)
+    assert one.prompt == other.prompt and one.id == again.id != other.id
+    pool = Pool(steps=99)
+    pool.add([one, other, again], "proposer", step=0)
+    assert {task.answer for task in pool.draw(40, Random(0))} == {"m3", "m4"}
+    assert len(pool) == 2
+    assert [world.right([task], ["m4"]) for task in (one, other)] == [[False], [True]]

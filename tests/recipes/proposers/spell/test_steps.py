@@ -250,3 +250,19 @@ def test_half_an_answer_is_wrong_and_is_not_judged():
     assert comparisons(responses) == []
     assert worth(responses, [])[0] == [0.0, 0.0]
     assert worth(answered("7"), [])[0] == [1.0]
+
+
+def test_a_judge_that_can_learn_from_no_verdict_is_told_of():
+    responses = answered("7", tasks=[DOMAIN.task(5, 0, LOOKUP, f"n{k}", "7") for k in range(5)])
+
+    def after(allowed, steps, learns=True):
+        verifying = Verifying(DOMAIN, learns)
+        for _ in range(steps):
+            verifying.heard(responses, judged(responses, "YES", "YES", "NO"))
+            verifying.drawn(allowed, Random(1))
+            verifying.check()
+        return verifying.alarms()
+
+    assert after(2, 4) == after(2, 5, learns=False) == after(3, 5) == []
+    (message,) = after(2, 5)
+    assert "a step allows 2 of its verdicts" in message and "one answer has 3 (--votes)" in message

@@ -10,6 +10,7 @@ from redqueen.play.groups import attempts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.concepts import Concepts
+from redqueen.recipes.proposers.sws.recipe import Config
 from redqueen.recipes.proposers.sws.steps import Aim, Lessons
 
 DOMAIN = Concepts()
@@ -61,3 +62,36 @@ def test_what_is_kept_is_of_middling_accuracy_and_not_in_the_data_set():
     right = lessons.graded(attempts(SOLVE, [NEW, *DATA], Constant("2"), 2, Random(0)))
     assert lessons.kept(right, (0.0, 1.0)) == [NEW]
     assert lessons.kept(right, (0.5, 1.0)) == []
+
+
+def after(epochs, slope=0.0):
+    lessons = Lessons(DOMAIN, DATA, Aim(slope), seed=0)
+    for _ in range(epochs):
+        tasks = lessons.draw(2, 0.5, Random(0))
+        lessons.observe(lessons.graded(attempts(SOLVE, tasks, Constant("99"), 2, Random(0))))
+    return lessons
+
+
+def test_where_nothing_is_weak_it_is_said_why():
+    short = after(1)
+    assert short.metrics()["alarm/nothing_weak"] == 1.0
+    (message,) = short.alarms()
+    assert "1 epochs of the 2 problems" in message and "--preliminary" in message and "\n" not in message
+    flat = after(2)
+    assert flat.metrics()["alarm/nothing_weak"] == 1.0
+    assert "--slope 0" in flat.alarms()[0]
+    found = after(2, slope=1.0)
+    assert not any(name.startswith("alarm/") for name in found.metrics())
+    assert found.alarms() == []
+    again = Lessons(DOMAIN, DATA, Aim(0.0), seed=0)
+    again.restore(flat.state())
+    assert again.alarms() == flat.alarms()
+
+
+@pytest.mark.parametrize(
+    ("preliminary", "steps", "told"),
+    [(1, 9, "0.5 epochs; a learning curve needs two"), (8, 9, "4 epochs\n"), (8, 8, "more --steps than 8")],
+)
+def test_a_run_says_what_its_stages_do(preliminary, steps, told):
+    config = Config(preliminary=preliminary, tasks=1, steps=steps)
+    assert told in Lessons(DOMAIN, DATA, Aim(0.0), seed=0).plan(config)

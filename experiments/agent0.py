@@ -49,7 +49,9 @@ def train(config: Controlled, run: Run) -> Policy:
     """Agent0 with the fine that the variant asks for."""
     method = replace(config.method, steps=config.steps)
     fined = Repetition(config.repetition)
-    return agent0.train(method, run, Rewards(method.band, method.per_call, method.most_calls, fined))
+    return agent0.train(
+        method, run, Rewards(method.band, method.per_call, method.most_calls, fined, method.truncated_score)
+    )
 
 
 TOOL_PLAY = Experiment(

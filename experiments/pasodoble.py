@@ -40,7 +40,9 @@ def train(config: Controlled, run: Run) -> Policy:
     """The method with the rewards that the variant asks for."""
     method = replace(config.method, steps=config.steps)
     return recipe.train(
-        method, run, Rewards(method.floor, method.diverse, method.diversity, method.window, config.gate)
+        method,
+        run,
+        Rewards(method.floor, method.diverse, method.diversity, method.window, config.gate, method.truncated_score),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Metrics = dict[str, float]
 SOLVER = "solver"  # the role of the seat that solves a task
+Truncated = Literal["graded", "wrong", "unknown"]
+"""The verdict on a reply that was cut off: that of its text, wrong, or none. In the papers an answer stands in a mark
+at the end of a reply, so that one that was cut off is wrong."""
 NO_TOKENS: np.ndarray = np.zeros(0, dtype=np.int64)
 NO_LOGPROBS: np.ndarray = np.zeros(0, dtype=np.float64)
 

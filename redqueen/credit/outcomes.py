@@ -11,13 +11,13 @@ import numpy as np
 from redqueen.checks.extraction import Kind, given
 from redqueen.checks.votes import Majority, Vote, by_value
 from redqueen.credit.learnability import SolveRate, solve_rate
-from redqueen.types import Episode, Group, Seat
+from redqueen.types import Episode, Group, Seat, Truncated
 
 
-def answers(episodes: Sequence[Episode]) -> list[str]:
-    """The answer of each attempt, "" if it was cut off: its reply, or where the task says what kind of answer it has
-    (the fact `answered_as`) what is found in it."""
-    return ["" if cut_off(each) else _answer(each) for each in episodes]
+def answers(episodes: Sequence[Episode], truncated: Truncated = "wrong") -> list[str]:
+    """The answer of each attempt: its reply, or where the task says what kind of answer it has (the fact `answered_as`)
+    what is found in it. "" if it was cut off, unless `truncated` ones are graded."""
+    return ["" if cut_off(each) and truncated != "graded" else _answer(each) for each in episodes]
 
 
 def _answer(episode: Episode) -> str:
@@ -60,10 +60,12 @@ def rate(group: Group) -> SolveRate:
     return solve_rate(verdicts(group))
 
 
-def vote(group: Group, count_missing: bool = True) -> Vote:
+def vote(group: Group, count_missing: bool = True, truncated: Truncated = "wrong") -> Vote:
     """The majority answer of a group, numbers compared by value, and its share of all attempts; without `count_missing`
-    of those with an answer."""
-    return vote_among(answers(group.attempts), count_missing)
+    of those with an answer. An attempt that was cut off gave none; it votes as its text says where `truncated` ones are
+    graded, and is no attempt where they are unknown."""
+    counted = [each for each in group.attempts if truncated != "unknown" or not cut_off(each)]
+    return vote_among(answers(counted, truncated), count_missing)
 
 
 def vote_among(said: Sequence[str], count_missing: bool = True) -> Vote:

@@ -17,7 +17,7 @@ from redqueen.measures.health import Proposed, ProposerHealth
 from redqueen.protocols import Questions, State
 from redqueen.questions.asking import graded, mean_known, tasks_among
 from redqueen.questions.labels import label_accuracy, labels_right
-from redqueen.types import Group, Metrics, Refusal, Task
+from redqueen.types import Group, Metrics, Refusal, Task, Truncated
 
 NOTHING_KEPT = Alarm(
     "nothing_kept",
@@ -33,10 +33,17 @@ class Proposals:
     """Figures of every step's proposals and the alarms on them (`ProposerHealth`), from the groups played at them.
 
     `true_answer` is given where proposals come with an answer, which may be wrong and which the text should not show:
-    the answer of an oracle, None where nobody knows it, for figures alone."""
+    the answer of an oracle, None where nobody knows it, for figures alone. `truncated` says what attempts that were cut
+    off count as in `voted`."""
 
-    def __init__(self, questions: Questions, true_answer: Callable[[Task], str | None] | None = None) -> None:
+    def __init__(
+        self,
+        questions: Questions,
+        true_answer: Callable[[Task], str | None] | None = None,
+        truncated: Truncated = "wrong",
+    ) -> None:
         self._questions = questions
+        self._truncated = truncated
         self._true_answer = true_answer
         self._health = ProposerHealth()
         self._kept = Alarms([NOTHING_KEPT], quiet=True)
@@ -59,7 +66,9 @@ class Proposals:
         """The figures of proposals that are labelled by the majority of the group of attempts at each, of which those
         in `kept` are learned from, and of the votes (`polls`). Verdicts are asked for here alone: no reward rests on
         them."""
-        return self._health.check(voted_on(self._questions, written, groups, kept)) | polls(groups, kept)
+        return self._health.check(voted_on(self._questions, written, groups, kept, self._truncated)) | polls(
+            groups, kept, self._truncated
+        )
 
     def labels(self, groups: Sequence[Group], kept: Sequence[Task]) -> Metrics:
         """`labels` and `label_accuracy` of the tasks in `kept`, from the groups whose majority labelled them. An alarm
@@ -111,25 +120,29 @@ def proposed(
 
 
 def voted_on(
-    questions: Questions, written: Sequence[Task | Refusal], groups: Sequence[Group], kept: Sequence[Task]
+    questions: Questions,
+    written: Sequence[Task | Refusal],
+    groups: Sequence[Group],
+    kept: Sequence[Task],
+    truncated: Truncated = "wrong",
 ) -> list[Proposed]:
     """The proposals as `ProposerHealth` looks at them, their attempts as the question set finds them, and the majority
     labels of those that are kept to learn from: for audits, no reward may rest on it. Each task has a group."""
     tasks, learned = tasks_among(written), {task.id for task in kept}
-    rates = [outcomes.verdicts(group) for group in graded(questions, groups)]
-    rights = labels_right(questions, tasks, [outcomes.vote(group) for group in groups])
+    rates = [outcomes.verdicts(group) for group in graded(questions, groups, truncated)]
+    rights = labels_right(questions, tasks, [outcomes.vote(group, truncated=truncated) for group in groups])
     kept_right = [right if task.id in learned else None for task, right in zip(tasks, rights, strict=True)]
     return proposed(written, rates, labels_right=kept_right)
 
 
-def polls(groups: Sequence[Group], kept: Sequence[Task]) -> Metrics:
+def polls(groups: Sequence[Group], kept: Sequence[Task], truncated: Truncated = "wrong") -> Metrics:
     """`polls`, the number of votes; where there are any, the mean share of the majority, the share of tasks that are
     `kept`, and the mean number of calls of a tool if attempts may call one."""
     if not groups:
         return {"polls": 0.0}
     found = {
         "polls": float(len(groups)),
-        "polls/share": fmean(outcomes.vote(group).share for group in groups),
+        "polls/share": fmean(outcomes.vote(group, truncated=truncated).share for group in groups),
         "polls/kept": len(kept) / len(groups),
     }
     called = all("calls" in each.outcome.facts for group in groups for each in group.attempts)

@@ -110,9 +110,9 @@ def graded(questions: Questions, groups: Sequence[Group], truncated: Truncated =
     return with_facts(groups, facts)
 
 
-def answered(played: Played) -> list[str]:
-    """The answer of each attempt, "" if it was cut off."""
-    return outcomes.answers(episodes_of(played))
+def answered(played: Played, truncated: Truncated = "wrong") -> list[str]:
+    """The answer of each attempt, "" if it was cut off, unless `truncated` ones are graded."""
+    return outcomes.answers(episodes_of(played), truncated)
 
 
 def mean_known(scores: np.ndarray) -> float:

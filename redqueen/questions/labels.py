@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from redqueen.checks.votes import Vote, is_label
-from redqueen.credit.outcomes import vote, vote_among
+from redqueen.credit.outcomes import cut_off, vote, vote_among
 from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Questions, Verifier
 from redqueen.questions.asking import answered
-from redqueen.questions.verdicts import share_right
-from redqueen.types import Group, Metrics, Task
+from redqueen.questions.verdicts import Truncated, share_right, with_truncated
+from redqueen.types import Episode, Group, Metrics, Task
 
 
-def labelled(groups: Sequence[Group], band: tuple[float, float]) -> list[Task]:
+def labelled(groups: Sequence[Group], band: tuple[float, float], truncated: Truncated = "wrong") -> list[Task]:
     """The tasks of the groups whose majority has a share of the answers given within `band`, with its answer as theirs
     and its share as the fact `share`. Attempts without an answer do not count, as in the released code of R-Zero and
-    Agent0."""
+    Agent0; `truncated` says whether one that was cut off gave one (`vote`)."""
     lowest, highest = band
-    votes = [vote(group, count_missing=False) for group in groups]
+    votes = [vote(group, count_missing=False, truncated=truncated) for group in groups]
     return [
         replace(group.task, answer=found.answer, facts={**group.task.facts, "share": found.share})
         for group, found in zip(groups, votes, strict=True)
@@ -27,22 +27,33 @@ def labelled(groups: Sequence[Group], band: tuple[float, float]) -> list[Task]:
     ]
 
 
-def held_to_label(groups: Sequence[Group], same: Verifier = is_label) -> list[Group]:
+def held_to_label(groups: Sequence[Group], truncated: Truncated = "wrong", same: Verifier = is_label) -> list[Group]:
     """The groups with a verdict on each attempt, the fact `right`, by the label of their task, which may be wrong: as
-    `graded`, without a known answer. An attempt that was cut off is wrong."""
-    pairs = zip(episodes_of(groups), answered(groups), strict=True)
-    return with_facts(groups, [{"right": same(episode.task, answer)} for episode, answer in pairs])
+    `graded`, without a known answer. `truncated` says what an attempt that was cut off gets."""
+    episodes = episodes_of(groups)
+    right = [same(each.task, answer) for each, answer in zip(episodes, answered(groups, "graded"), strict=True)]
+    return with_facts(groups, [{"right": each} for each in _as_truncated(right, episodes, truncated)])
 
 
-def held_to_majority(groups: Sequence[Group], same: Verifier = is_label) -> list[Group]:
+def held_to_majority(groups: Sequence[Group], truncated: Truncated = "wrong", same: Verifier = is_label) -> list[Group]:
     """The groups with a verdict on each attempt, the fact `right`, by the commonest answer of its own group, which may
-    be wrong; None (unknown) in a group in which nobody answered. An attempt that was cut off is wrong."""
-    facts = []
+    be wrong; None (unknown) in a group in which nobody answered. `truncated` says what an attempt that was cut off
+    gets, and whether it votes (`vote`)."""
+    right: list[bool | None] = []
     for group in groups:
-        said = answered(group.attempts)
-        label = replace(group.task, answer=vote_among(said).answer)
-        facts += [{"right": same(label, answer) if label.answer else None} for answer in said]
-    return with_facts(groups, facts)
+        said = answered(group.attempts, "graded")
+        votes = [
+            text for text, each in zip(said, group.attempts, strict=True) if truncated == "graded" or not cut_off(each)
+        ]
+        label = replace(group.task, answer=vote_among(votes).answer)
+        found = [same(label, answer) if label.answer else None for answer in said]
+        right += _as_truncated(found, group.attempts, truncated) if label.answer else found
+    return with_facts(groups, [{"right": each} for each in right])
+
+
+def _as_truncated(right: Sequence[bool | None], episodes: Sequence[Episode], truncated: Truncated) -> list[bool | None]:
+    """The verdicts, with those that `truncated` says on attempts that were cut off."""
+    return [with_truncated(each, cut_off(one), truncated) for each, one in zip(right, episodes, strict=True)]
 
 
 def labels_right(questions: Questions, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[bool | None]:

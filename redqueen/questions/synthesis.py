@@ -15,7 +15,7 @@ from random import Random
 from redqueen.credit.outcomes import rate, vote
 from redqueen.curricula.weaknesses import budgets
 from redqueen.protocols import Proposable
-from redqueen.types import Group, Task, Trajectory
+from redqueen.types import Group, Task, Trajectory, Truncated
 
 
 def aimed(failures: Mapping[str, float], total: int) -> list[str]:
@@ -31,10 +31,10 @@ def aimed_at(questions: Proposable, categories: Sequence[str], failed: Sequence[
     return [questions.invite(category, [rng.choice(failed)], number) for number, category in enumerate(categories)]
 
 
-def elected(votes: Sequence[Group], above: float = 0.5) -> list[Task]:
+def elected(votes: Sequence[Group], above: float = 0.5, truncated: Truncated = "wrong") -> list[Task]:
     """The tasks with the most common answer of a group of attempts in place of their own; only those on which more
-    than `above` of its attempts agree."""
-    counted = [(group.task, vote(group)) for group in votes]
+    than `above` of its attempts agree. `truncated` says how one that was cut off votes."""
+    counted = [(group.task, vote(group, truncated=truncated)) for group in votes]
     return [replace(task, answer=found.answer) for task, found in counted if found.answer and found.share > above]
 
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isnan, nan
 from statistics import fmean
-from typing import Literal
 
 from redqueen.types import Metrics
-
-Truncated = Literal["graded", "wrong", "unknown"]
-"""The verdict on a reply that was cut off: that of its text, wrong, or none. In the papers an answer stands in a mark
-at the end of a reply, so that one that was cut off is wrong."""
+from redqueen.types import Truncated as Truncated
 
 
 def as_scores(verdicts: Iterable[float | None]) -> list[float]:

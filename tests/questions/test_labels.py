@@ -3,6 +3,7 @@
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 
 from redqueen.checks.votes import Vote
@@ -10,9 +11,10 @@ from redqueen.credit.outcomes import verdicts, vote
 from redqueen.measures.proposals import audited, polls, voted_on
 from redqueen.play.groups import attempts
 from redqueen.questions.asking import SOLVE
-from redqueen.questions.labels import held_to_label, label_accuracy, labelled, labels_right
+from redqueen.questions.labels import held_to_label, held_to_majority, label_accuracy, labelled, labels_right
 from redqueen.questions.small.documents import Documents
 from redqueen.questions.small.sums import Sums
+from redqueen.questions.synthesis import elected
 from redqueen.types import Refusal, Reply, Task
 
 SUMS = Sums()
@@ -78,6 +80,27 @@ def test_half_an_answer_agrees_with_no_label():
     label = replace(TASKS[0], answer="2 2")
     (group,) = held_to_label(attempts(SOLVE, [label], CutOff("2 2", "2"), 2, Random(0)))
     assert verdicts(group).tolist() == [0.0, 0.0]
+
+
+def test_half_an_answer_counts_as_is_asked_for():
+    task = replace(TASKS[0], answer="2 2")
+    answers = CutOff("2 2", "2 2", "7", "2 2", "7")
+    (group,) = attempts(SOLVE, [task], answers, 5, Random(0))
+    found = {each: vote(group, truncated=each) for each in ("wrong", "graded", "unknown")}
+    shares = {each: (vote.answer, vote.share) for each, vote in found.items()}
+    assert shares == {"wrong": ("7", 0.4), "graded": ("2 2", 0.6), "unknown": ("7", 1.0)}
+    assert [task.answer for task in labelled([group], (0.3, 0.8), "graded")] == ["2 2"]
+    assert labelled([group], (0.3, 0.8)) == labelled([group], (0.3, 0.8), "unknown") == []
+    assert [task.answer for task in elected([group], 0.5, "unknown")] == ["7"]
+    assert elected([group], 0.5) == []
+    marks = {each: verdicts(held_to_label([group], each)[0]).tolist() for each in found}
+    np.testing.assert_equal(marks["wrong"], [0.0] * 5)
+    np.testing.assert_equal(marks["graded"], [1.0, 1.0, 0.0, 1.0, 0.0])
+    np.testing.assert_equal(marks["unknown"], [np.nan, np.nan, 0.0, np.nan, 0.0])
+    majority = {each: verdicts(held_to_majority([group], each)[0]).tolist() for each in found}
+    np.testing.assert_equal(majority["wrong"], [0.0, 0.0, 1.0, 0.0, 1.0])
+    np.testing.assert_equal(majority["graded"], [1.0, 1.0, 0.0, 1.0, 0.0])
+    np.testing.assert_equal(majority["unknown"], [np.nan, np.nan, 1.0, np.nan, 1.0])
 
 
 def test_a_label_is_all_that_an_attempt_is_held_to():

@@ -111,7 +111,11 @@ class Asked:
         return evenly(self.questions, count, rng, self.held_out.tests)
 
     def judged(self, groups: Sequence[Group]) -> list[Group]:
-        return graded(self.questions, groups, self.truncated) if self.answers == "known" else held_to_majority(groups)
+        return (
+            graded(self.questions, groups, self.truncated)
+            if self.answers == "known"
+            else held_to_majority(groups, self.truncated)
+        )
 
     def figures(self, groups: Sequence[Group]) -> Metrics:
         """Of majorities their mean share of the attempts, and how many are right by the question set where it knows."""

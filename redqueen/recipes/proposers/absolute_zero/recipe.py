@@ -40,6 +40,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, invited, read
 from redqueen.questions.catalogue import find_proposable
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.absolute_zero.steps import Rewards, buffers
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -58,6 +59,7 @@ class Config:
     tasks: Count = 16  # a step, of each kind, to train on (64 in the paper)
     references: Count = 2  # K, shown to the proposer (6 in the paper)
     capacity: Count = 16384
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
@@ -69,19 +71,21 @@ def train(config: Config, run: Run, rewards: Rewards | None = None, store: TaskS
     store = buffers(questions, config.capacity) if store is None else store
     rewards = rewards or Rewards()
     health, objective = Proposals(questions), ClippedRatio()
-    measure = HeldOut(questions, solver, config.problems, seed=run.tests, besides=questions.seeds())
+    measure = HeldOut(
+        questions, solver, config.problems, seed=run.tests, besides=questions.seeds(), truncated=config.truncated_score
+    )
 
     for step in run.steps(config.steps, cast.learning, [store, rewards, health], [measure]):
         invitations = invited(questions, store, config.proposals, config.references, run.rng)
         proposals = attempts(PROPOSE, invitations, proposer, 1, run.rng)
         written = read(questions, proposals)
         tries = attempts(SOLVE, written, solver, config.attempts, run.rng, proposals)
-        tries = graded(questions, tries)
+        tries = graded(questions, tries, config.truncated_score)
         kept = measure.apart(rewards.kept(tries))
         store.add(kept, proposer.name, gates=rewards.gates, step=step)
         drawn = [task for kind in questions.kinds for task in store.draw(config.tasks, run.rng, [kind])]
         answers = attempts(SOLVE, drawn, solver, 1, run.rng)
-        answers = graded(questions, answers)
+        answers = graded(questions, answers, config.truncated_score)
         store.observe(answers)
 
         trajectories = score(proposals, rewards.proposer(tries))

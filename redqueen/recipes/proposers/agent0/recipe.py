@@ -36,7 +36,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, invited, read
 from redqueen.questions.catalogue import find_proposable
-from redqueen.questions.labels import held_to_label
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.agent0.objective import ADPO
 from redqueen.recipes.proposers.agent0.steps import Rewards, equipped, pool
 from redqueen.runs.run import Run
@@ -63,6 +63,7 @@ class Config:
     per_call: ForProposer[Amount] = 0.05  # gamma
     most_calls: Count = 4  # C, of an answer
     updates_per_batch: Count = 2  # of the solver
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
@@ -72,10 +73,10 @@ def train(config: Config, run: Run, rewards: Rewards | None = None) -> Policy:
     solver = cast.learner
     proposer = cast["proposer"]
     phases = cast.phases({"proposer": config.proposer_steps, "solver": config.solver_steps})
-    store, health, adpo = pool(), Proposals(questions), ADPO()
-    rewards = rewards or Rewards(config.band, config.per_call, config.most_calls)
+    store, health, adpo = pool(), Proposals(questions, truncated=config.truncated_score), ADPO()
+    rewards = rewards or Rewards(config.band, config.per_call, config.most_calls, truncated=config.truncated_score)
     measured, estimate = equipped(config, solver), adpo.estimate
-    measure = HeldOut(questions, measured, config.problems, seed=run.tests)
+    measure = HeldOut(questions, measured, config.problems, seed=run.tests, truncated=config.truncated_score)
 
     for step in run.steps(config.steps, cast.learning, [store, health], [measure]):
         phase = phases.at(step)
@@ -96,7 +97,7 @@ def train(config: Config, run: Run, rewards: Rewards | None = None) -> Policy:
                 run.note(health.labels(answers, kept))
             drawn = store.draw(config.tasks, run.rng) if len(store) else []
             solutions = attempts(measured.game, drawn, solver, config.attempts, run.rng)
-            solutions = held_to_label(solutions)
+            solutions = rewards.graded(solutions)
             trajectories = score(solutions, rewards.solver)
         learner = cast.trained("proposer") if proposes else solver
         advantages = estimate(trajectories)

@@ -16,10 +16,10 @@ from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.tools import Limits, ToolReply
 from redqueen.protocols import Player
-from redqueen.questions.labels import labelled
+from redqueen.questions.labels import held_to_label, labelled
 from redqueen.questions.toolbox import find_tools
 from redqueen.settings.limits import refuse_unused
-from redqueen.types import Group, Refusal, Task
+from redqueen.types import Group, Refusal, Task, Truncated
 
 
 def pool() -> TaskStore:
@@ -38,13 +38,20 @@ def equipped(config: Any, solver: Player) -> Equipped:
 
 class Rewards:
     """What the roles earn. Tasks whose majority has a share within `band` are kept; of the calls of a tool `most_calls`
-    are paid `per_call` each. Another `repetition` is for comparisons."""
+    are paid `per_call` each. Another `repetition` is for comparisons. `truncated` says what an answer that was
+    cut off counts as."""
 
     solver = correct
 
     def __init__(
-        self, band: tuple[float, float], per_call: float, most_calls: int, repetition: Repetition = Repetition()
+        self,
+        band: tuple[float, float],
+        per_call: float,
+        most_calls: int,
+        repetition: Repetition = Repetition(),
+        truncated: Truncated = "wrong",
     ) -> None:
+        self._truncated = truncated
         self._band = band
         self._per_call = per_call
         self._most_calls = most_calls
@@ -55,11 +62,15 @@ class Rewards:
         """What each proposal earns by the votes of the answers to its task and by the calls of a tool in them, less its
         cluster's share of all proposals; nothing if it is no task."""
         repeated = self._repetition.of_tasks(written)
-        unsure = np.array([self._unsure.at(vote(group).share) for group in answers])
+        unsure = np.array([self._unsure.at(vote(group, truncated=self._truncated).share) for group in answers])
         called = np.array([self._per_call * min(calls(group), self._most_calls) for group in answers])
         earned = {"uncertainty": unsure, "calls": called}
         return FromBelow(answers, earned | {"repetition": -np.minimum(repeated, unsure + called)})
 
     def kept(self, answers: Sequence[Group]) -> list[Task]:
         """The tasks to learn from, labelled."""
-        return labelled(answers, self._band)
+        return labelled(answers, self._band, self._truncated)
+
+    def graded(self, solutions: Sequence[Group]) -> list[Group]:
+        """The groups with a verdict on each solution, by the label of its task."""
+        return held_to_label(solutions, self._truncated)

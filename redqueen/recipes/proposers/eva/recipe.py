@@ -33,18 +33,19 @@ from redqueen.measures.proposals import Proposals
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, read
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.eva.objective import inner_algorithm
-from redqueen.recipes.proposers.eva.steps import REWRITE, Creator, evolving
+from redqueen.recipes.proposers.eva.steps import REWRITE, Creator, Rewriter, evolving
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, NotWith, Positive, Several, Share
-from redqueen.settings.roles import Cast, Role, Still
+from redqueen.settings.roles import Cast
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="smollm2-135m")
-    rewriter: Annotated[Role, Still(("rule",)), NotWith("evolved", 0.0)] = Role("frozen")
+    rewriter: Rewriter = Rewriter("frozen")
     """rule (the question set's), shared, frozen, a model folder, or http://HOST/v1#MODEL; it does not learn"""
     questions: str = "growing"
     reward: str = ""
@@ -59,17 +60,18 @@ class Config:
     evolved: Share = 0.75  # of the prompts of a round, at most
     updates_per_batch: Count = 2
     beta: Annotated[Positive, NotWith("inner", "rloo")] = 0.05  # of DPO
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run, weights: Weights | None = None) -> Policy:
-    questions, rewards = evolving(config.questions, config.reward)
+    questions, rewards = evolving(config.questions, config.reward, config.truncated_score)
     cast = Cast(config, run)
     solver = cast.learner
     rewriter = questions.rewriter() if config.rewriter.player == "rule" else cast["rewriter"]
     health = Proposals(questions)
     estimate, pack, objective = inner_algorithm(config.inner, config.beta)
-    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
     seeds = measure.training(config.seeds, run.derived("seeds"), config.levels)
     creator = Creator(questions, seeds, config.tasks, config.evolved, config.attempts, weights)
 

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from math import isfinite
 from random import Random
 from statistics import fmean
+from typing import Annotated
+
+import numpy as np
 
 from redqueen.credit.group_rewards import Stated
-from redqueen.credit.outcomes import numbers
+from redqueen.credit.outcomes import cut_off, numbers
 from redqueen.curricula.draws import Independent, Weights, best_minus_worst, by_regret
 from redqueen.curricula.store import TaskStore
 from redqueen.games.single_reply import SingleReply
@@ -17,41 +20,51 @@ from redqueen.protocols import State
 from redqueen.questions.asking import said
 from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.growing import BROADER, DEEPER, Evolving, RewardModel, find_reward_model
-from redqueen.types import Episode, Group, Metrics, RedQueenError, Task
+from redqueen.settings.limits import NotWith
+from redqueen.settings.roles import Role, Still
+from redqueen.types import Episode, Group, Metrics, RedQueenError, Task, Truncated
 
 REWRITE = SingleReply("rewriter")
+Rewriter = Annotated[Role, Still(("rule",)), NotWith("evolved", 0.0)]
 
 
 class Rewards:
-    """What a reward model gives the solver for each response."""
+    """What a reward model gives the solver for each response. `truncated` says what of one that was cut off: wrong is
+    what it gives for an empty response, unknown nothing at all."""
 
     solver = Stated("reward")
 
-    def __init__(self, model: RewardModel) -> None:
+    def __init__(self, model: RewardModel, truncated: Truncated = "wrong") -> None:
         self._model = model
+        self._truncated = truncated
 
     def given(self, groups: Sequence[Group]) -> list[Group]:
         """The groups with the reward of each attempt, the fact `reward`. Raises RedQueenError where the model does not
         give each a finite number."""
         episodes = episodes_of(groups)
-        rewards = self._model([episode.task for episode in episodes], said(episodes))
+        cut = [self._truncated != "graded" and cut_off(episode) for episode in episodes]
+        texts = ["" if ended else text for text, ended in zip(said(episodes), cut, strict=True)]
+        rewards = self._model([episode.task for episode in episodes], texts)
         if len(rewards) != len(episodes) or not all(isfinite(reward) for reward in rewards):
             raise RedQueenError(
                 f"the reward model must give {len(episodes)} finite numbers, one for each answer, not {rewards!s:.60}"
             )
-        return with_facts(groups, [{"reward": float(reward)} for reward in rewards])
+        unknown = [ended and self._truncated == "unknown" for ended in cut]
+        given = [None if left_out else float(reward) for reward, left_out in zip(rewards, unknown, strict=True)]
+        return with_facts(groups, [{"reward": reward} for reward in given])
 
 
-def evolving(questions: str, reward: str) -> tuple[Evolving, Rewards]:
+def evolving(questions: str, reward: str, truncated: Truncated = "wrong") -> tuple[Evolving, Rewards]:
     """The question set that a specification names, and the rewards of the model that another one names. Raises
     RedQueenError for a set whose prompts cannot be rewritten and for what is no reward model."""
     found = find_questions_with(questions, Evolving)
-    return found, Rewards(find_reward_model(reward, found))
+    return found, Rewards(find_reward_model(reward, found), truncated)
 
 
-def reward_of(episode: Episode) -> float:
-    """The reward of an attempt."""
-    return float(episode.outcome.facts["reward"])
+def reward_of(episode: Episode) -> float | None:
+    """The reward of an attempt; None where it has none."""
+    reward = episode.outcome.facts["reward"]
+    return None if reward is None else float(reward)
 
 
 class Creator:
@@ -97,9 +110,11 @@ class Creator:
     def figures(self, answers: Sequence[Group]) -> Metrics:
         """`evolved`, the share of the prompts that are no seeds, and `info`, their mean."""
         given = {seed.id for seed in self._seeds}
+        rewards = [numbers(group, "reward") for group in answers]
+        known = [each[~np.isnan(each)] for each in rewards]
         return {
             "evolved": fmean(group.task.id not in given for group in answers),
-            "info": fmean(best_minus_worst(numbers(group, "reward")) for group in answers),
+            "info": fmean(best_minus_worst(each) if len(each) else 0.0 for each in known),
         }
 
     def state(self) -> State:

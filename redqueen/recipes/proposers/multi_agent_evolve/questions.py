@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from redqueen.credit.outcomes import numbers, verdicts
+from redqueen.credit.outcomes import cut_off, numbers, verdicts
 from redqueen.measures.judges import Agreement
 from redqueen.play.groups import episodes_of, with_facts
-from redqueen.protocols import State
-from redqueen.questions.asking import JUDGE, judged_answers, opinions, readable, with_opinions
+from redqueen.protocols import Questions, State
+from redqueen.questions.asking import JUDGE, graded, judged_answers, opinions, readable, with_opinions
 from redqueen.questions.judging import about_question
-from redqueen.types import Episode, Group, Metrics, Task
+from redqueen.types import Episode, Group, Metrics, Task, Truncated
 
 
 class Judging:
-    """The judgements of a step, and how far those of late agree with the verdicts of the question set."""
+    """The judgements of a step, and how far those of late agree with the verdicts of the question set. `truncated` says
+    what an answer that was cut off is worth: wrong is the lowest opinion, whatever a judge says of it."""
 
     game = JUDGE
     reward = staticmethod(readable)  # 1 for a score that can be read, else 0
 
-    def __init__(self) -> None:
+    def __init__(self, questions: Questions, truncated: Truncated = "wrong") -> None:
+        self._questions = questions
+        self._truncated = truncated
         self._agreement = Agreement()
         self._of_answers: list[Episode] = []  # the judgements of this step
 
@@ -34,13 +37,23 @@ class Judging:
         """The groups with what the judge thinks of each attempt, the fact `opinion`; tries also with what it thinks of
         their question, the fact `quality`. Verdicts are for audits: no reward looks at them."""
         count, of_answers = len(tries), judgements[len(tries) :]
-        told = with_opinions([*tries, *answers], of_answers)
+        own = graded(self._questions, [*tries, *answers], self._truncated)
+        told = with_opinions(own, of_answers)
         quality = zip(opinions(judgements[:count]).tolist(), tries, strict=True)
         facts = [{"quality": each} for each, group in quality for _ in group.attempts]
         for group in told[count:]:
             self._agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
         self._of_answers = episodes_of(of_answers)
+        told = self._as_truncated(told)
         return with_facts(told[:count], facts), told[count:]
+
+    def _as_truncated(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups, with the opinion that an answer gets where it was cut off."""
+        if self._truncated == "graded":
+            return list(groups)
+        worth = 0.0 if self._truncated == "wrong" else None
+        told = [worth if cut_off(each) else each.outcome.facts["opinion"] for each in episodes_of(groups)]
+        return with_facts(groups, [{"opinion": opinion} for opinion in told])
 
     def drawn(self, count: int, rng: Random) -> list[Episode]:
         """Up to `count` of this step's judgements of answers, to learn from."""

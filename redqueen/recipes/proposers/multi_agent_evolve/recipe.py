@@ -34,8 +34,9 @@ from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
-from redqueen.questions.asking import PROPOSE, SOLVE, graded, invited, read
+from redqueen.questions.asking import PROPOSE, SOLVE, invited, read
 from redqueen.questions.catalogue import find_proposable
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.multi_agent_evolve.questions import Judging
 from redqueen.recipes.proposers.multi_agent_evolve.steps import Rewards, buffers
 from redqueen.runs.run import Run
@@ -58,6 +59,7 @@ class Config:
     with_reference: Share = 0.5  # of the invitations
     quality: Share = 0.7  # below it a question is not kept
     capacity: Count = 16384
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
@@ -69,18 +71,18 @@ def train(config: Config, run: Run, rewards: Rewards | None = None, store: TaskS
     store = buffers(questions, config.capacity) if store is None else store
     rewards = rewards or Rewards(config.quality)
     health, objective = Proposals(questions), ClippedRatio()
-    judge, judging = cast["judge"], Judging()
-    measure = HeldOut(questions, solver, config.problems, seed=run.tests, besides=questions.seeds())
+    judge, judging = cast["judge"], Judging(questions, config.truncated_score)
+    measure = HeldOut(
+        questions, solver, config.problems, seed=run.tests, besides=questions.seeds(), truncated=config.truncated_score
+    )
 
     for step in run.steps(config.steps, cast.learning, [store, judging, health], [measure]):
         invitations = invited(questions, store, config.proposals, 1, run.rng, config.with_reference)
         proposals = attempts(PROPOSE, invitations, proposer, 1, run.rng)
         written = read(questions, proposals)
         tries = attempts(SOLVE, written, solver, config.attempts, run.rng, proposals)
-        tries = graded(questions, tries)
         drawn = store.draw(config.tasks, run.rng)
         answers = attempts(SOLVE, drawn, solver, 1, run.rng)
-        answers = graded(questions, answers)
         judgements = attempts(judging.game, judging.asked(tries, answers), judge, config.repeats, run.rng)
         tries, answers = judging.heard(tries, answers, judgements)
         kept = measure.apart(rewards.kept(tries))

@@ -18,7 +18,7 @@ leaves at p = 1 or after 3 rounds without improvement.
 
 Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). The oracle of the question
 set is asked for figures only, `valid_share` (of all proposals, problem and answer right) and `label_accuracy` (of those
-trained on). Attempts cut off count in no p. Steps without signal are taken (there: skipped), at temperature 1 (there:
+trained on). Steps without signal are taken (there: skipped), at temperature 1 (there:
 0.6). The released code divides by the deviation unless told not to. The control in which the proposer learns to be
 wrong is other `rewards`, without the gates: see `experiments/pasodoble.py`.
 """
@@ -35,7 +35,7 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, read
-from redqueen.questions.labels import held_to_label
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.pasodoble.steps import Buffer, Corpus, Rewards, find_informed
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -57,6 +57,7 @@ class Config:
     diverse: Share = 0.3  # R = 0 at or below this d
     diversity: Share = 0.2  # weight of d in R
     window: Count = 100  # questions that diversity looks back on
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
@@ -66,10 +67,12 @@ def train(config: Config, run: Run, rewards: Rewards | None = None) -> Policy:
     solver = cast.learner
     proposer = cast["proposer"]
     corpus, buffer = Corpus(questions), Buffer()
-    rewards = rewards or Rewards(config.floor, config.diverse, config.diversity, config.window)
+    rewards = rewards or Rewards(
+        config.floor, config.diverse, config.diversity, config.window, truncated=config.truncated_score
+    )
     estimate, objective = GroupRelative(divide_by_deviation=False), ClippedRatio()
     weigh = ConstantMean(config.learner.longest_reply(listed=False))
-    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
 
     for step in run.steps(config.steps, cast.learning, [buffer, rewards, corpus], [measure]):
         proposing = config.phase == 0 or step // config.phase % 2 == 0
@@ -79,14 +82,14 @@ def train(config: Config, run: Run, rewards: Rewards | None = None) -> Policy:
             proposals = attempts(PROPOSE, invitations, proposer, config.proposals, run.rng)
             written = read(questions, proposals)
             tries = attempts(SOLVE, written, solver, config.attempts, run.rng, proposals)
-            tries = held_to_label(tries)
+            tries = rewards.graded(tries)
             trajectories += score(proposals, rewards.proposer(tries))
             learned = measure.groups_apart(rewards.kept(tries))
             run.note(corpus.check(written, tries, learned) | rewards.metrics())
         else:
             drawn = buffer.draw(config.passages * config.proposals, run.rng)
             tries = attempts(SOLVE, drawn, solver, config.attempts, run.rng)
-            learned = held_to_label(tries)
+            learned = rewards.graded(tries)
             buffer.observe(learned)
         if proposing and config.phase:
             buffer.add(learned, proposer.name, step)

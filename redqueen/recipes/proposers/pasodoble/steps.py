@@ -19,9 +19,10 @@ from redqueen.curricula.store import TaskStore
 from redqueen.measures.proposals import Proposals
 from redqueen.protocols import State
 from redqueen.questions.catalogue import find_questions_with
+from redqueen.questions.labels import held_to_label
 from redqueen.questions.small.facts import Informed
 from redqueen.questions.verdicts import share_right
-from redqueen.types import Group, Metrics, Refusal, Task
+from redqueen.types import Group, Metrics, Refusal, Task, Truncated
 
 
 def find_informed(spec: str) -> Informed:
@@ -73,7 +74,16 @@ class Rewards:
 
     solver = correct
 
-    def __init__(self, floor: float, diverse: float, weight: float, window: int, gate: bool = True) -> None:
+    def __init__(
+        self,
+        floor: float,
+        diverse: float,
+        weight: float,
+        window: int,
+        gate: bool = True,
+        truncated: Truncated = "wrong",
+    ) -> None:
+        self._truncated = truncated
         self._shape = HardAboveFloor(floor=floor)
         self._diverse = diverse
         self._weight = weight
@@ -89,6 +99,10 @@ class Rewards:
         self._novelty.observe(texts)
         rates = [rate(group).mean for group in tries]
         return FromBelow(tries, {"limits": list(map(self.limits, rates, self._diversity))})
+
+    def graded(self, tries: Sequence[Group]) -> list[Group]:
+        """The groups with a verdict on each attempt, by the proposer's answer."""
+        return held_to_label(tries, self._truncated)
 
     def limits(self, rate: float, diversity: float) -> float:
         """What a problem pays by its pass rate and diversity; NaN where the rate is."""

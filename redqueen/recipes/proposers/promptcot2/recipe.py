@@ -30,11 +30,11 @@ from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.labelling import MajorityLabels
 from redqueen.objectives.batch import beside, pack, pack_pairs, row_mean
-from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.preference import Dpo
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.promptcot2.questions import find_explained
 from redqueen.recipes.proposers.promptcot2.steps import Rationales, SelfPlay
 from redqueen.runs.run import Run
@@ -58,6 +58,7 @@ class Config:
     tasks: Count = 32  # problems of a step
     attempts: Several = 8  # and votes
     beta: Positive = 0.1
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
     answers: Count = 4  # to each of them, when they are measured
 
@@ -68,10 +69,10 @@ def train(config: Config, run: Run, self_play: SelfPlay | None = None) -> Policy
     solver = cast.learner
     labeller, base = cast["labeller"], solver.freeze()
     proposer, explainer = cast.trained("proposer"), cast.trained("explainer")
-    labels, imitation, preference = MajorityLabels(questions, above=0.0), Imitation(), Dpo(config.beta)
+    labels, preference = MajorityLabels(questions, 0.0, config.truncated_score), Dpo(config.beta)
     rationales = Rationales(questions, explainer, proposer)
     self_play = self_play or SelfPlay(questions)
-    measure = HeldOut(questions, solver, config.problems, config.answers, run.tests)
+    measure = HeldOut(questions, solver, config.problems, config.answers, run.tests, truncated=config.truncated_score)
     corpus = measure.training(config.corpus, run.derived("corpus"))
     measures = rationales.measures(measure.tests, base, corpus)
 
@@ -84,7 +85,7 @@ def train(config: Config, run: Run, self_play: SelfPlay | None = None) -> Policy
             best = rationales.best(drawn, explanations)
             trajectories = rationales.recited(drawn, best, learner, writes)
             advantages = rationales.credit(trajectories)
-            metrics = learner.update(pack(trajectories, advantages, row_mean), imitation)
+            metrics = learner.update(pack(trajectories, advantages, row_mean), rationales.objective)
             run.note(rationales.agreement(drawn, best))
         else:
             learner = solver

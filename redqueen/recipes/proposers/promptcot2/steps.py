@@ -10,6 +10,7 @@ import numpy as np
 from redqueen.credit.group_rewards import correct
 from redqueen.curricula.held_out import Apart
 from redqueen.measures.recitations import recited
+from redqueen.objectives.imitation import Imitation
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Measure, Player
 from redqueen.questions.asking import read, said
@@ -26,6 +27,7 @@ class Rationales:
     """What expectation maximisation asks, chooses and shows."""
 
     game = EXPLAIN
+    objective = Imitation()
 
     def __init__(self, questions: Explained, explainer: Writer, prompter: Writer) -> None:
         self._questions = questions

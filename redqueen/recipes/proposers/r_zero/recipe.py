@@ -36,7 +36,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, invited, read
 from redqueen.questions.catalogue import find_proposable
-from redqueen.questions.labels import held_to_label
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.r_zero.steps import Rewards, pool
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -59,6 +59,7 @@ class Config:
     tasks: Count = 16  # a step of the solver (512 in the paper)
     attempts: Several = 5  # G
     as_coded: ForProposer[bool] = False
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
@@ -68,9 +69,9 @@ def train(config: Config, run: Run) -> Policy:
     solver = cast.learner
     proposer = cast["proposer"]
     phases = cast.phases({"proposer": config.proposer_steps, "solver": config.solver_steps})
-    store, health, objective = pool(), Proposals(questions), ClippedRatio()
-    rewards = Rewards(config.band, config.as_coded)
-    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
+    store, health, objective = pool(), Proposals(questions, truncated=config.truncated_score), ClippedRatio()
+    rewards = Rewards(config.band, config.as_coded, config.truncated_score)
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
 
     for step in run.steps(config.steps, cast.learning, [store, health], [measure]):
         phase = phases.at(step)
@@ -91,7 +92,7 @@ def train(config: Config, run: Run) -> Policy:
                 run.note(health.labels(answers, kept))
             drawn = store.draw(config.tasks, run.rng) if len(store) else []
             solutions = attempts(SOLVE, drawn, solver, config.attempts, run.rng)
-            solutions = held_to_label(solutions)
+            solutions = rewards.graded(solutions)
             trajectories = score(solutions, rewards.solver)
         learner = cast.trained("proposer") if proposes else solver
         advantages = estimate(trajectories)

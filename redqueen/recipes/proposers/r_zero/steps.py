@@ -12,8 +12,8 @@ from redqueen.credit.novelty import Repetition
 from redqueen.credit.outcomes import vote
 from redqueen.curricula.draws import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
-from redqueen.questions.labels import labelled
-from redqueen.types import Group, Refusal, Task
+from redqueen.questions.labels import held_to_label, labelled
+from redqueen.types import Group, Refusal, Task, Truncated
 
 
 def pool() -> TaskStore:
@@ -23,11 +23,12 @@ def pool() -> TaskStore:
 
 class Rewards:
     """What the roles earn. Tasks whose majority has a share within `band` are kept; `as_coded` is the released code's
-    reward of the proposer."""
+    reward of the proposer. `truncated` says what an answer that was cut off counts as."""
 
     solver = WithForm(0.1)
 
-    def __init__(self, band: tuple[float, float], as_coded: bool = False) -> None:
+    def __init__(self, band: tuple[float, float], as_coded: bool = False, truncated: Truncated = "wrong") -> None:
+        self._truncated = truncated
         self._band = band
         self._as_coded = as_coded
         self._unsure = Tent(0.5 if as_coded else 1.0)
@@ -37,7 +38,7 @@ class Rewards:
         """What each proposal earns by the votes of the answers to its task, less its cluster's share of all proposals;
         nothing if it is no task."""
         repeated = self._repetition.of_tasks(written)
-        unsure = np.array([self._unsure.at(vote(group).share) for group in answers])
+        unsure = np.array([self._unsure.at(vote(group, truncated=self._truncated).share) for group in answers])
         if self._as_coded:  # -1 for a proposal that is no task, which is a cluster of its own
             return FromBelow(answers, {"uncertainty": unsure, "repetition": -repeated}, -1.0 - 1.0 / len(written))
         earned = {"uncertainty": unsure}
@@ -45,4 +46,8 @@ class Rewards:
 
     def kept(self, answers: Sequence[Group]) -> list[Task]:
         """The tasks to learn from, labelled."""
-        return labelled(answers, self._band)
+        return labelled(answers, self._band, self._truncated)
+
+    def graded(self, solutions: Sequence[Group]) -> list[Group]:
+        """The groups with a verdict on each solution, by the label of its task."""
+        return held_to_label(solutions, self._truncated)

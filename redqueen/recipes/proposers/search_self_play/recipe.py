@@ -34,7 +34,8 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import refreshed
 from redqueen.protocols import Policy
-from redqueen.questions.asking import graded, read
+from redqueen.questions.asking import graded
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.search_self_play.steps import Grounds, Pool, Reader, Rewards, equipped, questions_of
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -61,6 +62,7 @@ class Config:
     noise: Count = 4  # documents of others among the evidence
     pool_steps: Count = 10  # after which the pool is cleared
     clip: Between = (0.2, 0.285)  # of the ratio, below and above 1
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
@@ -81,17 +83,17 @@ def train(
     pool = Pool(config.pool_steps) if pool is None else pool
     health, objective = Proposals(questions, questions.true_answer), ClippedRatio(*config.clip)
     measured = equipped(config, solver)
-    measure = HeldOut(questions, measured, config.problems, seed=run.tests)
+    measure = HeldOut(questions, measured, config.problems, seed=run.tests, truncated=config.truncated_score)
 
     for step in run.steps(config.steps, cast.learning, [pool, health], [measure]):
         pool.begin(step)
         invitations = grounds.invited(config.proposals, run.rng)
         proposals = attempts(measured.game.of("proposer"), invitations, proposer, 1, run.rng)
-        written = read(questions, proposals)
+        written = grounds.read(proposals)
         passed = grounds.checked(written, proposals, run.rng)
         drawn, parents = pool.filled(passed, proposals, run.rng)
         tries = attempts(measured.game, drawn, solver, config.attempts, run.rng, parents)
-        tries = graded(questions, tries)
+        tries = graded(questions, tries, config.truncated_score)
         pool.add(measure.apart(passed), proposer.name, step=step)
 
         earned = score(proposals, rewards.proposer(tries))

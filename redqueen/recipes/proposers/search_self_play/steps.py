@@ -27,7 +27,7 @@ from redqueen.play.groups import episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Player
-from redqueen.questions.asking import said, tasks_among
+from redqueen.questions.asking import read, said, tasks_among
 from redqueen.questions.small.knowledge import RULES, Knowledge
 from redqueen.settings.roles import Role, Still
 from redqueen.types import Episode, Group, Metrics, RedQueenError, Refusal, Task
@@ -105,6 +105,10 @@ class Grounds:
         """Invitations to write questions, each for an answer drawn at random."""
         wanted = rng.choices(range(len(self.questions.wanted)), k=count)
         return [self.questions.invite("question", (), number) for number in wanted]
+
+    def read(self, proposals: Sequence[Group]) -> Written:
+        """The question of each proposal, or why there is none."""
+        return read(self.questions, proposals)
 
     def checked(self, written: Sequence[Task | Refusal], proposals: Sequence[Group], rng: Random) -> Written:
         """The questions that pass the rules of form and the reader, and the first fault of each other as a refusal."""

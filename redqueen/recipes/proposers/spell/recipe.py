@@ -40,9 +40,8 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, read
-from redqueen.questions.catalogue import find_questions_with
-from redqueen.questions.small.documents import Documented
-from redqueen.recipes.proposers.spell.steps import ClusterMemory, Grounds, Rewards, Verifying, Votes
+from redqueen.questions.verdicts import Truncated
+from redqueen.recipes.proposers.spell.steps import ClusterMemory, Grounds, Rewards, Verifying, Votes, find_documented
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Several
@@ -65,21 +64,22 @@ class Config:
     attempts: Several = 8  # G
     votes: Votes = 8  # G_v
     answers_per_verdict: Count = 8  # that are learned from, at least
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 32  # held out, of each level
 
 
 def train(config: Config, run: Run, grounds: Grounds | None = None) -> Policy:
-    questions = find_questions_with(config.questions, Documented)
+    questions = find_documented(config.questions)
     cast = Cast(config, run)
     solver = cast.learner
     proposer = cast["proposer"]
     judge = cast["judge"]
-    verifying = Verifying(questions, learns=judge in cast.learning)
+    verifying = Verifying(questions, judge in cast.learning, config.truncated_score)
     memory = ClusterMemory(questions, config.clusters, config.remembered, config.stages)
     rewards = Rewards()
     grounds = grounds or Grounds(questions)
     health, objective = Proposals(questions, questions.true_answer), ClippedRatio()
-    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
 
     for _ in run.steps(config.steps, cast.learning, [memory, verifying, health], [measure]):
         made, tried, asked, answered = [], [], [], []

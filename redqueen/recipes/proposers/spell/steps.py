@@ -15,17 +15,19 @@ from redqueen.checks.numeric import Covers
 from redqueen.credit.filters import drop_even_groups
 from redqueen.credit.group_rewards import FromBelow, OfGroup, Stated, correct, for_its_seat
 from redqueen.credit.learnability import Bell
-from redqueen.credit.outcomes import numbers
+from redqueen.credit.outcomes import cut_off, numbers
 from redqueen.curricula.history import storable
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import Agreement
 from redqueen.play.groups import attempts, episodes_of, with_facts
 from redqueen.protocols import Player, State
 from redqueen.questions.asking import JUDGE, SOLVE, answered, mean_known, said, tasks_among
+from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.documents import Documented
+from redqueen.questions.verdicts import with_truncated
 from redqueen.records import plain, task_from_json, task_to_json
 from redqueen.settings.limits import Within
-from redqueen.types import Group, Metrics, RedQueenError, Refusal, Task, Trajectory
+from redqueen.types import Group, Metrics, RedQueenError, Refusal, Task, Trajectory, Truncated
 
 CLOSED_BOOK = "closed book"
 UNREAD = Alarm(
@@ -46,6 +48,11 @@ UNTAUGHT = Alarm(
 )
 Votes = Annotated[int, Within(3)]
 """The number of verdicts on an answer: of two no majority is one that not all share."""
+
+
+def find_documented(spec: str) -> Documented:
+    """The question set that a specification names, if it asks about texts."""
+    return find_questions_with(spec, Documented)
 
 
 class Grounds:
@@ -70,12 +77,14 @@ class Grounds:
 
 class Verifying:
     """The verdicts of a step, how far the majorities of late agree with the question set, and alarms where most
-    verdicts cannot be read and where a judge that `learns` could not learn from any for some steps."""
+    verdicts cannot be read and where a judge that `learns` could not learn from any for some steps. `truncated` says
+    what an answer that was cut off counts as."""
 
     game = JUDGE
 
-    def __init__(self, questions: Documented, learns: bool = False) -> None:
+    def __init__(self, questions: Documented, learns: bool = False, truncated: Truncated = "wrong") -> None:
         self._questions = questions
+        self._truncated = truncated
         self._rule = Covers()
         self._agreement = Agreement(threshold=0.51)  # a tie is no majority
         self._alarms = Alarms([UNREAD, *([UNTAUGHT] if learns else [])], quiet=True)
@@ -84,19 +93,21 @@ class Verifying:
 
     def asked(self, tries: Sequence[Group]) -> list[Task]:
         """Each different answer to each question once; where nothing was said nothing is compared."""
-        answers = zip(episodes_of(tries), answered(tries), strict=True)
+        answers = zip(episodes_of(tries), self._answered(tries), strict=True)
         asked = [self._questions.compared(each.task, answer.strip()) for each, answer in answers if answer.strip()]
         return list({task.id: task for task in asked}.values())
 
     def heard(self, tries: Sequence[Group], judgements: Sequence[Group]) -> list[Group]:
         """The tries with the fact `right`, whether the rule or the majority of the verdicts finds them so; one that was
-        cut off gave no answer, and is wrong by the rule.
+        cut off gave no answer, and is wrong by the rule, unless such answers are graded or unknown.
 
         Judgements are kept for `drawn`, with the fact `vote`: 1 with the majority, 0 against it, -1 where it cannot be
         read; None where the verdicts on one answer teach nothing: all agree, too few agree, or the majority is not what
         the rule says."""
         names, votes = self._names(tries), {group.task.id: verdicts(group) for group in judgements}
-        ruled = [self._rule(each.task, text) for each, text in zip(episodes_of(tries), answered(tries), strict=True)]
+        ruled = [
+            self._rule(each.task, text) for each, text in zip(episodes_of(tries), self._answered(tries), strict=True)
+        ]
         right = [rule_or_majority(votes.get(name, ()), each) for name, each in zip(names, ruled, strict=True)]
         by_rule = dict(zip(names, ruled, strict=True))
         paid = [(vote_rewards(given, by_rule[name]), len(given)) for name, given in votes.items()]
@@ -104,14 +115,19 @@ class Verifying:
             judgements, [{"vote": given and given[place]} for given, count in paid for place in range(count)]
         )
         self._agreement.observe(*self.agreed(tries, judgements))
-        return with_facts(tries, [{"right": bool(each)} for each in right])
+        cut = map(cut_off, episodes_of(tries))
+        facts = [
+            {"right": with_truncated(bool(each), ended, self._truncated)}
+            for each, ended in zip(right, cut, strict=True)
+        ]
+        return with_facts(tries, facts)
 
     def agreed(
         self, tries: Sequence[Group], judgements: Sequence[Group]
     ) -> tuple[list[float | None], list[bool | None]]:
         """For each different answer the share of its verdicts that say YES, of all as in `heard`, None where none can
         be read, and whether the question set finds that the answer means the same: what `Agreement.observe` takes."""
-        same = self._questions.right([episode.task for episode in episodes_of(tries)], answered(tries))
+        same = self._questions.right([episode.task for episode in episodes_of(tries)], self._answered(tries))
         truths = dict(zip(self._names(tries), same, strict=True))
         votes = {group.task.id: verdicts(group) for group in judgements}
         shares = [
@@ -145,9 +161,12 @@ class Verifying:
     def alarms(self) -> list[str]:
         return [*self._agreement.alarms(), *self._alarms.alarms()]
 
+    def _answered(self, tries: Sequence[Group]) -> list[str]:
+        return answered(tries, self._truncated)
+
     def _names(self, tries: Sequence[Group]) -> list[str]:
         """The id of the comparison of each try's answer."""
-        pairs = zip(episodes_of(tries), answered(tries), strict=True)
+        pairs = zip(episodes_of(tries), self._answered(tries), strict=True)
         return [self._questions.compared(each.task, text.strip()).id for each, text in pairs]
 
     def state(self) -> State:

@@ -36,10 +36,9 @@ from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, read
-from redqueen.questions.catalogue import find_questions_with
-from redqueen.questions.small.variants import Varying
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.svs.measures import AnswerEntropy
-from redqueen.recipes.proposers.svs.steps import Rewards, Variation
+from redqueen.recipes.proposers.svs.steps import Rewards, Variation, find_varying
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Between, Count, Several
@@ -62,17 +61,18 @@ class Config:
     middling: Between = (0.125, 0.5)  # accuracy of originals that are varied
     paid: Between = (0.125, 0.625)  # accuracy of variants that are paid
     refuse_leaks: bool = True  # variants that give their answer away
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
-    questions = find_questions_with(config.questions, Varying)
+    questions = find_varying(config.questions)
     cast = Cast(config, run)
     solver = cast.learner
     proposer = cast["proposer"]
     rewards = Rewards(config.paid)
     health, estimate, objective = Proposals(questions, questions.true_answer), GroupRelative(), ClippedRatio()
-    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
     entropy = AnswerEntropy("solver", SOLVE, solver, [task for level in measure.tests.values() for task in level])
     problems = measure.training(config.labelled, run.derived("labelled"), config.levels)
     variation = Variation(questions, measure, config.middling, config.responses, config.refuse_leaks)
@@ -80,12 +80,12 @@ def train(config: Config, run: Run) -> Policy:
     for _ in run.steps(config.steps, cast.learning, [health], [measure, entropy]):
         originals = run.rng.sample(problems, min(config.tasks, len(problems)))
         responses = attempts(SOLVE, originals, solver, config.attempts, run.rng)
-        responses = graded(questions, responses)
+        responses = graded(questions, responses, config.truncated_score)
         invitations = variation.invited(responses, run.rng)
         synthesis = attempts(PROPOSE, invitations, proposer, config.variants, run.rng)
         written = variation.posed(read(questions, synthesis))
         tries = attempts(SOLVE, written, solver, config.attempts, run.rng, synthesis)
-        tries = graded(questions, tries)
+        tries = graded(questions, tries, config.truncated_score)
 
         trajectories = score(responses + tries, rewards.solver)
         trajectories += score(synthesis, rewards.proposer(tries))

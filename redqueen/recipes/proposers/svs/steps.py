@@ -15,9 +15,15 @@ from redqueen.credit.learnability import Band
 from redqueen.credit.outcomes import rate, verdicts, whole_reply
 from redqueen.measures.accuracy import HeldOut
 from redqueen.play.groups import episodes_of
+from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.variants import Varying
 from redqueen.questions.verdicts import share_right
 from redqueen.types import Group, Metrics, Refusal, Task, Trajectory
+
+
+def find_varying(spec: str) -> Varying:
+    """The question set that a specification names, if its problems can be told anew."""
+    return find_questions_with(spec, Varying)
 
 
 class Rewards:

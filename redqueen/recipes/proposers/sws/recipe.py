@@ -26,7 +26,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.labelling import MajorityLabels
@@ -36,6 +35,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, read
 from redqueen.questions.catalogue import find_proposable
+from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.sws.steps import Aim, Lessons
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
@@ -60,6 +60,7 @@ class Config:
     middling: Between = (0.25, 0.75)  # accuracy of the new problems that are kept
     synthetic: PartOfTasks = 0.5  # of the third stage's tasks
     clip: Between = (0.2, 0.28)  # of the ratio, below and above 1
+    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
 
 
@@ -68,8 +69,12 @@ def train(config: Config, run: Run, aim: Aim | None = None) -> Policy:
     cast = Cast(config, run)
     solver = cast.learner
     proposer, labeller = cast["proposer"], cast["labeller"]
-    labels, estimate, objective = MajorityLabels(questions), GroupRelative(), ClippedRatio(*config.clip)
-    measure = HeldOut(questions, solver, config.problems, seed=run.tests)
+    labels, estimate, objective = (
+        MajorityLabels(questions, truncated=config.truncated_score),
+        GroupRelative(),
+        ClippedRatio(*config.clip),
+    )
+    measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
     problems = measure.training(config.data, run.derived("data"))
     lessons = Lessons(questions, problems, aim or Aim(config.slope), run.derived("epochs"))
     run.show("stages", lessons.plan(config))
@@ -92,10 +97,10 @@ def train(config: Config, run: Run, aim: Aim | None = None) -> Policy:
 
         tasks = lessons.draw(0 if synthesising else config.tasks, config.synthetic, run.rng)
         tries = attempts(SOLVE, tasks, solver, config.attempts, run.rng)
-        tries = lessons.graded(tries)
+        tries = lessons.graded(tries, config.truncated_score)
         if made < 0:
             lessons.observe(tries)
-        trajectories = score(tries, correct)
+        trajectories = score(tries, lessons.reward)
         advantages = estimate(trajectories)
         metrics = solver.update(pack(trajectories, advantages), objective)
         run.report(solver, trajectories, advantages, metrics)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from redqueen.credit.group_rewards import correct
 from redqueen.curricula.epochs import Epochs
 from redqueen.curricula.held_out import apart_from
 from redqueen.curricula.store import TaskStore
@@ -45,6 +46,8 @@ class Aim:
 class Lessons:
     """A data set that is dealt in epochs, with the learning curve of each problem, and the new problems made after
     it."""
+
+    reward = correct
 
     def __init__(self, questions: Proposable, problems: Sequence[Task], aim: Aim, seed: int) -> None:
         self._questions = questions
@@ -90,10 +93,10 @@ class Lessons:
 
     def graded(self, tries: Sequence[Group], truncated: Truncated = "wrong") -> list[Group]:
         """The groups with a verdict on each attempt: by its label on a new problem, by the question set on others;
-        `truncated` says what one that was cut off gets there."""
+        `truncated` says what one that was cut off gets."""
         known = {task.id for task in self._data.tasks}
         own = [group.task.id in known for group in tries]
-        by_label = iter(held_to_label([group for group, known in zip(tries, own, strict=True) if not known]))
+        by_label = iter(held_to_label([group for group, known in zip(tries, own, strict=True) if not known], truncated))
         by_set = iter(
             graded(self._questions, [group for group, known in zip(tries, own, strict=True) if known], truncated)
         )

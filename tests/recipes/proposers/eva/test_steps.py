@@ -1,6 +1,7 @@
 """Prompts drawn by info, rewritten, mixed with the seeds and rewarded."""
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -91,3 +92,19 @@ def test_a_reward_model_gives_every_attempt_a_finite_number():
     for bad in ([1.0], [1.0, float("nan")], [float("inf"), 0.0]):
         with pytest.raises(RedQueenError, match="2 finite numbers"):
             Rewards(lambda tasks, answers, bad=bad: bad).given(attempts)
+
+
+@pytest.mark.parametrize(
+    ("truncated", "given"), [("graded", [0.0, 3.0]), ("wrong", [0.0, 0.0]), ("unknown", [0.0, None])]
+)
+def test_half_a_response_is_rewarded_as_is_asked_for(truncated, given):
+    (group,) = attempts_at(Task("a"), [0.0, 0.0])
+    first, second = group.attempts
+    turn = second.turns[-1]
+    cut = replace(second, turns=(replace(turn, reply=replace(turn.reply, truncated=True)),))
+    rewards = Rewards(lambda tasks, answers: [3.0 * (text == answers[-1] != "") for text in answers], truncated)
+    (told,) = rewards.given([replace(group, attempts=(first, cut))])
+    assert [reward_of(each) for each in told.attempts] == given
+    made = creator(1, 1.0)
+    made.observe([told])
+    assert made.figures([told])["info"] == (3.0 if truncated == "graded" else 0.0)

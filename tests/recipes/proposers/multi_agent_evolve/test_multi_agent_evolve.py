@@ -99,7 +99,7 @@ def test_what_the_judge_says_of_questions_and_answers_is_what_a_proposer_earns()
     proposals = attempts(PROPOSE, [Task("invitation")], Constant("x"), 2, Random(0))
     tries = attempts(SOLVE, [SUMS.task(1, 1), SUMS.task(2, 1)], Constant("2"), 2, Random(0), proposals)
     tries = with_facts(tries, [{"right": each} for each in (True, False, True, False)])
-    judging, rewards = Judging(), Rewards(0.7)
+    judging, rewards = Judging(find_questions("judged:sums")), Rewards(0.7)
     asked = judging.asked(tries, [])
     assert [task.kind for task in asked] == ["question"] * 2 + ["answer"] * 4
     scores = [10, 1, 10, 1, 10, 10]
@@ -111,6 +111,15 @@ def test_what_the_judge_says_of_questions_and_answers_is_what_a_proposer_earns()
     assert [task.id for task in rewards.kept(tries)] == [SUMS.task(1, 1).id]
     assert len(judging.drawn(3, Random(0))) == 3
     assert len(judging.drawn(9, Random(0))) == 4
+
+
+@pytest.mark.parametrize(("truncated", "told"), [("wrong", 0.0), ("unknown", None), ("graded", 1.0)])
+def test_half_an_answer_is_worth_what_is_asked_for_whatever_the_judge_says(truncated, told):
+    tries = attempts(SOLVE, [SUMS.task(1, 1)], Replying(Reply("2"), Reply("2", truncated=True)), 2, Random(0))
+    judging = Judging(SUMS, truncated)
+    said = attempts(judging.game, judging.asked([], tries), Constant("<score>10</score>"), 1, Random(0))
+    _, (group,) = judging.heard([], tries, said)
+    assert [each.outcome.facts["opinion"] for each in group.attempts] == [1.0, told]
 
 
 @pytest.mark.parametrize("judge", ["shared", "frozen", "separate"])

@@ -252,6 +252,19 @@ def test_half_an_answer_is_wrong_and_is_not_judged():
     assert worth(answered("7"), [])[0] == [1.0]
 
 
+@pytest.mark.parametrize(("truncated", "found"), [("wrong", False), ("graded", True), ("unknown", None)])
+def test_half_an_answer_counts_as_is_asked_for(truncated, found):
+    class CutOff(Says):
+        def reply(self, asks):
+            return [replace(each, truncated=True) for each in super().reply(asks)]
+
+    (group,) = attempts(SOLVE, [QUESTION], CutOff("7"), 2, Random(0))
+    verifying = Verifying(DOMAIN, truncated=truncated)
+    assert len(verifying.asked([group])) == (truncated == "graded")
+    (told,) = verifying.heard([group], [])
+    assert [each.outcome.facts["right"] for each in told.attempts] == [found] * 2
+
+
 def test_a_judge_that_can_learn_from_no_verdict_is_told_of():
     responses = answered("7", tasks=[DOMAIN.task(5, 0, LOOKUP, f"n{k}", "7") for k in range(5)])
 

@@ -589,7 +589,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("report nowhere", "nowhere is not a run"),
         ("replay nowhere", "nowhere is not a run"),
         ("report", "name at least one run: redqueen report outputs/spiral-0"),
-        ("list", "usage: redqueen list {recipes,games,questions,models,players}"),
+        ("list", "usage: redqueen list {recipes,games,questions,models,players,presets}"),
         ("list gams", "did you mean games?"),
         ("help evalute", "there is no command 'evalute': did you mean evaluate?"),
         ("help train spiral", "usage: redqueen help [COMMAND]"),

@@ -16,6 +16,7 @@ from redqueen.cli.words import closest, only_word
 from redqueen.games.catalogue import GAMES
 from redqueen.questions.catalogue import QUESTIONS
 from redqueen.runs.player_names import PLAYERS
+from redqueen.settings import presets
 from redqueen.settings.finding import about, described_family, families, places, unfinished, without_recipe
 from redqueen.types import RedQueenError
 
@@ -40,15 +41,16 @@ def versions() -> str:
 
 
 def list_things(words: Sequence[str]) -> None:
-    """{recipes,games,questions,models,players}: what can be named"""
+    """{recipes,games,questions,models,players,presets}: what can be named"""
     things: dict[str, Callable[[], list[str]]] = {
         "recipes": _recipes,
         "games": lambda: _lines(_first_lines(GAMES)),
         "questions": lambda: _lines(_first_lines(QUESTIONS)),
         "models": lambda: _lines(MODELS),
         "players": lambda: _lines(PLAYERS),
+        "presets": presets.shown,
     }
-    kind = only_word(words, "redqueen list {recipes,games,questions,models,players}")
+    kind = only_word(words, "redqueen list {recipes,games,questions,models,players,presets}")
     if kind not in things:
         raise RedQueenError(f"cannot list {kind!r}: {closest(kind, things)}")
     print("\n".join(things[kind]()))

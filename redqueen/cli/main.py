@@ -60,7 +60,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "checking:check",
         "NAME or FILE.py[:NAME]: whether a game, question set, player, objective or recipe keeps its contract",
     ),
-    "list": ("listing:list_things", "{recipes,games,questions,models,players}: what can be named"),
+    "list": ("listing:list_things", "{recipes,games,questions,models,players,presets}: what can be named"),
     "doctor": (
         "doctor:doctor",
         "[--backend tinker --url URL]: what is installed, what is missing; or what a server can do",

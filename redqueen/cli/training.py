@@ -27,6 +27,8 @@ from redqueen.runs.run import Line, Schedule, alarms_of, read_final, read_metric
 from redqueen.runs.train import begun, described, holds_run, trained
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.limits import Within, check_settings, unset
+from redqueen.settings.presets import PRESETS, expanded
+from redqueen.settings.update import Update
 from redqueen.types import RedQueenError
 from redqueen.views.dashboard import Dashboard
 from redqueen.views.terminal import REFRESHES, TerminalView, curve, lasting_console, overview
@@ -44,6 +46,9 @@ def train(words: Sequence[str]) -> None:
     if usual is not None and usual["recipe"] != name:
         raise RedQueenError(f"a run of {usual['recipe']} has no settings for {name}: leave out one of them")
     recipe = find_recipe(name)
+    flags, preset = expanded(flags)
+    if preset and not takes_presets(recipe.Config):
+        raise RedQueenError(f"{name} takes no --preset, which sets flags of the update: redqueen train grpo has them")
     options = parse(training_options(recipe.Config, usual), flags, f"redqueen train {name}")
     config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
     check_settings(config)
@@ -52,7 +57,7 @@ def train(words: Sequence[str]) -> None:
         raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
     command = ["redqueen", "train", *words]
     found = described(name, config, options.seed, options.schedule, options.watch, command)
-    for line in notes_on(config):
+    for line in [*filter(None, [preset]), *notes_on(config)]:
         lasting_console().print(line, markup=False, highlight=False, soft_wrap=True)
     _train(folder, found | report_settings(options.report_to), recipe)
 
@@ -213,6 +218,8 @@ def training_options(config: type[Any], usual: Mapping[str, Any] | None = None) 
     of_files: list[Any] = []
     if field_of_questions(config):
         of_files = [("file", Annotated[FileOptions, flat], dataclasses.field(default=FileOptions()))]
+    told = tyro.conf.arg(help=f"flags of the update that go together: {', '.join(PRESETS)} (redqueen list presets)")
+    of_presets = [("preset", Annotated[str | None, unset("NAME"), told], None)] if takes_presets(config) else []
     schedule, watch, seed = Schedule(), Watch(), 0
     if usual is not None:
         default, seed = rebuild(config, usual["config"]), usual["seed"]
@@ -222,6 +229,7 @@ def training_options(config: type[Any], usual: Mapping[str, Any] | None = None) 
         [
             ("config", Annotated[config, flat], dataclasses.field(default=default)),
             *of_files,
+            *of_presets,
             ("schedule", Annotated[Schedule, flat], dataclasses.field(default=schedule)),
             ("watch", Annotated[Watch, flat], dataclasses.field(default=watch)),
             ("seed", int, dataclasses.field(default=seed)),
@@ -260,6 +268,11 @@ def training_options(config: type[Any], usual: Mapping[str, Any] | None = None) 
     if twice:
         raise RedQueenError(f"no field of a recipe's Config can make {twice[0]}: there is such a flag already")
     return training
+
+
+def takes_presets(config: type[Any]) -> bool:
+    """Whether a recipe has the settings of an update, which presets set."""
+    return any(isinstance(field.default, Update) for field in dataclasses.fields(config))
 
 
 def _title(recipe: str) -> str:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from redqueen.objectives.additive import own_words
-from redqueen.types import Batch, Likelihoods
+from redqueen.types import Batch, Likelihoods, Metrics
 
 Weigh = Callable[[Tensor, Tensor], Tensor]  # log w and own tokens, both [B, T] -> weights [B, T]
 
@@ -79,3 +79,46 @@ class RowMasked:
         words = own.sum(dim=1, keepdim=True).clamp(min=1)
         weights = (log_weights.sum(dim=1, keepdim=True) / words).exp().expand_as(log_weights)
         return torch.where((weights >= self.least) & (weights <= self.most), weights, 0.0)
+
+
+@dataclass(frozen=True)
+class RowWithin:
+    """1 for each token of a row whose geometric mean of w lies within [least, most], else zero: it rejects and does not
+    weigh (geo-RS of verl; .999 to 1.001 in Dr.Kernel)."""
+
+    least: float = 0.999
+    most: float = 1.001
+
+    def __call__(self, log_weights: Tensor, own: Tensor) -> Tensor:
+        kept = RowMasked(self.least, self.most)(log_weights, own) > 0
+        return kept.to(log_weights.dtype)
+
+
+@dataclass(frozen=True)
+class Vetoed:
+    """The weights of `inner`, but zero for a row with a token whose w is below `least`."""
+
+    inner: Weigh
+    least: float = 1e-4
+
+    def __call__(self, log_weights: Tensor, own: Tensor) -> Tensor:
+        lowest = torch.where(own, log_weights, torch.inf).amin(dim=1, keepdim=True).exp()
+        return torch.where(lowest >= self.least, self.inner(log_weights, own), 0.0)
+
+
+def figures(batch: Batch, start: Likelihoods) -> Metrics:
+    """How far the writer of the tokens is from `start`, over own tokens: `weight_mean`, the mean of w; `weight_ess`,
+    the effective sample size over their number, (mean w)^2 / mean w^2; `weight_chi2`, mean w^2 - 1; `weight_k3`, the
+    mean of 1 / w + log w - 1. Empty without own tokens."""
+    own = own_words(batch)
+    log_weights = (start.logprobs.detach() - batch.sampled_logprobs)[own].clamp(-20.0, 20.0)
+    if not len(log_weights):
+        return {}
+    weights = log_weights.exp()
+    first, second = float(weights.mean()), float(weights.square().mean())
+    return {
+        "weight_mean": first,
+        "weight_ess": first * first / second,
+        "weight_chi2": second - 1.0,
+        "weight_k3": float((1.0 / weights + log_weights - 1.0).mean()),
+    }

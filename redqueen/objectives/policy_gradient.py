@@ -10,6 +10,8 @@ r = 1, and every objective here has the gradient of `Reinforce`.
 | `ClippedRatio` | max(-A r, -A clip(r)), at most -A dual where A < 0   | no gradient, where leaving paid         |
 | `Cispo`        | -clip(r) A log policy, clip(r) held constant         | a bounded gradient                      |
 | `Gspo`         | as `ClippedRatio`, r the geometric mean of the row   | no gradient for the whole row           |
+| `Sapo`         | -A 4 sigmoid(tau (r - 1)) / tau                      | a gradient that fades                   |
+| `Gmpo`         | -A times the geometric mean of the row's clipped r   | no gradient for the token               |
 
 Metrics, each a sum under the loss weights: `policy_loss`; `entropy` of the policy (nats); `approx_kl`, the mean
 of log writer - log policy; `clip_fraction`, the share of tokens without gradient (in `Cispo`: with a bounded one);
@@ -150,3 +152,50 @@ class Gspo:
         per_token, clipped = _clipped(ratios, batch.advantages, self.low, self.high)
         loss, metrics = _result(likelihoods, batch, per_token)
         return loss, metrics | {"clip_fraction": measured(batch, clipped)}
+
+
+@dataclass(frozen=True)
+class Sapo:
+    """-A (4 / tau) sigmoid(tau (r - 1)) (SAPO, Gao et al. 2025): a smooth gate in place of the clip. Its slope at r = 1
+    is 1, and falls faster where A < 0 (`tau_negative`); its value there is -2 A / tau, which is no other loss's.
+    """
+
+    silent_without_advantage: ClassVar[bool] = True
+
+    tau: float = 1.0
+    tau_negative: float = 1.05
+
+    def __post_init__(self) -> None:
+        if self.tau <= 0.0 or self.tau_negative <= 0.0:
+            raise RedQueenError(f"a gate has a tau above 0, not {self.tau:g} and {self.tau_negative:g}")
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        tau = torch.where(batch.advantages > 0, self.tau, self.tau_negative)
+        gate = 4.0 / tau * torch.sigmoid(tau * (_ratios(likelihoods, batch) - 1.0))
+        return _result(likelihoods, batch, -batch.advantages * gate)
+
+
+@dataclass(frozen=True)
+class Gmpo:
+    """-A times the geometric mean of the ratios of a row (GMPO, Zhao et al. 2025), each ratio clipped before to
+    [exp(-low), exp(high)] on the side that A pays for.
+
+    Each token has the value of the mean and its own share of the gradient, so that the loss is the published one if all
+    tokens of a row weigh the same (`row_mean`).
+    """
+
+    silent_without_advantage: ClassVar[bool] = True
+
+    low: float = 0.4
+    high: float = 0.4
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        free = log_ratios(likelihoods, batch)
+        held = torch.where(batch.advantages > 0, free.clamp(max=self.high), free.clamp(min=-self.low))
+        lengths = own_words(batch).sum(dim=1, keepdim=True).clamp(min=1)
+        row = (held.detach().sum(dim=1, keepdim=True) / lengths).clamp(max=10.0).exp()
+        loss, metrics = _result(likelihoods, batch, -batch.advantages * row * torch.exp(held - held.detach()))
+        return loss, metrics | {"clip_fraction": measured(batch, (held != free).to(free.dtype))}

@@ -22,8 +22,11 @@ import numpy as np
 
 from redqueen.credit.advantages.keys import by_game_and_role, by_group, everything
 from redqueen.credit.advantages.statistics import (
+    BestOnly,
+    EachPart,
     GroupRelative,
     LeaveOneOut,
+    LengthWeighted,
     MovingBaseline,
     RewardToGo,
     Unbaselined,
@@ -47,15 +50,15 @@ from redqueen.objectives.batch import (
     trajectory_mean,
 )
 from redqueen.objectives.batch import Weigh as WeighRows
-from redqueen.objectives.mismatch import RowMasked, TokenMasked, TokenTruncated, Weigh, corrected
-from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gspo, Reinforce
+from redqueen.objectives.mismatch import RowMasked, TokenMasked, TokenTruncated, Vetoed, Weigh, corrected, figures
+from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gmpo, Gspo, Reinforce, Sapo
 from redqueen.objectives.regularizers import ExactKL, KLPenalty, k2, k3, with_entropy
 from redqueen.players.language.writing import on_this_machine
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tabular_critic import TabularCritic
 from redqueen.players.transformer.critic import ValueHead
 from redqueen.protocols import AdvantageEstimator, Critic, Key, Objective, Policy, Resumable
-from redqueen.settings.update import PRICED_PART, Update
+from redqueen.settings.update import OF_ROWS, PRICED_PART, Update
 from redqueen.types import Batch, Group, Metrics, Trajectory
 
 MOST_ROUNDS = 3  # of drawing tasks anew for one step
@@ -149,17 +152,19 @@ class LearningStep:
 
     def update(self, policy: Policy, batch: Batch, rng: Random) -> Metrics:
         """Metrics of the last of `updates_per_batch` passes over the batch, in `minibatches` parts each; minibatches
-        are drawn from `rng`."""
-        chosen = self.settings
+        are drawn from `rng`. Where tokens are corrected, also how far their writer is (`mismatch.figures`)."""
+        chosen, far = self.settings, dict[str, float]()
         if len(batch) and chosen.correct not in (None, "none"):
-            batch = corrected(batch, policy.likelihoods(batch), weigh_of(chosen))
+            start = policy.likelihoods(batch)
+            far = figures(batch, start)
+            batch = corrected(batch, start, weigh_of(chosen))
         if len(batch) and chosen.kl and chosen.kl_in != "reward":
             batch = beside(batch, self._starts[policy.name].likelihoods(batch))
         metrics: Metrics = {}
         for _ in range(chosen.updates_per_batch or 1):
             for part in minibatches(batch, chosen.minibatches or 1, self._shares, rng):
                 metrics = policy.update(part, self._objective)
-        return metrics
+        return metrics | far
 
     def taught(self, trajectories: Sequence[Trajectory]) -> Metrics:
         """Metrics of the critic's step towards what the trajectories came to; empty without a critic."""
@@ -185,8 +190,16 @@ def estimator_of(chosen: Update, learner: Policy, key: Key) -> tuple[AdvantageEs
 def _without_memory(chosen: Update, key: Key, divides: bool) -> AdvantageEstimator:
     if chosen.estimator == "batch":
         return Whitened(Unbaselined(RewardToGo()), divide_by_deviation=divides)
-    if chosen.estimator == "leave-one-out":
-        return Whitened(LeaveOneOut(key)) if divides else LeaveOneOut(key)
+    if chosen.estimator == "pass-at-k":
+        return BestOnly(key, divide_by_deviation=divides)
+    inner: dict[str, AdvantageEstimator] = {
+        "leave-one-out": LeaveOneOut(key),
+        "opo": LengthWeighted(key),
+        "gdpo": EachPart(GroupRelative(key)),
+    }
+    if chosen.estimator in inner:
+        found = inner[str(chosen.estimator)]
+        return Whitened(found) if divides else found
     if chosen.scale == "batch":
         return GroupRelative(key, deviation_key=everything)
     return GroupRelative(key, divide_by_deviation=divides)
@@ -219,16 +232,18 @@ def objective_of(chosen: Update) -> Objective:
 
 def _loss(chosen: Update) -> Objective:
     low, high = chosen.clip_low, chosen.clip_high
-    if chosen.loss == "reinforce":
-        return Reinforce()
+    if chosen.loss in ("reinforce", "sapo"):
+        return Sapo() if chosen.loss == "sapo" else Reinforce()
     assert high is not None, f"the loss {chosen.loss} has an upper clip"
     if chosen.loss == "cispo":
         return Cispo(high, low)
     assert low is not None, f"the loss {chosen.loss} has a lower clip"
-    return Gspo(low, high) if chosen.loss == "gspo" else ClippedRatio(low, high, chosen.dual_clip)
+    if chosen.loss in OF_ROWS:
+        return Gspo(low, high) if chosen.loss == "gspo" else Gmpo(low, high)
+    return ClippedRatio(low, high, chosen.dual_clip)
 
 
 def weigh_of(chosen: Update) -> Weigh:
     """The weights of tokens that were sampled otherwise than they are rated now."""
-    found: dict[str, Weigh] = {"tis": TokenTruncated(), "mask": TokenMasked(), "row": RowMasked()}
+    found: dict[str, Weigh] = {"tis": TokenTruncated(), "mask": TokenMasked(), "row": Vetoed(RowMasked())}
     return found[str(chosen.correct)]

@@ -24,9 +24,9 @@ from redqueen.settings.learner import TABULAR, Learner
 from redqueen.settings.limits import Within, _flag, unset
 from redqueen.types import RedQueenError
 
-Estimator = Literal["group", "leave-one-out", "batch", "moving", "gae"]
+Estimator = Literal["group", "leave-one-out", "batch", "moving", "gae", "gdpo", "opo", "pass-at-k"]
 Scale = Literal["none", "group", "batch"]
-Loss = Literal["reinforce", "ppo", "cispo", "gspo"]
+Loss = Literal["reinforce", "ppo", "cispo", "gspo", "sapo", "gmpo"]
 Aggregate = Literal["token", "row", "trajectory", "constant", "sum"]
 KLEstimator = Literal["k1", "k2", "k3", "exact"]
 Correct = Literal["none", "tis", "mask", "row"]
@@ -34,10 +34,17 @@ TruncatedLoss = Literal["keep", "mute", "price"]
 EvenGroups = Literal["keep", "drop", "refill"]
 
 CLIPS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
-    {"reinforce": (None, None), "ppo": (0.2, 0.2), "cispo": (None, 4.0), "gspo": (3e-4, 4e-4)}
+    {
+        "reinforce": (None, None),
+        "ppo": (0.2, 0.2),
+        "cispo": (None, 4.0),
+        "gspo": (3e-4, 4e-4),
+        "sapo": (None, None),
+        "gmpo": (0.4, 0.4),
+    }
 )
 """Below and above one, by loss: where a flag chooses another loss than the paper's."""
-OF_ROWS = ("gspo",)  # losses of a row's own ratio, right only where all tokens of a row weigh the same
+OF_ROWS = ("gspo", "gmpo")  # losses of a row's own ratio, right only where all tokens of a row weigh the same
 SCALES: Mapping[str, tuple[Scale, ...]] = MappingProxyType(
     {
         "group": ("group", "none", "batch"),
@@ -45,6 +52,9 @@ SCALES: Mapping[str, tuple[Scale, ...]] = MappingProxyType(
         "batch": ("batch", "none"),
         "moving": ("none", "batch"),
         "gae": ("batch", "none"),
+        "gdpo": ("batch", "none"),
+        "opo": ("none", "batch"),
+        "pass-at-k": ("none", "group"),
     }
 )
 """What the advantages of each estimator may be divided by, its own paper's first."""
@@ -56,16 +66,17 @@ class Update:
     """Settings of one step of the policy; what is left out is as in the recipe's paper. A flag without effect is
     refused."""
 
-    estimator: Annotated[Estimator | None, unset("{group,leave-one-out,batch,moving,gae}")] = None
+    estimator: Annotated[Estimator | None, unset("{group,leave-one-out,batch,moving,gae,gdpo,opo,pass-at-k}")] = None
     """what a result is compared with: the mean of its group (GRPO), of the others in it (RLOO), of the batch over its
-    tokens (REINFORCE++), a moving average (RAE), a critic (PPO)"""
+    tokens (REINFORCE++), a moving average (RAE), a critic (PPO), the mean of its group for each part of the reward
+    (GDPO) or weighted by length (OPO), the second best of its group for the best (pass@k)"""
     scale: Annotated[Scale | None, unset("{none,group,batch}")] = None
     """what advantages are divided by: nothing (Dr. GRPO), the deviation of the group (GRPO), or of the batch (Lite
     PPO with group, else over tokens as in REINFORCE++)"""
-    loss: Annotated[Loss | None, unset("{reinforce,ppo,cispo,gspo}")] = None
+    loss: Annotated[Loss | None, unset("{reinforce,ppo,cispo,gspo,sapo,gmpo}")] = None
     """of a token or a row; all are alike at one update on fresh tokens"""
     clip_low: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
-    """the ratio is held above 1 minus this"""
+    """the ratio is held above 1 minus this (gmpo: its logarithm above minus this)"""
     clip_high: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
     """the ratio is held below 1 plus this (TRL states cispo's bound itself: its 5.0 is 4.0 here)"""
     dual_clip: Annotated[float | None, Within(1.0, above=True), unset("FLOAT")] = None
@@ -83,7 +94,7 @@ class Update:
     """coefficient of an entropy bonus"""
     correct: Annotated[Correct | None, unset("{none,tis,mask,row}")] = None
     """weights of tokens that another engine, precision or older weights sampled: cut off at 2 (TIS), zero outside
-    0.5 to 2 (IcePop), or the same for the geometric mean of a row"""
+    0.5 to 2 (IcePop), or the same for the geometric mean of a row, none for one with a token below 1e-4"""
     updates_per_batch: Annotated[int | None, Within(1), unset("INT")] = None
     """passes over a batch"""
     minibatches: Annotated[int | None, Within(1), unset("INT")] = None
@@ -168,7 +179,7 @@ def _without_ratio(found: Update, learner: Learner) -> str:
 
 
 def _without_clip(found: Update) -> str:
-    return "" if CLIPS[str(found.loss)] != (None, None) else f"with --loss {found.loss}, which holds no ratio"
+    return "" if CLIPS[str(found.loss)] != (None, None) else f"with --loss {found.loss}, which clips no ratio"
 
 
 def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
@@ -177,6 +188,11 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
     if given.scale and found.estimator and given.scale not in SCALES[found.estimator]:
         allowed = " or ".join(SCALES[found.estimator])
         wrong["scale"] = f"{given.scale} does not go with --estimator {found.estimator}: {allowed}"
+    if given.estimator == "gdpo" and found.truncated_loss != "price":
+        wrong["estimator"] = (
+            "gdpo compares each part of a reward by itself, and this reward has one part: add --truncated-loss price, "
+            "or take --estimator group"
+        )
     if found.loss in OF_ROWS and found.aggregate != "row":
         wrong["aggregate"] = (
             f"{found.aggregate} does not go with --loss {found.loss}, whose gradient is that of a row's ratio only "

@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from redqueen.objectives.mismatch import RowMasked, RowTruncated, TokenMasked, TokenTruncated, corrected
+from redqueen.objectives.mismatch import (
+    RowMasked,
+    RowTruncated,
+    RowWithin,
+    TokenMasked,
+    TokenTruncated,
+    Vetoed,
+    corrected,
+    figures,
+)
 from redqueen.objectives.policy_gradient import Cispo, ClippedRatio
 from redqueen.objectives.regularizers import KLPenalty, k2
 from redqueen.types import Batch, Likelihoods
@@ -101,3 +110,42 @@ def test_words_that_are_not_own_do_not_weigh_on_their_row():
     for weigh in (RowTruncated(2.0), RowMasked(0.5, 1.2)):
         ours, _ = PLAIN(rated(NOW), corrected(batch(), rated(filled), weigh))
         torch.testing.assert_close(ours, PLAIN(rated(NOW), corrected(batch(), rated(START), weigh))[0])
+
+
+WEIGHTS = tensor([[1.5, 3.0, 1.0], [0.4, 0.9, 1.2]])  # of the card on the toolbox, vector (c)
+OWN = torch.tensor([[True, True, False], [True, True, True]])
+
+
+def test_rows_are_rejected_without_being_weighed():
+    kept = RowWithin(0.5, 2.0)(WEIGHTS.log(), OWN)
+    assert torch.where(OWN, kept, 0.0).tolist() == [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+
+
+def test_a_row_with_a_word_that_its_writer_hardly_knew_is_vetoed():
+    kept = Vetoed(TokenTruncated(2.0), 0.5)(WEIGHTS.log(), OWN)
+    assert torch.where(OWN, kept, 0.0)[0, :2].tolist() == pytest.approx([1.5, 2.0])
+    assert kept[1].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_figures_of_weights_are_the_worked_ones():
+    weights = torch.where(OWN, WEIGHTS, 1.0)
+    given = batch()
+    sized = type(given)(
+        **{
+            **vars(given),
+            "loss_weights": OWN.double() / 5,
+            "sampled_logprobs": torch.zeros(2, 3, dtype=torch.float64),
+        }
+    )
+    found = figures(sized, rated(weights.log()))
+    assert found["weight_mean"] == pytest.approx(1.4)
+    assert found["weight_ess"] == pytest.approx(0.717423, abs=1e-6)
+    assert found["weight_chi2"] == pytest.approx(1.732)
+    assert found["weight_k3"] == pytest.approx(0.221838, abs=1e-6)
+
+
+def test_figures_of_example_5():
+    found = figures(batch(), rated(START))
+    assert found["weight_mean"] == pytest.approx(1.128518, abs=1e-6)
+    assert found["weight_chi2"] == pytest.approx(0.583080, abs=2e-6)
+    assert found["weight_ess"] == pytest.approx(0.804477, abs=1e-6)

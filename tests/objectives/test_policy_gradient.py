@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gspo, Reinforce
+from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gmpo, Gspo, Reinforce, Sapo
 from redqueen.types import Batch, Likelihoods, RedQueenError
 
 MASK = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0]], dtype=torch.float64)
@@ -213,3 +213,36 @@ def test_ranges_that_clip_nothing_or_everything_are_refused():
             wrong()
     with pytest.raises(RedQueenError, match=r"above 1 \+ high = 1\.2"):
         ClippedRatio(dual=1.1)
+
+
+@pytest.mark.parametrize(
+    ("objective", "weights", "expected"),
+    [(Sapo(), TM, -0.109747), (Sapo(), STS, -0.329242), (Sapo(), STM, -0.476252), (Gmpo(0.2, 0.28), STM, -0.190902)],
+)
+def test_smooth_and_geometric_losses_have_the_worked_numbers(objective, weights, expected):
+    loss, _ = objective(rated(), batch(WEIGHTS[weights]))
+    assert loss.item() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        (
+            Sapo(),
+            [
+                [-0.218230, -0.150465],
+                [0.027110, 0.052329, 0.041667, 0.018342],
+                [-0.029183, -0.014495, -0.030614],
+            ],
+        ),
+        (Gmpo(0.2, 0.28), [[0, -0.182362], [0, *[0.061387] * 3], [-0.023909] * 3]),
+    ],
+)
+def test_smooth_and_geometric_gradients_have_the_worked_numbers(objective, expected):
+    found = gradient(objective, batch(WEIGHTS[STM]))
+    assert flat(words(found)) == pytest.approx(flat(expected), abs=1e-6)
+
+
+def test_a_gate_needs_a_width():
+    with pytest.raises(RedQueenError, match=r"a gate has a tau above 0, not 0 and 1\.05"):
+        Sapo(0.0)

@@ -9,7 +9,7 @@ import pytest
 
 from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut
 from redqueen.objectives.additive import Sum
-from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gspo, Reinforce
+from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gmpo, Gspo, Reinforce, Sapo
 from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k2, k3
 from redqueen.players.tabular import TabularPolicy
 from redqueen.settings.learner import Learner
@@ -76,6 +76,18 @@ def test_estimators_and_scales_have_the_numbers_of_their_papers():
     # two tokens each: 16 tokens, whose unbiased variance is 3/15
     spread = np.sqrt(3 / 15)
     assert advantages(both, estimator="batch")[:2] == pytest.approx([0.75 / spread, -0.25 / spread], abs=1e-6)
+
+
+def test_further_estimators_compare_by_length_by_part_and_with_the_second_best():
+    """By hand. By length: 1 in two tokens, 0 in six: a mean of 1/4. By part: the price is the same for all."""
+    lengths = [*trajectories(group(0, 1, tokens=2)), *trajectories(group(0, 0, tokens=6))]
+    assert advantages(lengths, estimator="opo") == [0.75, -0.25]
+    assert advantages(trajectories(group(0, 1, 0, 0)), estimator="pass-at-k") == [1.0, 0.0, 0.0]
+    parts = step(estimator="gdpo", scale="none", truncated_loss="price")
+    half = 0.5 / np.sqrt(1 / 3)
+    assert np.concatenate(parts.estimate(parts.shaped(trajectories(MIXED)))) == pytest.approx(
+        [half, -half, -half, half], abs=1e-5
+    )
 
 
 def test_a_moving_baseline_is_kept_from_batch_to_batch():
@@ -170,6 +182,8 @@ def test_losses_are_made_of_the_parts_that_are_named():
     assert made(loss="reinforce") == Reinforce()
     assert made(loss="cispo") == Cispo(4.0)
     assert made(loss="gspo") == Gspo(3e-4, 4e-4)
+    assert made(loss="sapo") == Sapo()
+    assert made(loss="gmpo", clip_high=0.5) == Gmpo(0.4, 0.5)
     assert made(kl=0.1) == Sum(ClippedRatio(0.2, 0.2), KLPenalty(0.1, k3))
     assert made(kl=0.1, kl_estimator="k2") == Sum(ClippedRatio(0.2, 0.2), KLPenalty(0.1, k2))
     assert made(kl=0.1, kl_estimator="exact") == Sum(ClippedRatio(0.2, 0.2), ExactKL(0.1))

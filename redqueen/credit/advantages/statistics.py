@@ -10,6 +10,9 @@
 | TRLOO                    | `LeaveOneOut(by_group_and_turn, RewardToGo())`                                |
 | REINFORCE++              | `Whitened(Unbaselined(RewardToGo()))`                                         |
 | REINFORCE++-baseline     | `Whitened(GroupRelative(by_group, divide_by_deviation=False))`                |
+| OPO                      | `LengthWeighted()`                                                            |
+| GDPO                     | `Whitened(EachPart())`                                                        |
+| GRPO pass@k              | `BestOnly()`                                                                  |
 | RAE (SPIRAL)             | `MovingBaseline(by_game_and_role, decay=0.95)`                                |
 | MARS, turn level         | `centred_turns()`                                                             |
 | PPO                      | `Whitened(GeneralizedAdvantage(critic, discount, decay))`                     |
@@ -29,7 +32,7 @@ leaves it out.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -204,6 +207,65 @@ class LeaveOneOut:
         samples = _samples(trajectories, [self.returns(trajectory) for trajectory in trajectories])
         centred, size = _centred(samples.values, samples.groups(self.key), np.ones_like(samples.values))
         return samples.spread(centred * size / np.maximum(size - 1, 1))
+
+
+@dataclass(frozen=True)
+class LengthWeighted:
+    """Return minus the mean of its group weighted by length, sum of L R / sum of L (OPO, Hao et al. 2025): the baseline
+    of least variance where the gradient of a reply grows with its length. L is `count` summed over the turns."""
+
+    key: Key = by_group
+    count: Callable[[Turn], float] | None = None  # `by_tokens` if None
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        samples = _samples(trajectories, [total(trajectory) for trajectory in trajectories])
+        count = self.count or by_tokens
+        lengths = np.array([sum(map(count, trajectory.turns)) for trajectory, _ in samples.places])
+        centred, _ = _centred(samples.values, samples.groups(self.key), lengths)
+        return samples.spread(centred)
+
+
+@dataclass(frozen=True)
+class BestOnly:
+    """The largest return of a group minus the second largest, for the best attempt, and zero for the others (GRPO
+    pass@k, as in verl): zero for all where two are best. With `divide_by_deviation`, over the deviation of the group
+    plus `epsilon`."""
+
+    key: Key = by_group
+    divide_by_deviation: bool = False
+    epsilon: float = 1e-6
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        samples = _samples(trajectories, [total(trajectory) for trajectory in trajectories])
+        groups, ones = samples.groups(self.key), np.ones_like(samples.values)
+        advantages = np.zeros_like(samples.values)
+        for group in range(int(groups.max(initial=-1)) + 1):
+            places = np.flatnonzero(groups == group)
+            if len(places) > 1:
+                second, best = places[np.argsort(samples.values[places], kind="stable")[-2:]]
+                advantages[best] = samples.values[best] - samples.values[second]
+        if self.divide_by_deviation:
+            around, _ = _centred(samples.values, groups, ones)
+            advantages = advantages / (_deviation(around, groups, ones, 1) + self.epsilon)
+        return samples.spread(advantages)
+
+
+@dataclass(frozen=True)
+class EachPart:
+    """The sum of what `inner` says of each part of the reward by itself, so that a part with a small spread counts as
+    much as one with a large one (GDPO, Liu et al. 2026, before it is whitened over the tokens of the batch). Raises
+    RedQueenError for a reward of one part."""
+
+    inner: AdvantageEstimator = GroupRelative()
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        names = list(dict.fromkeys(name for trajectory in trajectories for name in trajectory.parts))
+        if trajectories and len(names) < 2:
+            raise RedQueenError(
+                "GDPO compares each part of a reward by itself, and this reward has one part: take --estimator group"
+            )
+        alone = [self.inner([replace(each, rewards=each.parts[name]) for each in trajectories]) for name in names]
+        return [np.sum(parts, axis=0) for parts in zip(*alone, strict=True)]
 
 
 def centred_turns(key: Key = by_game_and_role, discount: float = 1.0) -> GroupRelative:

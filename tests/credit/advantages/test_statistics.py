@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,9 +19,12 @@ from redqueen.credit.advantages.keys import (
     everything,
 )
 from redqueen.credit.advantages.statistics import (
+    BestOnly,
+    EachPart,
     GeneralizedAdvantage,
     GroupRelative,
     LeaveOneOut,
+    LengthWeighted,
     MovingBaseline,
     RewardToGo,
     Unbaselined,
@@ -522,3 +526,46 @@ def test_whitening_by_role_is_done_for_each_role_alone():
     batch = [trajectory(r) for r in (1.0, 3.0)] + [trajectory(r, seat=SECOND) for r in (-10.0, -30.0)]
     root = np.sqrt(0.5)
     np.testing.assert_allclose(flat(Whitened(Unbaselined(), by_role)(batch)), [-root, root, root, -root], atol=1e-6)
+
+
+# --- examples 1 and 3: OPO, pass@k, GDPO -----------------------------------------------------
+
+A_AND_B = {"A": [1.0, 0.0, 0.0, 1.0], "B": [0.2, 0.9, 0.4, 0.1]}
+LONG = [2, 4, 3, 1]
+
+
+def numbers_of(estimator, given):
+    return np.concatenate(estimator(given)).tolist()
+
+
+def test_a_baseline_weighted_by_length_has_the_worked_numbers():
+    found = numbers_of(LengthWeighted(by_task_and_role), one_turn(A_AND_B, LONG))
+    assert found == pytest.approx([0.7, -0.3, -0.3, 0.7, -0.33, 0.37, -0.13, -0.43])
+    assert np.dot(found[:4], LONG) == pytest.approx(0.0)
+
+
+def test_only_the_best_of_a_group_is_credited_with_its_lead():
+    given = one_turn(A_AND_B, LONG)
+    assert numbers_of(BestOnly(by_task_and_role), given) == pytest.approx([0, 0, 0, 0, 0, 0.5, 0, 0])
+    divided = numbers_of(BestOnly(by_task_and_role, divide_by_deviation=True), given)
+    assert divided == pytest.approx([0, 0, 0, 0, 0, 1.404875, 0, 0], abs=1e-6)
+    assert numbers_of(BestOnly(by_task_and_role), one_turn({"A": [1.0]})) == [0.0]
+
+
+def test_parts_of_a_reward_are_compared_by_themselves():
+    parts = zip([1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 0.0, 1.0], LONG, strict=True)
+    given = [
+        replace(trajectory(right + form, length), parts={"acc": np.array([right]), "fmt": np.array([form])})
+        for right, form, length in parts
+    ]
+    each = EachPart(GroupRelative(by_task_and_role))
+    assert numbers_of(each, given) == pytest.approx([1.366023, -0.366025, -2.366021, 1.366023], abs=1e-6)
+    assert numbers_of(Whitened(each), given) == pytest.approx([1.188347, 0.052705, -1.258621, 1.188347], abs=1e-6)
+    with pytest.raises(RedQueenError, match="this reward has one part: take --estimator group"):
+        each(one_turn(A_AND_B))
+
+
+def test_shifted_alone_the_mean_over_words_is_zero():
+    """By hand: 1 in two words and 0 in six have a mean of 1/4."""
+    given = one_turn({"A": [1.0, 0.0]}, [2, 6])
+    assert numbers_of(Whitened(Unbaselined(), divide_by_deviation=False), given) == [0.75, -0.25]

@@ -1,0 +1,70 @@
+"""Presets: what each sets, and how flags of one's own stand above it."""
+
+from dataclasses import replace
+
+import pytest
+
+from redqueen.cli.training import training_options
+from redqueen.cli.words import parse
+from redqueen.recipes.credit.grpo import recipe as grpo
+from redqueen.settings.learner import Learner
+from redqueen.settings.limits import check_settings
+from redqueen.settings.presets import PRESETS, expanded, shown
+from redqueen.settings.update import Update
+from redqueen.types import RedQueenError
+
+
+def chosen(*words):
+    flags, _ = expanded(words)
+    return parse(training_options(grpo.Config), flags, "train grpo").config
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_allowed_in_grpo(name):
+    config = chosen("--preset", name, "--model", "tiny")
+    assert config.update != Update()
+    check_settings(config)
+
+
+def test_dapo_is_clip_higher_with_refilled_groups_and_a_price_of_length():
+    assert chosen("--preset=dapo").update == Update(
+        estimator="group",
+        scale="group",
+        loss="ppo",
+        clip_low=0.2,
+        clip_high=0.28,
+        dual_clip=10.0,
+        aggregate="token",
+        truncated_loss="price",
+        even_groups="refill",
+        minibatches=16,
+    )
+
+
+def test_a_flag_of_ones_own_stands_above_the_preset():
+    flags, said = expanded(["--clip-high", "0.3", "--preset", "gspo", "--minibatches=2"])
+    assert "--clip-high 0.0004" not in " ".join(flags)
+    assert said == "preset gspo: --estimator group --scale group --loss gspo --clip-low 0.0003 --aggregate row"
+    assert chosen("--clip-high", "0.3", "--preset", "gspo", "--minibatches=2").update.minibatches == 2
+
+
+def test_without_a_preset_nothing_changes():
+    assert expanded(["--steps", "2"]) == (["--steps", "2"], "")
+
+
+def test_an_unknown_preset_is_told_the_nearest():
+    with pytest.raises(RedQueenError, match=r"unknown preset 'dapoo': did you mean dapo\? \(redqueen list presets\)"):
+        expanded(["--preset", "dapoo"])
+    with pytest.raises(RedQueenError, match="unknown preset '': there are cispo, dapo"):
+        expanded(["--preset"])
+
+
+def test_presets_are_listed_with_their_flags_and_papers():
+    lines = shown()
+    assert len(lines) == len(PRESETS)
+    assert any(line.startswith("dr-grpo") and "--scale none --aggregate constant" in line for line in lines)
+
+
+def test_a_preset_refuses_what_has_no_effect_as_its_flags_do():
+    with pytest.raises(RedQueenError, match="--truncated-loss has no effect on a table"):
+        check_settings(replace(chosen("--preset", "dapo"), learner=Learner(model="tabular")))

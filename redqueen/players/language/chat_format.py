@@ -32,7 +32,8 @@ class ChatFormat:
     a text in which `{prompt}` stands for the first message that is neither the system's nor the seat's own.
 
     A template that refuses a system message gets its text before the first message of the user; one that does not open
-    the reply by itself gets the opening that it puts before an answer.
+    the reply by itself gets the opening that it puts before an answer; one of images and texts gets each message as a
+    list of one text. Raises RedQueenError for a template that shows nothing of what the user says.
     """
 
     def __init__(
@@ -63,6 +64,8 @@ class ChatFormat:
         self._special = re.compile("|".join(re.escape(token) for token in tokenizer.all_special_tokens))
         added = tokenizer.added_tokens_decoder.items()  # a tokenizer would leave out marks that are special tokens
         self._marks = {n: token.content for n, token in added if token.content in THOUGHT_MARKS and token.special}
+        self._in_parts = False
+        self._in_parts = not self.raw and self._wants_parts()
         self._system_refused = not self.raw and self._refuses_system()
         self.opening = "" if self.raw else self._missing_opening()
         self.end = self._end_of_turn()
@@ -212,9 +215,12 @@ class ChatFormat:
         return self._rendered(shown, reply) + (self.opening if reply else "")
 
     def _rendered(self, turns: list[dict[str, str]], reply: bool) -> str:
+        shown: Sequence[Mapping[str, Any]] = turns
+        if self._in_parts:
+            shown = [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in turns]
         try:
             return str(
-                self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=reply, **self.arguments)
+                self.tokenizer.apply_chat_template(shown, tokenize=False, add_generation_prompt=reply, **self.arguments)
             )
         except Exception as error:  # templates raise what they like
             roles = ", ".join(turn["role"] for turn in turns)
@@ -223,6 +229,25 @@ class ChatFormat:
                 f"the model's chat template cannot show a conversation of {roles} ({said:.120}): "
                 "--raw-prompt True uses plain text instead"
             ) from None
+
+    def _wants_parts(self) -> bool:
+        """Whether the template takes a message as a list of parts and not as a text, as those of models that see do."""
+        chat = [{"role": "user", "content": _HERE}, {"role": "assistant", "content": "."}]
+        shown, self._in_parts = self._shows_user(chat), True
+        in_parts, self._in_parts = self._shows_user(chat), False
+        if not shown and not in_parts and self._shows_user(chat[:1]) is False:
+            raise RedQueenError(
+                "the model's chat template shows nothing of what the user says: mend it in the model's folder, or use "
+                "plain text, --raw-prompt True"
+            )
+        return not shown and bool(in_parts)
+
+    def _shows_user(self, chat: list[dict[str, str]]) -> bool | None:
+        """Whether the text of the user is shown; None where the template cannot show the conversation."""
+        try:
+            return _HERE in self._rendered(chat, reply=False)
+        except RedQueenError:
+            return None
 
     def _refuses_system(self) -> bool:
         turns = [{"role": "system", "content": _HERE}, {"role": "user", "content": "."}]

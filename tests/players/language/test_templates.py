@@ -33,6 +33,17 @@ MISTRAL = (
     "{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]"
     "{% else %}{{ m.content }}<|end|>{% endif %}{% endfor %}"
 )
+# as SmolVLM, a model that sees: a message is a list of texts and images, and a plain text would be left out
+SEEING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% for part in m.content %}{% if part.type == 'text' %}"
+    "{{ part.text }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}" + OPENING
+)
+# as Llava: what the assistant said must be a list, the user's may be either
+LLAVA = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}"
+    "{{ (m.content | first).text.strip() }}{% elif m.content is string %}{{ m.content }}"
+    "{% else %}{{ m.content[0].text }}{% endif %}<|im_end|>\n{% endfor %}" + OPENING
+)
 UNOPENED = HEAD  # the opening of the reply was forgotten
 
 
@@ -97,6 +108,27 @@ def test_a_template_that_does_not_open_the_reply_gets_its_own_opening():
     assert made(UNOPENED).opening == "<|im_start|>assistant\n"
     assert made(MISTRAL).opening == made(QWEN).opening == made(R1).opening == ""
     assert shown(made(MISTRAL), game("6 * 7?")) == "[INST] 6 * 7? [/INST]"
+
+
+@pytest.mark.parametrize("template", [SEEING, LLAVA])
+def test_a_template_of_images_and_texts_shows_what_is_said(template):
+    chat = made(template, system="Be brief.")
+    ask = Ask(SEAT, (game("6 * 7?"),))
+    asked = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n6 * 7?<|im_end|>\n<|im_start|>assistant\n"
+    assert shown(chat, game("6 * 7?")) == asked
+    assert chat.tokenizer.decode([chat.end]) == "<|im_end|>"
+    reply = said(chat, ask, "42")
+    later = (game("6 * 7?"), Message("solver", "42"), game("Sure?"))
+    assert shown(chat, *later, past=(Turn(ask, reply),)) == (
+        f"{asked}42<|im_end|>\n<|im_start|>user\nSure?<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def test_a_template_that_shows_nothing_of_the_user_is_refused():
+    deaf = "{% for m in messages %}<|im_start|>{{ m.role }}<|im_end|>{% endfor %}" + OPENING
+    with pytest.raises(RedQueenError, match="shows nothing of what the user says: mend it in the model's folder, or"):
+        made(deaf)
+    assert shown(made(deaf, raw=True), game("6 * 7?")) == "6 * 7?\n"
 
 
 def test_a_template_that_cannot_show_a_conversation_says_so_in_one_line():

@@ -24,7 +24,7 @@ from typing import Any
 
 from redqueen.adapters.reasoning_gym_checks import ReasoningGym
 from redqueen.protocols import Proposable
-from redqueen.types import Demonstration, RedQueenError, Refusal, Task
+from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 
 Source = tuple[str, Mapping[str, Any]]  # the name of a data set, and its settings
 SEEDS = 10_000
@@ -128,7 +128,7 @@ class Reasoning:
         (task,) = self.problems(level, 1, rng)
         if not task.answer:
             raise RedQueenError(f"reasoning-gym states no answer to problems of {level}: there is nothing to imitate")
-        return Demonstration("solver", task, task.answer)
+        return Demonstration(SOLVER, task, task.answer)
 
     def _proposal(self, kind: str, number: int, rng: Random) -> Demonstration:
         chosen = {each.name: rng.randint(each.low, each.high) for each in self._choices[kind]}

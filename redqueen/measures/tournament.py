@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from math import inf
 from random import Random
@@ -13,7 +13,6 @@ import numpy as np
 from redqueen.chance import derive
 from redqueen.curricula.dealt import Enumerated
 from redqueen.measures.intervals import Interval, student_interval
-from redqueen.measures.ratings import Result
 from redqueen.play.lockstep import play
 from redqueen.play.seating import both_seatings
 from redqueen.protocols import Game, Player
@@ -64,6 +63,10 @@ class Standings:
     game: str
     players: tuple[Standing, ...]
     pairings: tuple[Pairing, ...]  # every ordered pair
+    # [D, P, P] of each deal, in the order of `names`: the share of its two matches that a player won against another (a
+    # forfeit is won by the other side), one half against itself; and its mean score
+    won: np.ndarray = field(repr=False, compare=False)
+    scored: np.ndarray = field(repr=False, compare=False)
 
     def between(self, player: str, opponent: str) -> Pairing:
         """How `player` did against `opponent`."""
@@ -85,17 +88,6 @@ class Standings:
         """[P, P] bool, where the whole interval of the margin over the other lies above zero."""
         sure = {(pairing.player, pairing.opponent) for pairing in self.pairings if pairing.margin.low > 0.0}
         return np.array([[(one, other) in sure for other in self.names()] for one in self.names()])
-
-    def results(self) -> list[Result]:
-        """Every match once; a forfeit is won by the other side."""
-        found = []
-        for pairing in self.pairings:
-            if pairing.player < pairing.opponent:
-                tally = pairing.tally
-                ends = {1.0: tally.won + tally.given, 0.5: tally.drawn, 0.0: tally.lost + tally.forfeited}
-                for won, count in ends.items():
-                    found += [Result(pairing.player, pairing.opponent, won)] * count
-        return found
 
     def table(self) -> list[tuple[str, ...]]:
         """Rows of text under `HEADINGS`, the best player first."""
@@ -139,7 +131,10 @@ def tournament(game: Game, players: Sequence[Player], matches_per_pair: int, see
     pairings = tuple(_pairing(pair, ends) for pair, ends in results.items())
     standings = [_standing(name, [ends for pair, ends in results.items() if pair[0] == name]) for name in names]
     best_first = sorted(standings, key=lambda standing: -standing.score.mean)
-    return Standings(game.name, tuple(best_first), pairings)
+    order = [standing.player for standing in best_first]
+    won = _by_deal(results, order, 0.5, lambda end: end.won)
+    scored = _by_deal(results, order, 0.0, lambda end: end.score)
+    return Standings(game.name, tuple(best_first), pairings, won, scored)
 
 
 @dataclass(frozen=True)
@@ -150,6 +145,25 @@ class _Result:
     score: float
     margin: float  # over the other side
     forfeit: str  # the role that broke the rules, or ""
+
+    @property
+    def won(self) -> float:
+        """1, a half for a draw, or 0."""
+        return float(self.forfeit != self.role) if self.forfeit else 0.5 + 0.5 * float(np.sign(self.margin))
+
+
+def _by_deal(
+    results: Mapping[tuple[str, str], Sequence[_Result]],
+    names: Sequence[str],
+    own: float,
+    of: Callable[[_Result], float],
+) -> np.ndarray:
+    """[D, P, P] the mean over the two seatings of each deal, `own` of each player with itself."""
+    (deals,) = {len(ends) // 2 for ends in results.values()}
+    found = np.full((deals, len(names), len(names)), own)
+    for (player, opponent), ends in results.items():
+        found[:, names.index(player), names.index(opponent)] = _deals([of(end) for end in ends])
+    return found
 
 
 def _results(game: Game, episodes: Sequence[Episode], first: bool) -> list[_Result]:

@@ -65,14 +65,8 @@ class Payoffs:
         return self._rated[key]
 
     def _strengths(self, names: Sequence[str]) -> np.ndarray:
-        count = len(names)
         played = np.array([[0.0 if a == b else self.played(a, b) + 1.0 for b in names] for a in names])
-        won = (self.matrix(names, names) * played).sum(axis=1)
-        skill = np.ones(count)
-        for _ in range(SWEEPS if count > 1 else 0):
-            skill = won / (played / (skill[:, None] + skill[None])).sum(axis=1)
-            skill = skill / np.exp(np.log(skill).mean())
-        return np.asarray(np.log(skill))
+        return bradley_terry((self.matrix(names, names) * played).sum(axis=1), played)
 
     def keep(self, names: Collection[str]) -> None:
         """Forgets the results of all players not in `names`."""
@@ -90,6 +84,17 @@ class Payoffs:
     def restore(self, state: State) -> None:
         self._rated = {}
         self._met = {(one, other): (won, played) for one, other, won, played in state["met"]}
+
+
+def bradley_terry(won: np.ndarray, played: np.ndarray) -> np.ndarray:
+    """[..., P] strengths in log-odds of highest likelihood, mean zero, from [..., P] the matches that each player won
+    and [..., P, P] those that it played against each other one (Hunter, 2004, equation 3). Every player must have won
+    a part of a match and lost one."""
+    skill = np.ones(won.shape)
+    for _ in range(SWEEPS if won.shape[-1] > 1 else 0):
+        skill = won / (played / (skill[..., :, None] + skill[..., None, :])).sum(axis=-1)
+        skill = skill / np.exp(np.log(skill).mean(axis=-1, keepdims=True))
+    return np.asarray(np.log(skill))
 
 
 def mean_scores(episode: Episode) -> dict[str, float]:

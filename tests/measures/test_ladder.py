@@ -2,6 +2,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+import numpy as np
+
 from redqueen.games.talk import ask, told
 from redqueen.measures.ladder import HEADINGS, ladder
 from redqueen.measures.tournament import tournament
@@ -42,8 +44,8 @@ def test_a_circle_is_named_and_its_members_share_everything():
     rows = {row[0]: row for row in found.rows}
     assert found.rows[-1][0] == "nothing"
     for word in ("rock", "paper", "scissors"):
-        assert rows[word][3:] == ("0.333", "0.333", "+0.000")
-    assert rows["nothing"][3:] == ("0.000", "0.000", "-1.000")
+        assert (rows[word][3], *rows[word][5:]) == ("0.333", "0.333", "+0.000")
+    assert rows["nothing"][3:] == ("0.000", "[0.000, 0.000]", "0.000", "-1.000")
     (note,) = found.notes
     assert note.startswith("No order is right: ") and "scissors beats paper" in note and "paper beats rock" in note
 
@@ -51,25 +53,22 @@ def test_a_circle_is_named_and_its_members_share_everything():
 def test_a_line_has_no_notes_and_its_best_player_has_all():
     found = ladder(tournament(Throw(), [PLAYERS[0], PLAYERS[3]], 20, seed=0), seed=0)
     assert [row[0] for row in found.rows] == ["rock", "nothing"]
-    assert found.rows[0][3:] == ("1.000", "1.000", "+0.000")
+    assert found.rows[0][3:] == ("1.000", "[1.000, 1.000]", "1.000", "+0.000")
     assert found.notes == ()
 
 
 def test_where_both_may_win_there_is_no_best_mixture():
     found = ladder(tournament(Throw(kind=True), PLAYERS[:2], 20, seed=0), seed=0)
-    assert found.headings == HEADINGS[:4]
-    assert {len(row) for row in found.rows} == {4}
+    assert found.headings == HEADINGS[:5]
+    assert {len(row) for row in found.rows} == {5}
 
 
 def test_every_match_counts_once():
     standings = tournament(Throw(), PLAYERS, 20, seed=0)
-    results = standings.results()
-    assert len(results) == 6 * 20
-    won = {
-        name: sum(abs((each.first != name) - each.won) for each in results if name in (each.first, each.second))
-        for name in standings.names()
-    }
+    won = dict(zip(standings.names(), 2.0 * standings.won.sum(axis=(0, 2)) - 10.0, strict=True))  # without itself
+    assert standings.won.shape == standings.scored.shape == (10, 4, 4)
     assert won == {"rock": 40.0, "paper": 40.0, "scissors": 40.0, "nothing": 0.0}  # two of three opponents each
+    assert np.allclose(standings.scored.mean(axis=0), standings.scores())
 
 
 @dataclass(frozen=True)

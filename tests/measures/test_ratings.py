@@ -1,60 +1,89 @@
-from math import exp, sqrt
-from random import Random
+from itertools import combinations
+from math import inf, log10, sqrt
 
 import numpy as np
 import pytest
 
-from redqueen.measures.ratings import Result, alpha_rank, cycles, nash_average, ratings
+from redqueen.measures.ratings import ELO, alpha_rank, cycles, evolved, nash_average, ratings
 from redqueen.types import RedQueenError
 
-NAMES = tuple(f"bot{number}" for number in range(10))
-STRENGTHS = {name: 25.0 + 2.5 * (number - 4.5) for number, name in enumerate(NAMES)}
-SCALE = 25.0 / 6.0 * sqrt(2.0)  # of openskill: how many points are one logit
+NAMES = tuple(f"bot{number}" for number in range(6))
+STRENGTHS = {name: 60.0 * (number - 2.5) for number, name in enumerate(NAMES)}  # Elo, from -150 to 150
 
 
-def played(seed, matches, strengths=STRENGTHS):
-    """Every pair plays; the stronger wins as often as the ratings say."""
-    rng, found = Random(seed), []
-    names = list(strengths)
-    for number, first in enumerate(names):
-        for second in names[:number]:
-            chance = 1.0 / (1.0 + exp((strengths[second] - strengths[first]) / SCALE))
-            found += [Result(first, second, float(rng.random() < chance)) for _ in range(matches)]
-    return found
+def played(seed, deals, strengths=tuple(STRENGTHS.values())):
+    """[D, P, P]: every pair plays two matches a deal; the stronger wins as often as its points say."""
+    rng, count = np.random.default_rng(seed), len(strengths)
+    won = np.full((deals, count, count), 0.5)
+    for i, j in combinations(range(count), 2):
+        chance = 1.0 / (1.0 + 10.0 ** ((strengths[j] - strengths[i]) / 400.0))
+        won[:, i, j] = rng.binomial(2, chance, deals) / 2.0
+        won[:, j, i] = 1.0 - won[:, i, j]
+    return won
 
 
-def test_a_planted_order_of_ten_is_recovered_with_intervals_that_cover():
+def two(*shares):
+    """[D, 2, 2] what the first of two players won of each deal."""
+    return np.array([[[0.5, share], [1.0 - share, 0.5]] for share in shares])
+
+
+@pytest.mark.parametrize("deals", [10, 40])
+def test_a_planted_order_is_recovered_with_intervals_that_cover(deals):
     covered, order = 0, []
-    for seed in range(5):
-        found = ratings(played(seed, 24), seed)
+    for seed in range(20):
+        found = ratings(NAMES, played(seed, deals), seed)
         covered += sum(each.strength.low <= STRENGTHS[each.player] <= each.strength.high for each in found)
         order.append([each.player for each in found])
-    assert covered >= 45  # of 50 intervals of 95 %
+    assert 110 <= covered <= 119, "of 120 intervals of 95 %"
     places = np.mean([[row.index(name) for name in NAMES] for row in order], axis=0)
     assert places.tolist() == sorted(places.tolist(), reverse=True)  # the strongest come first
-    assert ratings(played(3, 60), 0)[0].player == "bot9"
 
 
-def test_more_matches_make_narrower_intervals_and_are_counted():
-    few, many = (ratings(played(0, count), 0) for count in (4, 60))
-    width = [np.mean([each.strength.high - each.strength.low for each in found]) for found in (few, many)]
-    assert width[1] < 0.5 * width[0]
-    assert {each.matches for each in many} == {9 * 60}
+def test_intervals_are_as_wide_as_the_matches_leave_them():
+    """Two players, 400 matches, 60 % of them won: the log-odds have a standard error of 1 / sqrt(400 x .6 x .4), and
+    each player has half of the difference."""
+    won = np.random.default_rng(0).permutation(np.repeat([1.0, 0.5, 0.0], [72, 96, 32]))  # of two each: .36 .48 .16
+    best, _ = ratings(("a", "b"), two(*won), 0)
+    assert best.strength.mean == pytest.approx(0.5 * 400.0 * log10((240 + 0.5) / (160 + 0.5)))
+    wide = 2.0 * 1.96 * 0.5 * ELO / sqrt(400 * 0.6 * 0.4)
+    assert best.strength.high - best.strength.low == pytest.approx(wide, rel=0.15)
+    assert best.matches == 400
 
 
-def test_the_order_in_which_matches_come_does_not_decide():
-    results = played(1, 10)
-    assert ratings(results, 5) == ratings(results[::-1], 5)
-    for each in ratings(results, 6):  # other shuffles
-        (other,) = [found for found in ratings(results, 5) if found.player == each.player]
-        assert other.strength.mean == pytest.approx(each.strength.mean, abs=1.0)
+def test_luck_that_both_seatings_share_is_no_doubt():
+    """Who sits first wins every match: no deal tells one player from the other."""
+    found = ratings(("a", "b"), two(*[0.5] * 40), 0)
+    assert [each.strength for each in found] == [(0.0, 0.0, 0.0)] * 2
 
 
-def test_draws_bring_two_together():
-    drawn = ratings([Result("a", "b", 0.5)] * 50, 0)
-    assert drawn[0].strength.mean == pytest.approx(drawn[1].strength.mean)
-    won = ratings([Result("a", "b", 1.0)] * 50, 0)
-    assert won[0].player == "a" and won[0].strength.low > won[1].strength.high
+def test_whoever_wins_always_is_better_by_nobody_knows_how_much():
+    best, worst = ratings(("a", "b"), two(*[1.0] * 10), 0)
+    assert best.strength.mean == pytest.approx(0.5 * 400.0 * log10(20.5 / 0.5))
+    assert best.player == "a" and best.strength.low > worst.strength.high
+    assert best.strength.high > 1.5 * best.strength.mean
+
+
+def test_few_deals_say_nothing():
+    for found in (ratings(("a", "b"), two(*[1.0] * 5), 0)[0].strength, evolved(2.0 * two(*[1.0] * 5) - 1.0, 0)[0]):
+        assert (found.low, found.high) == (-inf, inf)
+
+
+def test_a_tiny_edge_gives_all_to_one_player_and_an_interval_that_says_so():
+    """A mean edge of .001 over 50 deals that differ by 1: which of the two is ahead is luck, and above 1 it is not."""
+    edge = np.random.default_rng(0).normal(0.0, 1.0, 50)
+    scores = np.zeros((50, 2, 2))
+    scores[:, 0, 1] = edge - edge.mean() + 0.001
+    scores[:, 1, 0] = -scores[:, 0, 1]
+    assert [tuple(round(bound, 3) for bound in each) for each in evolved(scores, 0)] == [
+        (1.0, 0.0, 1.0),
+        (0.0, 0.0, 1.0),
+    ]
+    scores[:, 0, 1] += 1.0
+    scores[:, 1, 0] -= 1.0
+    assert [tuple(round(bound, 3) for bound in each) for each in evolved(scores, 0)] == [
+        (1.0, 1.0, 1.0),
+        (0.0, 0.0, 0.0),
+    ]
 
 
 ROCK = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
@@ -89,10 +118,9 @@ def test_circles_are_named():
 
 
 def test_what_cannot_be_rated_is_refused():
-    with pytest.raises(RedQueenError, match="from 0 to 1"):
-        ratings([Result("a", "b", 2.0)], 0)
-    with pytest.raises(RedQueenError, match="one player won from another"):
-        ratings([Result("a", "a", 1.0)], 0)
+    for wrong in (2.0 * two(1.0), np.ones((3, 2, 2))):
+        with pytest.raises(RedQueenError, match="from 0 to 1, the other lost"):
+            ratings(("a", "b"), wrong, 0)
     with pytest.raises(RedQueenError, match="square of finite numbers"):
         alpha_rank(np.zeros((2, 3)))
     with pytest.raises(RedQueenError, match="what one player wins the other loses"):

@@ -6,20 +6,22 @@
         round.renew(beside(batch, reference.likelihoods(batch)))
     metrics = round.update(learner, config.pairs_per_update, objective, run.rng)   # train
 
-The data and their reference likelihoods are part of the checkpoint, so that a run resumes in the middle of an
-iteration without generating them again.
+The data are held without padding. They and their reference likelihoods are part of the checkpoint, so that a run
+resumes in the middle of an iteration without generating them again; unless the recipe can make the same data again
+(`remade`), as from a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import torch
 
 from redqueen.objectives.batch import portion
+from redqueen.objectives.packed import PackedRows, joined
 from redqueen.protocols import Objective, Policy, State
 from redqueen.types import Batch, Constraint, Likelihoods, Metrics, RedQueenError
 
@@ -40,27 +42,40 @@ class Round:
     `most_margin` is the ceiling of `preference_margin`, in nats.
     """
 
-    def __init__(self, passes: int = 3, ceilings: Sequence[Ceiling] = (), most_margin: float | None = None) -> None:
+    def __init__(
+        self,
+        passes: int = 3,
+        ceilings: Sequence[Ceiling] = (),
+        most_margin: float | None = None,
+        remade: bool = False,
+    ) -> None:
         if passes < 1:
             raise RedQueenError(f"passes over the data of an iteration must be at least 1, not {passes}")
         self._passes = passes
         of_margin = () if most_margin is None else (Ceiling("preference_margin", most_margin),)
         self._ceilings = (*ceilings, *of_margin)
-        self._batch: Batch | None = None
+        self._rows: PackedRows | None = None
+        self._remade, self._goes_on = remade, False
         self._left: list[int] = []  # pairs of this pass still to come
         self._done = 0  # whole passes begun
         self._stopped = False
         self._equal = 0
 
-    def renew(self, batch: Batch, equal: int = 0) -> None:
-        """Replaces the data by those of the next iteration, of which `equal` pairs of equal texts were left out."""
-        assert batch.pairs is not None, "a round holds pairs or samples: pack_pairs or pack_samples makes them"
-        self._batch, self._left, self._done, self._stopped, self._equal = batch, [], 0, False, equal
+    def renew(self, data: Batch | Sequence[PackedRows], equal: int = 0) -> None:
+        """Replaces the data by those of the next iteration, of which `equal` pairs of equal texts were left out. In a
+        resumed run whose data are `remade` it goes on where the checkpoint was."""
+        if isinstance(data, Batch):
+            assert data.pairs is not None, "a round holds pairs or samples: pack_pairs or pack_samples makes them"
+            data = [PackedRows(data)]
+        self._rows = joined(data)
+        if not self._goes_on:
+            self._left, self._done, self._stopped, self._equal = [], 0, False, equal
+        self._goes_on = False
 
     @property
     def size(self) -> int:
         """The number of pairs."""
-        return 0 if self._batch is None or self._batch.pairs is None else len(torch.unique(self._batch.pairs))
+        return 0 if self._rows is None else len(torch.unique(self._rows.pairs))
 
     @property
     def open(self) -> bool:
@@ -69,18 +84,19 @@ class Round:
 
     def draw(self, count: int, rng: Random) -> Batch:
         """A minibatch of `count` pairs, fewer at the end of the last pass; its weights sum to one."""
-        assert self._batch is not None and self._batch.pairs is not None, "renew before drawing"
+        assert self._rows is not None, "renew before drawing"
         drawn: list[int] = []
         while len(drawn) < min(count, self.size) and self.open:
             if not self._left:
-                self._left = torch.unique(self._batch.pairs).tolist()
+                self._left = torch.unique(self._rows.pairs).tolist()
                 rng.shuffle(self._left)
                 self._done += 1
             known = set(drawn)
             fresh = [pair for pair in self._left if pair not in known][: min(count, self.size) - len(drawn)]
             drawn, taken = drawn + fresh, set(fresh)
             self._left = [pair for pair in self._left if pair not in taken]
-        return portion(self._batch, drawn)
+        rows = torch.isin(self._rows.pairs, torch.tensor(drawn, dtype=torch.int64)).nonzero()[:, 0]
+        return portion(self._rows.take(rows), drawn)
 
     def observe(self, metrics: Metrics) -> None:
         """Closes the round if a metric is above its ceiling."""
@@ -109,7 +125,7 @@ class Round:
 
     def state(self) -> State:
         return {
-            "batch": None if self._batch is None else batch_state(self._batch),
+            "rows": None if self._rows is None or self._remade else self._rows.state(),
             "left": list(self._left),
             "done": self._done,
             "stopped": self._stopped,
@@ -117,22 +133,17 @@ class Round:
         }
 
     def restore(self, state: State) -> None:
-        self._batch = None if state["batch"] is None else batch_from(state["batch"])
+        if state.get("batch") is not None:  # of an older version
+            self._rows = PackedRows(batch_from(state["batch"]))
+        else:
+            self._rows = None if state.get("rows") is None else PackedRows.restored(state["rows"])
+        self._goes_on = self._remade and self._rows is None and bool(state["done"])
         self._left, self._done, self._stopped = list(state["left"]), state["done"], state["stopped"]
         self._equal = state.get("equal", 0)
 
 
-def batch_state(batch: Batch) -> State:
-    """A batch as nested dictionaries and lists of numbers and tensors."""
-    kept: dict[str, Any] = {each.name: getattr(batch, each.name) for each in fields(Batch)}
-    kept["constraints"] = [[[held.start, [list(r) for r in held.replies]] for held in row] for row in batch.constraints]
-    reference = batch.reference
-    kept["reference"] = None if reference is None else {f.name: getattr(reference, f.name) for f in fields(Likelihoods)}
-    return kept
-
-
 def batch_from(state: Mapping[str, Any]) -> Batch:
-    """The batch that `batch_state` saved."""
+    """The batch that a checkpoint of an older version holds."""
     held = tuple(
         tuple(Constraint(start, tuple(tuple(reply) for reply in replies)) for start, replies in row)
         for row in state["constraints"]

@@ -101,20 +101,24 @@ class Learner:
             return learner.sibling(name)
         return self.build(seed, learner.learning_rate, name)
 
-    def build_model(self, seed: int, name: str = "learner") -> Writer:
-        """The policy as a language model, for recipes of free text; raises RedQueenError also for a tabular one."""
+    def build_model(self, seed: int, name: str = "learner", learns: bool = True) -> Writer:
+        """The policy as a language model, for recipes of free text; one that never `learns` has no adapter and no
+        optimiser. Raises RedQueenError also for a tabular one."""
         check_settings(self)
         if self.model == TABULAR:
             raise RedQueenError("a tabular policy cannot write: choose a --model such as tiny or smollm2-135m")
         if is_on_server(self.model):
-            return self._build_on_server(seed, name)
+            served = self._build_on_server(seed, name)
+            return served if learns else served.freeze()
         if self.temperature is not None and self.temperature <= 0:
             raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
         device = checked_device(self.device)
         loaded = load_model(self.model, getattr(torch, self.dtype or usual_dtype(device)), device, seed)
         rank = self.lora_rank if self.lora_rank is not None else 0 if is_tiny(self.model) else 16
         tuned = self.optimization
-        if rank:
+        if not learns:
+            rank = 0
+        elif rank:
             alpha, dropout, targets = tuned.lora_alpha, tuned.lora_dropout, tuned.lora_targets
             loaded = add_lora(loaded, rank, seed, alpha=alpha, dropout=dropout, targets=targets)
         elif unused := [name for name in tuned.given if name.startswith("lora_")]:
@@ -138,7 +142,8 @@ class Learner:
             pace=tuned.pace,
             recompute=tuned.gradient_checkpointing,
             dropout_seed=seed,
-            name=name,
+            name=name if learns else f"{name}@0",
+            learns=learns,
         )
         self._tune(policy)
         return policy

@@ -291,7 +291,7 @@ def bind(
         raise RedQueenError(f"the {role} cannot be {binding!r}: did you mean {meant[0]}? {_BOUND}")
     if re.match(r"\w+://", binding):
         raise RedQueenError(f"the {role} cannot be {binding!r}. {_BOUND}")
-    other = replace(config, model=binding).build_model(seed, role).freeze()
+    other = replace(config, model=binding).build_model(seed, role, learns=False)
     if isinstance(other, TransformerPolicy) and isinstance(learner, TransformerPolicy):
         return _speaking(other.timed_by(learner), speech, plays)
     if isinstance(other, TinkerPolicy) and isinstance(learner, TinkerPolicy):

@@ -1,17 +1,32 @@
+from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 import torch
 
 from redqueen.credit.rewards import payoff, score
-from redqueen.objectives.batch import beside, pack, pack_pairs, portion
-from redqueen.objectives.rounds import Ceiling, Round, batch_from, batch_state
+from redqueen.objectives.batch import beside, pack, pack_pairs, portion, take
+from redqueen.objectives.packed import PackedRows, joined
+from redqueen.objectives.rounds import Ceiling, Round
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Reciter
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.matchups import Matchups
-from redqueen.types import Match, RedQueenError
+from redqueen.types import (
+    Ask,
+    Episode,
+    Likelihoods,
+    Match,
+    Outcome,
+    RedQueenError,
+    Reply,
+    Seat,
+    Task,
+    Trajectory,
+    Turn,
+)
 
 
 def five():
@@ -120,14 +135,91 @@ def test_it_goes_on_in_the_middle_of_an_iteration():
     assert rest(again, later) == expected
 
 
-def test_a_batch_is_kept_whole():
-    batch = five()
-    found = batch_from(batch_state(batch))
-    for name in ("tokens", "loss_weights", "sampled_logprobs", "advantages", "versions", "lengths", "pairs"):
-        assert torch.equal(getattr(found, name), getattr(batch, name))
+def same(found, batch):
+    names = ("tokens", "loss_weights", "sampled_logprobs", "advantages", "versions", "recited", "trajectory", "lengths")
+    for name in (*names, "pairs"):
+        assert torch.equal(getattr(found, name), getattr(batch, name)), name
+        assert getattr(found, name).dtype == getattr(batch, name).dtype, name
     assert found.constraints == batch.constraints
-    assert torch.equal(found.reference.logprobs, batch.reference.logprobs)
-    assert torch.equal(found.reference.legal_logprobs, batch.reference.legal_logprobs)
+    for name in ("logprobs", "entropies", "legal_logprobs"):
+        ours, theirs = getattr(found.reference, name), getattr(batch.reference, name)
+        assert ours is theirs is None or torch.equal(ours, theirs), name
+
+
+def test_rows_without_padding_are_given_back_to_the_bit():
+    for batch in (five(), uneven(6, seed=1)):
+        packed = PackedRows(batch)
+        for found in (packed, PackedRows.restored(packed.state())):
+            rows = torch.tensor([3, 0, 4])
+            same(found.take(rows), take(batch, rows))
+            same(found.take(torch.arange(len(batch))), batch)
+
+
+def uneven(count, seed=0, long=4):
+    """Pairs of replies of different lengths to prompts of different lengths, and what a reference thinks of them; one
+    of the pairs is `long` times as long as the others."""
+    generator = np.random.default_rng(seed)
+    sides = []
+    for pair in range(count):
+        prompt = generator.integers(1, 99, generator.integers(2, 5) * (long if pair == 1 else 1))
+        for _ in range(2):
+            words = generator.integers(1, 99, generator.integers(2, 6) * (long if pair == 1 else 1))
+            reply = Reply("x", "learner", 3, prompt, words, generator.normal(size=len(words)), recited=bool(pair % 2))
+            turns = (Turn(Ask(Seat("solver"), ()), reply),)
+            sides.append(
+                Trajectory(Episode("any", Task("t"), 0, turns, Outcome({}), ()), Seat("solver"), turns, np.zeros(1))
+            )
+    batch = pack_pairs(sides[::2], sides[1::2], margins=generator.uniform(0.5, 2.0, count))
+    own = batch.loss_weights != 0
+    logprobs, entropies = (
+        torch.where(own, torch.from_numpy(generator.normal(size=own.shape)).float(), 0.0) for _ in range(2)
+    )
+    return beside(batch, Likelihoods(logprobs, entropies, None))
+
+
+def test_rows_packed_in_parts_are_those_packed_at_once():
+    """Every pair counts the same, in whichever part it was."""
+    first, second = uneven(5, seed=1), uneven(3, seed=2, long=1)
+    together = joined([PackedRows(first), PackedRows(second)])
+    assert together.pairs.tolist() == [number for number in range(8) for _ in range(2)]
+    found = together.take(torch.arange(16))
+    assert found.tokens.shape == (16, first.tokens.shape[1])
+    width = second.tokens.shape[1]
+    assert torch.equal(found.tokens[:10], first.tokens) and torch.equal(found.tokens[10:, :width], second.tokens)
+    assert torch.equal(found.advantages[10:, :width], second.advantages)
+    assert torch.equal(found.reference.logprobs[:10], first.reference.logprobs)
+    assert found.loss_weights.sum(dim=1).tolist() == pytest.approx([1 / 16] * 16)
+
+
+def test_pairs_of_uneven_lengths_take_a_fraction_of_their_padded_batch():
+    batch = uneven(400, long=40)
+    tensors = [
+        getattr(batch, name) for name in ("tokens", "loss_weights", "sampled_logprobs", "advantages", "versions")
+    ]
+    padded = sum(each.numel() * each.element_size() for each in tensors)
+    assert PackedRows(batch).bytes < padded / 20
+    together = int(batch.lengths.sum())
+    recited = replace(batch, sampled_logprobs=torch.zeros_like(batch.sampled_logprobs))
+    assert PackedRows(recited).bytes < 14 * together + 60 * len(batch)  # 5 a token and 8 of the reference, 60 a row
+
+
+def test_data_that_can_be_made_again_are_in_no_checkpoint_and_go_on_where_they_were():
+    def rest(round_, rng):
+        return [round_.draw(2, rng).pairs.tolist() for _ in range(4)]
+
+    round_, rng = Round(2, remade=True), Random(3)
+    round_.renew(five(), equal=2)
+    round_.draw(2, rng)
+    kept, chance = round_.state(), rng.getstate()
+    assert kept["rows"] is None
+    expected = rest(round_, rng)
+    again, later = Round(2, remade=True), Random()
+    again.restore(kept)
+    later.setstate(chance)
+    assert again.size == 0
+    again.renew(five(), equal=2)
+    assert rest(again, later) == expected
+    assert again.metrics()["round/equal"] == 2
 
 
 def test_what_is_no_round_is_refused():

@@ -13,6 +13,7 @@ from redqueen.objectives.imitation import Imitation
 from redqueen.runs.run import read_metrics
 from redqueen.settings.learner import Learner, usual_dtype
 from redqueen.settings.optimization import Optimization
+from redqueen.settings.roles import bind
 from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Seat, Task, Trajectory, Turn
 
 ASK = Ask(Seat("first"), (Message("game", "Your move?"),), ("pass", "bet"), seed=3)
@@ -194,3 +195,19 @@ def test_a_schedule_longer_than_the_run_is_one_line_and_nothing_is_written(tmp_p
     said = capsys.readouterr().err
     assert said.startswith("redqueen: a warm-up of 3 steps is no shorter than the run of 3: set --warm-up to 2 or less")
     assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_a_model_that_never_learns_is_held_once_and_has_no_optimiser(tmp_path):
+    """Its parameters are all the tensors it has; what it says is what a frozen copy of a learner says."""
+    Learner(model="tiny", device="cpu").build(seed=3).save(tmp_path)
+    config = Learner(model="tiny", lora_rank=4, device="cpu", optimization=Optimization(lora_alpha=8))
+    mine = config.build_model(0)
+    judge = bind("judge", str(tmp_path), config, mine, 0, learns=False)
+    copied = Learner(model=str(tmp_path), lora_rank=0, device="cpu").build_model(0, "judge").freeze()
+    assert judge.name == copied.name == "judge@0"
+    assert (judge.probabilities([ASK])[0] == copied.probabilities([ASK])[0]).all()
+    assert judge.reply([ASK])[0].tokens.tolist() == copied.reply([ASK])[0].tokens.tolist()
+    assert not judge.learns and not judge.trainable and judge._own is None
+    assert "_optimizer" not in vars(judge)
+    assert not any(value.requires_grad for value in judge._loaded.model.parameters())
+    assert sum(value.numel() for value in judge._loaded.model.parameters()) == 131_392

@@ -63,6 +63,8 @@ class TransformerPolicy(OpenSpeaker):
     `token_budget` is the maximum of distinct tokens in one forward and backward pass: memory grows with
     it. `cache_gigabytes` limits the keys and values that are kept between the turns of a step.
 
+    One that never `learns` holds its weights once, and no optimiser.
+
     With `recompute` the states inside the layers are not kept for the backward pass but computed again (gradient
     checkpointing). Dropout, where the model has a LoRA adapter with one, is drawn from `dropout_seed` and the number of
     updates, in updates only.
@@ -92,6 +94,7 @@ class TransformerPolicy(OpenSpeaker):
         token_budget: int = 2048,
         cache_gigabytes: float = 1.0,
         name: str = "learner",
+        learns: bool = True,
     ) -> None:
         if temperature < 0.0 or (temperature == 0.0 and constrain):
             raise RedQueenError(
@@ -113,10 +116,13 @@ class TransformerPolicy(OpenSpeaker):
         # half for the cache, half for the keys and values of growing replies
         self._nodes = max(1, int(cache_gigabytes * 2**29) // self.forward.node_bytes)
         self.store = KeyValueStore(self.forward, self._nodes)
+        if not learns:
+            loaded.model.requires_grad_(False)
         self.trainable = {key: value for key, value in loaded.model.named_parameters() if value.requires_grad}
         self._own: dict[str, Tensor] | None = None  # a copy's or sibling's weights, used in place of the model's
-        self._learns = True
-        self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm, eight_bit)
+        self._learns = learns
+        if learns:
+            self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm, eight_bit)
         self._pace, self._share = pace, 1.0
         self._recompute, self._dropout_seed = recompute, dropout_seed
         self._clock = _Clock()

@@ -24,12 +24,14 @@ Differences: a constant learning rate with AdamW (RMSProp with a warm-up), no su
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from typing import Annotated, Literal
 
 from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
 from redqueen.measures.wins import pairs_told_apart
 from redqueen.objectives.batch import pack_pairs
+from redqueen.objectives.packed import AT_ONCE, PackedRows
 from redqueen.objectives.preference import preference_loss
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
@@ -64,16 +66,23 @@ def train(config: Config, run: Run) -> Policy:
     learner = config.learner.word_for_word().build_model(run.derived("learner"))
     reference = Reference(learner, "initial")
     tests, watch = pairs_told_apart(questions, learner, reference, config.problems, run.tests)
-    round_ = Round(config.passes, most_margin=config.most_margin)
+    round_ = Round(config.passes, most_margin=config.most_margin, remade=True)
     objective = preference_loss(config.loss, config.beta, config.chosen_weight, config.label_smoothing, config.by_word)
 
-    for _ in run.steps(config.steps, [learner], [reference, round_], [watch]):
-        if not round_.size:
-            pairs = training_pairs(questions, config.pairs, tests, run.rng)
-            chosen, rejected = (score(play(side, run.rng), payoff) for side in recitations(pairs, learner))
-            kept = against(chosen, rejected)
-            round_.renew(reference.rated(pack_pairs(kept.chosen, kept.rejected)), kept.equal)
-            run.report(learner, chosen + rejected, kept.advantages(chosen + rejected), {})
+    for step in run.steps(config.steps, [learner], [reference, round_], [watch]):
+        if not round_.size:  # at the start, and again where the run is resumed: the pairs are in no checkpoint
+            rng = Random(run.derived("step", 0)) if step else run.rng
+            pairs = training_pairs(questions, config.pairs, tests, rng)
+            packed, equal = list[PackedRows](), 0
+            for first in range(0, len(pairs), AT_ONCE):
+                part = recitations(pairs[first : first + AT_ONCE], learner)
+                chosen, rejected = (score(play(side, rng), payoff) for side in part)
+                kept = against(chosen, rejected)
+                packed += [PackedRows(reference.rated(pack_pairs(kept.chosen, kept.rejected)))]
+                equal += kept.equal
+                if not step and len(packed) == 1:
+                    run.report(learner, chosen + rejected, kept.advantages(chosen + rejected), {})
+            round_.renew(packed, equal)
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner

@@ -1,12 +1,14 @@
 """DPO from a file of pairs: it starts where it must, prefers what was preferred, and refuses what has no effect."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from redqueen.recipes.preferences.dpo import Config, train
+from redqueen.runs.checkpoints import read_parts
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
@@ -81,3 +83,19 @@ def test_without_a_part_for_tests_what_is_measured_is_kept_from_training(pairs, 
 def test_an_answer_format_that_the_pairs_are_not_written_in_is_refused(pairs, answer, tmp_path):
     with pytest.raises(RedQueenError, match=f"not in the format --answer {answer}"):
         trained(replace(pairs, learner=replace(TINY, answer=answer)), tmp_path / "run")
+
+
+def test_pairs_are_in_no_checkpoint_and_a_resumed_run_makes_the_same_again(pairs, tmp_path):
+    """Four steps at once, and the same run taken up again after two: the same weights, figures and records."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    settings = replace(pairs, steps=4)
+    train(settings, Run(whole, seed=1, schedule=Schedule(checkpoint_every=2)))
+    shutil.copytree(whole, cut)
+    shutil.rmtree(cut / "checkpoints" / "step_000004")
+    train(settings, Run(cut, seed=1, schedule=Schedule(checkpoint_every=2)))
+    for name in ("checkpoints/step_000004/learner/model.safetensors", "final.json", "episodes/step_000000.jsonl"):
+        assert (whole / name).read_bytes() == (cut / name).read_bytes(), name
+    lines = [[{**line, "time": 0} for line in read_metrics(folder)] for folder in (whole, cut)]
+    assert lines[0] == lines[1]
+    states = read_parts(whole / "checkpoints" / "step_000004")
+    assert [state["rows"] for state in states if "rows" in state] == [None]

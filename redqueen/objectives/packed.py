@@ -1,0 +1,211 @@
+"""Rows of a batch kept without padding, each column in its smallest form, and given back as they were.
+
+A batch of 60,000 pairs of replies of up to 2,048 tokens takes 48 bytes a token and as much for its padding. Here a
+column is kept at own tokens only where it is the same number everywhere else, and once a row where it does not change
+within it; token numbers take 4 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from redqueen.protocols import State
+from redqueen.types import Batch, Constraint, Likelihoods
+
+COLUMNS = ("loss_weights", "sampled_logprobs", "advantages", "versions", "recited")
+OF_ROWS = ("trajectory", "lengths", "pairs")
+AT_ONCE = 1024  # pairs packed at a time, so that a large set is never padded as a whole
+ROW, OWN, WHOLE = "row", "own", "whole"  # a value a row that has own tokens, an own token, a place
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column [B, T, ...] of a batch; `values` are of the places that `kind` says, `fill` stands in all others."""
+
+    kind: str
+    values: Tensor
+    fill: float
+
+    @classmethod
+    def of(cls, column: Tensor, own: Tensor, fill: float = 0.0) -> _Column:
+        if bool((column[~own] != fill).any()):
+            return cls(WHOLE, column.clone(), fill)
+        values, counts = column[own], own.sum(dim=1)
+        counts = counts[counts > 0]
+        firsts = values[(counts.cumsum(0) - counts).to(torch.int64)] if len(values) else values
+        if torch.equal(firsts.repeat_interleave(counts, dim=0), values):
+            return cls(ROW, firsts.clone(), fill)
+        return cls(OWN, values, fill)
+
+    def at(self, rows: Tensor, own: Tensor, before: Tensor, numbers: Tensor) -> Tensor:
+        """The `rows` [b] of the column: `own` [b, T] are their own tokens, `before` [B] the own tokens in earlier rows
+        and `numbers` [B] the earlier rows that have own tokens."""
+        if self.kind == WHOLE:
+            return self.values[rows]
+        found = torch.full((*own.shape, *self.values.shape[1:]), self.fill, dtype=self.values.dtype)
+        counts = own.sum(dim=1)
+        if self.kind == ROW:
+            having = counts > 0
+            found[own] = self.values[numbers[rows][having]].repeat_interleave(counts[having], dim=0)
+        else:
+            places = [
+                torch.arange(int(start), int(start + count)) for start, count in zip(before[rows], counts, strict=True)
+            ]
+            found[own] = self.values[torch.cat(places)] if places else self.values[:0]
+        return found
+
+
+class PackedRows:
+    """The rows of a batch without padding; `take` gives some of them back, bit for bit."""
+
+    def __init__(self, batch: Batch) -> None:
+        own = batch.loss_weights != 0
+        inside = torch.arange(batch.tokens.shape[1])[None] < batch.lengths[:, None]
+        small = batch.tokens.numel() == 0 or int(batch.tokens.abs().max()) < 2**31
+        self._width = batch.tokens.shape[1]
+        self._tokens = batch.tokens[inside].to(torch.int32 if small else torch.int64)
+        self._own = own[inside]
+        assert not bool(batch.tokens[~inside].any() | own[~inside].any()), "the padding of a batch is zeros"
+        self._columns = {name: _Column.of(getattr(batch, name), own) for name in COLUMNS}
+        self._of_rows = {name: getattr(batch, name) for name in OF_ROWS if getattr(batch, name) is not None}
+        self._constraints = batch.constraints if any(batch.constraints) else ()
+        self._reference: dict[str, _Column] = {}
+        if batch.reference is not None:
+            for name, values in _likelihoods(batch.reference).items():
+                self._reference[name] = _Column.of(values, own, -torch.inf if name == "legal_logprobs" else 0.0)
+        self._index()
+
+    def _index(self) -> None:
+        lengths = self._of_rows["lengths"]
+        ends = lengths.cumsum(0)
+        self._starts = ends - lengths  # [B], where the tokens of each row begin
+        owned = torch.cat([torch.zeros(1, dtype=torch.int64), self._own.to(torch.int64).cumsum(0)])
+        self._before = owned[self._starts]  # [B] own tokens in earlier rows
+        having = owned[ends] > self._before
+        self._numbers = having.to(torch.int64).cumsum(0) - having.to(torch.int64)
+
+    def __len__(self) -> int:
+        return len(self._of_rows["lengths"])
+
+    @property
+    def pairs(self) -> Tensor:
+        """[B] int, the pair of each row."""
+        pairs: Tensor = self._of_rows["pairs"]
+        return pairs
+
+    @property
+    def bytes(self) -> int:
+        """The memory that the rows take."""
+        columns = (*self._columns.values(), *self._reference.values())
+        tensors = (self._tokens, self._own, *self._of_rows.values(), *(each.values for each in columns))
+        return sum(each.numel() * each.element_size() for each in tensors)
+
+    def take(self, rows: Tensor) -> Batch:
+        """A batch of the `rows` [n] int, as wide as the whole batch was."""
+        lengths = self._of_rows["lengths"][rows]
+        inside = torch.arange(self._width)[None] < lengths[:, None]
+        at = _spans(self._starts[rows], lengths)
+        tokens = torch.zeros(inside.shape, dtype=torch.int64)
+        tokens[inside] = self._tokens[at].to(torch.int64)
+        own = torch.zeros(inside.shape, dtype=torch.bool)
+        own[inside] = self._own[at]
+        found: dict[str, Any] = {
+            name: each.at(rows, own, self._before, self._numbers) for name, each in self._columns.items()
+        }
+        reference = {name: each.at(rows, own, self._before, self._numbers) for name, each in self._reference.items()}
+        held = tuple(self._constraints[row] for row in rows.tolist()) if self._constraints else ((),) * len(rows)
+        of_rows = {name: values[rows] for name, values in self._of_rows.items()}
+        kept = Likelihoods(**reference) if reference else None
+        return Batch(tokens=tokens, constraints=held, reference=kept, **found, **of_rows)
+
+    def state(self) -> State:
+        """All of it as nested dictionaries and lists of numbers and tensors."""
+        columns = {"columns": self._columns, "reference": self._reference}
+        return {
+            "width": self._width,
+            "tokens": self._tokens,
+            "own": self._own,
+            "of_rows": self._of_rows,
+            "constraints": [[[h.start, [list(r) for r in h.replies]] for h in row] for row in self._constraints],
+            **{
+                name: {key: [each.kind, each.values, each.fill] for key, each in found.items()}
+                for name, found in columns.items()
+            },
+        }
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> PackedRows:
+        """The rows that `state` describes."""
+        found: PackedRows = object.__new__(cls)
+        found._width, found._tokens, found._own = state["width"], state["tokens"], state["own"]
+        found._of_rows = dict(state["of_rows"])
+        found._constraints = tuple(
+            tuple(Constraint(start, tuple(tuple(reply) for reply in replies)) for start, replies in row)
+            for row in state["constraints"]
+        )
+        found._columns = {key: _Column(*each) for key, each in state["columns"].items()}
+        found._reference = {key: _Column(*each) for key, each in state["reference"].items()}
+        found._index()
+        return found
+
+
+def joined(parts: Sequence[PackedRows]) -> PackedRows:
+    """The rows of all parts, whose pairs are numbered on from part to part and count alike. A single part stays as it
+    is."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = [len(torch.unique(part.pairs)) for part in parts]
+    state = {**parts[0].state(), "width": max(part._width for part in parts)}
+    for name in ("_tokens", "_own"):
+        state[name[1:]] = torch.cat([getattr(part, name) for part in parts])
+    before = [sum(counts[:number]) for number in range(len(parts))]
+    state["of_rows"] = {
+        name: torch.cat(
+            [part._of_rows[name] + (start if name == "pairs" else 0) for part, start in zip(parts, before, strict=True)]
+        )
+        for name in parts[0]._of_rows
+    }
+    assert not any(part._constraints for part in parts), "listed replies are packed in one part"
+    for name in ("_columns", "_reference"):
+        state[name[1:]] = {
+            key: _joined([getattr(part, name)[key] for part in parts], parts) for key in getattr(parts[0], name)
+        }
+    found = PackedRows.restored(state)
+    weights = found._columns["loss_weights"]
+    sizes = torch.cat(
+        [torch.full((len(part),), count / sum(counts)) for part, count in zip(parts, counts, strict=True)]
+    )
+    each = torch.repeat_interleave(torch.arange(len(found)), found._of_rows["lengths"])[found._own]
+    of = sizes[each] if weights.kind == OWN else sizes[torch.unique_consecutive(each)]
+    found._columns["loss_weights"] = replace(weights, values=weights.values * of.to(weights.values.dtype))
+    return found
+
+
+def _joined(columns: Sequence[_Column], parts: Sequence[PackedRows]) -> list[Any]:
+    """One column of the columns of all parts."""
+    kinds = {column.kind for column in columns}
+    assert WHOLE not in kinds, "columns of parts are of own tokens"
+    if kinds == {ROW}:
+        return [ROW, torch.cat([column.values for column in columns]), columns[0].fill]
+    spread = []
+    for column, part in zip(columns, parts, strict=True):
+        rows = torch.repeat_interleave(torch.arange(len(part)), part._of_rows["lengths"])[part._own]
+        _, counts = torch.unique_consecutive(rows, return_counts=True)
+        spread.append(column.values.repeat_interleave(counts, dim=0) if column.kind == ROW else column.values)
+    return [OWN, torch.cat(spread), columns[0].fill]
+
+
+def _spans(starts: Tensor, counts: Tensor) -> Tensor:
+    """The numbers from each of `starts` on, `counts` of each, end to end."""
+    spans = [torch.arange(start, start + count) for start, count in zip(starts.tolist(), counts.tolist(), strict=True)]
+    return torch.cat(spans) if spans else torch.zeros(0, dtype=torch.int64)
+
+
+def _likelihoods(found: Likelihoods) -> dict[str, Tensor]:
+    named = {"logprobs": found.logprobs, "entropies": found.entropies, "legal_logprobs": found.legal_logprobs}
+    return {name: values for name, values in named.items() if values is not None}

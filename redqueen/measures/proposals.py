@@ -22,8 +22,8 @@ from redqueen.types import Group, Metrics, Refusal, Task, Truncated
 NOTHING_KEPT = Alarm(
     "nothing_kept",
     "labels",
-    "none of {votes} questions has a majority within the band, so that the solver has nothing to learn from until the "
-    "next round: a wider --band, a larger --pool, or a solver that answers more of them",
+    "{votes} questions were read and answered, and none has a majority within the band, so that the solver has nothing "
+    "to learn from until the next round: a wider --band, a larger --pool, or a solver that answers more of them",
     limit=1.0,
     below=True,
 )

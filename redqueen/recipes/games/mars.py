@@ -16,10 +16,12 @@ well-formed turn and a penalty on long ones.
 
 The ablation without the roles is `centred_turns(by_game)`.
 
-Differences: this is the paper's estimator; the released code whitens token rewards before summing them and divides by a
-deviation after all. A forfeit costs the game's stake (the released code: stake + 10 for the offender and nothing for
-the other seat, which one mistake then dominates). The length penalty acts above `longest_reply` tokens only, as the
-released code has it.
+Differences: the largest score of every game is one (the paper: up to four, with a KL coefficient as here, which so
+weighs more). A row holds all turns of a seat that extend one another, and its loss is the mean over its tokens, as in
+the released code (the paper: the mean over turns of their means). The estimator is the paper's; the released code
+whitens token rewards before summing them and divides by a deviation after all. A forfeit costs the game's stake (the
+released code: stake + 10 for the offender and nothing for the other seat, which one mistake then dominates). The length
+penalty acts above `longest_reply` tokens only, as the released code has it.
 """
 
 from __future__ import annotations

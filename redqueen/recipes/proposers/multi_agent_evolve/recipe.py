@@ -15,7 +15,9 @@ Nothing anchors the judge: its agreement with the question set's oracle is measu
 reward learns), and it can be played by another: `--judge frozen`. Controls are other `rewards` or another `store`: see
 `experiments/multi_agent_evolve.py`.
 
-Differences: scores that cannot be read are no opinion (the released code: 0.5). Form is kept or not (the released code
+Differences: one update a step on all three roles (the released code: six, by minibatches of 64), and fewer steps, since
+here the judge loses its agreement with the oracle within some dozens (see `experiments/multi_agent_evolve.py`). Scores
+that cannot be read are no opinion (the released code: 0.5). Form is kept or not (the released code
 counts tags, also the prompt's). Questions start from the set's seeds (there: a thousand), and a full store forgets the
 oldest of the commonest kind; the solver is asked what was stored before this step. The default set's proposer is shown
 none.
@@ -51,7 +53,7 @@ class Config:
     proposer: Role = Role()
     judge: Role = Role()
     questions: str = "judged:sums"
-    steps: Count = 250
+    steps: Count = 60  # (250 in the paper)
     proposals: Count = 32  # a step (128 in the paper)
     attempts: Count = 4  # answers to each new question (5 in the paper)
     tasks: Count = 32  # a step, of the stored questions (128 in the paper)

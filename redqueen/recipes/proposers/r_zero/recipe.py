@@ -13,13 +13,16 @@ code's band; the paper: 3 to 7 of 10), with the majority's answer as their label
 
     solver     R = 0.9 * (the answer is the label) + 0.1 * (the answer is in form)
 
-Both by GRPO: A = (R - mean) / deviation of the group of answers to one prompt. The question set's oracle is asked for
-figures alone: how often a question is solved, and `label_accuracy`, on which everything hangs: below about 0.6 the
-solver gets worse, and an alarm says so. With `--proposer frozen` the solver learns in every step.
+Both by GRPO: A = (R - mean) / deviation, of a question among all questions of its kind, of an answer among those to one
+question. The question set's oracle is asked for figures alone: how often a question is solved, and `label_accuracy`, on
+which everything hangs: below about 0.6 the solver gets worse, and an alarm says so. With `--proposer frozen` the solver
+learns in every step.
 
-`--as-coded` gives the released code's min(p, 1 - p) less the cluster's share, unclipped, and -1 less 1 / B where there
-is no question. As in the released code all m answers count in p when rewarding, those given when filtering. No KL
-penalty here.
+Differences: one update a step, so that a round has 5 of the challenger and 20 of the solver (the released code: 160 and
+60, by minibatches of 16 and of 128 questions of 512). An invitation is answered once (there: four times, which are
+compared with each other). No KL penalty (there: 0.01 of the challenger). `--as-coded` gives the released code's
+min(p, 1 - p) less the cluster's share, unclipped, and -1 less 1 / B where there is no question. As there all m answers
+count in p when rewarding, those given when filtering.
 """
 
 from __future__ import annotations

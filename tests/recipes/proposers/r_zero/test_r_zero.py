@@ -110,7 +110,9 @@ def test_a_round_in_which_no_majority_lies_in_the_band_is_told_in_words():
     sure = attempts(SOLVE, TASKS[:2], Agreeing(1.0), 10, Random(1))
     assert health.labels(sure, [])["alarm/nothing_kept"] == 1.0
     (message,) = health.alarms()
-    assert "none of 2 questions has a majority within the band" in message and "--band" in message
+    assert (
+        "2 questions were read and answered, and none has a majority within the band" in message and "--band" in message
+    )
     again = Proposals(find_proposable("sums"))
     again.restore(health.state())
     assert again.alarms() == [message]

@@ -28,7 +28,8 @@ INITIAL, LAST, AVERAGE = "initial", "last", "average"
 class Reference:
     """A frozen copy of a learner that `refresh` updates as `follows` says: "initial" keeps the first copy, "last"
     copies the learner as it is now, "average" becomes `decay` times itself plus 1 - `decay` times the learner.
-    Raises RedQueenError for another `follows`, a `decay` outside [0, 1), and an average of weights on a server."""
+    Raises RedQueenError for another `follows`, a `decay` outside [0, 1), and an average of weights on a server or of a
+    LoRA adapter, whose weights are products of two matrices: the product of their averages is not their average."""
 
     def __init__(self, learner: Policy, follows: str = LAST, decay: float = 0.95) -> None:
         if follows not in (INITIAL, LAST, AVERAGE):
@@ -44,6 +45,11 @@ class Reference:
             raise RedQueenError(
                 f"the weights of {learner.name} lie on a server, which takes no averages: let the reference follow "
                 f"{INITIAL} or {LAST}"
+            )
+        if follows == AVERAGE and any("lora_" in key for key in self.policy.state().get("weights", {})):
+            raise RedQueenError(
+                f"{learner.name} trains a LoRA adapter, whose two factors have no average of their own: train all "
+                f"weights (--lora-rank 0), or let the reference follow {INITIAL} or {LAST}"
             )
 
     def refresh(self) -> None:

@@ -131,9 +131,16 @@ def shares_covered(learner, steps=60, decay=0.95):
     return float(gone @ way / (way @ way)), reference
 
 
-@pytest.mark.parametrize("rank", [0, 2])
-def test_a_moving_average_moves_in_few_bits_as_in_many(rank):
-    made = {"model": "tiny:hidden=16,heads=2", "lora_rank": rank}
+def test_an_average_of_the_factors_of_an_adapter_is_refused():
+    """B A and B' A' are averaged by no average of B, B' and of A, A': (1 + 0) / 2 x (1 + 0) / 2 is not (1 + 0) / 2."""
+    adapted = Learner(model="tiny:hidden=16,heads=2", lora_rank=2).build(0)
+    with pytest.raises(RedQueenError, match="trains a LoRA adapter, whose two factors have no average of their own"):
+        Reference(adapted, "average")
+    assert Reference(adapted, "last").policy.name != adapted.name
+
+
+def test_a_moving_average_moves_in_few_bits_as_in_many():
+    made = {"model": "tiny:hidden=16,heads=2"}
     exact, _ = shares_covered(Learner(**made, dtype="float32").build(0))
     rounded, _ = shares_covered(Learner(**made, dtype="bfloat16").build(0))
     assert exact == pytest.approx(1 - 0.95**60, abs=1e-3)

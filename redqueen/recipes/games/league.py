@@ -14,8 +14,9 @@ alone does not. Its learning rate falls and theirs does not, so the reply gets e
 NAME=league` says what that brings in Kuhn poker, and that past selves alone bring most of it.
 
 Differs from the paper: one learner; policy gradient with a moving baseline (for each seat and what it was shown first
-in the match) and an entropy bonus in place of V-trace and imitation; no league exploiters; an exploiter starts anew
-from the learner (from imitation in the paper); win rates fade by `Payoffs`. The learner also meets exploiters as they
+in the match) and an entropy bonus in place of V-trace and imitation; no league exploiters; no 15 % of the matches
+against past players that it no longer beats (they are drawn by P like all others); an exploiter starts anew from the
+learner (from imitation in the paper); win rates fade by `Payoffs`. The learner also meets exploiters as they
 are now, among those it draws and in the matches that they arrange. From these it learns too: with one exploiter, up to
 half of what it learns from is not drawn by P.
 """

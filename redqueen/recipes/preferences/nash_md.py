@@ -14,9 +14,11 @@ alone. Where replies are listed the mixture and the KL are exact; in free text t
 of the policy (`composed/mixture.py`), and the KL is estimated from the words said (k2, whose gradient is that of the KL
 of each word after those before it; what a word does to the KL of later words is left out).
 
-Differences: the win rate of a reply is over `rivals` draws of the mixture (the paper: one). The paper's mixture is made
-word by word; this one is of whole replies, as in the theory. Iterates are kept, to measure their average with
-the last one (`wins/average`).
+Differences: b is fixed (in the paper's theory it is tau times the step, and vanishes with it), so the last iterate
+settles where it answers the mixture and not itself: at b 0 that is the equilibrium, at b 1 the best reply to mu, and
+between them the farther off the equilibrium the larger b. The win rate of a reply is over `rivals` draws of the
+mixture (the paper: one). The paper's mixture is made word by word; this one is of whole replies, as in the theory.
+Iterates are kept, to measure their average with the last one (`wins/average`).
 """
 
 from __future__ import annotations

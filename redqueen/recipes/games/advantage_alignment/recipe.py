@@ -18,7 +18,8 @@ Their words are never trained on, but their advantages are needed and made like 
 The settings are the memory-one dilemma's; Trust-and-Split has gamma 0.96, beta 2, scale 100, kl 0.001, no entropy.
 Controls: `--beta 0` is the naive policy gradient.
 
-Differences: fresh words only, so the ratio that the paper truncates at 2 is 1. Seats alternate from match to match,
+Differences: w is the paper's; its released code multiplies it by gamma once more. Fresh words only, so the ratio that
+the paper truncates at 2 is 1. Seats alternate from match to match,
 not from group to group. Illegal replies fall under the game's own rule; there is no guided second try.
 """
 

@@ -140,7 +140,7 @@ SECOND_TRY = Experiment(
             questions=DOMAIN,
             steps=STEPS,
             first_stage=STEPS // 3,
-            kl=2.0,  # nearer to the start than the paper: else the first answers soon need no mending
+            kl=2.0,
             first_answer_kl=0.25,
         )
     ),

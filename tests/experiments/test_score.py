@@ -4,8 +4,9 @@ from random import Random
 
 import pytest
 
-from experiments.score import School, conversations
+from experiments.score import SECOND_TRY, School, conversations
 from redqueen.questions.small.sums import without_carry
+from redqueen.recipes.self_training.score.recipe import Config
 from redqueen.settings.learner import Learner
 
 START = School(Learner(model="tiny"), shown=4000, slips=0.5, mended=0.3, spoiled=0.2)
@@ -33,3 +34,8 @@ def test_a_sum_without_a_carry_is_answered_rightly_twice():
     for task, answers in conversations(START, Random(1)):
         if not carries(task):
             assert answers == (task.answer, task.answer)
+
+
+def test_the_recipe_comes_with_the_pull_that_the_experiment_needs():
+    """With the paper's 0.01 the first answers soon need no mending."""
+    assert Config().kl == SECOND_TRY.config.score.kl > 0.01

@@ -51,7 +51,7 @@ class Config:
     tasks: Count = 16  # a step (512 in the paper)
     attempts: Several = 8  # at each task, two answers each
     bonus: Amount = 10.0  # alpha
-    kl: Amount = 0.01  # beta_1
+    kl: Amount = 2.0  # beta_1 (0.01 in the paper, with which first answers soon need no mending here)
     first_answer_kl: Amount = 0.1  # beta_2 (code: 0.25)
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level

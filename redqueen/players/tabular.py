@@ -154,7 +154,10 @@ class TabularPolicy:
         (folder / "table.json").write_text(json.dumps(self.state()))
 
     def load(self, folder: Path) -> None:
-        self.restore(json.loads((folder / "table.json").read_text()))
+        state = json.loads((folder / "table.json").read_text())
+        if not all(np.isfinite(row).all() for row in state["logits"]):
+            raise ValueError("table.json holds a logit that is not finite")
+        self.restore(state)
 
     def _grow(self) -> None:
         """Adds rows of logits for new states."""

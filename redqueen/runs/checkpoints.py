@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,8 +21,10 @@ from safetensors import SafetensorError
 
 from redqueen.protocols import Policy, Resumable, State
 from redqueen.trust.no_links import make_folder, remove_tree, rename, synchronise, write_whole
+from redqueen.trust.reading import Damaged, read_json, shaped
 from redqueen.types import RedQueenError
 
+MANIFEST = {"step": int, "digests?": {...: str}, "collapse?": dict, "signal?": dict, "settings?": str}
 _ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
     bytes,
     np.ndarray,
@@ -42,7 +45,7 @@ def write_checkpoint(
         writing = make_folder(folder, beside)
         for policy in policies:
             policy.save(writing / policy.name)
-        torch.save([part.state() for part in parts], writing / "parts.pt")
+        torch.save(in_one_form([part.state() for part in parts]), writing / "parts.pt")
         files = sorted(path for path in writing.rglob("*") if path.is_file())
         digests = {str(path.relative_to(writing)): _digest(path) for path in files}
         write_whole(writing, "manifest.json", json.dumps({**facts, "digests": digests}))
@@ -67,6 +70,18 @@ def read_checkpoint(path: Path, policies: Sequence[Policy], parts: Sequence[Resu
         for part, state in zip(parts, states, strict=True):
             part.restore(state)
     return facts_of(path)
+
+
+def in_one_form(value: Any) -> Any:
+    """An equal value whose bytes, once saved, depend on its contents alone: a pickle tells which equal texts and lists
+    are one object, so here equal texts are one, and no two lists, tuples, mappings or arrays are."""
+    if type(value) is str:
+        return sys.intern(value)
+    if type(value) is dict:
+        return {in_one_form(key): in_one_form(each) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)([in_one_form(each) for each in value])
+    return value.copy() if type(value) is np.ndarray else value
 
 
 def read_parts(path: Path) -> list[State]:
@@ -125,7 +140,7 @@ def _numbered(folder: Path, word: str) -> list[Path]:
 
 
 def is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
+    return text.isascii() and text.isdecimal() and len(text) < 16
 
 
 def best_name(step: int | None) -> str:
@@ -135,7 +150,7 @@ def best_name(step: int | None) -> str:
 
 def facts_of(checkpoint: Path) -> dict[str, Any]:
     """What its manifest says."""
-    return dict(json.loads((checkpoint / "manifest.json").read_text()))
+    return dict(shaped(read_json(checkpoint / "manifest.json"), MANIFEST, str(checkpoint / "manifest.json")))
 
 
 def check(checkpoint: Path) -> int:
@@ -144,15 +159,23 @@ def check(checkpoint: Path) -> int:
     advice = f"; delete it to go on from {others[-1].name}" if others else "; there is no older one"
     try:
         manifest = facts_of(checkpoint)
-        for name, digest in manifest.get("digests", {}).items():  # older ones have sizes
+        digests = manifest.get("digests", {})  # older ones have sizes
+        present = {str(path.relative_to(checkpoint)) for path in checkpoint.rglob("*") if not path.is_dir()}
+        for name in sorted(set(digests) ^ (present - {"manifest.json"}) if digests else ()):
+            raise Damaged(f"{name} {'is missing' if name in digests else 'is not in its manifest'}")
+        for name, digest in digests.items():
             if _digest(checkpoint / name) != digest:
-                raise RedQueenError(f"the checkpoint {checkpoint} is broken: {name} was cut or changed{advice}")
+                raise Damaged(f"{name} was cut or changed")
+        if manifest["step"] != int(checkpoint.name.rpartition("_")[2]):
+            raise Damaged(f"its manifest is of step {manifest['step']}")
         return int(manifest["step"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, Damaged) as error:
         raise RedQueenError(f"the checkpoint {checkpoint} is broken: {error}{advice}") from error
 
 
 def _digest(path: Path) -> str:
+    if not path.is_file() or path.is_symlink():
+        raise Damaged(f"{path.name} is no regular file")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

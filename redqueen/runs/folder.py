@@ -28,10 +28,22 @@ from redqueen.settings.limits import _flag
 from redqueen.settings.renamed import renamed
 from redqueen.trust.door import Untrusted, shut
 from redqueen.trust.no_links import write_new, write_whole
-from redqueen.trust.reading import Damaged, as_object, read_text
-from redqueen.types import Episode, RedQueenError, Task
+from redqueen.trust.reading import Damaged, as_object, mismatch, read_json, read_text, shaped
+from redqueen.types import Episode, RedQueenError, Seat, Task
 
 T = TypeVar("T")
+SETTINGS = {  # what a `config.json` must hold
+    "recipe": str,
+    "config": {"game?": str, "games?": [str], "questions?": str, "steps?": int, "problems?": int},
+    "seed": int,
+    "tests?": int,
+    "schedule": dict,
+    "watch?": dict,
+    "versions": dict,
+    "command?": [str],
+    "report_to?": [str],
+    "report_id?": str,
+}
 
 
 def settings(folder: Path) -> dict[str, Any]:
@@ -39,14 +51,11 @@ def settings(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.is_file():
         raise RedQueenError(f"{folder} is not a run: it has no config.json (runs are folders such as outputs/spiral-0)")
-    try:
-        found = json.loads(path.read_text())
-    except ValueError as error:
-        raise RedQueenError(f"{path} is not JSON: {error}") from error
+    found = read_json(path)
     missing = [name for name in ("recipe", "config", "seed", "schedule", "versions") if name not in found]
     if missing:
         raise RedQueenError(f"{path} is not that of a run: it does not say {', '.join(missing)}")
-    return dict(found)
+    return dict(shaped(found, SETTINGS, str(path)))
 
 
 def rebuild(kind: type[T], data: dict[str, Any]) -> T:
@@ -69,9 +78,15 @@ def rebuild(kind: type[T], data: dict[str, Any]) -> T:
                 )
             value = rebuild(hint, value)
         elif isinstance(value, list):
-            value = tuple(value)
+            value = _tuples(value)
+        if wrong := mismatch(value, hint):
+            raise Damaged(f"the settings of the run: {kind.__name__}.{name}{wrong}")
         values[name] = value
     return kind(**values)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def stored_policy(folder: Path, step: int | Literal["best"] | None = None) -> Policy:
@@ -209,20 +224,24 @@ def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:
     found = []
     for step, path in recorded_steps(folder):
         for number, text in enumerate(read_text(path).splitlines()):
-            episode, credit = _episode(text, f"{path}, line {number + 1}")
+            episode, credit = episode_of(text, f"{path}, line {number + 1}")
             found.append((f"{step}.{number}", episode, credit))
     for path in sorted((folder / "episodes").glob("played_*.json")):
         if (text := read_text(path)) and is_number(path.stem.removeprefix("played_")):  # an empty one is being written
-            found.append((_played_name(path), _episode(text, str(path))[0], {}))
+            found.append((_played_name(path), episode_of(text, str(path))[0], {}))
     return found
 
 
-def _episode(text: str, place: str) -> tuple[Episode, dict[str, Any]]:
+def episode_of(text: str, place: str) -> tuple[Episode, dict[str, Any]]:
     """An episode and its credit. Raises Damaged for what is none."""
     try:
         data = as_object(text, place)
         credit = data.pop("credit", {})
         episode = episode_from_json(data)
+        if wrong := mismatch(episode, Episode):
+            raise Damaged(f"{place}: the episode's {wrong.lstrip('.')}")
+        if wrong := mismatch(dict(episode.outcome.scores), dict[Seat, float]):
+            raise Damaged(f"{place}: scores{wrong}")
         _check_credit(episode, credit)
     except Damaged:
         raise
@@ -235,6 +254,7 @@ def _episode(text: str, place: str) -> tuple[Episode, dict[str, Any]]:
 def _check_credit(episode: Episode, credit: Any) -> None:
     """Raises ValueError where credit is not one number, or null, for each turn of the seats that it names."""
     turns = Counter(str(turn.ask.seat) for turn in episode.turns)
+    shaped(credit, {...: {"rewards": [object], "advantages": [object], "parts?": {...: [object]}}}, "credit")
     for seat, own in credit.items():
         lists = {"rewards": own["rewards"], "advantages": own["advantages"], **own.get("parts", {})}
         for name, values in lists.items():

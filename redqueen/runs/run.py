@@ -17,6 +17,7 @@ table that it keeps.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import gc
 import json
@@ -59,6 +60,7 @@ from redqueen.runs.checkpoints import (
     clear,
     facts_of,
     fitting,
+    is_number,
     read_checkpoint,
     remove,
     saving,
@@ -68,6 +70,7 @@ from redqueen.runs.collapse import Collapse, Watch
 from redqueen.runs.signal import Signal
 from redqueen.trust.door import remember
 from redqueen.trust.no_links import appended, remove_file, write_whole
+from redqueen.trust.reading import Damaged, as_object, read_bytes, read_json, shaped
 from redqueen.types import Basis, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
 LEARNER = "learner"  # the policy whose figures keep their names
@@ -75,6 +78,12 @@ ERROR = "error.txt"  # why a run ended before its last step, unless it was kille
 INTERRUPTED = "interrupted from the keyboard"
 LOCK = ".lock"  # in the folder of a run, held while it is trained
 
+_OF_THE_DISK = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR),
+)
+MOST_STEPS = 1 << 40
+LINE = {"step": int, "time?": {...: (int, float)}, "alarms?": [str], "stopped?": str}
 Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
 
 
@@ -133,6 +142,7 @@ class Run:
         self.signal = Signal()
         self.began = False
         self.policies: Sequence[Policy] = ()  # those that it trains, once `steps` has named them
+        self.identity = ""  # a digest of the settings, where they are known: a checkpoint of others does not fit
         self.stopped = ""  # why the run ended before its last step
         self._line: Line = {}
 
@@ -177,8 +187,9 @@ class Run:
         start = self._resume(policies, resumable)
         _pace(policies, start, count)
         if start < count:
-            for name in ("final.json", ERROR):  # of an end that was not the last
-                remove_file(self.folder, name)
+            with saving(self.folder):
+                for name in ("final.json", ERROR):  # of an end that was not the last
+                    remove_file(self.folder, name)
         if bases := {name: asdict(each) for name, each in _bases(measures).items()}:
             self.keep("measures", bases)
         for title, text in self.shown.items():
@@ -327,6 +338,11 @@ class Run:
         if saved:
             step = check(saved[-1])
             clear(self.folder)
+            if self.identity and facts_of(saved[-1]).get("settings", self.identity) != self.identity:
+                raise RedQueenError(
+                    f"{saved[-1]} was written with another recipe, seed or config than {self.folder}/config.json says: "
+                    "put back what was changed, or train anew in another folder"
+                )
             facts = read_checkpoint(saved[-1], policies, parts)
             if "collapse" in facts:  # older checkpoints did not watch
                 with fitting(saved[-1]):
@@ -340,6 +356,7 @@ class Run:
     def _save(self, step: int, policies: Sequence[Policy], parts: Sequence[Resumable], name: str = "step") -> None:
         """A checkpoint; of the older ones stay the last few, and the best measurements that these know of."""
         facts = {"step": step, "collapse": self.collapse.state(), "signal": self.signal.state()}
+        facts |= {"settings": self.identity} if self.identity else {}
         write_checkpoint(self.folder / "checkpoints" / f"{name}_{step:06d}", policies, parts, facts)
         if name == "step":
             saved = checkpoints(self.folder)
@@ -367,6 +384,10 @@ class Run:
     def _forget_after(self, step: int) -> None:
         """Drops what a killed run wrote after its last checkpoint; it will be made again."""
         metrics = self.folder / "metrics.jsonl"
+        with saving(metrics):
+            self._dropped_after(metrics, step)
+
+    def _dropped_after(self, metrics: Path, step: int) -> None:
         kept = [line for line in read_metrics(self.folder) if line["step"] < step]
         self._line = kept[-1] if kept else {}
         if metrics.exists():
@@ -424,9 +445,15 @@ def _keep_error(run: Run, error: BaseException) -> None:
 
 def _explained(train: Callable[[], Policy], run: Run) -> Policy:
     """Runs a training. A loss that is not finite stops it with the step named and the batch saved, an endpoint that is
-    gone with the way to go on."""
+    gone, a full disk or a folder that cannot be written with the way to go on."""
     try:
         return train()
+    except OSError as error:
+        if error.errno not in _OF_THE_DISK:
+            raise
+        where = error.filename or run.folder
+        begun = f"step {run.step}: " if run.began else ""
+        raise RedQueenError(f"{begun}cannot write {where}: {error.strerror}; {_way_on(run.folder)}") from error
     except Unreachable as error:
         if not run.began:
             raise
@@ -440,6 +467,13 @@ def _explained(train: Callable[[], Policy], run: Run) -> Policy:
         raise RedQueenError(
             f"step {run.step}: {error}; the weights are as they were, the batch is in {path}"
         ) from error
+
+
+def _way_on(folder: Path) -> str:
+    try:
+        return to_go_on(folder)
+    except RedQueenError as error:  # the newest checkpoint cannot be read
+        return str(error)
 
 
 def to_go_on(folder: Path) -> str:
@@ -498,14 +532,14 @@ def summary(trajectories: Sequence[Trajectory]) -> Metrics:
 def recorded_steps(folder: Path) -> list[tuple[int, Path]]:
     """The steps of a run whose episodes were recorded, and the files that hold them, in order."""
     found = [(path.stem.removeprefix("step_"), path) for path in (folder / "episodes").glob("step_*.jsonl")]
-    return sorted((int(number), path) for number, path in found if number.isdecimal())
+    return sorted((int(number), path) for number, path in found if is_number(number))
 
 
 def read_metrics(folder: Path) -> list[Line]:
     """The lines of a run's metrics; a last line that was cut short is left out. Raises RedQueenError for one before it
     that is no line of metrics."""
     path = folder / "metrics.jsonl"
-    texts = path.read_bytes().splitlines() if path.exists() else []
+    texts = read_bytes(path).splitlines() if path.exists() or path.is_symlink() else []
     lines = list(map(line_of, texts))
     return checked_lines(lines[:-1] if lines and lines[-1] is None else lines, path)
 
@@ -513,10 +547,19 @@ def read_metrics(folder: Path) -> list[Line]:
 def line_of(text: bytes) -> Line | None:
     """A line of metrics; None for what is none."""
     try:
-        line = json.loads(text)
-    except ValueError:
+        return checked_line(as_object(text, "line"), "line")
+    except Damaged:
         return None
-    return line if isinstance(line, dict) and "step" in line else None
+
+
+def checked_line(line: Line, place: str) -> Line:
+    """The line, if its step, time, alarms and figures are what they must be, else Damaged."""
+    shaped(line, LINE, place)
+    if not 0 <= line["step"] < MOST_STEPS:
+        raise Damaged(f"{place}.step must be from 0 to {MOST_STEPS}, not {line['step']}")
+    for name, value in line.items():
+        shaped(value, object, f"{place}.{name}")
+    return line
 
 
 def checked_lines(lines: Sequence[Line | None], path: Path, before: int = 0) -> list[Line]:
@@ -524,7 +567,9 @@ def checked_lines(lines: Sequence[Line | None], path: Path, before: int = 0) -> 
     found = [line for line in lines if line is not None]
     if len(found) < len(lines):
         number = before + lines.index(None) + 1
-        raise RedQueenError(f"line {number} of {path} is no line of metrics: mend it, or remove it")
+        raise Damaged(
+            f"line {number} of {path} is no line of metrics, an object with a whole number step: mend it, or remove it"
+        )
     return found
 
 
@@ -570,9 +615,9 @@ def read_final(folder: Path) -> Line:
     """The last measurement of a run, made after its last update; empty while it goes on."""
     path = folder / "final.json"
     try:
-        return dict(json.loads(path.read_text())) if path.exists() else {}
-    except ValueError:
-        raise RedQueenError(f"{path} is cut short or was changed: remove it and redqueen resume {folder}") from None
+        return checked_line(read_json(path), str(path)) if path.exists() else {}
+    except Damaged as error:
+        raise Damaged(f"{path} is cut short or was changed: remove it and redqueen resume {folder} ({error})") from None
 
 
 class SettingsFile:

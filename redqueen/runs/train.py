@@ -8,8 +8,10 @@ The folder has its `config.json`, from which the commands build a run again (`re
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from types import ModuleType
@@ -91,13 +93,25 @@ def begun(folder: Path, settings: dict[str, Any], watchers: Sequence[Watcher]) -
     """A run with these settings, which it writes down once it really begins."""
     schedule, watch = rebuild(Schedule, settings["schedule"]), rebuild(Watch, settings.get("watch", {}))
     tests = settings.get("tests", 0)  # runs of before had one set of tests for all seeds
-    return Run(folder, settings["seed"], schedule, [SettingsFile(settings), *watchers], watch, tests=tests)
+    check_settings(schedule)
+    check_settings(watch)
+    run = Run(folder, settings["seed"], schedule, [SettingsFile(settings), *watchers], watch, tests=tests)
+    run.identity = identity(settings)
+    return run
+
+
+def identity(settings: Mapping[str, Any]) -> str:
+    """A digest of what makes a run this one, all but its number of steps: its checkpoints fit no other."""
+    config = {name: value for name, value in settings["config"].items() if name != "steps"}
+    told = [settings["recipe"], config, settings["seed"], settings.get("tests", 0)]
+    return hashlib.sha256(json.dumps(plain(told), sort_keys=True, default=str).encode()).hexdigest()
 
 
 def trained(recipe: ModuleType, settings: dict[str, Any], run: Run) -> Policy:
     """The policy at the end of the run. Raises RedQueenError before its first step for a game that does not end, and
     for settings of a solver where no game has one."""
     config = rebuild(recipe.Config, settings["config"])
+    check_settings(config)
     games = [find_game(spec) for spec in games_named(settings)]
     for game in games:
         check_ends(game)

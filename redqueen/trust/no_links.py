@@ -73,8 +73,13 @@ def appended(folder: Path, name: str) -> IO[Any]:
 def remove_file(folder: Path, name: str) -> None:
     """Removes `folder/name` if it is there. Raises Linked for a link on the way; a link of that name goes itself."""
     *above, last = _parts(name)
-    with suppress(FileNotFoundError), opened(folder, *above) as place:
-        os.unlink(last, dir_fd=place)
+    try:
+        with opened(folder, *above) as place:
+            os.unlink(last, dir_fd=place)
+    except FileNotFoundError:
+        return
+    except IsADirectoryError:
+        raise Linked(f"cannot remove {folder / name}: it is no regular file; move it away") from None
 
 
 def remove_tree(folder: Path, name: str) -> None:
@@ -155,6 +160,8 @@ def _check(place: int, name: str, shown: Path, kind: Any = stat.S_ISREG) -> None
     if stat.S_ISLNK(found.st_mode):
         raise Linked(f"{shown} is a link, which is not followed: remove it, and nothing outside of the folder is lost")
     if not kind(found.st_mode):
-        raise Linked(f"{shown} is no {'folder' if kind is stat.S_ISDIR else 'regular file'}: move it away")
+        raise Linked(
+            f"cannot write {shown}: it is no {'folder' if kind is stat.S_ISDIR else 'regular file'}; move it away"
+        )
     if kind is stat.S_ISREG and found.st_nlink > 1:
         raise Linked(f"{shown} has a second name elsewhere (a hard link), which would be written too: remove it")

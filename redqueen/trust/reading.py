@@ -6,15 +6,16 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from redqueen.types import RedQueenError
 
 MOST_BYTES = 4 << 30  # of one file
-
-T = TypeVar("T")
 
 
 class Damaged(RedQueenError):
@@ -61,21 +62,12 @@ def as_object(text: str | bytes, place: str) -> dict[str, Any]:
     return found
 
 
-def part(data: Mapping[str, Any], name: str, kind: type[T] | tuple[type, ...], place: str) -> T:
-    """`data[name]`, which must be there and of that kind; true and false are no numbers. Raises Damaged with the place
-    of `data` and of the name."""
-    if name not in data:
-        raise Damaged(f"{place} has no {name!r}, which must be {_named(kind)}")
-    value = data[name]
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        raise Damaged(f"{place}: {name} must be {_named(kind)}, not {_shown(value)}")
-    return value  # type: ignore[return-value]
-
-
 def _named(kind: type | tuple[type, ...]) -> str:
     names = {
         dict: "an object",
+        Mapping: "an object",
+        Sequence: "a list",
+        tuple: "a list",
         list: "a list",
         str: "a text",
         int: "a whole number",
@@ -91,4 +83,94 @@ def _named(kind: type | tuple[type, ...]) -> str:
 
 
 def _shown(value: object) -> str:
-    return repr(value)[:60]
+    try:
+        return repr(value)[:60]
+    except ValueError:  # an integer of thousands of digits
+        return type(value).__name__
+
+
+def mismatch(value: object, hint: Any) -> str:
+    """Where a value is not of its annotated type, what it must be: ".lora_rank must be a whole number, not 'x'"; ""
+    where it fits. Dataclasses, tuples, sequences and mappings are looked into; other annotations fit anything."""
+    if isinstance(hint, str | TypeVar) or hint in (Any, object, None):
+        return "" if hint is not None or value is None else f" must be null, not {_shown(value)}"
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return mismatch(value, inner[0])
+    if origin is Literal:
+        return "" if value in inner else f" must be {' or '.join(map(repr, inner))}, not {_shown(value)}"
+    if origin in (Union, UnionType):
+        found = [mismatch(value, each) for each in inner]
+        return "" if "" in found else next((each for each in found if each.startswith((".", "["))), found[0])
+    if origin is tuple and isinstance(value, tuple) and inner and inner[-1] is not Ellipsis:
+        if len(value) != len(inner):
+            return f" must have {len(inner)} parts, not {len(value)}"
+        return _first(f"[{n}]{mismatch(each, kind)}" for n, (each, kind) in enumerate(zip(value, inner, strict=True)))
+    kind = origin or hint
+    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return ""
+    if not isinstance(value, (int, float) if kind is float else kind) or (
+        isinstance(value, bool) and kind in (int, float)
+    ):
+        return f" must be {_named(kind)}, not {_shown(value)}"
+    if isinstance(value, float | int) and not isinstance(value, bool) and not _is_moderate(value):
+        return f" must be a number that a float can hold, not {_shown(value)}"
+    if is_dataclass(value) and not isinstance(value, type):
+        hints = _hints(type(value))
+        names = [each.name for each in fields(value)]
+        return _first(f".{name}{mismatch(getattr(value, name), hints[name])}" for name in names)
+    if isinstance(value, Mapping) and len(inner) == 2:
+        return _first(
+            f"[{_shown(key)}]{mismatch(key, inner[0]) or mismatch(each, inner[1])}" for key, each in value.items()
+        )
+    if isinstance(value, tuple | list) and inner:
+        return _first(f"[{n}]{mismatch(each, inner[0])}" for n, each in enumerate(value))
+    return ""
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _first(found: Iterable[str]) -> str:
+    """The first that says more than where it looked."""
+    return next((each for each in found if " must " in each), "")
+
+
+def _is_moderate(value: float) -> bool:
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def shaped(value: Any, shape: Any, place: str) -> Any:
+    """`value`, which must have a shape as this one, else Damaged with the place: a type or a tuple of types, [shape of
+    each], {"name": shape}; "name?" need not be there; {...: shape} is that of every value."""
+    if isinstance(shape, list):
+        _kind(value, list, place)
+        for number, each in enumerate(value):
+            shaped(each, shape[0], f"{place}[{number}]")
+    elif isinstance(shape, dict):
+        _kind(value, dict, place)
+        for name, inner in shape.items():
+            if name is ...:
+                for key, each in value.items():
+                    shaped(each, inner, f"{place}.{key[:40]}")
+            elif name.removesuffix("?") in value:
+                shaped(value[name.removesuffix("?")], inner, f"{place}.{name.removesuffix('?')}")
+            elif not name.endswith("?"):
+                raise Damaged(f"{place} has no {name!r}")
+    else:
+        _kind(value, shape, place)
+        if isinstance(value, int) and not _is_moderate(value):
+            raise Damaged(f"{place} must be a number that a float can hold, not {str(value)[:20]}...")
+    return value
+
+
+def _kind(value: Any, kind: Any, place: str) -> None:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds and object not in kinds):
+        raise Damaged(f"{place} must be {_named(kind)}, not {_shown(value)}")

@@ -6,7 +6,6 @@ lay out. `make experiments NAME=speed/live_view` tells what it costs.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -22,8 +21,9 @@ from redqueen.credit.outcomes import result
 from redqueen.games.boards import as_text, frames
 from redqueen.measures.figures import headline
 from redqueen.progress import so_far
-from redqueen.records import episode_from_json
+from redqueen.runs.folder import episode_of
 from redqueen.runs.run import LOCK, Line, alarms_of, numbers, read_final
+from redqueen.trust.reading import read_text
 from redqueen.types import Episode, RedQueenError
 from redqueen.views.headline import bases_of, ending, told
 
@@ -226,12 +226,9 @@ def last_episode(folder: Path, step: int | None = None) -> Episode | None:
     try:
         if path is None:
             return None
-        with path.open() as file:
-            data = json.loads(file.readline())
-    except (OSError, ValueError):  # it is being written, or forgotten by a resumed run
+        return episode_of(read_text(path).partition("\n")[0], str(path))[0]
+    except RedQueenError:  # it is being written, or forgotten by a resumed run
         return None
-    data.pop("credit", None)
-    return episode_from_json(data)
 
 
 def averaged(values: Sequence[float], most: int) -> list[float]:

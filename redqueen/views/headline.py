@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,8 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 from redqueen.measures.figures import SHARE, described, headline
 from redqueen.measures.intervals import Interval, student_interval, student_quantile, wilson_interval
 from redqueen.runs.run import ERROR, INTERRUPTED, LOCK, Line, alarms_of, read_final, read_metrics
-from redqueen.types import Basis, RedQueenError
+from redqueen.trust.reading import Damaged, read_json
+from redqueen.types import Basis
 
 Status = Literal["finished", "stopped", "running", "died"]
 SILENCE = 600.0  # seconds after the last step beyond which a run counts as dead, where its lock cannot be looked up
@@ -359,12 +359,10 @@ def bases_of(folder: Path) -> dict[str, Basis]:
     """What the figures of a run rest on, by `measures.json`; nothing where there is none, as in older runs."""
     path = folder / "measures.json"
     try:
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except ValueError:
-        raise RedQueenError(f"{path} is cut short or was changed: remove it, or have it written again") from None
-    return (
-        {name: _basis(each) for name, each in kept.items() if isinstance(each, dict)} if isinstance(kept, dict) else {}
-    )
+        kept = read_json(path) if path.is_file() else {}
+    except Damaged as error:
+        raise Damaged(f"{path} is cut short or was changed: remove it, or have it written again ({error})") from None
+    return {name: _basis(each) for name, each in kept.items() if isinstance(each, dict)}
 
 
 def _basis(kept: Mapping[str, Any]) -> Basis:

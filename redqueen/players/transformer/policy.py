@@ -436,7 +436,10 @@ class TransformerPolicy(OpenSpeaker):
             weights.update(load_file(file))
         with torch.no_grad():
             for key, value in self._weights().items():
-                value.copy_(weights[_saved_name(key, weights)])
+                saved = weights[_saved_name(key, weights)]
+                if not bool(torch.isfinite(saved).all()):
+                    raise ValueError(f"the weights {key} are not finite")
+                value.copy_(saved)
         facts = json.loads((folder / "policy.json").read_text())
         self.name, self.version = facts["name"], facts["version"]
         if self._learns:

@@ -6,6 +6,7 @@ All that a model, a game or a person said is data in the page, never markup: the
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import jinja2
@@ -28,8 +29,21 @@ def rendered(title: str, style: str, script: str, data: object, nonce: str | Non
 
 
 def as_data(value: object) -> str:
-    """JSON that can stand inside a script element: nothing in it can close the element or open a comment."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """JSON that can stand inside a script element: nothing in it can close the element or open a comment. What is not
+    finite is null, as JSON has no word for it."""
+    text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
+
+
+def _finite(value: object) -> object:
+    """The value with null for numbers that are not finite."""
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: _finite(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_finite(each) for each in value]
+    return value

@@ -25,6 +25,7 @@ from redqueen.records import flat
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.run import Line, numbers, read_final, read_metrics
 from redqueen.trust.no_links import write_whole
+from redqueen.trust.reading import Damaged, read_json, shaped
 from redqueen.types import Episode, Message, RedQueenError
 from redqueen.views.headline import Headline, headline_of, planned_steps, sentence_of_seeds
 from redqueen.views.report.first_screen import pairs, states
@@ -32,6 +33,51 @@ from redqueen.views.report.token_texts import Decoder, tokenizer_of, words_of
 
 MOST_EPISODES = 2000  # of all runs together; beyond, a sample
 TOURNAMENT, COMPARISON, LEAGUE = "tournament.json", "comparison.json", "league.json"
+_NUMBER = (int, float)
+SHAPES: dict[str, Any] = {  # what these files must hold; a number may be null where it is unknown
+    TOURNAMENT: {
+        "game": str,
+        "players": [str],
+        "scores": [[(*_NUMBER, type(None))]],
+        "matches": int,
+        "ladder": {"headings": [str], "rows": [[str]], "notes": [str]},
+    },
+    LEAGUE: {
+        "players": [str],
+        "kinds": [str],
+        "ratings": [(*_NUMBER, type(None))],
+        "win_rates": [[(*_NUMBER, type(None))]],
+    },
+    COMPARISON: {
+        "game": str,
+        "names": [str],
+        "against": (str, type(None)),
+        "matches": int,
+        "parted": int,
+        "scores": [list],
+        "crossings": [
+            {
+                "turn": int,
+                "count": int,
+                "seat": str,
+                "shown": [[str]],
+                "choices": [str],
+                "said": [str],
+                "chances": [(list, type(None))],
+            }
+        ],
+        "pairs": [
+            {
+                "task": str,
+                "seed": str,
+                "role": (str, type(None)),
+                "fork": (int, type(None)),
+                "said": [[[str]]],
+                "scores": [[list]],
+            }
+        ],
+    },
+}
 MOST_PAIRS = 200  # of a comparison, those that part first
 AFTER_ALL_STEPS = 1 << 40  # where games that people played stand in the order
 
@@ -353,11 +399,21 @@ def _at(values: Sequence[float] | None, place: int) -> float | None:
 
 
 def _all_kept(folders: Sequence[Path], name: str) -> list[Any]:
-    return [_read(folder / name) for folder in folders if (folder / name).is_file()]
+    return [_read(folder / name, SHAPES[name]) for folder in folders if (folder / name).is_file()]
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, shape: Any) -> Any:
     try:
-        return json.loads(path.read_text())
-    except ValueError:
-        raise RedQueenError(f"{path} is cut short or was changed: remove it, or have it written again") from None
+        found = shaped(read_json(path), shape, str(path))
+        if path.name == TOURNAMENT:
+            _check_square(found["scores"], len(found["players"]), path)
+        if path.name == LEAGUE:
+            _check_square(found["win_rates"], len(found["players"]), path)
+        return found
+    except Damaged as error:
+        raise Damaged(f"{path} is cut short or was changed: remove it, or have it written again ({error})") from None
+
+
+def _check_square(table: Sequence[Sequence[Any]], size: int, path: Path) -> None:
+    if len(table) != size or any(len(row) != size for row in table):
+        raise Damaged(f"{path} must hold a table of {size} rows and columns, one for each player")

@@ -1,0 +1,25 @@
+"""Damaged folders of runs: a seeded share of `fuzz_folders.py`, and the seeds that once went wrong."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PLAN = importlib.util.spec_from_file_location("fuzz_folders", HERE / "fuzz_folders.py")
+fuzz = importlib.util.module_from_spec(PLAN)
+sys.modules[PLAN.name] = fuzz
+PLAN.loader.exec_module(fuzz)
+
+KEPT = [int(line) for line in fuzz.KEPT.read_text().split()]
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    return fuzz.template(tmp_path_factory.mktemp("runs") / "run")
+
+
+@pytest.mark.parametrize("seed", [*KEPT, *range(100_000, 100_004)])
+def test_a_damaged_folder_is_told_in_one_line(seed, template):
+    assert fuzz.tried(template, seed) == []

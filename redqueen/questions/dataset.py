@@ -345,6 +345,11 @@ class Dataset:
         facts = {"text": passage, "shown": ""}
         return Task(f"invitation {number}", self.kinds[0], posing.asked_about_text(passage), facts=facts)
 
+    @property
+    def stages(self) -> int:
+        """One for each text that may stand with another."""
+        return max(1, len(self._documents))
+
     def invite_about(self, cluster: int, stage: int, kind: str, before: Sequence[Task], number: int) -> Task:
         """An invitation after one text of the file; whoever answers is shown as many others with it as the stage
         says."""

@@ -38,8 +38,13 @@ _SUM = re.compile(r"([0-9])\+([0-9])")
 
 
 class Documented(Proposable, Protocol):
-    """A question set about documents. Clusters of documents and stages are numbered from 0; the stage is the index of
-    the level, which sets the length of the text shown."""
+    """A question set about documents. Clusters of documents and stages are numbered from 0; the stage sets the length
+    of the text shown."""
+
+    @property
+    def stages(self) -> int:
+        """How many stages there are."""
+        ...
 
     def invite_about(self, cluster: int, stage: int, kind: str, before: Sequence[Task], number: int) -> Task:
         """The task of a questioner: a part of the text, and earlier questions about the cluster. `number` makes
@@ -92,6 +97,10 @@ class Documents:
     @property
     def levels(self) -> tuple[str, ...]:
         return tuple(f"{size}_lines" for size in self.sizes)
+
+    @property
+    def stages(self) -> int:
+        return len(self.sizes)
 
     def seeds(self) -> list[Task]:
         return [self._question(0, 0, kind, Random(0)) for kind in self.kinds]

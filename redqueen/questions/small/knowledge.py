@@ -79,6 +79,11 @@ class Knowledge:
             return tuple(line for _, line in lines)
         return tuple(sorted({thing for _, relation, thing in self._triples if relation in THINGS}))
 
+    @property
+    def rules(self) -> Rules:
+        """The rules of form that a question keeps: SSP's for a corpus of the user's own, short ones for this world."""
+        return Rules(whole_words=True) if self.corpus else RULES
+
     def tools_for(self, role: str) -> tuple[Searching, ...]:
         """The search tool, for every role."""
         return (self.search,)
@@ -129,7 +134,7 @@ class Knowledge:
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
         """The questions as written, told apart by question and answer; whether they can be answered is checked by the
         gate."""
-        written = [RULES.question(reply) for reply in replies]
+        written = [self.rules.question(reply) for reply in replies]
         return [
             Task(f"{question} {invitation.answer}", "question", question, invitation.answer, {"hops": hops(question)})
             if question

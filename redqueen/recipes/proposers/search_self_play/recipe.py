@@ -15,10 +15,11 @@ loss. There is no zero at a mean success of 0: only the reader keeps impossible 
 
 Differences: the proposer is compared with the batch's other proposals (the released code's group of one has no
 baseline), no hop count or examples are shown, there is no KL term (0.01 in the paper), and nothing stands in for a
-question where the pool is empty (the released code trains on dummies). Rules of form are for short questions
-(`knowledge.RULES`; there at least ten words and two searches). An ambiguous question passes. Controls are other
-`grounds` (by the rules alone, or read again next to similar documents), other `rewards` (invalid questions fined) or
-another `pool` (a fixed set of questions): see `experiments/search_self_play.py`.
+question where the pool is empty (the released code trains on dummies). Rules of form are for short questions in the toy
+world (`knowledge.RULES`), SSP's for a corpus of your own: ten words and two searches. An ambiguous question passes.
+Solutions are compared as texts (there: a judge is asked where they differ). Controls are other `grounds` (by the rules
+alone, or read again next to similar documents), other `rewards` (invalid questions fined) or another `pool` (a fixed
+set of questions): see `experiments/search_self_play.py`.
 """
 
 from __future__ import annotations

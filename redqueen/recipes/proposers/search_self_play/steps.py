@@ -13,7 +13,7 @@ from random import Random
 from statistics import fmean
 from typing import Annotated, Any
 
-from redqueen.checks.retrieval import Document, Rules, evidence, reading_faults
+from redqueen.checks.retrieval import Document, evidence, reading_faults
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import FailureShare
 from redqueen.credit.outcomes import verdicts
@@ -28,7 +28,7 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Player
 from redqueen.questions.asking import read, said, tasks_among
-from redqueen.questions.small.knowledge import RULES, Knowledge
+from redqueen.questions.small.knowledge import Knowledge
 from redqueen.settings.roles import Role, Still
 from redqueen.types import Episode, Group, Metrics, RedQueenError, Refusal, Task
 
@@ -95,7 +95,6 @@ class Grounds:
     questions: Knowledge
     reader: Player | None = None
     noise: int = 4
-    rules: Rules = RULES
 
     def __post_init__(self) -> None:
         if self.questions.corpus and self.reader is None:
@@ -128,7 +127,7 @@ class Grounds:
     ) -> Written:
         """The questions that pass the rules of form."""
         faults = [
-            self.rules.faults(said([one])[0], one.task.answer, _queries(one), documents)
+            self.questions.rules.faults(said([one])[0], one.task.answer, _queries(one), documents)
             for one, documents in zip(episodes_of(proposals), found, strict=True)
         ]
         return [Refusal(str(wrong[0])) if wrong else each for wrong, each in zip(faults, written, strict=True)]

@@ -230,9 +230,10 @@ class ClusterMemory:
         solvable: float = 0.01,
     ) -> None:
         first, last = stages
-        if last >= len(questions.levels):
-            most = len(questions.levels) - 1
-            raise RedQueenError(f"--stages {first} {last}: the last stage of {questions.name} is {most}")
+        if last >= questions.stages:
+            raise RedQueenError(
+                f"--stages {first} {last}: the last stage of {questions.name} is {questions.stages - 1}"
+            )
         if clusters < 1 or size < 1 or not 0 <= first <= last:
             raise RedQueenError(
                 "a memory needs 1 cluster and 1 question of each at least, and stages from 0 that do not fall, not "

@@ -151,6 +151,17 @@ def test_a_corpus_of_one_s_own_needs_a_reader(tmp_path):
         Grounds(Knowledge(corpus=str(tmp_path / "docs"), answers=str(tmp_path / "answers")))
 
 
+def test_a_corpus_of_one_s_own_is_asked_by_the_rules_of_the_paper(tmp_path):
+    (tmp_path / "docs").write_text('{"id": "1", "text": "a"}')
+    (tmp_path / "answers").write_text("a")
+    own = Knowledge(corpus=str(tmp_path / "docs"), answers=str(tmp_path / "answers"))
+    assert (own.rules.words, own.rules.queries) == (10, 2)
+    assert (WORLD.rules.words, WORLD.rules.queries) == (6, 1)
+    short = "<question>Which rank has the opponent of b2?</question>"
+    assert [str(each) for each in WORLD.rules.faults(short, "m3", ["b2"], ["x"])] == []
+    assert [str(each) for each in own.rules.faults(short, "m3", ["b2"], ["x"])] == ["too_few_words", "too_few_queries"]
+
+
 def test_one_question_with_two_answers_is_two_tasks_in_the_pool_and_in_its_group():
     world = Knowledge()
     question = "<question>What is the rank of the opponent of b2?</question>"

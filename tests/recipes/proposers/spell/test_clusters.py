@@ -8,6 +8,7 @@ import pytest
 from redqueen.play.groups import attempts, with_facts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import SOLVE
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.documents import Documents
 from redqueen.recipes.proposers.spell.steps import ClusterMemory
 from redqueen.types import RedQueenError, Task
@@ -85,3 +86,16 @@ def test_a_stage_that_no_cluster_can_reach_is_refused():
         ClusterMemory(QUESTIONS, 1, size=1, stages=(1, 3))
     with pytest.raises(RedQueenError, match="--stages 2 4: the last stage of documents is 3"):
         ClusterMemory(QUESTIONS, 1, stages=(2, 4))
+
+
+def test_a_file_has_a_stage_for_each_of_its_texts(tmp_path):
+    file = tmp_path / "texts.jsonl"
+    rows = [{"question": f"What is {n}?", "answer": f"{n}", "context": f"Text {n % 5} says {n}."} for n in range(40)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    texts = find_questions(str(file))
+    memory = ClusterMemory(texts, 1, stages=(0, 3))
+    assert memory.stage(0) == 0
+    shown = [texts.invite_about(0, stage, texts.kinds[0], (), 0).facts["shown"] for stage in range(4)]
+    assert [text.count("says") for text in shown] == [1, 2, 3, 4]
+    with pytest.raises(RedQueenError, match=f"the last stage of .* is {texts.stages - 1}$"):
+        ClusterMemory(texts, 1, size=99, stages=(0, 99))

@@ -29,6 +29,7 @@ SMALL = Config(
     TINY,
     questions="redqueen.questions.small.documents:Documents",
     steps=2,
+    truncated_score="graded",
     clusters=4,
     proposals=3,
     tasks=2,
@@ -45,6 +46,7 @@ class AnyReadable:
     def __init__(self):
         self.inner = Documents()
         self.name, self.kinds, self.levels = "any", self.inner.kinds, self.inner.levels
+        self.stages = self.inner.stages
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
@@ -73,8 +75,8 @@ def lines_of(run):
 def chancy(monkeypatch):
     """A model that was never warmed up neither ends what it says nor says anything that can be read."""
     monkeypatch.setattr(spell, "read", lambda domain, groups: domain.read([each.task for each in groups], said(groups)))
-    monkeypatch.setattr(steps, "answered", said)
-    monkeypatch.setattr(spell, "find_questions_with", lambda spec, wanted: AnyReadable())
+    monkeypatch.setattr(steps, "answered", lambda played, truncated="wrong": said(played))
+    monkeypatch.setattr(spell, "find_documented", lambda spec: AnyReadable())
     monkeypatch.setattr(steps, "Covers", lambda: odd)
 
 

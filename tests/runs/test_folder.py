@@ -193,7 +193,7 @@ def test_episodes_come_back_in_order_with_their_credit(tmp_path):
         (None, "is not a run: it has no config.json"),
         ("{", "is not JSON"),
         ("{}", "does not say recipe, config, seed, schedule, versions"),
-        ("[]", "does not say recipe"),
+        ("[]", "must hold an object"),
     ],
 )
 def test_a_folder_that_is_no_run_is_refused(text, expected, tmp_path):

@@ -199,7 +199,7 @@ def test_several_runs_are_one_page_where_it_is_asked_for(tmp_path):
 
 def test_a_run_that_is_named_twice_is_shown_once(tmp_path):
     one, two = (run(tmp_path / name, [{"step": 0, "loss": 1.0}], [(episode(), credit())]) for name in ("one", "two"))
-    (one / "league.json").write_text("{}")
+    (one / "league.json").write_text('{"players": [], "kinds": [], "ratings": [], "win_rates": []}')
     data = collected([one, two, tmp_path / "two" / ".." / "one", one])
     assert [each["name"] for each in data["runs"]] == ["one", "two"]
     assert (len(data["episodes"]), len(data["leagues"])) == (2, 1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -100,13 +101,14 @@ def unequal(experiment: Experiment, trials: Trials) -> list[str]:
 
 
 def described(experiment: Experiment) -> list[str]:
-    """The settings that are not the defaults of their dataclass, and by which each variant differs."""
+    """The settings that are not the defaults of their dataclass, and by which each variant differs. Paths below the
+    current folder are named from there."""
     lines = [f"Settings: `{_settings(experiment.config)}`."]
     for name, changes in experiment.variants.items():
         shown = ", ".join(f"{key}={_shown(value)}" for key, value in changes.items())
         if shown:
             lines.append(f"{name}: `{shown}`.")
-    return ["  \n".join(lines)]
+    return ["  \n".join(lines).replace(f"{Path.cwd()}{os.sep}", "")]
 
 
 def write(path: Path, name: str, sections: Sequence[Section]) -> None:
@@ -143,14 +145,10 @@ def _about_starts(experiment: Experiment) -> str:
 
 def _settings(config: Any) -> str:
     """The fields of a config that are not at their defaults."""
-    try:
-        usual = type(config)()
-    except TypeError:  # a field without a default
-        return repr(config)
     found = [
         f"{each.name}={_shown(getattr(config, each.name))}"
         for each in fields(config)
-        if getattr(config, each.name) != getattr(usual, each.name)
+        if getattr(config, each.name) != (each.default if each.default_factory is MISSING else each.default_factory())
     ]
     return ", ".join(found) or f"the defaults of {type(config).__module__}.{type(config).__name__}"
 

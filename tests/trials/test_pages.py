@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from redqueen.trials.experiment import Difference, Experiment, Measuring, Trial, versus
-from redqueen.trials.pages import NOT_RUN, Grid, Section, difference, section, unequal, write
+from redqueen.trials.pages import NOT_RUN, Grid, Section, described, difference, section, unequal, write
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,20 @@ def test_controls_with_fewer_updates_or_episodes_are_named():
     assert unequal(PLAIN, trials((1.0,), (1.0,), (80, 100))) == ["**Not as many updates**: two 100, one 80."]
     fewer = {"one": [Trial(({"episodes": 8.0},), {}, 5)], "two": [Trial(({"episodes": 16.0},), {}, 5)]}
     assert unequal(PLAIN, fewer) == ["**Not as many episodes learned from**: two 16, one 8."]
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Config
+    path: str = ""
+    steps: int = 5
+
+
+def test_settings_are_told_without_defaults_and_paths_from_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = Outer(Config(2.0), f"{tmp_path}/rows.jsonl")
+    shown = described(replace(PLAIN, config=config, variants={"one": {}, "long": {"steps": 9}}))
+    assert shown == ["Settings: `inner=(rate=2.0), path='rows.jsonl'`.  \nlong: `steps=9`."]
 
 
 def test_a_bar_in_a_cell_is_no_border_of_the_table():

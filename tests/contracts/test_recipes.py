@@ -50,6 +50,8 @@ WITHOUT_ESTIMATE = (
 )
 SAME_VERB = {
     "objective.pack": "pack",
+    "step.pack": "pack",
+    "step.estimate": "estimate",
     "pack_pairs": "pack",
     "pack_samples": "pack",
     "flow.play": "play",

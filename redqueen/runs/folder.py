@@ -235,18 +235,17 @@ def stored_episodes(folder: Path) -> list[tuple[str, Episode, dict[str, Any]]]:
 def episode_of(text: str, place: str) -> tuple[Episode, dict[str, Any]]:
     """An episode and its credit. Raises Damaged for what is none."""
     try:
-        data = as_object(text, place)
+        data = as_object(text, "it")
         credit = data.pop("credit", {})
         episode = episode_from_json(data)
         if wrong := mismatch(episode, Episode):
-            raise Damaged(f"{place}: the episode's {wrong.lstrip('.')}")
+            raise Damaged(wrong.lstrip("."))
         if wrong := mismatch(dict(episode.outcome.scores), dict[Seat, float]):
-            raise Damaged(f"{place}: scores{wrong}")
+            raise Damaged(f"scores{wrong}")
         _check_credit(episode, credit)
-    except Damaged:
-        raise
     except Exception as error:  # each part has its own way to be wrong
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:100]
+        kind = "" if isinstance(error, Damaged) else f"{type(error).__name__}: "
+        said = " ".join(f"{kind}{error}".split())[:100]
         raise Damaged(f"{place} is no episode: it was cut short or changed ({said})") from None
     return episode, credit
 

@@ -139,5 +139,7 @@ def test_settings_that_do_not_fit_are_named():
         DOMAIN.invite_about(0, 4, LOOKUP, (), 0)
     with pytest.raises(RedQueenError, match="6_lines"):
         DOMAIN.problems("7_lines", 1, Random(0))
-    with pytest.raises(RedQueenError, match=r"sums is not a question set about documents .*: it has no invite_about"):
+    with pytest.raises(
+        RedQueenError, match=r"sums is not a question set about documents .*: it has no stages and no invite_about"
+    ):
         having(Sums(), Documented)

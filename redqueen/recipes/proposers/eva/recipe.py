@@ -60,7 +60,7 @@ class Config:
     evolved: Share = 0.75  # of the prompts of a round, at most
     updates_per_batch: Count = 2
     beta: Annotated[Positive, NotWith("inner", "rloo")] = 0.05  # of DPO
-    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
+    truncated_score: Truncated = "graded"  # of a reply that was cut off: rated as it is, as nothing (wrong), unknown
     problems: Count = 64  # held out, of each level
 
 

@@ -215,7 +215,8 @@ def test_documents_of_one_s_own_are_read_by_a_player(tmp_path, monkeypatch):
     (tmp_path / "answers").write_text("Mary")
 
     def propose(ask):
-        return "<search>Mary</search>" if not ask.past else "<question>Who is it that wrote book F?</question>"
+        asked = "<question>Who is it that wrote the book that is called F?</question>"  # eleven words, two searches
+        return ("<search>Mary</search>", "<search>book F</search>", asked)[len(ask.past)]
 
     Spoken(monkeypatch, propose, lambda ask: "Mary")  # the reader as well
     files = {"corpus": str(tmp_path / "docs"), "answers": str(tmp_path / "answers"), "reader": Role("frozen")}

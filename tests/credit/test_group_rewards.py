@@ -228,9 +228,8 @@ def test_an_attempt_without_a_verdict_has_no_loss_and_is_counted():
 
 
 def test_pairs_and_even_groups_look_at_verdicts_alone():
-    trajectories = score(
-        [rights(None, True, False), rights(None, True, True, number=2), rights(None, number=3)], correct
-    )
+    answers = group(attempt("x", right=None), attempt("7", right=True), attempt("8", right=False))
+    trajectories = score([answers, rights(None, True, True, number=2), rights(None, number=3)], correct)
     chosen, rejected = best_and_worst(trajectories, by_group)
     assert (rewards(chosen), rewards(rejected)) == ([1.0], [0.0])
     assert {each.group for each in drop_even_groups(trajectories, by_group)} == {1}

@@ -1,7 +1,7 @@
 """Whether a policy that learns from replies stays whole: what it still covers, how it repeats itself, what runs away.
 
 Samples can look better while a policy falls apart, and a margin may grow while both of its sides fall. So the
-likelihood of held-out answers is always measured beside the replies, and `Divergence` says when something runs away.
+likelihood of held-out answers is always measured with the replies, and `Divergence` says when something runs away.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class DataDivergence:
 def whole_replies(policy: Policy, trajectories: Sequence[Trajectory]) -> np.ndarray:
     """[n] the log-probability under a policy of each trajectory of one turn, in nats."""
     batch = pack(trajectories, [np.ones(1)] * len(trajectories))
-    assert len(batch) == len(trajectories), "every reply has a word that was free"
+    assert len(batch) == len(trajectories), "every reply has a token that was sampled freely"
     own = batch.loss_weights != 0
     rated = policy.likelihoods(batch).logprobs
     return np.array([float(value) for value in (rated * own).sum(dim=1)])

@@ -84,7 +84,7 @@ class Proposals:
 
     def restore(self, state: State) -> None:
         self._health.restore(state)
-        if "kept" in state:  # runs of before it was watched have none
+        if "kept" in state:  # checkpoints of older versions have none
             self._kept.restore(state["kept"])
 
 

@@ -1,4 +1,4 @@
-"""How a policy rates words that were said, and words put into its mouth."""
+"""Log-probabilities that a policy gives to sampled replies, and to given texts that it is made to recite."""
 
 from __future__ import annotations
 

@@ -172,8 +172,8 @@ class _Under:
 
 
 def compared(policy: Policy, batch: Batch) -> Metrics:
-    """How a policy rates pairs that lie beside their reference, without learning: `preference_accuracy` (where both
-    sides of all pairs have moved alike, 0.5), `preference_margin`, `chosen_ratio` and `rejected_ratio`."""
+    """Figures of a policy on preference pairs with reference log-probabilities, without learning: `preference_accuracy`
+    (0.5 if both sides of all pairs have moved alike), `preference_margin`, `chosen_ratio` and `rejected_ratio`."""
     _, figures = Dpo()(policy.likelihoods(batch), batch)
     kept = {name: figures[name] for name in ("preference_margin", "chosen_ratio", "rejected_ratio")}
     still = kept["preference_margin"] == 0.0 and figures["preference_accuracy"] == 0.0

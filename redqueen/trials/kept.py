@@ -21,7 +21,7 @@ from redqueen.trust.no_links import write_whole
 
 BEGAN = time.time()
 PACKAGE = Path(__file__).parents[1]
-DATA = (".jsonl", ".txt")  # read by the modules beside them
+DATA = (".jsonl", ".txt")  # read by the modules of their folder
 
 
 def place_of(kind: str, facts: Sequence[Any]) -> Path:

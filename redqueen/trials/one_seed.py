@@ -25,7 +25,7 @@ from redqueen.trials.shipped import experiments_of, folder_of
 from redqueen.trials.starts import Start, measuring
 from redqueen.types import RedQueenError
 
-VERSION = 1  # of what is kept; a new one makes everything anew
+VERSION = 1  # of the kept files; with a new one every seed is run again
 MADE = "made.json"
 
 

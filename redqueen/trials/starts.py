@@ -43,7 +43,7 @@ class Start:
     after: Start | None = None
 
     def facts(self) -> list[Any]:
-        """What the model depends on beside the seed, the problems kept from it, and the code."""
+        """What the model depends on, besides the seed, the problems kept from it, and the code."""
         school = f"{self.school.__module__}.{self.school.__qualname__}"
         return [school, asdict(self.config), self.after.facts() if self.after else None]
 

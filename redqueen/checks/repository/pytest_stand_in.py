@@ -8,7 +8,7 @@ from typing import NoReturn, Self
 
 
 class raises:
-    """A block that must raise one of these exceptions, with words that the pattern `match` finds."""
+    """A block that must raise one of these exceptions, with a message that the pattern `match` finds."""
 
     def __init__(
         self, expected: type[BaseException] | tuple[type[BaseException], ...], *, match: str | None = None

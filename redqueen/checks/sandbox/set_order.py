@@ -41,7 +41,7 @@ def shows_order(source: str, function: str = "", given: tuple[int, ...] = ()) ->
 
 
 def _known(text: Text, given: list[str]) -> set[str]:
-    """The labels of what may hold a set, from those of what is given one."""
+    """The labels that may hold a set: those `given` one, and all that take their value from them."""
     feeds: dict[str, list[str]] = {}  # a label, or "" for a set that is written there -> the labels that take from it
     for node in text.nodes:
         for label, value in _taught(text, node):

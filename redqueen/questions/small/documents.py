@@ -222,7 +222,7 @@ class Documents:
         return Demonstration("proposer", invitation, f" {task.facts['question']} {answer}")
 
     def _solution(self, cluster: int, stage: int, rng: Random) -> Demonstration:
-        if rng.random() < 0.1:  # a question that needs no notes, beside them
+        if rng.random() < 0.1:  # a question that needs no notes, among them
             first, second, total = _sum(rng)
             task = self.task(cluster, stage, LOOKUP, f"{first}+{second}", str(total))
             return Demonstration(SOLVER, task, f" {total if rng.random() < 0.7 else first}")

@@ -94,7 +94,7 @@ class RedStyles:
     # --- exact figures
 
     def least_errors(self) -> np.ndarray:
-        """[ways] the error of the best defender on each way, where half of what it meets is harmful."""
+        """[ways] the lowest error rate of any defender on each way, if half of the requests are harmful."""
         return 1.0 - np.array(self.visible)
 
     def attacks(self, attacker: OpenPlayer, kind: str) -> np.ndarray:

@@ -78,7 +78,7 @@ class RedTeamWords:
         return ALPHABETS[way][LETTERS.index(letter)]
 
     def meant(self, word: str) -> str | None:
-        """The letter that a word stands for; None for a word that is not of this world."""
+        """The letter that a word stands for; None for any other word."""
         known = [alphabet for alphabet in ALPHABETS[: self.ways + 1] if len(word) == 1 and word in alphabet]
         return LETTERS[known[0].index(word)] if known else None
 

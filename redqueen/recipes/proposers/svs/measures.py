@@ -17,7 +17,7 @@ from redqueen.types import Metrics, Task
 
 
 class AnswerEntropy:
-    """The mean exact entropy, in nats, of a word that the policy says to these tasks at its own temperature, on the
+    """The mean exact entropy, in nats, of a token of the policy's replies to these tasks at its own temperature, on the
     same seeds at every measurement: `entropy/NAME`."""
 
     def __init__(

@@ -141,5 +141,5 @@ class Lessons:
         self._data.restore(state["data"])
         self._curves.restore(state["curves"])
         self._new.restore(state["new"])
-        if "weak" in state:  # runs of before it was watched have none
+        if "weak" in state:  # checkpoints of older versions have none
             self._weak.restore(state["weak"])

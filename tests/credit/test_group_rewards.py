@@ -45,7 +45,8 @@ def group(*attempts, number=1, parent=None):
 
 
 def rights(*verdicts, number=1, parent=None):
-    return group(*(attempt(right=verdict) for verdict in verdicts), number=number, parent=parent)
+    said = (attempt(f"{place}", right=verdict) for place, verdict in enumerate(verdicts))
+    return group(*said, number=number, parent=parent)
 
 
 def rewards(trajectories):

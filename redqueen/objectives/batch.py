@@ -184,11 +184,13 @@ class _Row:
         self.learns |= any(free)
 
 
-@lru_cache(maxsize=65536)
 def free_positions(legal: tuple[tuple[int, ...], ...], tokens: tuple[int, ...]) -> tuple[bool, ...]:
     """[R] whether the speaker had more than one legal token at each position of its reply."""
-    if not legal:
-        return (True,) * len(tokens)
+    return _free_positions(legal, tokens) if legal else (True,) * len(tokens)
+
+
+@lru_cache(maxsize=65536)  # of listed replies only: long texts would fill the memory
+def _free_positions(legal: tuple[tuple[int, ...], ...], tokens: tuple[int, ...]) -> tuple[bool, ...]:
     return tuple(
         len({reply[at] for reply in legal if reply[:at] == tokens[:at] and len(reply) > at}) > 1
         for at in range(len(tokens))

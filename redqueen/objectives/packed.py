@@ -82,12 +82,11 @@ class PackedRows:
 
     def _index(self) -> None:
         lengths = self._of_rows["lengths"]
-        ends = lengths.cumsum(0)
-        self._starts = ends - lengths  # [B], where the tokens of each row begin
-        owned = torch.cat([torch.zeros(1, dtype=torch.int64), self._own.to(torch.int64).cumsum(0)])
-        self._before = owned[self._starts]  # [B] own tokens in earlier rows
-        having = owned[ends] > self._before
-        self._numbers = having.to(torch.int64).cumsum(0) - having.to(torch.int64)
+        self._starts = lengths.cumsum(0) - lengths  # [B], where the tokens of each row begin
+        owned = torch.tensor([int(own.sum()) for own in torch.split(self._own, lengths.tolist())], dtype=torch.int64)
+        self._before = owned.cumsum(0) - owned  # [B] own tokens in earlier rows
+        having = (owned > 0).to(torch.int64)
+        self._numbers = having.cumsum(0) - having
 
     def __len__(self) -> int:
         return len(self._of_rows["lengths"])
@@ -163,27 +162,24 @@ def joined(parts: Sequence[PackedRows]) -> PackedRows:
     state = {**parts[0].state(), "width": max(part._width for part in parts)}
     for name in ("_tokens", "_own"):
         state[name[1:]] = torch.cat([getattr(part, name) for part in parts])
-    before = [sum(counts[:number]) for number in range(len(parts))]
-    state["of_rows"] = {
-        name: torch.cat(
-            [part._of_rows[name] + (start if name == "pairs" else 0) for part, start in zip(parts, before, strict=True)]
-        )
-        for name in parts[0]._of_rows
-    }
+    starts = {"pairs": 0, "trajectory": 0}  # numbers that go on from part to part
+    of_rows: dict[str, list[Tensor]] = {name: [] for name in parts[0]._of_rows}
+    for part in parts:
+        for name, values in part._of_rows.items():
+            of_rows[name].append(values + starts.get(name, 0))
+            if name in starts and len(values):
+                starts[name] += int(values.max()) + 1
+    state["of_rows"] = {name: torch.cat(values) for name, values in of_rows.items()}
     assert not any(part._constraints for part in parts), "listed replies are packed in one part"
     for name in ("_columns", "_reference"):
         state[name[1:]] = {
             key: _joined([getattr(part, name)[key] for part in parts], parts) for key in getattr(parts[0], name)
         }
-    found = PackedRows.restored(state)
-    weights = found._columns["loss_weights"]
-    sizes = torch.cat(
-        [torch.full((len(part),), count / sum(counts)) for part, count in zip(parts, counts, strict=True)]
-    )
-    each = torch.repeat_interleave(torch.arange(len(found)), found._of_rows["lengths"])[found._own]
-    of = sizes[each] if weights.kind == OWN else sizes[torch.unique_consecutive(each)]
-    found._columns["loss_weights"] = replace(weights, values=weights.values * of.to(weights.values.dtype))
-    return found
+    shares = [count / sum(counts) for count in counts]  # the weights of each part sum to one
+    weights = [part._columns["loss_weights"] for part in parts]
+    scaled = [replace(each, values=each.values * share) for each, share in zip(weights, shares, strict=True)]
+    state["columns"]["loss_weights"] = _joined(scaled, parts)
+    return PackedRows.restored(state)
 
 
 def _joined(columns: Sequence[_Column], parts: Sequence[PackedRows]) -> list[Any]:

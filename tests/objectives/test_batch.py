@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from redqueen.objectives.batch import (
     ConstantMean,
+    _free_positions,
     beside,
     free_positions,
     opening,
@@ -342,3 +343,12 @@ def test_a_row_knows_its_trajectory_and_its_recited_words():
     assert part.trajectory.tolist() == [2, 0]
     assert part.recited.any(dim=1).tolist() == [True, False]
     assert without_opening(part, 1).recited.tolist() == [[True, False], [False, False]]
+
+
+def test_what_is_free_text_is_not_remembered():
+    """A cache of long replies would hold more than the replies themselves."""
+    before = _free_positions.cache_info().currsize
+    assert free_positions((), tuple(range(2000, 2999))) == (True,) * 999
+    assert _free_positions.cache_info().currsize == before
+    free_positions(((1, 2), (1, 3)), (1, 2))
+    assert _free_positions.cache_info().currsize <= before + 1

@@ -92,7 +92,7 @@ def asked(proposer: Policy) -> Metrics:
     questions = find_proposable(QUESTIONS)
     invitations = [invitation(questions, questions.seeds())] * WRITTEN
     tasks = tasks_among(read(questions, play(alone(PROPOSE, invitations, proposer), Random(0))))
-    return {ASKED: sum(task.facts["metadata"]["num_terms"] == TERMS[-1] for task in tasks) / WRITTEN}
+    return {ASKED: sum(f"num_terms={TERMS[-1]} " in task.id for task in tasks) / WRITTEN}
 
 
 ABLE = Start(

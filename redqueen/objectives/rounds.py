@@ -13,17 +13,19 @@ resumes in the middle of an iteration without generating them again; unless the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from redqueen.objectives.batch import portion
-from redqueen.objectives.packed import PackedRows, joined
+from redqueen.objectives.packed import AT_ONCE, PackedRows, joined
 from redqueen.protocols import Objective, Policy, State
 from redqueen.types import Batch, Constraint, Likelihoods, Metrics, RedQueenError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,28 +56,41 @@ class Round:
         self._passes = passes
         of_margin = () if most_margin is None else (Ceiling("preference_margin", most_margin),)
         self._ceilings = (*ceilings, *of_margin)
-        self._rows: PackedRows | None = None
+        self._parts: list[PackedRows] = []
         self._remade, self._goes_on = remade, False
         self._left: list[int] = []  # pairs of this pass still to come
         self._done = 0  # whole passes begun
         self._stopped = False
         self._equal = 0
 
-    def renew(self, data: Batch | Sequence[PackedRows], equal: int = 0) -> None:
-        """Replaces the data by those of the next iteration, of which `equal` pairs of equal texts were left out. In a
-        resumed run whose data are `remade` it goes on where the checkpoint was."""
-        if isinstance(data, Batch):
-            assert data.pairs is not None, "a round holds pairs or samples: pack_pairs or pack_samples makes them"
-            data = [PackedRows(data)]
-        self._rows = joined(data)
-        if not self._goes_on:
-            self._left, self._done, self._stopped, self._equal = [], 0, False, equal
+    def renew(self, data: Batch, equal: int = 0) -> None:
+        """Replaces the data by those of the next iteration, of which `equal` pairs of equal texts were left out."""
+        self._parts, self._left, self._done, self._stopped, self._equal = [], [], 0, False, 0
         self._goes_on = False
+        self.add(data, equal)
+
+    def add(self, data: Batch, equal: int = 0) -> None:
+        """Adds a part of the data, of which `equal` pairs were left out, before the first update on them: many pairs
+        are never padded as a whole (`slices`). In a resumed run whose data are `remade` it goes on where the checkpoint
+        was."""
+        assert data.pairs is not None, "a round holds pairs or samples: pack_pairs or pack_samples makes them"
+        self._parts.append(PackedRows(data))
+        self._equal += 0 if self._goes_on else equal
+
+    @staticmethod
+    def slices(pairs: Sequence[T]) -> Iterator[Sequence[T]]:
+        """The pairs in parts that are small enough to be padded."""
+        return (pairs[first : first + AT_ONCE] for first in range(0, len(pairs), AT_ONCE))
 
     @property
     def size(self) -> int:
         """The number of pairs."""
-        return 0 if self._rows is None else len(torch.unique(self._rows.pairs))
+        return sum(len(torch.unique(part.pairs)) for part in self._parts)
+
+    def _joined(self) -> PackedRows:
+        if len(self._parts) > 1:
+            self._parts = [joined(self._parts)]
+        return self._parts[0]
 
     @property
     def open(self) -> bool:
@@ -84,19 +99,20 @@ class Round:
 
     def draw(self, count: int, rng: Random) -> Batch:
         """A minibatch of `count` pairs, fewer at the end of the last pass; its weights sum to one."""
-        assert self._rows is not None, "renew before drawing"
+        assert self._parts, "renew before drawing"
+        held = self._joined()
         drawn: list[int] = []
         while len(drawn) < min(count, self.size) and self.open:
             if not self._left:
-                self._left = torch.unique(self._rows.pairs).tolist()
+                self._left = torch.unique(held.pairs).tolist()
                 rng.shuffle(self._left)
                 self._done += 1
             known = set(drawn)
             fresh = [pair for pair in self._left if pair not in known][: min(count, self.size) - len(drawn)]
             drawn, taken = drawn + fresh, set(fresh)
             self._left = [pair for pair in self._left if pair not in taken]
-        rows = torch.isin(self._rows.pairs, torch.tensor(drawn, dtype=torch.int64)).nonzero()[:, 0]
-        return portion(self._rows.take(rows), drawn)
+        rows = torch.isin(held.pairs, torch.tensor(drawn, dtype=torch.int64)).nonzero()[:, 0]
+        return portion(held.take(rows), drawn)
 
     def observe(self, metrics: Metrics) -> None:
         """Closes the round if a metric is above its ceiling."""
@@ -125,7 +141,7 @@ class Round:
 
     def state(self) -> State:
         return {
-            "rows": None if self._rows is None or self._remade else self._rows.state(),
+            "rows": None if not self._parts or self._remade else self._joined().state(),
             "left": list(self._left),
             "done": self._done,
             "stopped": self._stopped,
@@ -134,10 +150,10 @@ class Round:
 
     def restore(self, state: State) -> None:
         if state.get("batch") is not None:  # of an older version
-            self._rows = PackedRows(batch_from(state["batch"]))
+            self._parts = [PackedRows(batch_from(state["batch"]))]
         else:
-            self._rows = None if state.get("rows") is None else PackedRows.restored(state["rows"])
-        self._goes_on = self._remade and self._rows is None and bool(state["done"])
+            self._parts = [] if state.get("rows") is None else [PackedRows.restored(state["rows"])]
+        self._goes_on = self._remade and not self._parts and bool(state["done"])
         self._left, self._done, self._stopped = list(state["left"]), state["done"], state["stopped"]
         self._equal = state.get("equal", 0)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from redqueen.runs.folder import settings
 from redqueen.runs.run import Line, checked_lines, line_of, numbers, read_final, read_metrics
+from redqueen.trust.reading import Damaged
 from redqueen.types import Metrics, RedQueenError
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class NewLines:
                 text = file.read()
         except FileNotFoundError:
             return [], False
+        except OSError as error:
+            raise Damaged(f"cannot read {self._path}: {error.strerror}") from error
         whole = text[: text.rfind(b"\n") + 1].splitlines(keepends=True)
         lines = checked_lines(list(map(line_of, whole)), self._path, self._count)
         self._at += sum(map(len, whole))

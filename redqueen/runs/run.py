@@ -150,6 +150,10 @@ class Run:
         """A seed for something outside the steps: weights, adapters."""
         return derive(self.seed, *path)
 
+    def rng_of(self, step: int) -> Random:
+        """The generator with which a step began."""
+        return Random(derive(self.seed, "step", step))
+
     def show(self, title: str, text: str) -> None:
         """Something to read before the first step, such as a table of pay-offs: it is printed by the watchers that
         print, and written to `TITLE.txt`. After the first step it is too late."""
@@ -202,7 +206,7 @@ class Run:
         with _loaded_things_set_aside():
             for step in range(start, count):
                 self.step = step
-                self.rng = Random(derive(self.seed, "step", step))
+                self.rng = self.rng_of(step)
                 began = time.perf_counter()
                 before, self._line = self._line, {"step": step}
                 versions = [policy.version for policy in policies]

@@ -242,7 +242,7 @@ def course(values: Sequence[float] | deque[float]) -> str:
     """A sparkline of `values`, from the lowest to the highest; values that are not finite are left out."""
     means = averaged([value for value in values if isfinite(value)], COURSE)
     low, high = min(means, default=0.0), max(means, default=0.0)
-    if not high > low:
+    if not high > low or not isfinite(8 * (high - low)):  # all alike, or beyond what a float holds
         return EIGHTHS[0] * len(means)
     return "".join(EIGHTHS[min(7, int(8 * (mean - low) / (high - low)))] for mean in means)
 

@@ -6,7 +6,7 @@ import torch
 
 from redqueen.objectives import policy_gradient
 from redqueen.objectives.additive import Sum, log_ratios, measured, own_words, silent_without_advantage, weighted_sum
-from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gspo, Reinforce
+from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gmpo, Gspo, Reinforce, Sapo
 from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k2
 from redqueen.types import Batch, Likelihoods
 
@@ -53,7 +53,8 @@ def test_a_sum_of_nothing_is_refused():
         Sum()
 
 
-SILENT = [Reinforce(), ClippedRatio(), ClippedRatio(0.2, 0.28, dual=3.0), Cispo(above_one=0.28), Gspo()]
+CLIPPED = [ClippedRatio(), ClippedRatio(0.2, 0.28, dual=3.0), Cispo(above_one=0.28)]
+SILENT = [Reinforce(), *CLIPPED, Gspo(), Sapo(), Gmpo()]
 
 
 @pytest.mark.parametrize("objective", [*SILENT, Sum(*SILENT[:1])], ids=named)

@@ -208,7 +208,7 @@ def test_data_that_can_be_made_again_are_in_no_checkpoint_and_go_on_where_they_w
         return [round_.draw(2, rng).pairs.tolist() for _ in range(4)]
 
     round_, rng = Round(2, remade=True), Random(3)
-    round_.renew(five(), equal=2)
+    round_.add(five(), equal=2)
     round_.draw(2, rng)
     kept, chance = round_.state(), rng.getstate()
     assert kept["rows"] is None
@@ -217,7 +217,7 @@ def test_data_that_can_be_made_again_are_in_no_checkpoint_and_go_on_where_they_w
     again.restore(kept)
     later.setstate(chance)
     assert again.size == 0
-    again.renew(five(), equal=2)
+    again.add(five(), equal=2)
     assert rest(again, later) == expected
     assert again.metrics()["round/equal"] == 2
 

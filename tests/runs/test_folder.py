@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+import typing
 from threading import Thread
 
 import pytest
@@ -25,7 +26,9 @@ from redqueen.runs.folder import (
 from redqueen.runs.run import Run, Schedule, SettingsFile
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
+from redqueen.settings.oracles import JudgeSettings
 from redqueen.settings.roles import Role
+from redqueen.settings.update import Update
 from redqueen.types import RedQueenError
 
 ELSEWHERE = {
@@ -35,9 +38,20 @@ ELSEWHERE = {
     bool: lambda value: not value,
     tuple: lambda value: value[:1],
     type(None): lambda value: 0.25,
+    JudgeSettings: lambda value: JudgeSettings(scale="1-10", budget=7),
+    Update: lambda value: Update(loss="cispo", updates_per_batch=3),
     Role: lambda value: Role("http://localhost:1/v1#model"),
     Learner: lambda value: Learner(model="tiny", learning_rate=0.25, lora_rank=3, answer="boxed", raw_prompt=True),
 }
+
+
+def elsewhere(value, hint):
+    """Another value that the annotation of a setting allows."""
+    if typing.get_origin(hint) is typing.Literal:
+        return next(each for each in typing.get_args(hint) if each != value)
+    if typing.get_origin(hint) is tuple and typing.get_args(hint)[-1] is not Ellipsis:
+        return value[::-1]
+    return ELSEWHERE[type(value)](value)
 
 
 def finished(folder, recipe=spiral, name="spiral", **changes):
@@ -59,7 +73,8 @@ def finished(folder, recipe=spiral, name="spiral", **changes):
 def test_the_config_of_every_recipe_reads_back_equal(name):
     usual = find_recipe(name).Config()
     fields = {field.name: getattr(usual, field.name) for field in dataclasses.fields(usual)}
-    changed = type(usual)(**{key: ELSEWHERE[type(value)](value) for key, value in fields.items()})
+    hints = typing.get_type_hints(type(usual))
+    changed = type(usual)(**{key: elsewhere(value, hints[key]) for key, value in fields.items()})
     for config in (usual, changed):
         assert rebuild(type(config), json.loads(json.dumps(dataclasses.asdict(config)))) == config
     assert changed != usual

@@ -66,19 +66,19 @@ def test_a_damaged_line_is_named(tmp_path, bad):
 
 def test_a_run_that_is_resumed_from_an_earlier_step_is_read_again(tmp_path):
     lines = NewLines(tmp_path)
-    written(tmp_path, *({"step": step, "time": 1} for step in range(5)))
+    written(tmp_path, *({"step": step, "time": {"step": 1}} for step in range(5)))
     lines.read()
-    written(tmp_path, *({"step": step, "time": 1} for step in range(3)), mode="w")
+    written(tmp_path, *({"step": step, "time": {"step": 1}} for step in range(3)), mode="w")
     assert steps(lines.read()) == ([0, 1, 2], True)
-    written(tmp_path, *({"step": step, "time": 2} for step in range(3, 9)))
+    written(tmp_path, *({"step": step, "time": {"step": 2}} for step in range(3, 9)))
     assert steps(lines.read()) == ([3, 4, 5, 6, 7, 8], False)
 
 
 def test_a_resumed_run_that_is_longer_already_is_read_again_too(tmp_path):
     lines = NewLines(tmp_path)
-    written(tmp_path, *({"step": step, "time": 1} for step in range(5)))
+    written(tmp_path, *({"step": step, "time": {"step": 1}} for step in range(5)))
     lines.read()
-    written(tmp_path, *({"step": step, "time": 1 if step < 3 else 2} for step in range(8)), mode="w")
+    written(tmp_path, *({"step": step, "time": {"step": 1 if step < 3 else 2}} for step in range(8)), mode="w")
     assert steps(lines.read()) == (list(range(8)), True)
 
 

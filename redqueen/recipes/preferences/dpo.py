@@ -24,14 +24,12 @@ Differences: a constant learning rate with AdamW (RMSProp with a warm-up), no su
 from __future__ import annotations
 
 from dataclasses import dataclass
-from random import Random
 from typing import Annotated, Literal
 
 from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
 from redqueen.measures.wins import pairs_told_apart
 from redqueen.objectives.batch import pack_pairs
-from redqueen.objectives.packed import AT_ONCE, PackedRows
 from redqueen.objectives.preference import preference_loss
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
@@ -71,18 +69,15 @@ def train(config: Config, run: Run) -> Policy:
 
     for step in run.steps(config.steps, [learner], [reference, round_], [watch]):
         if not round_.size:  # at the start, and again where the run is resumed: the pairs are in no checkpoint
-            rng = Random(run.derived("step", 0)) if step else run.rng
+            rng = run.rng_of(0) if step else run.rng
             pairs = training_pairs(questions, config.pairs, tests, rng)
-            packed, equal = list[PackedRows](), 0
-            for first in range(0, len(pairs), AT_ONCE):
-                part = recitations(pairs[first : first + AT_ONCE], learner)
+            for few in round_.slices(pairs):
+                part = recitations(few, learner)
                 chosen, rejected = (score(play(side, rng), payoff) for side in part)
                 kept = against(chosen, rejected)
-                packed += [PackedRows(reference.rated(pack_pairs(kept.chosen, kept.rejected)))]
-                equal += kept.equal
-                if not step and len(packed) == 1:
+                if not step and not round_.size:
                     run.report(learner, chosen + rejected, kept.advantages(chosen + rejected), {})
-            round_.renew(packed, equal)
+                round_.add(reference.rated(pack_pairs(kept.chosen, kept.rejected)), kept.equal)
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner

@@ -47,7 +47,8 @@ def terminal(tmp_path):
 
 def test_a_run_shows_itself_while_it_trains_and_to_another_terminal(terminal, tmp_path):
     flags = "--steps 4000 --matches-per-step 32 --output run"
-    screen = terminal(f"{REDQUEEN} train spiral {flags}", "exploitability", "kuhn_poker", " left", "▁")
+    words = ("exploitability", "replies", "kuhn_poker", " left", "▁")
+    screen = terminal(f"{REDQUEEN} train spiral {flags}", *words)
     lines = screen.splitlines()
     assert lines[0].startswith("run, seed 0, steps 0 to 4000")
     assert lines[1].startswith("step ") and "/4000 ━" in lines[1]

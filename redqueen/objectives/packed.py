@@ -19,7 +19,6 @@ from redqueen.types import Batch, Constraint, Likelihoods
 
 COLUMNS = ("loss_weights", "sampled_logprobs", "advantages", "versions", "recited")
 OF_ROWS = ("trajectory", "lengths", "pairs")
-AT_ONCE = 1024  # pairs packed at a time, so that a large set is never padded as a whole
 ROW, OWN, WHOLE = "row", "own", "whole"  # a value a row that has own tokens, an own token, a place
 
 

@@ -21,11 +21,12 @@ from typing import Any, TypeVar
 import torch
 
 from redqueen.objectives.batch import portion
-from redqueen.objectives.packed import AT_ONCE, PackedRows, joined
+from redqueen.objectives.packed import PackedRows, joined
 from redqueen.protocols import Objective, Policy, State
 from redqueen.types import Batch, Constraint, Likelihoods, Metrics, RedQueenError
 
 T = TypeVar("T")
+PADDED = 1024  # pairs that are padded at a time
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Round:
     @staticmethod
     def slices(pairs: Sequence[T]) -> Iterator[Sequence[T]]:
         """The pairs in parts that are small enough to be padded."""
-        return (pairs[first : first + AT_ONCE] for first in range(0, len(pairs), AT_ONCE))
+        return (pairs[first : first + PADDED] for first in range(0, len(pairs), PADDED))
 
     @property
     def size(self) -> int:

@@ -29,8 +29,7 @@ class Linked(RedQueenError):
 
 def write_whole(folder: Path, name: str, text: str | bytes, lasting: bool = False) -> None:
     """Writes `folder/name`, whole or not at all, and waits until it is on the disk if it is to be `lasting`; folders on
-    the way are made. Raises Linked for a link on the way or in
-    its place, and OSError if it cannot be written."""
+    the way are made. Raises Linked for a link on the way or in its place, and OSError if it cannot be written."""
     *above, last = _parts(name)
     with opened(folder, *above, make=True) as place:
         _check(place, last, folder / name)

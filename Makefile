@@ -1,8 +1,11 @@
 # make demo: a real language model gets better at poker by playing itself, in about four minutes on two cores
 # make check: in under two minutes, what a change most often breaks: format, lint, types, the rooms, the contracts
 # make test: everything that must hold
+# make torture SECONDS=600 SEED=7: kills trainings, then damages what is read; docs/reliability.md adds the shares up
+# make lock: requirements.lock, the newest versions that pyproject.toml allows and the hashes of their files
 # make test-scale: a policy on SkyRL's server, started here
-# demo, check and test build .venv from nothing, test-scale .venv-scale; PYTHON names another interpreter (3.11 or newer).
+# make test-vllm: replies sampled by vLLM's build for the CPU
+# demo, check and test build .venv from nothing, test-scale .venv-scale, test-vllm .venv-vllm; PYTHON names another interpreter (3.11 or newer).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,7 +14,7 @@ READY := .venv/ready
 DEMO := --model smollm2-135m --game kuhn_poker --steps 160 --matches-per-step 1024 \
 	--learning-rate 2e-4 --last-learning-rate 0.2 --magnet-every 0 --pull 0.5 --last-pull 0.3 --evaluate-every 1 --checkpoint-every 40
 
-.PHONY: demo check test test-scale lint experiments clean
+.PHONY: demo check test test-scale test-vllm torture lock lint experiments clean
 
 demo: $(READY)
 	$(BIN)/redqueen train magnetic $(DEMO)
@@ -26,6 +29,24 @@ test: lint
 # against SkyRL's real server, in an environment of its own; most of the time is installing and compiling
 test-scale:
 	PYTHON=$(PYTHON) tests_scale/run.sh
+
+SECONDS ?= 600
+SEED ?= 0
+
+torture: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/torture/share.py $(SECONDS) $(SEED)
+	OMP_NUM_THREADS=1 $(BIN)/python tests/torture/fuzz.py $(SECONDS) $(SEED)
+
+# what `make test` needs, to the last version and hash: pip install --require-hashes -r requirements.lock
+EXTRAS := embedded games math search gym hub league serve server tinker track notebook dev
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[lock]'
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
+		$(EXTRAS:%=--extra %) --output-file requirements.lock pyproject.toml
+
+# against vLLM itself, in an environment of its own; most of the time is installing and starting engines
+test-vllm:
+	PYTHON=$(PYTHON) tests_vllm/run.sh
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -45,4 +66,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf .venv .venv-scale build *.egg-info
+	rm -rf .venv .venv-scale .venv-vllm build *.egg-info

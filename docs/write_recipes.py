@@ -1,4 +1,5 @@
-"""Writes docs/recipes.md, a page on every shipped recipe, from the docstring and the `Config` of each.
+"""Writes docs/recipes.md, a page on every shipped recipe, from the docstring and the `Config` of each; and in
+docs/update.md the table of the recipes that take the flags of an update.
 
 Run it as `python docs/write_recipes.py` where redqueen is installed.
 """
@@ -27,9 +28,11 @@ from redqueen.settings.optimization import Optimization  # noqa: E402
 from redqueen.settings.oracles import JudgeSettings  # noqa: E402
 from redqueen.settings.roles import Role  # noqa: E402
 from redqueen.settings.speech import Speech  # noqa: E402
-from redqueen.settings.update import Update  # noqa: E402
+from redqueen.settings.update import Update, flags  # noqa: E402
 
 PAGE = ROOT / "docs" / "recipes.md"
+OF_THE_UPDATE = ROOT / "docs" / "update.md"
+TABLE = "| recipe | as its paper has it | not taken, because |\n|---|---|---|\n"
 RIGHT = "Who says what is right: "
 HEAD = """# Recipes
 
@@ -148,6 +151,28 @@ def _of_an_update(paper: Update) -> Iterator[tuple[str, str, str]]:
             yield "--" + field.name.replace("_", "-"), _shown(value), "of the update, see [update.md](update.md)"
 
 
+def of_the_update() -> str:
+    """The text of docs/update.md with its table of recipes as it is now."""
+    before, table, after = OF_THE_UPDATE.read_text().partition(TABLE)
+    assert table, f"{OF_THE_UPDATE} has no table that begins with {TABLE!r}"
+    rest = after[after.index("\n\n") :] if "\n\n" in after else "\n"
+    return before + table + "\n".join(_takers()) + rest
+
+
+def _takers() -> Iterator[str]:
+    for name in RECIPES:
+        config = find_recipe(name).Config
+        if "paper" in vars(config):
+            own = "" if config.paper.estimator else "an estimator of its own, "
+            yield f"| `{name}` | {own}`{flags(config.paper)}` | {_not_taken(config)} |"
+
+
+def _not_taken(config: type[Any]) -> str:
+    if "drops_even_groups" in vars(config):
+        return "`--even-groups`: it leaves them out before the update"
+    return "" if "draws_anew" in vars(config) else "`--even-groups refill`: it draws its tasks once a step"
+
+
 def _comments(kind: type[Any]) -> dict[str, str]:
     """What stands beside each field of a dataclass or in a string below it, in one line; empty where nothing does."""
     source = dedent(inspect.getsource(kind))
@@ -188,4 +213,5 @@ def _of_the_learner() -> Iterator[str]:
 
 if __name__ == "__main__":
     PAGE.write_text(page())
-    print(f"wrote {PAGE.relative_to(ROOT)}")
+    OF_THE_UPDATE.write_text(of_the_update())
+    print(f"wrote {PAGE.relative_to(ROOT)} and {OF_THE_UPDATE.relative_to(ROOT)}")

@@ -73,7 +73,8 @@ class OneSeed:
         if not config.by_trl:
             return Training(recipe.train, evaluate_every=20, read=voted(config, seed))(config.grpo, seed, folder)
         trained = by_trl(config.grpo, seed, folder)
-        return Trial((), measure(config.grpo, trained, seed)())
+        learned_from = {"episodes": config.grpo.steps * config.grpo.tasks * config.grpo.attempts}
+        return Trial((learned_from,), measure(config.grpo, trained, seed)(), updates=config.grpo.steps)
 
 
 def measure(config: recipe.Config, policy: Policy, seed: int) -> HeldOut:
@@ -170,7 +171,7 @@ BESIDE_TRL = replace(
     OWN_FILE,
     title="GRPO beside TRL's",
     asked="Does TRL's GRPOTrainer learn as much from as many samples of the same problems?",
-    config=replace(OWN_FILE.config, grpo=replace(OWN_FILE.config.grpo, steps=25)),
+    config=replace(OWN_FILE.config, grpo=replace(OWN_FILE.config.grpo, steps=25, tasks=4)),
     variants={"Red Queen": {}, "TRL": {"by_trl": True}},
     figures=("accuracy", "pass@8"),
     compared=versus("Red Queen", ("TRL",), ("accuracy",)),

@@ -12,6 +12,7 @@ from redqueen.questions.small.red_styles import RedStyles
 from redqueen.recipes.adversaries.self_redteam.recipe import Config, train
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
+from redqueen.settings.update import Update
 from redqueen.trials.experiment import Changes, Experiment, Training, versus
 from redqueen.trials.starts import Start, warmed
 from redqueen.types import Metrics
@@ -34,7 +35,9 @@ RED_STYLES = Experiment(
     title="Self-RedTeam on a listed game, tabular",
     asked="Which way does the attacker come to take, and how near is the defender to the least error of each way?",
     trial=Training(train, read=read_from_table),
-    config=Config(Learner(learning_rate=2.0), world="red_styles", steps=300, vanilla=0.0, kl=0.0, imitation=0.0),
+    config=Config(
+        Learner(learning_rate=2.0), world="red_styles", steps=300, vanilla=0.0, imitation=0.0, update=Update(kl=0.0)
+    ),
     variants={
         "half benign, co-trained": {},
         "no benign seeds": {"benign": 0.0},

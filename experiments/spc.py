@@ -7,6 +7,7 @@ from functools import partial
 from redqueen.recipes.adversaries.spc.recipe import Config, train
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
+from redqueen.settings.update import Update
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 from redqueen.trials.starts import Start, warmed
 
@@ -41,7 +42,7 @@ CRITIC = Experiment(
         planted=48,
         natural=48,
         problems=48,
-        clip=1.0,  # a verdict is one token in nine: its ratio counts for a ninth
+        update=Update(clip_low=1.0, clip_high=1.0),  # a verdict is one token in nine: its ratio counts for a ninth
     ),
     starts={"learner.model": Start(SCHOOL)},
     variants={ROUNDS: {}, FIRST: {"generator.player": "frozen"}, "no natural steps": {"natural": 0}},

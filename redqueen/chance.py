@@ -31,13 +31,13 @@ def derive(seed: int, *path: int | str) -> int:
 
 def _below(value: int, part: int | str) -> int:
     """One step down a path. The parent is mixed once more than the child, so that (a, b) is not (b, a)."""
-    return _mix((_mix(value) + _mixed(part)) & _MASK)
+    return _mix((_mix(value) + (_named(part) if isinstance(part, str) else _mix(part & _MASK))) & _MASK)
 
 
 @lru_cache(maxsize=65536)
-def _mixed(part: int | str) -> int:
-    """The hash of one part of a path. Cached: the parts are a few thousand strings and small numbers."""
-    return _mix((zlib.crc32(part.encode()) | (1 << 40) if isinstance(part, str) else part) & _MASK)
+def _named(part: str) -> int:
+    """The hash of a name in a path. Cached: there are a few thousand; of numbers there would be one more each step."""
+    return _mix(zlib.crc32(part.encode(errors="surrogatepass")) | (1 << 40))
 
 
 def uniform(seed: int, counter: int = 0) -> float:

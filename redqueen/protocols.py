@@ -408,6 +408,14 @@ class Measure(Resumable, Protocol):
     def __call__(self) -> Metrics: ...
 
 
+class AttemptsProblems(Measure, Protocol):
+    """A measure of how often attempts at held-out problems are right."""
+
+    def sample(self, attempts: int) -> None:
+        """From now on each problem is attempted as often; where the recipe itself says how often, nothing changes."""
+        ...
+
+
 class ShowsReplies(Measure, Protocol):
     """A measure with replies to show; its run prints them before the first step."""
 

@@ -1,60 +1,151 @@
 """Texts: what a reply says without its thoughts; and texts compared: one spelling of every character, which differences
 are ignored, words, and n-grams of words.
 
-The thoughts of a reasoning model, `<think>...</think>`, stay in the tokens of its reply, and so in its record and its
-loss; nobody else is shown them, and no answer is looked for in them.
+The thoughts of a reasoning model, `<think>...</think>` or as its `Marks` say, stay in the tokens of its reply, and so
+in its record and its loss; nobody else is shown them, and no answer is looked for in them.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import Match, SequenceMatcher
+from functools import cached_property
 
-THOUGHT_MARKS = OPEN, CLOSE = "<think>", "</think>"
-_THOUGHT = re.compile(rf"{OPEN}(.*?){CLOSE}", re.DOTALL)
 VULGAR = "[¼-¾⅐-⅞↉]"
 _RAISED = re.compile("[\u2070-\u207f²³¹]+")  # superscripts: digits, signs, brackets and n
 _LOWERED = re.compile("(?<=[0-9])[₀-₉]+")  # the base of a number, not the 2 of H₂O
 _MIXED = re.compile(f"(?<=[0-9])(?={VULGAR})")
+MOST_MARKS = 30  # on one character, as in Unicode's Stream-Safe Text Format
+MOST_STEPS = 10_000_000  # of one comparison of two texts; about a second
 
 
-def thinks_on(text: str) -> bool:
+def between(opening: re.Pattern[str], closing: re.Pattern[str], text: str) -> Iterator[tuple[int, int, int, int]]:
+    """Where each `opening` begins and ends, and the first `closing` after it, none within another: what the pattern
+    `opening(.*?)closing` finds, in a time that grows with the text and not with its square."""
+    at = 0
+    while (first := opening.search(text, at)) and (last := closing.search(text, first.end())):
+        yield first.start(), first.end(), last.start(), last.end()
+        at = last.end()
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How a model marks what it thinks: it writes `open`, the thought, `close`, and `lead` before what it says.
+
+    `begins` and `ends` are patterns of all that opens and closes a thought, where that is more than these two; what
+    matches the pattern `around` frames what is said and is no part of it. Without `open` nothing is a thought.
+    """
+
+    open: str
+    close: str
+    lead: str = ""
+    begins: str = ""
+    ends: str = ""
+    around: str = ""
+
+    @cached_property
+    def beginning(self) -> re.Pattern[str]:
+        return re.compile(self.begins or re.escape(self.open) or "(?!)")
+
+    @cached_property
+    def ending(self) -> re.Pattern[str]:
+        return re.compile(self.ends or re.escape(self.close) or "(?!)")
+
+    @cached_property
+    def frame(self) -> re.Pattern[str]:
+        return re.compile(self.around or "(?!)")
+
+
+THINK = Marks("<think>", "</think>")
+
+
+def thinks_on(text: str, marks: Marks = THINK) -> bool:
     """Whether a thought is opened in `text` and not closed."""
-    return OPEN in _THOUGHT.sub("", text)
+    return marks.beginning.search(_thoughts(text, marks)[1]) is not None
 
 
-def parted(text: str, opened: bool = False) -> tuple[str, str | None]:
+def _thoughts(text: str, marks: Marks) -> tuple[list[str], str]:
+    """The closed thoughts in a text, and the text without them."""
+    found, said, at = [], [], 0
+    for start, begin, end, after in between(marks.beginning, marks.ending, text):
+        found.append(text[begin:end])
+        said.append(text[at:start])
+        at = after
+    return found, "".join([*said, text[at:]])
+
+
+def _whole(text: str, opened: bool, marks: Marks) -> str:
+    """The text with the opening of its first thought, where the prompt already holds that."""
+    return marks.open + text if opened and not marks.beginning.match(text.lstrip()) else text
+
+
+def parted(text: str, opened: bool = False, marks: Marks = THINK) -> tuple[str, str | None]:
     """The thoughts in `text`, and what it says without them: None if a thought was opened and not closed. `opened` is
     whether the prompt already opened one, as the chat templates of some reasoning models do."""
-    whole = OPEN + text if opened and not text.lstrip().startswith(OPEN) else text
-    if OPEN not in whole:
-        return "", text
-    if thinks_on(whole):
+    whole = _whole(text, opened, marks)
+    if not marks.beginning.search(whole):
+        return "", marks.frame.sub("", text)
+    found, said = _thoughts(whole, marks)
+    if marks.beginning.search(said):
         return text.strip(), None
-    said = _THOUGHT.sub("", whole)
-    return "\n".join(found.strip() for found in _THOUGHT.findall(whole)).strip(), said.lstrip()
+    return "\n".join(each.strip() for each in found).strip(), marks.frame.sub("", said).lstrip()
+
+
+def opened_before(text: str, marks: Marks = THINK) -> bool:
+    """Whether a text closes a thought that it never opened: its prompt, which may not be known, opened it."""
+    begun, ended = marks.beginning.search(text), marks.ending.search(text)
+    return ended is not None and (begun is None or ended.start() < begun.start())
 
 
 def said_aloud(reply: str) -> str:
     """What a reply says without its thoughts; "" if one was not closed. Where it closes a thought that it never opened,
     its prompt opened it."""
-    _, said = parted(reply, opened=CLOSE in reply.partition(OPEN)[0])
+    _, said = parted(reply, opened_before(reply))
     return (said or "").strip()
 
 
-def until_stop(text: str, stops: Sequence[str], opened: bool = False) -> str | None:
+def until_stop(text: str, stops: Sequence[str], opened: bool = False, marks: Marks = THINK) -> str | None:
     """The text up to the end of the first of `stops` in it that stands outside a thought; None if there is none."""
     ends = sorted({found.end() for stop in stops for found in re.finditer(re.escape(stop), text)})
-    return next((text[:end] for end in ends if parted(text[:end], opened)[1] is not None), None)
+    whole = _whole(text, opened, marks)
+    added = len(whole) - len(text)
+    within = deque((begin, after) for _, begin, _, after in between(marks.beginning, marks.ending, whole))
+    if last := marks.beginning.search(whole, within[-1][1] if within else 0):
+        within.append((last.end(), len(whole) + 1))  # a thought that is never closed
+    if opened and within:
+        within[0] = (0, within[0][1])
+    for end in ends:
+        while within and within[0][1] <= end + added:
+            within.popleft()
+        if not within or end + added < within[0][0]:
+            return text[:end]
+    return None
+
+
+def well_formed(text: str) -> str:
+    """The text with U+FFFD in place of each half of a character (a lone surrogate), which no file can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def one_spelling(text: str) -> str:
     """The text with one spelling of each character: NFKC, except that digits are never joined. 5² is 5^(2) and not 52,
-    1½ is 1 1/2 and not 11/2, 101₂ is 101_(2)."""
+    1½ is 1 1/2 and not 11/2, 101₂ is 101_(2). Marks on a character beyond `MOST_MARKS` are left out: Python sorts them
+    in a time that grows with the square of their number."""
     text = _LOWERED.sub(r"_(\g<0>)", _RAISED.sub(r"^(\g<0>)", _MIXED.sub(" ", text)))
-    return unicodedata.normalize("NFKC", text).replace("⁄", "/")
+    return unicodedata.normalize("NFKC", text if text.isascii() else _with_few_marks(text)).replace("⁄", "/")
+
+
+def _with_few_marks(text: str) -> str:
+    kept, marks = [], 0
+    for sign in text:
+        marks = marks + 1 if unicodedata.combining(sign) else 0
+        if marks <= MOST_MARKS:
+            kept.append(sign)
+    return "".join(kept)
 
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -99,3 +190,37 @@ def grams(words: list[str], length: int) -> set[Gram]:
     if not words:
         return set()
     return {tuple(words[start : start + length]) for start in range(max(1, len(words) - length + 1))}
+
+
+class Matcher(SequenceMatcher[str]):
+    """difflib's matcher, which compares what `likeness` and the diffs of repositories compare. Its time grows with the
+    cube of texts that repeat themselves: `MOST_STEPS` are taken, and then TooLong is raised."""
+
+    a: Sequence[str]
+    b2j: dict[str, list[int]]  # what stands in the other text, and at which places
+
+    def __init__(self, one: Sequence[str], other: Sequence[str], autojunk: bool = False) -> None:
+        self.left = MOST_STEPS
+        super().__init__(None, one, other, autojunk)
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        # a step is one place of the other text that holds what stands at a place of this one
+        self.left -= sum(len(self.b2j.get(each, ())) + 1 for each in self.a[alo:ahi])
+        if self.left < 0:
+            raise TooLong
+        return super().find_longest_match(alo, ahi, blo, bhi)
+
+
+class TooLong(ValueError):
+    """Two texts that are too long, or repeat too much, to be compared."""
+
+
+def likeness(one: str, other: str) -> float | None:
+    """The similarity of two texts, 0 to 1: twice the characters in common, in their order, over all characters
+    (difflib's ratio without its heuristic). None where they are too long or repeat too much to be compared."""
+    if one == other:
+        return 1.0
+    try:
+        return Matcher(one, other).ratio()
+    except TooLong:
+        return None

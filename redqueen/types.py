@@ -6,7 +6,7 @@ row, K legal replies (or legal next tokens) at one position.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -202,6 +202,7 @@ TASK_FACTS: Mapping[str, str] = {
     "hint": "what the proposer said about its program: questions of programs and expressions",
     "hops": "how many documents lead to the answer: questions of knowledge",
     "level": "the level that the task was dealt from: curricula.levels",
+    "margin": "by how much the chosen reply of a pair is better: data sets, credit.pairs",
     "options": "the texts behind the letters A, B, ...: data sets, credit.outcomes",
     "pairs": "(input, output) of the program, each as Python literals: questions of programs and expressions",
     "prompt": "the part of what the defender is shown that it is judged on: worlds of red_team",
@@ -371,6 +372,26 @@ class Basis:
     of: str = ""  # what they are: "held-out problems", "games"
     attempts: int = 1  # at each item
     references: Mapping[str, float] = field(default_factory=dict)  # its value for others, by who or what they are
+
+
+class Mean(float):
+    """A figure that is a mean (a share, too) over `count` samples; a float in all else. Sums of it are plain floats."""
+
+    count: int
+
+    def __new__(cls, value: float, count: int) -> Mean:
+        found = super().__new__(cls, value)
+        found.count = count
+        return found
+
+    def __reduce__(self) -> tuple[type[Mean], tuple[float, int]]:
+        return Mean, (float(self), self.count)
+
+
+def mean_of(values: Iterable[float]) -> Mean:
+    """The mean of the values, which knows how many they are."""
+    found = list(values)
+    return Mean(float(np.mean(found)), len(found))
 
 
 class RedQueenError(Exception):

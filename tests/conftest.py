@@ -1,13 +1,21 @@
 """One thread: the models of the tests are small, and sums then have one order. A configuration folder of their own: the
-user's is neither read nor written."""
+user's is neither read nor written. What is loaded once all tests are known is set aside from the collector: else every
+run does so at its start, which takes a quarter of a second, most of the time of a small one, and there are many."""
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
 
+import hypothesis  # noqa: F401  before all is set aside: its plugins ask the collector who holds what
 import torch
 
 torch.set_num_threads(1)
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="redqueen-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.chance import _mix, derive, pick, uniform
+from redqueen.chance import _mix, _named, derive, pick, uniform
 
 GAMMA = 0x9E3779B97F4A7C15
 # the first outputs of the published generator (Vigna's splitmix64.c) for two seeds
@@ -76,3 +76,16 @@ def test_pick_never_takes_what_has_no_probability():
 def test_pick_gives_what_rounding_lost_to_the_last_with_a_probability():
     assert pick([0.1] * 10 + [0.0], 1.0 - 2**-53) == 9  # the tenths sum to 0.9999999999999999
     assert pick([0.3, 0.3, 0.0], 0.99) == 1
+
+
+def test_a_name_that_is_no_unicode_has_a_seed_too():
+    assert derive(1, "\ud800") != derive(1, "?")
+
+
+def test_numbers_of_steps_are_not_remembered():
+    """A cache of them grew by 280 bytes a step."""
+    derive(1, "step", 0)
+    before = _named.cache_info().currsize
+    for step in range(100):
+        derive(1, "step", step)
+    assert _named.cache_info().currsize == before

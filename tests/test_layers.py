@@ -163,7 +163,7 @@ def test_heavy_libraries_stay_where_they_belong(path):
         if library in HOMES:
             assert home_of(module) in HOMES[library], f"{module} imports {library}, which belongs to {HOMES[library]}"
         if library == "httpx":
-            assert module in ("redqueen.players.endpoint", "redqueen.players.tinker.connection")
+            assert module in ("redqueen.players.bounded_http", "redqueen.players.tinker.connection")
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

@@ -100,11 +100,13 @@ class Reasoning:
         return (kind,)
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
-        """An invitation with the bounds of what may be chosen, and what was asked before."""
+        """An invitation with the bounds of what may be chosen, and what was asked before; a problem that nobody
+        proposed was not chosen by numbers, and is not shown."""
         choices = self._choices[kind]
         form = " ".join(f"{each.name}=N" for each in choices)
         bounds = ", ".join(f"{each.name} from {each.low} to {each.high}" for each in choices)
-        before = "".join(f"\nAsked before: {task.facts['proposal']}" for task in references)
+        chosen = [task.facts["proposal"] for task in references if "proposal" in task.facts]
+        before = "".join(f"\nAsked before: {each}" for each in chosen)
         prompt = f"Choose a problem of {kind}. Write {form} seed=N with {bounds}, seed below {SEEDS}.{before}"
         return Task(f"invitation {kind} {number}", kind, prompt)
 

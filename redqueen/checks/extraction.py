@@ -46,7 +46,7 @@ _NUMBERS = re.compile(
     rf"(?:[eE][-+]?[0-9]{{1,3}})?(?:\s*/\s*(?:{_DIGITS}))?)\s?%?)"
 )
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
-_FRACTION = re.compile(r"(-?)\s*\\[dtc]?frac\s*(?:\{\s*(-?[0-9.]+)\s*\}\s*\{\s*([0-9.]+)\s*\}|([0-9])([0-9]))")
+_FRACTION = re.compile(r"(-?)(?<!\s)\s*+\\[dtc]?frac\s*(?:\{\s*(-?[0-9.]+)\s*\}\s*\{\s*([0-9.]+)\s*\}|([0-9])([0-9]))")
 _SPACES = re.compile(r"(?<=[0-9])(?:\\[,!;: ]|\{,\})(?=[0-9]{3}(?![0-9]))")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|operatorname|mbox)\s*\{([^{}]*)\}")
 _LETTER = re.compile(r"\(?([A-J])(?:\)|\]|\.(?=\s|$)|:|,|;|$|(?=\s*[-–—]\s)|(?=\s+(?:because|since|as|which|for)\b))")

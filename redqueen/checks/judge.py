@@ -102,11 +102,11 @@ _SCORES = (  # the more explicit first
     re.compile(r"\[\[\s*(?P<score>-?[0-9]{1,4})\s*\]\]"),
     re.compile(r'(?i)"(?:score|rating|grade)"\s*:\s*"?(?P<score>-?[0-9]{1,4})\b(?!\.[0-9])'),
     re.compile(
-        rf"(?i)\b(?:score|rating|grade|rate it|rate this|marks?)\b(?:\s+(?:is|of|as|would be|a|an|at))*\s*[:=]?"
-        rf"[\s*_`\"'(]*(?P<score>-?[0-9]{{1,4}})(?![\w]|[.,][0-9]){_OUT_OF}?"
+        rf"(?i)\b(?:score|rating|grade|rate it|rate this|marks?)\b(?:\s+(?:is|of|as|would be|a|an|at))*\s*+[:=]?+"
+        rf"[\s*_`\"'(]*+(?P<score>-?[0-9]{{1,4}})(?![\w]|[.,][0-9]){_OUT_OF}?"
     ),
     re.compile(rf"(?<![\w.,/-])(?P<score>-?[0-9]{{1,4}}){_OUT_OF}(?![\w]|[.,/][0-9])"),
-    re.compile(r"(?m)^[ \t*_`\"'(]*(?P<score>-?[0-9]{1,4})[ \t*_`\"').]*\s*\Z"),
+    re.compile(r"(?m)^[ \t*_`\"'(]*+(?P<score>-?[0-9]{1,4})[ \t*_`\"').]*+\s*+\Z"),
 )
 _UNDECIDED = re.compile(
     r"(?i)\b(?:neither|both (?:answers|responses|are)|equally (?:good|bad|right|wrong)|it depends|a tie\b|"
@@ -121,15 +121,15 @@ def _labels_in_prose(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     marks = r"[\s*_`\"'(\[]*"
     end = r"(?=[\s*_`\"')\]]*(?:[.,;:!]|$|\n|(?i:because|since|as|for)\b))"  # "A good one" names no label
     label = rf"{marks}(?P<label>{words}){end}"
-    thing = r"(?:(?:answer|response|option|choice|assistant|one|reply|solution)\s*)"
+    thing = r"(?:(?:answer|response|option|choice|assistant|one|reply|solution)\s*+)"
     noun = r"(?:final\s+)?(?:answer|verdict|judge?ment|choice|winner|decision|preference|label|better|best|result)"
     return (
         re.compile(rf"\[\[\s*(?P<label>{words})\s*\]\]"),
         re.compile(
             rf'(?i:"(?:verdict|answer|label|winner|choice|better|preference|judge?ment)")\s*:\s*"(?P<label>{words})"'
         ),
-        re.compile(rf"(?mi:\b{noun}\s*{thing}?(?:is|was|:|=)[\s:]*(?:clearly\s+|the\s+)?{thing}?)(?m:{label})"),
-        re.compile(rf"(?i:\bI\s+(?:would\s+)?(?:prefer|choose|pick|select)\s+(?:the\s+)?{thing}?)(?m:{label})"),
+        re.compile(rf"(?mi:\b{noun}\s*{thing}?(?:is|was|:|=)[\s:]*+(?:clearly\s++|the\s++)?{thing}?)(?m:{label})"),
+        re.compile(rf"(?i:\bI\s+(?:would\s+)?(?:prefer|choose|pick|select)\s++(?:the\s++)?{thing}?)(?m:{label})"),
         re.compile(
             rf"(?i:\b{thing})(?P<label>{words})\s+(?i:is\s+(?:clearly\s+|much\s+|slightly\s+|the\s+)?"
             r"(?:better|best|preferred|preferable|winner))"

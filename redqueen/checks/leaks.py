@@ -63,5 +63,4 @@ def _plain(number: str) -> str:
 
 def _stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
     """Whether `part`, of at least one token, is a contiguous part of `whole`."""
-    size = len(part)
-    return size > 0 and any(whole[at : at + size] == part for at in range(len(whole) - size + 1))
+    return bool(part) and " ".join(("", *part, "")) in " ".join(("", *whole, ""))  # no token holds a space

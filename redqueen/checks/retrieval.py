@@ -159,8 +159,9 @@ class Rules:
 
     def question(self, reply: str) -> str:
         """The content of the only question tag of a reply, "" unless there is exactly one."""
-        found = re.findall(rf"<{self.tag}>(.*?)</{self.tag}>", reply, re.DOTALL)
-        return found[0].strip() if self._tags(reply) == (1, 1) and len(found) == 1 else ""
+        behind = reply.partition(f"<{self.tag}>")[2]
+        question, closed, _ = behind.partition(f"</{self.tag}>")
+        return question.strip() if self._tags(reply) == (1, 1) and closed else ""
 
     def faults(self, reply: str, answer: str, queries: Sequence[str], found: Sequence[Document]) -> tuple[Fault, ...]:
         """The faults of a proposal, in the order of `Fault`; empty if it passes.
@@ -190,8 +191,10 @@ class Rules:
         return reply.count(f"<{self.tag}>"), reply.count(f"</{self.tag}>")
 
     def _holds(self, text: str, answer: str) -> bool:
-        before, after = (r"(?<!\w)", r"(?!\w)") if self.whole_words else ("", "")
-        return re.search(before + re.escape(normalised(answer)) + after, normalised(text)) is not None
+        words, wanted = normalised(text), normalised(answer)
+        if not self.whole_words:
+            return wanted in words
+        return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", words) is not None
 
 
 def evidence(found: Sequence[Document], elsewhere: Sequence[Document], rng: Random, noise: int = 4) -> list[Document]:

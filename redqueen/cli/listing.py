@@ -16,7 +16,6 @@ from redqueen.cli.words import closest, only_word
 from redqueen.games.catalogue import GAMES
 from redqueen.questions.catalogue import QUESTIONS
 from redqueen.runs.player_names import PLAYERS
-from redqueen.settings import presets
 from redqueen.settings.finding import about, described_family, families, places, unfinished, without_recipe
 from redqueen.types import RedQueenError
 
@@ -48,12 +47,19 @@ def list_things(words: Sequence[str]) -> None:
         "questions": lambda: _lines(_first_lines(QUESTIONS)),
         "models": lambda: _lines(MODELS),
         "players": lambda: _lines(PLAYERS),
-        "presets": presets.shown,
+        "presets": _presets,
     }
     kind = only_word(words, "redqueen list {recipes,games,questions,models,players,presets}")
     if kind not in things:
         raise RedQueenError(f"cannot list {kind!r}: {closest(kind, things)}")
     print("\n".join(things[kind]()))
+
+
+def _presets() -> list[str]:
+    """The presets of an update. Loaded here alone, as they know the learners and so torch."""
+    from redqueen.settings.presets import shown
+
+    return shown()
 
 
 def _recipes() -> list[str]:

@@ -22,6 +22,7 @@ from redqueen.runs.run import Schedule
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import LONGEST_REPLY, TABULAR, Learner, usual_dtype
 from redqueen.settings.limits import check_settings
+from redqueen.settings.profiles import profiled
 from redqueen.settings.roles import ADAPTER, FROZEN, SEPARATE, SHARED, Role
 from redqueen.types import RedQueenError
 
@@ -34,7 +35,8 @@ def plan(words: Sequence[str]) -> None:
     if not rest or rest[0].startswith("-"):
         raise RedQueenError(f"name a recipe: redqueen plan RECIPE, one of {', '.join(RECIPES)}")
     recipe = find_recipe(rest[0])
-    options = parse(training_options(recipe.Config), rest[1:], f"redqueen plan {rest[0]}")
+    flags, profile = profiled(rest[1:], recipe.Config)
+    options = parse(training_options(recipe.Config), flags, f"redqueen plan {rest[0]}")
     config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
     check_settings(config)
     steps = getattr(config, "steps", 0)
@@ -43,6 +45,8 @@ def plan(words: Sequence[str]) -> None:
     sizes = _sizes(config, recipe, gpu)
     here = GPUS[gpu].gigabytes * 1e9 if gpu else _available()
     where = gpu or "this machine"
+    if profile:
+        print(profile)
     if sizes is not None:
         _say_memory(sizes, here, where)
         if needed(sizes) > here:

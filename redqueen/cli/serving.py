@@ -25,7 +25,7 @@ class ServeOptions:
     also: tuple[str, ...] = ()
     """further players to choose from: other runs, RUN@STEP, servers; the checkpoints of RUN and bots are included"""
     host: str = "127.0.0.1"
-    """where to listen; anything but this machine lets others play, without a password"""
+    """where to listen; anything but this machine lets those play who have the printed address, with its token"""
     port: int = 8765
     """0 takes a free one"""
 

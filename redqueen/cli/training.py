@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -28,6 +28,7 @@ from redqueen.runs.train import begun, described, holds_run, trained
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.limits import Within, check_settings, unset
 from redqueen.settings.presets import PRESETS, expanded
+from redqueen.settings.profiles import profiled
 from redqueen.settings.update import Update
 from redqueen.types import RedQueenError
 from redqueen.views.dashboard import Dashboard
@@ -46,18 +47,20 @@ def train(words: Sequence[str]) -> None:
     if usual is not None and usual["recipe"] != name:
         raise RedQueenError(f"a run of {usual['recipe']} has no settings for {name}: leave out one of them")
     recipe = find_recipe(name)
+    flags, profile = profiled(flags, recipe.Config)
     flags, preset = expanded(flags)
     if preset and not takes_presets(recipe.Config):
         raise RedQueenError(f"{name} takes no --preset, which sets flags of the update: redqueen train grpo has them")
     options = parse(training_options(recipe.Config, usual), flags, f"redqueen train {name}")
     config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
+    config, chosen = preset.fitted(config) if preset else (config, [])
     check_settings(config)
     folder = options.output or _unused(Path("outputs") / f"{_title(name)}-{options.seed}")
     if holds_run(folder):
         raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
     command = ["redqueen", "train", *words]
     found = described(name, config, options.seed, options.schedule, options.watch, command)
-    for line in [*filter(None, [preset]), *notes_on(config)]:
+    for line in [*filter(None, [profile]), *chosen, *notes_on(config)]:
         lasting_console().print(line, markup=False, highlight=False, soft_wrap=True)
     _train(folder, found | report_settings(options.report_to), recipe)
 
@@ -237,6 +240,15 @@ def training_options(config: type[Any], usual: Mapping[str, Any] | None = None) 
                 "output",
                 Annotated[
                     Path | None, unset("FOLDER"), tyro.conf.arg(help="of the run; outputs/RECIPE-SEED by default")
+                ],
+                None,
+            ),
+            (
+                "profile",
+                Annotated[
+                    Literal["laptop", "gpu"] | None,
+                    unset("{laptop,gpu}"),
+                    tyro.conf.arg(help="sizes for a kind of machine; it prints the defaults that differ"),
                 ],
                 None,
             ),

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import tyro
 
-from redqueen.settings.renamed import VARIANTS, renamed
+from redqueen.settings.renamed import VARIANTS, instead, renamed
 from redqueen.types import RedQueenError
 
 T = TypeVar("T")
@@ -32,6 +32,8 @@ def parse(kind: type[T], words: Sequence[str], program: str) -> T:
         known = flags_of(kind)
         if name := renamed(word.replace("_", "-"), known):
             raise RedQueenError(f"{word.partition('=')[0]} is {name} now ({program} --help)")
+        if sentence := instead(word.replace("_", "-"), known):
+            raise RedQueenError(f"{word.partition('=')[0]}: {sentence} ({program} --help)")
         if word.partition("=")[0].replace("_", "-").replace("--no-", "--") in VARIANTS:
             raise RedQueenError(f"{word.partition('=')[0]} is no flag any more but a variant: see experiments/")
         hint = closest(word, known) if word.startswith("-") else "it is one word too many"
@@ -59,6 +61,7 @@ def flags_of(kind: type[Any], before: str = "--") -> list[str]:
     for field in dataclasses.fields(kind):
         hint, name = hints[field.name], field.name.replace("_", "-")
         inner, marks = getattr(hint, "__origin__", hint), getattr(hint, "__metadata__", ())
+        marks = (*marks, *getattr(inner, "__tyro_markers__", ()))  # of the class, by tyro.conf.configure
         flat = any(getattr(mark, "name", None) == "" for mark in marks)
         if isinstance(inner, type) and dataclasses.is_dataclass(inner):
             flags += flags_of(inner, before if flat else f"{before}{name}.")

@@ -52,9 +52,8 @@ def check_questions(
     check_reading(questions)
     tried = check_proposals(questions, answer, hidden, proposer)
     kinds = _counted(len(questions.kinds), "kind")
-    return (
-        f"{questions.name} keeps the contract of question sets: {levels}, {kinds}, {_counted(tried, 'proposal')} tried"
-    )
+    proposals = f"{_counted(tried, 'proposal')} tried" if tried else "no proposal tried, as no demonstration shows one"
+    return f"{questions.name} keeps the contract of question sets: {levels}, {kinds}, {proposals}"
 
 
 def check_shape(questions: Questions) -> None:

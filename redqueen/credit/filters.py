@@ -42,6 +42,12 @@ def own_score(trajectory: Trajectory) -> float:
     return result(trajectory.episode, trajectory.seat)
 
 
+def paid_or_score(trajectory: Trajectory) -> float:
+    """The seat's result, and for what has none of its own, such as a proposal, the sum of its rewards."""
+    has_result = "right" in trajectory.episode.outcome.facts or trajectory.episode.outcome.scores[trajectory.seat]
+    return own_score(trajectory) if has_result else reward(trajectory)
+
+
 def reward(trajectory: Trajectory) -> float:
     """The sum of its rewards; NaN without a verdict."""
     return float(trajectory.rewards.sum())
@@ -60,6 +66,21 @@ def drop_even_groups(
         if not isnan(measure(trajectory)):
             groups[key(trajectory, 0)].append(measure(trajectory))
     kept = {name for name, measures in groups.items() if _differ(measures)}
+    return [trajectory for trajectory in trajectories if key(trajectory, 0) in kept]
+
+
+def in_band(
+    trajectories: Sequence[Trajectory],
+    band: tuple[float, float],
+    key: Key = by_group,
+    measure: Callable[[Trajectory], float] = own_score,
+) -> list[Trajectory]:
+    """The trajectories of groups whose mean measure lies strictly between the two of the `band`."""
+    groups: dict[Hashable, list[float]] = defaultdict(list)
+    for trajectory in trajectories:
+        if not isnan(measure(trajectory)):
+            groups[key(trajectory, 0)].append(measure(trajectory))
+    kept = {name for name, found in groups.items() if band[0] < sum(found) / len(found) < band[1]}
     return [trajectory for trajectory in trajectories if key(trajectory, 0) in kept]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +17,8 @@ import numpy as np
 from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.rewards import with_verdict
 from redqueen.protocols import Key
-from redqueen.types import Trajectory
+from redqueen.texts import likeness
+from redqueen.types import RedQueenError, Trajectory
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,18 @@ class Pairs:
 
     def __iter__(self) -> Iterator[list[Trajectory]]:
         return iter((self.chosen, self.rejected))
+
+    @property
+    def stated(self) -> list[float]:
+        """By how much each chosen reply is better, as its data set says in a column `margin`. Raises RedQueenError
+        where it does not say it of each pair."""
+        known = [each.episode.task.facts.get("margin") for each in self.chosen]
+        if lacking := sum(margin is None for margin in known):
+            raise RedQueenError(
+                f"{lacking} of {len(known)} pairs do not say by how much the chosen reply is better: step-apo needs a "
+                "column margin of numbers above 0"
+            )
+        return [float(margin) for margin in known if margin is not None]
 
     def advantages(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """[N] for each of `trajectories`, as `batch.pack_pairs` credits them: 1 where it is chosen, -1 where rejected,
@@ -56,12 +68,12 @@ def every_pair(trajectories: Sequence[Trajectory], key: Key) -> Pairs:
 
 def closest(trajectories: Sequence[Trajectory], key: Key) -> Pairs:
     """Of each group the pair of unequal reward whose texts differ least (SPaR, arXiv:2412.11605); the first of
-    equals."""
+    equals. A pair that is too long to be compared counts as the least alike."""
     found = []
     for group in _groups(trajectories, key):
         unequal = [pair for pair in combinations(group, 2) if _reward(pair[0]) != _reward(pair[1])]
         apart = [pair for pair in unequal if _text(pair[0]) != _text(pair[1])] or unequal[:1]
-        found += [max(apart, key=lambda pair: likeness(*map(_text, pair)))] if apart else []
+        found += [max(apart, key=lambda pair: likeness(*map(_text, pair)) or 0.0)] if apart else []
     return _unequal(found)
 
 
@@ -74,11 +86,6 @@ def against(gold: Sequence[Trajectory], own: Sequence[Trajectory]) -> Pairs:
 def margins(chosen: Sequence[Trajectory], rejected: Sequence[Trajectory]) -> list[float]:
     """The difference in reward of each pair, for `pack_pairs`."""
     return [_reward(one) - _reward(other) for one, other in zip(chosen, rejected, strict=True)]
-
-
-def likeness(one: str, other: str) -> float:
-    """The similarity of two texts, 0 to 1: twice the characters in common, in their order, over all characters."""
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def _groups(trajectories: Sequence[Trajectory], key: Key) -> list[list[Trajectory]]:

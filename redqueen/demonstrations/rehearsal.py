@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import Tool, ToolReply, closings, tools_for
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Reader
 from redqueen.protocols import Game, Player, Questions
+from redqueen.questions.catalogue import find_questions
 from redqueen.types import SOLVER, Ask, Demonstration, Match, Reply, Task
 
 
@@ -62,6 +64,11 @@ def with_tools(questions: Questions, solver: Player) -> Player:
     """The solver, with tools if the question set has any for it."""
     tools = tools_for(questions, SOLVER)
     return Equipped(solver, ToolReply(SOLVER, tools)) if tools else solver
+
+
+def equipped(config: Any, solver: Player) -> Player:
+    """The solver with the tools of the question set that a recipe's `config` names, if that has any for it."""
+    return with_tools(find_questions(config.questions), solver)
 
 
 @dataclass(frozen=True)

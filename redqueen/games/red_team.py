@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from redqueen.games.talk import ask, offence, told
 from redqueen.protocols import Play
+from redqueen.texts import between
 from redqueen.types import Ask, Outcome, Reply, Seat, Task
 
 SEATS = ATTACKER, DEFENDER = Seat("attacker"), Seat("defender")
@@ -80,16 +81,16 @@ def read_hidden(text: str) -> Said:
     """The answer in `text`. The format is kept if the thought is closed once and exactly one answer block follows it,
     neither empty, with nothing after. Otherwise the last answer block without other tags still gives the answer."""
     counts = [text.count(tag) for tag in (OPENING, CLOSING, ANSWER, ANSWERED)]
-    whole = _WHOLE.fullmatch(text)
-    if whole and counts == [0, 1, 1, 1] and whole[1].strip() and whole[2].strip():
+    whole = _WHOLE.fullmatch(text) if counts == [0, 1, 1, 1] else None
+    if whole and whole[1].strip() and whole[2].strip():
         return Said(whole[2].strip(), kept=True)
-    blocks = _BLOCK.findall(text)
+    blocks = [text[begin:end] for _, begin, end, _ in between(_ANSWER, _ANSWERED, text)]
     last = blocks[-1].strip() if blocks else ""
     return Said("" if _TAG.search(last) else last, kept=False)
 
 
 _WHOLE = re.compile(r"(.+?)</think>\s*<answer>(.+?)</answer>\s*", re.DOTALL)
-_BLOCK = re.compile(r"<answer>(.+?)</answer>", re.DOTALL)
+_ANSWER, _ANSWERED = re.compile(ANSWER), re.compile(ANSWERED)
 _TAG = re.compile(r"</?(?:think|answer)>")
 
 

@@ -17,7 +17,7 @@ from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, tasks_among
 from redqueen.questions.verdicts import Truncated
-from redqueen.types import Basis, Group, Metrics, Refusal, Task
+from redqueen.types import Basis, Group, Mean, Metrics, Refusal, Task, mean_of
 
 
 def pass_at(k: int, right: int, tried: int) -> float:
@@ -25,6 +25,9 @@ def pass_at(k: int, right: int, tried: int) -> float:
     arXiv:2107.03374, equation 1)."""
     assert 0 < k <= tried
     return 1.0 - comb(tried - right, k) / comb(tried, k)
+
+
+ATTEMPTS = 8  # at each held-out problem
 
 
 class HeldOut:
@@ -35,15 +38,15 @@ class HeldOut:
     A set without levels, such as a corpus of the user's own, has no figures.
 
     `tasks` are the held-out ones by level, or how many of each level `held_out` draws; then what is learned from
-    `besides` is not among them where a level has others. `tests` are these tasks. `truncated`
-    is the verdict on an answer that was cut off."""
+    `besides` is not among them where a level has others. `tests` are these tasks. Without `attempts` the run says how
+    many there are of each (`sample`). `truncated` is the verdict on an answer that was cut off."""
 
     def __init__(
         self,
         questions: Questions,
         solver: Player,
         tasks: Mapping[str, Sequence[Task]] | int,
-        attempts: int = 8,
+        attempts: int | None = None,
         seed: int = 0,
         besides: Sequence[Task] = (),
         truncated: Truncated = "wrong",
@@ -53,7 +56,7 @@ class HeldOut:
         self._questions = questions
         self._solver = solver
         self._tasks = [(level, task) for level, group in self.tests.items() for task in group]
-        self._attempts = attempts
+        self._given, self._attempts = attempts is not None, attempts or ATTEMPTS
         self._seed = seed
         self._truncated = truncated
         self._first = ""
@@ -70,6 +73,11 @@ class HeldOut:
         for level in dict.fromkeys(levels.tolist()):
             metrics |= self._figures(right[levels == level], f"/{level}")
         return metrics | self._figures(right, "")
+
+    def sample(self, attempts: int) -> None:
+        """From now on each task is attempted as often, unless a number was given when this was made."""
+        if not self._given:
+            self._attempts = attempts
 
     def first_replies(self) -> str:
         """Ten replies of the first measurement, each with the answer found in it, the expected one and the verdict, and
@@ -91,13 +99,15 @@ class HeldOut:
     def _figures(self, right: np.ndarray, suffix: str) -> Metrics:
         """Of [tasks, attempts]."""
         unknown = np.isnan(right)
-        found = {f"accuracy_unknown{suffix}": float(unknown.mean())} if unknown.any() else {}
+        found: Metrics = (
+            {f"accuracy_unknown{suffix}": Mean(float(unknown.mean()), unknown.size)} if unknown.any() else {}
+        )
         if not unknown.all():
-            found[f"accuracy{suffix}"] = float(np.nanmean(right))
+            found[f"accuracy{suffix}"] = Mean(float(np.nanmean(right)), int((~unknown).sum()))
         told = [row for row in right if np.nansum(row) > 0 or not np.isnan(row).any()]  # one right answer is enough
         if self._attempts > 1 and told:
             passed = [pass_at(self._attempts, int(np.nansum(row)), self._attempts) for row in told]
-            found[f"pass@{self._attempts}{suffix}"] = float(np.mean(passed))
+            found[f"pass@{self._attempts}{suffix}"] = mean_of(passed)
         return found
 
     def basis(self) -> dict[str, Basis]:
@@ -131,8 +141,8 @@ def on_problems(tasks: Sequence[Task], attempts: int = 1, guesses: bool = True) 
 
 
 def held_out(questions: Questions, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:
-    """So many problems of each level, always the same ones; of a set with a part for tests, of that part alone. What
-    is learned from `besides`, such as the seeds, is not among them where a level has others."""
+    """`count` problems of each level, the same for one `seed`; from the test part of a set that has one. Tasks in
+    `besides`, such as the seeds that are learned from, are left out where a level has others."""
     found = {}
     for level in held_out_levels(questions):
         rng = Random(derive(seed, level))

@@ -21,11 +21,11 @@ from redqueen.objectives.batch import pack
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.protocols import Measure, Player, Policy, Questions, State, StatesBasis, has
+from redqueen.protocols import Measure, Policy, Questions, State, StatesBasis, has
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.verdicts import share_right
-from redqueen.types import Ask, Basis, Group, Metrics, Task, Trajectory
+from redqueen.types import Ask, Basis, Group, Mean, Metrics, Task, Trajectory, mean_of
 
 # --- held-out answers and replies ------------------------------------------------------------
 
@@ -44,7 +44,7 @@ class Coverage:
 
     def __call__(self) -> Metrics:
         rated = self._learner.likelihoods(self._batch).logprobs
-        return {"coverage": float((self._batch.loss_weights * rated).sum())}
+        return {"coverage": Mean(float((self._batch.loss_weights * rated).sum()), len(self._batch))}
 
     def state(self) -> State:
         return {}
@@ -56,25 +56,40 @@ class Coverage:
 class Replies:
     """One reply of the learner to each held-out task, on the same seeds every time: `accuracy` by the set's check, of
     the tasks that have an answer, `reply_length` in words (tokens), and `repeated_4grams`, `distinct_2grams` (see
-    the functions)."""
+    the functions). With the `start`, the learner before it was trained, also `kl_from_start`: the mean of log learner -
+    log start over the replies, an unbiased estimate of KL(learner || start) in nats a reply."""
 
-    def __init__(self, questions: Questions, learner: Player, tests: Sequence[Task], seed: int = 0) -> None:
+    def __init__(
+        self, questions: Questions, learner: Policy, tests: Sequence[Task], seed: int = 0, start: Policy | None = None
+    ) -> None:
         self._questions = questions
         self._learner = learner
         self._tests = tests
         self._seed = seed
+        self._start = start
 
     def __call__(self) -> Metrics:
         groups = attempts(SOLVE, self._tests, self._learner, 1, Random(self._seed))
         tokens = [tuple(episode.turns[0].reply.tokens.tolist()) for episode in episodes_of(groups)]
-        return self._accuracy(groups) | {
-            "reply_length": float(np.mean([len(each) for each in tokens])),
-            "repeated_4grams": repeated_ngrams(tokens, 4),
-            "distinct_2grams": distinct_ngrams(tokens, 2),
+        found = {
+            "reply_length": mean_of(len(each) for each in tokens),
+            "repeated_4grams": Mean(repeated_ngrams(tokens, 4), len(tokens)),
+            "distinct_2grams": Mean(distinct_ngrams(tokens, 2), len(tokens)),
         }
+        return self._accuracy(groups) | self._moved(groups) | found
 
     def basis(self) -> dict[str, Basis]:
         return {"accuracy": on_problems([task for task in self._tests if task.answer])}
+
+    def _moved(self, groups: Sequence[Group]) -> Metrics:
+        """How far the learner is from the start, both rated alike: 0 while they are one."""
+        if self._start is None:
+            return {}
+        trajectories = score(groups, payoff)
+        batch = pack(trajectories, [np.ones(len(each.turns)) for each in trajectories])
+        gaps = self._learner.likelihoods(batch).logprobs - self._start.likelihoods(batch).logprobs
+        total = float(gaps[batch.loss_weights != 0].sum())
+        return {"kl_from_start": Mean(total / len(trajectories), len(trajectories))}
 
     def _accuracy(self, groups: Sequence[Group]) -> Metrics:
         """Nothing where no task has an answer."""
@@ -127,7 +142,7 @@ class DataDivergence:
         replies = score(play(alone(SOLVE, self._tests, self._learner), Random(self._seed)), payoff)
         gold, own = self._evidence(self._gold), self._evidence(replies)
         wins = np.where(np.isclose(gold, own), 0.5, gold > own)
-        return {"data_kl": self._divergence(gold), "told_apart": float(wins.mean())}
+        return {"data_kl": Mean(self._divergence(gold), len(gold)), "told_apart": mean_of(wins)}
 
     def _evidence(self, trajectories: Sequence[Trajectory]) -> np.ndarray:
         """[n] log data - log learner of each whole reply."""

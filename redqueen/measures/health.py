@@ -22,7 +22,7 @@ import numpy as np
 from redqueen.checks.leaks import leaks
 from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.protocols import State
-from redqueen.types import Metrics, RedQueenError
+from redqueen.types import Mean, Metrics, RedQueenError
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,19 @@ TRIALS = {
     "unsolvable_share": "scored",
     "trivial_share": "scored",
     "leak_share": "valid",
+}
+
+# of which proposals a figure of `ProposerHealth.check` is a mean; of the valid ones where it is not listed
+_BASES = {
+    **dict.fromkeys(
+        ("valid_share", "refused", "distinct_share", "entropy", "window_entropy", "seen_share"), "proposed"
+    ),
+    **dict.fromkeys(
+        ("solve_rate", "solve_rates", "solve_rate_drift", "unsolvable_share", "trivial_share"),
+        "scored",
+    ),
+    **dict.fromkeys(("judge_score", "judge_inflation"), "judged"),
+    "label_accuracy": "labels",
 }
 
 
@@ -132,14 +145,10 @@ class ProposerHealth:
             **_judgement(valid),
             **_leakage(valid),
         }
-        named = {f"proposals/{name}": value for name, value in figures.items()}
-        trials: Metrics = {
-            "proposed": len(proposals),
-            "valid": len(valid),
-            "scored": sum(not isnan(proposal.solve_rate) for proposal in valid),
-            "labels": sum(proposal.answer_right is not None for proposal in valid),
-        }
-        return named | self._alarms.observe(figures | trials) | self._none_valid(proposals, bool(valid))
+        counts = _counts(len(proposals), valid)
+        of = {name: counts[_BASES.get(name.partition("/")[0], "valid")] for name in figures}
+        named = {f"proposals/{name}": Mean(value, of[name]) for name, value in figures.items()}
+        return named | self._alarms.observe({**figures, **counts}) | self._none_valid(proposals, bool(valid))
 
     def alarms(self) -> list[str]:
         """Messages of all firing alarms; empty if none fires."""
@@ -202,6 +211,17 @@ class ProposerHealth:
         self._alarms.restore(state["alarms"])
         self._empty.restore(state["empty"])
         self._refused = Counter(state.get("refused", {}))
+
+
+def _counts(proposals: int, valid: Sequence[Proposed]) -> dict[str, int]:
+    """How many proposals figures rest on."""
+    return {
+        "proposed": proposals,
+        "valid": len(valid),
+        "scored": sum(not isnan(proposal.solve_rate) for proposal in valid),
+        "labels": sum(proposal.answer_right is not None for proposal in valid),
+        "judged": sum(not isnan(proposal.judged) for proposal in valid),
+    }
 
 
 def _validity(proposals: Sequence[Proposed], valid: int) -> Metrics:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.protocols import State
-from redqueen.types import Metrics, RedQueenError
+from redqueen.types import Mean, Metrics, RedQueenError
 
 UNREAD = Alarm("unread", "surely", "{unread} of the last {seen} judgements hold no score that can be read", limit=0.5)
 
@@ -49,14 +49,16 @@ class Agreement:
         how far the mean score has risen since the first window, once as many scores lie beyond that; and `alarm/unread`
         from the first step in which it fires."""
         parsed = [(score, truth) for score, truth in self._seen if score is not None]
-        metrics = {"judge_seen": float(len(self._seen)), **self._watch()}
-        metrics["judge_unparsed"] = 1.0 - len(parsed) / len(self._seen) if self._seen else 0.0
+        metrics: Metrics = {"judge_seen": float(len(self._seen)), **self._watch()}
+        unparsed = 1.0 - len(parsed) / len(self._seen) if self._seen else 0.0
+        metrics["judge_unparsed"] = Mean(unparsed, len(self._seen))
         if not parsed:
             return metrics
         mean = math.fsum(score for score, _ in parsed) / len(parsed)
-        metrics["judge_accuracy"] = sum((score >= self._threshold) == truth for score, truth in parsed) / len(parsed)
-        metrics["judge_mean_score"] = mean
-        metrics["judge_right"] = sum(truth for _, truth in parsed) / len(parsed)
+        agreed = sum((score >= self._threshold) == truth for score, truth in parsed)
+        metrics["judge_accuracy"] = Mean(agreed / len(parsed), len(parsed))
+        metrics["judge_mean_score"] = Mean(mean, len(parsed))
+        metrics["judge_right"] = Mean(sum(truth for _, truth in parsed) / len(parsed), len(parsed))
         area = auc([score for score, _ in parsed], [truth for _, truth in parsed])
         if area is not None:
             metrics["judge_auc"] = area

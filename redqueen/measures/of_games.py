@@ -64,7 +64,9 @@ class Exploitability:
     def basis(self) -> dict[str, Basis]:
         uniform = exploitability_of_uniform(self._tree)
         found = Basis(exact=True, references={"uniform play": uniform, "an equilibrium": 0.0})
-        return dict.fromkeys(("exploitability", "average_exploitability", "late_average_exploitability"), found)
+        exact = Basis(exact=True)
+        named = dict.fromkeys(("exploitability", "average_exploitability", "late_average_exploitability"), found)
+        return {**named, "nash_conv": exact, "value/first": exact}
 
     def state(self) -> State:
         return {

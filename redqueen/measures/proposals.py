@@ -7,7 +7,6 @@ run.note(health.check(written, tries))              # tries: graded groups, with
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import fmean
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from redqueen.measures.health import Proposed, ProposerHealth
 from redqueen.protocols import Questions, State
 from redqueen.questions.asking import graded, mean_known, tasks_among
 from redqueen.questions.labels import label_accuracy, labels_right
-from redqueen.types import Group, Metrics, Refusal, Task, Truncated
+from redqueen.types import Group, Mean, Metrics, Refusal, Task, Truncated, mean_of
 
 NOTHING_KEPT = Alarm(
     "nothing_kept",
@@ -142,11 +141,11 @@ def polls(groups: Sequence[Group], kept: Sequence[Task], truncated: Truncated = 
         return {"polls": 0.0}
     found = {
         "polls": float(len(groups)),
-        "polls/share": fmean(outcomes.vote(group, truncated=truncated).share for group in groups),
-        "polls/kept": len(kept) / len(groups),
+        "polls/share": mean_of(outcomes.vote(group, truncated=truncated).share for group in groups),
+        "polls/kept": Mean(len(kept) / len(groups), len(groups)),
     }
     called = all("calls" in each.outcome.facts for group in groups for each in group.attempts)
-    return found | ({"polls/calls": fmean(outcomes.calls(group) for group in groups)} if called else {})
+    return found | ({"polls/calls": mean_of(outcomes.calls(group) for group in groups)} if called else {})
 
 
 def audited(questions: Questions, written: Sequence[Task | Refusal], labels: Sequence[Task]) -> list[Proposed]:

@@ -28,7 +28,9 @@ from redqueen.questions.comparisons import verdicts
 from redqueen.questions.dataset import Preferring, recitations
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.small.matchups import exploitability
-from redqueen.types import SOLVER, Ask, Basis, Batch, Match, Metrics, Reply, Task
+from redqueen.types import SOLVER, Ask, Basis, Batch, Match, Mean, Metrics, Reply, Task
+
+_HELD = 1e-3  # how strongly the coefficients of a regression on lengths are held towards 0
 
 # --- known preferences -----------------------------------------------------------------------
 
@@ -70,7 +72,9 @@ class PreferenceGame:
         wins = self._game.wins
         uniform = exploitability(wins, np.full(len(wins), 1.0 / len(wins)))
         found = Basis(exact=True, references={"uniform answers": uniform, "an equilibrium": 0.0})
-        return {f"{which}exploitability": found for which in ("", "average_", "late_average_")}
+        sides = ("", "average_", "late_average_")
+        far = {f"{which}distance": Basis(exact=True) for which in sides}
+        return far | {f"{which}exploitability": found for which in sides}
 
     def _figures(self, which: str, policy: np.ndarray) -> Metrics:
         return {
@@ -177,13 +181,16 @@ def compared(policy: Policy, batch: Batch) -> Metrics:
     _, figures = Dpo()(policy.likelihoods(batch), batch)
     kept = {name: figures[name] for name in ("preference_margin", "chosen_ratio", "rejected_ratio")}
     still = kept["preference_margin"] == 0.0 and figures["preference_accuracy"] == 0.0
-    return {"preference_accuracy": 0.5 if still else figures["preference_accuracy"], **kept}
+    found = {"preference_accuracy": 0.5 if still else figures["preference_accuracy"], **kept}
+    return {name: Mean(value, len(batch) // 2) for name, value in found.items()}
 
 
 class AgainstStart:
     """How often the learner's replies to held-out tasks are preferred to those that it gave when this was made:
     `wins/last`, and with `iterates` `wins/average` for their average, of which each task meets one at random. Equal
-    replies count a half; where the oracle has no verdict the task is left out."""
+    replies count a half; where the oracle has no verdict the task is left out. `wins/length_controlled` is `wins/last`
+    at equal lengths (`length_controlled`); `wins/chosen_length` and `wins/rejected_length` are the mean lengths of the
+    preferred and of the other replies, in characters."""
 
     def __init__(
         self,
@@ -205,19 +212,32 @@ class AgainstStart:
         if self._iterates is not None:
             rng = Random(derive(self._seed, "iterates"))
             sides["average"] = [self._iterates.draw(rng) for _ in self._tests]
-        rates = {f"wins/{name}": self._rate(self._said(players, name)) for name, players in sides.items()}
-        return {name: rate for name, rate in rates.items() if not np.isnan(rate)}
+        rates = dict[str, float]()
+        for name, players in sides.items():
+            ours = self._said(players, name)
+            wins = verdicts(self._oracle, self._tests, ours, self._start, Random(derive(self._seed, "oracle")))
+            if known := int((~np.isnan(wins)).sum()):
+                rates[f"wins/{name}"] = Mean(float(np.nanmean(wins)), known)
+                rates |= self._by_length(wins, ours) if name == "last" else {}
+        return rates
+
+    def _by_length(self, wins: np.ndarray, ours: Sequence[str]) -> Metrics:
+        known = ~np.isnan(wins)
+        wins = wins[known]
+        lengths, others = (np.array([len(text) for text in side])[known] for side in (ours, self._start))
+        return {
+            "wins/length_controlled": Mean(length_controlled(wins, lengths, others), len(wins)),
+            "wins/chosen_length": Mean(float((wins * lengths + (1.0 - wins) * others).mean()), len(wins)),
+            "wins/rejected_length": Mean(float((wins * others + (1.0 - wins) * lengths).mean()), len(wins)),
+        }
 
     def basis(self) -> dict[str, Basis]:
         found = Basis(count=len(self._tests), of="held-out problems", references={"the start": 0.5})
-        return dict.fromkeys(("wins/last", "wins/average"), found)
+        return dict.fromkeys(("wins/last", "wins/average", "wins/length_controlled"), found)
 
     def _said(self, players: Sequence[Player], which: str) -> list[str]:
         matches = [Match(SOLVE, task, {SOLVER: player}) for task, player in zip(self._tests, players, strict=True)]
         return said(play(matches, Random(derive(self._seed, which))))
-
-    def _rate(self, ours: Sequence[str]) -> float:
-        return preferred(self._oracle, self._tests, ours, self._start, Random(derive(self._seed, "oracle")))
 
     def state(self) -> State:
         return {}
@@ -236,14 +256,38 @@ def preferred(
     return float(known.mean()) if len(known) else float("nan")
 
 
+def length_controlled(wins: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The win rate that remains where both replies are equally long: sigmoid(a) of the logistic regression of `wins`
+    ([n], 0 to 1) on a + b tanh(d), d the difference of the lengths over its deviation (Dubois et al. 2024,
+    arXiv:2404.04475, without its terms for the difficulty of each question). Both coefficients are held slightly
+    towards 0, so that it is finite where all is won."""
+    gaps = np.asarray(ours, dtype=np.float64) - theirs
+    spread = float(gaps.std())
+    shown = np.stack([np.ones(len(gaps)), np.tanh(gaps / spread) if spread else np.zeros(len(gaps))])  # [2, n]
+    found = np.zeros(2)
+    for _ in range(50):
+        chances = 1.0 / (1.0 + np.exp(-found @ shown))
+        slope = shown @ (wins - chances) - _HELD * found
+        bend = (shown * (chances * (1.0 - chances))) @ shown.T + _HELD * np.eye(2)
+        step = np.linalg.solve(bend, slope)
+        found = found + step / max(1.0, float(np.abs(step).max()))
+        if float(np.abs(step).max()) < 1e-10:
+            break
+    return float(1.0 / (1.0 + np.exp(-found[0])))
+
+
 # --- what suits a question set ---------------------------------------------------------------------
 
 
 def watched(questions: Questions, learner: Policy, tests: Mapping[str, Sequence[Task]], *others: Measure) -> Divergence:
-    """The measures that every training by preferences has, those of known preferences and known data where the set
-    has these and the learner can be read, and others, all under `Divergence`."""
+    """The measures that every training by preferences has, with the distance from the start, which is the learner as it
+    is now; those of known preferences and known data where the set has these and the learner can be read; and others,
+    all under `Divergence`."""
     tasks = [task for group in tests.values() for task in group]
-    measures: list[Measure] = [Coverage(learner, tasks), Replies(questions, learner, tasks)]
+    measures: list[Measure] = [
+        Coverage(learner, tasks),
+        Replies(questions, learner, tasks, start=learner.freeze()),
+    ]
     if has(questions, KnownData):
         measures.append(DataDivergence(questions, learner, tasks))
     if has(questions, KnownPreferences) and learner.open:

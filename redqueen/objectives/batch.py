@@ -259,8 +259,8 @@ def reweighed(batch: Batch, shares: Shares) -> Batch:
     return replace(batch, loss_weights=torch.from_numpy(np.asarray(shares(own, batch.trajectory.numpy()), np.float64)))
 
 
-def minibatches(batch: Batch, count: int, shares: Shares, rng: Random) -> list[Batch]:
-    """`count` parts of the batch, drawn without replacement, with loss weights by `shares` as if each were a whole. The
+def minibatches(batch: Batch, count: int, weighed: Callable[[Batch], Batch], rng: Random) -> list[Batch]:
+    """`count` parts of the batch, drawn without replacement, each `weighed` as if it were a whole. The
     rows of a trajectory stay together; the parts are as even as they can be, and fewer where there are fewer
     trajectories. With a `count` of 1 it is the batch, and nothing is drawn."""
     if count == 1:
@@ -269,7 +269,7 @@ def minibatches(batch: Batch, count: int, shares: Shares, rng: Random) -> list[B
     rng.shuffle(owners)
     parts = [owners[start::count] for start in range(min(count, len(owners)))]
     rows = [torch.isin(batch.trajectory, torch.tensor(part)).nonzero()[:, 0] for part in parts]
-    return [reweighed(take(batch, each), shares) for each in rows]
+    return [weighed(take(batch, each)) for each in rows]
 
 
 def portion(batch: Batch, pairs: Sequence[int]) -> Batch:

@@ -106,6 +106,14 @@ class Vetoed:
         return torch.where(lowest >= self.least, self.inner(log_weights, own), 0.0)
 
 
+def refreshed_rows(batch: Batch, start: Likelihoods, version: int) -> Batch:
+    """The batch with `start`, the learner's likelihoods before the update, as the sampled log-probabilities of tokens
+    that an older version than `version` wrote: their ratio begins at 1, where a clip to the writer would silence an
+    action that has grown since."""
+    older = own_words(batch) & (batch.versions < version)
+    return replace(batch, sampled_logprobs=torch.where(older, start.logprobs.detach(), batch.sampled_logprobs))
+
+
 def figures(batch: Batch, start: Likelihoods) -> Metrics:
     """How far the writer of the tokens is from `start`, over own tokens: `weight_mean`, the mean of w; `weight_ess`,
     the effective sample size over their number, (mean w)^2 / mean w^2; `weight_chi2`, mean w^2 - 1; `weight_k3`, the

@@ -11,7 +11,9 @@ of a pair m = h(chosen) - h(rejected), and s = -log sigmoid, the loss of a pair 
 | `Ipo`     | (m - 1 / (2 beta))^2                      | arXiv:2310.12036, equation 17; beta is tau there            |
 | `StepApo` | s(beta m - alpha d), d the pair's margin  | Step-APO, arXiv:2409.08642                                  |
 | `SimPo`   | s(beta m - gamma), h the mean log policy  | arXiv:2405.14734, equation 6; no reference                  |
+| `Orpo`    | -h(chosen) + lambda s(o), h as in `SimPo` | arXiv:2403.07691, equations 6 and 7; no reference           |
 
+where o = log odds(chosen) - log odds(rejected), log odds = h - log(1 - exp h),
 and for single replies from `batch.pack_samples`, with v the value of a reply,
 
 | `Sppo`    | (h(y) - eta v)^2 / 2                      | SPPO, arXiv:2405.00675, equation 4.4; v = P(y wins) - 1/2   |
@@ -22,12 +24,16 @@ the authors of `Ipo`; beta then has another scale).
 Every pair counts by its weight, whatever the lengths of its replies. The losses are additive over pairs: a part of a
 batch must hold both sides of a pair, or it is refused. Metrics of pairs: `preference_loss`; `preference_margin`, the
 mean of m; `preference_accuracy`, the share of pairs with m > 0; `chosen_ratio` and `rejected_ratio`, the means of h on
-either side, since a margin may grow while both fall; `entropy` of the policy.
+either side, since a margin may grow while both fall; `margin_a_token`, the mean of m where h are means over tokens, so
+that it does not grow with the replies; `chosen_length` and `rejected_length`, their mean tokens; `entropy` of the
+policy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 import torch
@@ -119,6 +125,22 @@ class SimPo:
 
 
 @dataclass(frozen=True)
+class Orpo:
+    """Imitation of the chosen replies, and the odds ratio of the two, without a reference (Hong et al. 2024). Formula:
+    the module's table."""
+
+    weight: float = 0.1  # lambda
+
+    def __post_init__(self) -> None:
+        _check_positive(self.weight)
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        sides = _sides(batch, likelihoods.logprobs, by_word=True)
+        odds = _log_odds(sides.chosen) - _log_odds(sides.rejected)
+        return sides.result(likelihoods, batch, -sides.chosen - self.weight * logsigmoid(odds))
+
+
+@dataclass(frozen=True)
 class Sppo:
     """Self-play preference optimisation: the target of each reply's log-ratio is eta times its value (Wu et al. 2024).
 
@@ -168,24 +190,37 @@ class ChosenLikelihood:
         return self.weight * loss, {"chosen_loss": float(loss.detach())}
 
 
+PairLoss = Literal["logistic", "squared", "hinge", "simpo", "orpo", "step-apo"]
+BETAS: Mapping[PairLoss, float] = MappingProxyType({"simpo": 2.0, "step-apo": 0.3})
+"""The beta of a paper, where it is not 0.1."""
+
+
 def dpo_with_chosen(beta: float, weight: float) -> Objective:
     """`Dpo` plus `weight` times the -log likelihood of the chosen replies; `Dpo` alone if `weight` is 0."""
     return preference_loss("logistic", beta, weight)
 
 
 def preference_loss(
-    shape: Literal["logistic", "squared", "hinge"],
-    beta: float,
+    shape: PairLoss,
+    beta: float | None = None,
     chosen_weight: float = 0.0,
     label_smoothing: float = 0.0,
     by_word: bool = False,
+    gamma: float = 1.0,
+    alpha: float = 1.0,
 ) -> Objective:
-    """`Dpo` ("logistic"), `Ipo` ("squared") or `Hinge` ("hinge"), plus `chosen_weight` times the -log likelihood of the
-    chosen replies if that is not 0. `label_smoothing` is read by `Dpo` only, `by_word` by `Dpo` and `Ipo`."""
+    """`Dpo` ("logistic"), `Ipo` ("squared"), `Hinge`, `SimPo`, `Orpo` or `StepApo`, plus `chosen_weight` times the -log
+    likelihood of the chosen replies if that is not 0. `beta` is the paper's where it is None, and the weight of the
+    odds ratio in `Orpo`. `label_smoothing` is read by `Dpo` only, `by_word` by `Dpo` and `Ipo`, `gamma` by `SimPo`,
+    `alpha` by `StepApo`."""
+    at = BETAS.get(shape, 0.1) if beta is None else beta
     made: dict[str, Objective] = {
-        "logistic": Dpo(beta, label_smoothing, by_word),
-        "squared": Ipo(beta, by_word),
-        "hinge": Hinge(beta),
+        "logistic": Dpo(at, label_smoothing, by_word),
+        "squared": Ipo(at, by_word),
+        "hinge": Hinge(at),
+        "simpo": SimPo(at, gamma),
+        "orpo": Orpo(at),
+        "step-apo": StepApo(at, alpha),
     }
     return Sum(made[shape], ChosenLikelihood(chosen_weight)) if chosen_weight else made[shape]
 
@@ -198,6 +233,8 @@ class _Sides:
     rejected: Tensor
     gaps: Tensor  # by how much the chosen one is better
     weights: Tensor
+    a_token: Tensor  # m where h are means over tokens
+    lengths: Tensor  # [K, 2], tokens of the chosen and of the rejected side
 
     @property
     def margins(self) -> Tensor:
@@ -215,6 +252,9 @@ class _Sides:
             "preference_accuracy": mean((margins > 0).to(margins.dtype)),
             "chosen_ratio": mean(self.chosen),
             "rejected_ratio": mean(self.rejected),
+            "margin_a_token": mean(self.a_token),
+            "chosen_length": mean(self.lengths[:, 0]),
+            "rejected_length": mean(self.lengths[:, 1]),
             "entropy": measured(batch, likelihoods.entropies),
         }
 
@@ -236,10 +276,18 @@ def _sides(batch: Batch, per_token: Tensor, by_word: bool = False) -> _Sides:
 
     counts = over_sides(own.to(per_token.dtype))
     assert bool(((counts > 0)[:, 0] == (counts > 0)[:, 1]).all()), "a pair is one chosen and one rejected reply"
-    values = over_sides(per_token) / (counts.clamp(min=1.0) if by_word else 1.0)
+    sums = over_sides(per_token)
+    means = sums / counts.clamp(min=1.0)
+    values = means if by_word else sums
     better = over_sides(batch.advantages.to(per_token.dtype)) / counts.clamp(min=1.0)
     weights = over_sides(batch.loss_weights).sum(dim=1)
-    return _Sides(values[:, 0], values[:, 1], better[:, 0] - better[:, 1], weights)
+    return _Sides(values[:, 0], values[:, 1], better[:, 0] - better[:, 1], weights, means[:, 0] - means[:, 1], counts)
+
+
+def _log_odds(logs: Tensor) -> Tensor:
+    """log(p / (1 - p)) of log p, whose rounding to p = 1 is left out."""
+    logs = logs.clamp(max=-torch.finfo(logs.dtype).eps)
+    return logs - torch.log(-torch.expm1(logs))
 
 
 def _reference(batch: Batch, who: str) -> Tensor:

@@ -23,7 +23,7 @@ import torch
 from redqueen.objectives.batch import portion
 from redqueen.objectives.packed import PackedRows, joined
 from redqueen.protocols import Objective, Policy, State
-from redqueen.types import Batch, Constraint, Likelihoods, Metrics, RedQueenError
+from redqueen.types import Batch, Constraint, Likelihoods, Mean, Metrics, RedQueenError
 
 T = TypeVar("T")
 PADDED = 1024  # pairs that are padded at a time
@@ -42,7 +42,7 @@ class Round:
 
     Many passes over few pairs overfit; a ceiling on the margin or on the distance from the reference
     stops an inner problem that should not be solved exactly (SPIN with beta below 1/2 diverges if it is);
-    `most_margin` is the ceiling of `preference_margin`, in nats.
+    `most_margin` is the ceiling of `margin_a_token`, in nats a token, so that it means the same for long replies.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Round:
         if passes < 1:
             raise RedQueenError(f"passes over the data of an iteration must be at least 1, not {passes}")
         self._passes = passes
-        of_margin = () if most_margin is None else (Ceiling("preference_margin", most_margin),)
+        of_margin = () if most_margin is None else (Ceiling("margin_a_token", most_margin),)
         self._ceilings = (*ceilings, *of_margin)
         self._parts: list[PackedRows] = []
         self._remade, self._goes_on = remade, False
@@ -120,13 +120,15 @@ class Round:
         self._stopped |= any(metrics.get(each.figure, 0.0) > each.most for each in self._ceilings)
 
     def update(self, learner: Policy, count: int, objective: Objective, rng: Random) -> Metrics:
-        """Metrics of one update on a minibatch of `count` pairs. If nothing is left of this iteration, `learner`
-        stays as it is and the loss and the gradient norm are 0."""
+        """Metrics of one update on a minibatch of `count` pairs, which rest on those drawn. If nothing is left of this
+        iteration, `learner` stays as it is and the loss and the gradient norm are 0."""
         if not self.open:
-            return {"loss": 0.0, "gradient_norm": 0.0}
-        metrics = learner.update(self.draw(count, rng), objective)
+            return {"loss": Mean(0.0, 0), "gradient_norm": Mean(0.0, 0)}
+        drawn = self.draw(count, rng)
+        metrics = learner.update(drawn, objective)
         self.observe(metrics)
-        return metrics
+        pairs = len(torch.unique(drawn.pairs)) if drawn.pairs is not None else len(drawn)
+        return {name: Mean(value, pairs) for name, value in metrics.items()}
 
     def metrics(self) -> Metrics:
         """Metrics: `round/pairs`, `round/passes` (begun), and `round/stopped` (1 if a ceiling stopped it); where pairs

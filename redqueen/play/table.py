@@ -6,7 +6,8 @@ seat's turns, so that a player can continue its own tokens instead of encoding t
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from random import Random
 from typing import Any
 
@@ -15,6 +16,19 @@ from redqueen.protocols import Play
 from redqueen.types import Ask, Episode, Match, Message, Outcome, RedQueenError, Reply, Seat, Turn
 
 MAX_TURNS = 10_000  # a match longer than this does not end
+
+
+_TOLD: list[Callable[[Episode], None]] = []  # of this process, the innermost last
+
+
+@contextmanager
+def told_of_episodes(tell: Callable[[Episode], None]) -> Iterator[None]:
+    """Passes every episode that is finished meanwhile to `tell`, and to nobody outside of this block."""
+    _TOLD.append(tell)
+    try:
+        yield
+    finally:
+        _TOLD.remove(tell)
 
 
 class DoesNotEnd(RedQueenError):
@@ -59,7 +73,10 @@ class Table:
         """The record of the finished match."""
         assert self.outcome is not None, "the match is not over"
         game, seats = self.match.game, tuple(self.outcome.scores)
-        return Episode(game.name, self.match.task, self.seed, tuple(self.turns), self.outcome, seats)
+        episode = Episode(game.name, self.match.task, self.seed, tuple(self.turns), self.outcome, seats)
+        for tell in _TOLD[-1:]:
+            tell(episode)
+        return episode
 
     def _advance(self, step: Any) -> None:
         try:

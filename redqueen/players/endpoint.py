@@ -9,25 +9,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Event
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from redqueen.chance import derive, uniform
+from redqueen.markup import visible
+from redqueen.players.bounded_http import LARGEST, Answer, BoundedClient, Refused, imported
 from redqueen.players.language.answers import Plain, thought_and_action
 from redqueen.players.language.chat_format import worded
 from redqueen.protocols import AnswerFormat
-from redqueen.texts import until_stop
+from redqueen.texts import THINK, Marks, opened_before, until_stop, well_formed
 from redqueen.trust.door import enter
 from redqueen.types import Ask, RedQueenError, Reply, Unreachable
-
-if TYPE_CHECKING:
-    import httpx
 
 Chat = list[dict[str, str]]  # {"role": ..., "content": ...}
 T = TypeVar("T")
 _KNOCK = 5.0  # seconds
+_NEAR_ONE = 1e-3  # nats above 0 that a server's rounding may put a log-probability
 _RATED = 20  # the most likely first tokens that an endpoint is asked for; OpenAI's and vLLM's maximum
 
 
@@ -36,7 +35,8 @@ class Server:
     """Answers asks through `POST {url}/chat/completions`, several at a time, in their order.
 
     Connection errors, time-outs, 429 and 5xx are retried `retries` times, after the Retry-After header or
-    exponential backoff from `backoff` seconds with jitter, and never after more than `longest_wait`.
+    exponential backoff from `backoff` seconds with jitter, and never after more than `longest_wait`. An answer that is
+    larger than `largest`, or takes longer than `total` as a whole, ends the run with one line, and is not retried.
     The endpoint is sent a seed made from the ask's, which it may ignore.
     """
 
@@ -52,19 +52,27 @@ class Server:
     max_tokens: int | None = 512  # None leaves it to the endpoint
     concurrency: int = 8  # requests in flight
     timeout: float = 120.0  # seconds without any data from the endpoint
+    total: float = 600.0  # seconds for a whole answer
+    largest: int = LARGEST  # bytes of an answer, as sent and as unpacked
     retries: int = 5
     backoff: float = 0.5  # seconds before the first retry
     longest_wait: float = 60.0  # seconds
     extra: Mapping[str, Any] = field(default_factory=dict)  # further fields of the request, such as top_p
     stops: tuple[str, ...] = ()  # texts after which a reply is cut
     label: str = ""  # the player's name; the model's where it is empty
+    thoughts: Marks = THINK  # where the endpoint sends what the model thinks along with what it says
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
             raise RedQueenError(f"the server's url must begin with http:// or https://, not {self.url!r}")
         enter(self.url, "", f"the endpoint {self.url!r}", "would be sent what is said")
-        if self.concurrency < 1 or self.retries < 0 or self.timeout <= 0:
-            raise RedQueenError("a server needs concurrency of 1 or more, retries of 0 or more and a time-out above 0")
+        if "@" in self.url.partition("://")[2].partition("/")[0]:
+            raise RedQueenError(
+                "a server's url holds no user and password, as it stands in the record of a run: put a key into the "
+                f"environment variable {self.api_key_env or 'OPENAI_API_KEY'}"
+            )
+        if self.concurrency < 1 or self.retries < 0 or min(self.timeout, self.total, self.largest) <= 0:
+            raise RedQueenError("a server needs concurrency of 1 or more, retries of 0 or more and limits above 0")
 
     @property
     def name(self) -> str:
@@ -75,15 +83,13 @@ class Server:
         not speak the protocol."""
         return self._all(self._answer, asks)
 
-    def _all(self, answer: Callable[[httpx.Client, Event, Ask], T], asks: Sequence[Ask]) -> list[T]:
+    def _all(self, answer: Callable[[BoundedClient, Event, Ask], T], asks: Sequence[Ask]) -> list[T]:
         """`answer` to each ask, several at a time."""
         if not asks:
             return []
-        httpx = _httpx()
         stop = Event()  # set when one request has failed for good: the others need not wait their turn
-        limits = httpx.Limits(max_connections=self.concurrency)
         with (
-            httpx.Client(timeout=self.timeout, limits=limits, headers=self._headers()) as client,
+            BoundedClient(self.timeout, self.total, self._headers(), self.concurrency, self.largest) as client,
             ThreadPoolExecutor(min(self.concurrency, len(asks))) as workers,
         ):
             answers = [workers.submit(answer, client, stop, ask) for ask in asks]
@@ -96,12 +102,13 @@ class Server:
 
     def check(self) -> Server:
         """This server. Raises Unreachable if nothing answers at the url; any answer will do."""
-        httpx = _httpx()
+        httpx = imported()
         try:
-            httpx.get(self.url, timeout=_KNOCK)
+            with BoundedClient(_KNOCK, _KNOCK, largest=self.largest) as client:
+                client.get(self.url)
         except httpx.ConnectError as error:
             raise Unreachable(f"{self._who}{self._silence(error)}") from None
-        except (httpx.TransportError, httpx.InvalidURL):
+        except (httpx.TransportError, httpx.InvalidURL, Refused):
             pass  # the first request will tell
         return self
 
@@ -122,7 +129,7 @@ class Server:
     def identity(self) -> str:
         """What the replies depend on besides the ask, as far as it is known here: address, prompts and sampling."""
         said = (self.model, self.url, self.answer, self.system, self.wording, self.temperature, self.max_tokens)
-        return repr((*said, sorted(self.extra.items()), self.stops))
+        return repr((*said, sorted(self.extra.items()), self.stops, self.thoughts))
 
     def rate_choices(self, asks: Sequence[Ask]) -> list[np.ndarray]:
         """[K] for each ask: the probability of each of its choices among those that are one of the likeliest first
@@ -136,17 +143,20 @@ class Server:
                 )
         return self._all(self._rated, asks)
 
-    def _rated(self, client: httpx.Client, stop: Event, ask: Ask) -> np.ndarray:
+    def _rated(self, client: BoundedClient, stop: Event, ask: Ask) -> np.ndarray:
         rating = {"max_tokens": 1, "logprobs": True, "top_logprobs": _RATED}
         response = self._post(client, stop, {**self._body(ask), **rating}, ask.seed)
         try:
             likely = response.json()["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
             found = {str(each["token"]): float(each["logprob"]) for each in likely}
-        except (ValueError, KeyError, IndexError, TypeError):
+            readable = all(logprob <= _NEAR_ONE for logprob in found.values())  # which NaN is not
+        except (ValueError, KeyError, IndexError, TypeError, OverflowError):
+            readable = False
+        if not readable:
             raise RedQueenError(
                 f"{self.url} sent no log-probabilities (top_logprobs {_RATED}): leave --judge.expected out, and the "
                 "judge is sampled"
-            ) from None
+            )
         mass = np.zeros(len(ask.choices))
         for token, logprob in found.items():
             if token.strip() in ask.choices:  # "A" and " A" are two tokens and one verdict
@@ -154,8 +164,14 @@ class Server:
         return mass / mass.sum() if mass.sum() > 0.0 else np.full(len(mass), np.nan)
 
     def _headers(self) -> dict[str, str]:
-        key = os.environ.get(self.api_key_env, "") if self.api_key_env else ""
-        return {"Authorization": f"Bearer {key}"} if key else {}
+        if not (key := self._key()):
+            return {}
+        if not (key.isascii() and key.isprintable()):
+            raise RedQueenError(f"${self.api_key_env} holds a character that no key has: a line break, perhaps")
+        return {"Authorization": f"Bearer {key}"}
+
+    def _key(self) -> str:
+        return os.environ.get(self.api_key_env, "").strip() if self.api_key_env else ""
 
     def _body(self, ask: Ask) -> dict[str, Any]:
         """The request for a reply."""
@@ -167,42 +183,51 @@ class Server:
             body["max_tokens"] = self.max_tokens
         return {**body, **self.extra}
 
-    def _answer(self, client: httpx.Client, stop: Event, ask: Ask) -> Reply:
+    def _answer(self, client: BoundedClient, stop: Event, ask: Ask) -> Reply:
         response = self._post(client, stop, self._body(ask), ask.seed)
         text, truncated = self._content(response)
-        called = until_stop(text, ask.stops)  # endpoints differ in whether they give back a stop they were sent
-        cut = until_stop(text, self.stops) if called is None else called
+        opened = opened_before(text, self.thoughts)  # by the chat template, which is the endpoint's
+        # endpoints differ in whether they give back a stop they were sent
+        called = until_stop(text, ask.stops, opened, self.thoughts)
+        cut = until_stop(text, self.stops, opened, self.thoughts) if called is None else called
         if cut is not None:
             text, truncated = cut, False
         plain = isinstance(self.answer, Plain)  # as far as it goes, it is the answer
         thought, action = thought_and_action(
-            text, self.answer, ask.choices, whole=called is not None, truncated=truncated and not plain
+            text,
+            self.answer,
+            ask.choices,
+            opened,
+            whole=called is not None,
+            truncated=truncated and not plain,
+            marks=self.thoughts,
         )
         return Reply(action, self.name, thought=thought, truncated=truncated, malformed=not action)
 
-    def _post(self, client: httpx.Client, stop: Event, body: Mapping[str, Any], seed: int) -> httpx.Response:
+    def _post(self, client: BoundedClient, stop: Event, body: Mapping[str, Any], seed: int) -> Answer:
         """The endpoint's response with status 200, after at most `retries` retries."""
-        import httpx
-
+        httpx = imported()
         for attempt in range(self.retries + 1):
             wait = min(self.backoff * 2**attempt, self.longest_wait) * (0.5 + uniform(seed, attempt))
             try:
-                response = client.post(self._endpoint, json=body)
+                response = client.post(self._endpoint, body)
+            except Refused as error:
+                raise Unreachable(f"{self._who}the answer of {self.url} is not taken: {error}") from None
             except httpx.TimeoutException:
                 trouble = f"{self.url} did not answer within {self.timeout:g} s"
             except httpx.ConnectError as error:
                 trouble = self._silence(error)
             except httpx.TransportError as error:
-                trouble = f"the connection to {self.url} broke ({error or type(error).__name__})"
+                trouble = f"the connection to {self.url} broke ({self._one_line(error) or type(error).__name__})"
             except httpx.InvalidURL as error:
                 raise RedQueenError(f"the server's url {self.url!r} is not a url ({error})") from None
             else:
-                if response.status_code == 200:
+                if response.status == 200:
                     return response
-                if response.status_code != 429 and response.status_code < 500:
+                if response.status != 429 and response.status < 500:
                     raise RedQueenError(self._refusal(response))
-                trouble = f"{self.url} answered {response.status_code} ({_said(response)})"
-                wait = _retry_after(response.headers.get("Retry-After", "")) or wait
+                trouble = f"{self.url} answered {response.status} ({self._said(response)})"
+                wait = _retry_after(response.headers.get("retry-after", "")) or wait
             if attempt < self.retries and stop.wait(min(wait, self.longest_wait)):
                 break
         raise Unreachable(f"{self._who}{trouble}; gave up after {self.retries + 1} tries")
@@ -218,17 +243,21 @@ class Server:
     def _endpoint(self) -> str:
         return f"{self.url.rstrip('/')}/chat/completions"
 
-    def _refusal(self, response: httpx.Response) -> str:
+    def _refusal(self, response: Answer) -> str:
         """The message for a response that a retry would not change."""
-        status, said = response.status_code, _said(response)
+        status, said = response.status, self._said(response)
+        if 300 <= status < 400:
+            place = self._one_line(response.headers.get("location", ""))
+            return f"{self.url} sends elsewhere ({status}, {place}), and is not followed: name that address itself"
         if status in (401, 403):
             return f"{self.url} refused the key ({status}, {said}): put a valid one into ${self.api_key_env}"
         if status == 404:
             return f"{self.url} has no model {self.model!r}, or its url should end in /v1 ({status}, {said})"
         return f"{self.url} refused the request ({status}, {said})"
 
-    def _content(self, response: httpx.Response) -> tuple[str, bool]:
-        """The model's text, and whether it was truncated. Missing content is an empty text."""
+    def _content(self, response: Answer) -> tuple[str, bool]:
+        """The model's text, and whether it was truncated. Missing content is an empty text; half a character becomes
+        the mark of a missing one, and the key is never part of it."""
         try:
             choice = response.json()["choices"][0]
             content = choice["message"]["content"]
@@ -236,23 +265,31 @@ class Server:
             content = 0
             choice = {}
         if not isinstance(content, str | None):
-            raise RedQueenError(f"{self.url} did not send a chat completion but: {_one_line(response.text)}")
-        return content or "", choice.get("finish_reason") == "length"
+            raise RedQueenError(f"{self.url} did not send a chat completion but: {self._one_line(response.text)}")
+        return self._without_key(well_formed(content or "")), choice.get("finish_reason") == "length"
 
+    def _said(self, response: Answer) -> str:
+        """The server's own error message."""
+        try:
+            error = response.json()["error"]
+            return self._one_line(error if isinstance(error, str) else error["message"])
+        except (ValueError, KeyError, IndexError, TypeError):
+            return self._one_line(response.text) or "no explanation"
 
-def _httpx() -> ModuleType:
-    try:
-        import httpx
-    except ImportError:
-        raise RedQueenError("the server player needs httpx: pip install 'redqueen[server]'") from None
-    return httpx
+    def _one_line(self, text: object) -> str:
+        """The beginning of what a server said, safe to print."""
+        return visible(" ".join(self._without_key(str(text)).split())[:120])
+
+    def _without_key(self, text: str) -> str:
+        key = self._key()
+        return text.replace(key, "[key]") if key else text
 
 
 def _append(chat: Chat, role: str, text: str) -> None:
     if chat and chat[-1]["role"] == role:
-        chat[-1]["content"] += "\n\n" + text
+        chat[-1]["content"] += "\n\n" + well_formed(text)
     else:
-        chat.append({"role": role, "content": text})
+        chat.append({"role": role, "content": well_formed(text)})
 
 
 def _retry_after(header: str) -> float:
@@ -261,19 +298,6 @@ def _retry_after(header: str) -> float:
         return float(header)
     try:
         date = parsedate_to_datetime(header)
-    except ValueError:
+        return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError, OverflowError):
         return 0.0
-    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
-
-
-def _said(response: httpx.Response) -> str:
-    """The server's own error message."""
-    try:
-        error = response.json()["error"]
-        return _one_line(error if isinstance(error, str) else error["message"])
-    except (ValueError, KeyError, TypeError):
-        return _one_line(response.text) or "no explanation"
-
-
-def _one_line(text: object) -> str:
-    return " ".join(str(text).split())[:120]

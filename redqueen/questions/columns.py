@@ -6,6 +6,7 @@
 | answer (what is expected)      | answer, final_answer, ground_truth, gold, target, label, answerKey, ...             |
 | completion (a whole reply)     | solution, completion, response, output, rationale, code                             |
 | chosen, rejected               | chosen, rejected                                                                    |
+| margin (by how much better)    | margin                                                                              |
 | choices                        | choices, options; or columns A, B, C, D                                             |
 | tests (lines of assert)        | tests, test_list, unit_tests                                                        |
 | context (a text to read)       | context, document, passage, article                                                 |
@@ -38,6 +39,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "completion": ("solution", "completion", "response", "output", "rationale", "canonical_solution", "code"),
         "chosen": ("chosen",),
         "rejected": ("rejected",),
+        "margin": ("margin",),
         "choices": ("choices", "options"),
         "tests": ("tests", "test_list", "unit_tests"),
         "context": ("context", "document", "passage", "article"),

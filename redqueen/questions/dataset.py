@@ -119,6 +119,7 @@ class Dataset:
     completion: str = ""
     chosen: str = ""
     rejected: str = ""
+    margin: str = ""
     choices: str = ""
     tests: str = ""
     context: str = ""
@@ -197,7 +198,7 @@ class Dataset:
         pairs = self._pairs(level)
         if pairs and not pairs[0][0].rejected:
             raise RedQueenError(self._lacks_preferences)
-        found = [Preference(task, each.completion, each.rejected) for each, task in pairs]
+        found = [Preference(_with_margin(task, each.margin), each.completion, each.rejected) for each, task in pairs]
         return rng.sample(found, min(len(found), count))
 
     @property
@@ -372,6 +373,10 @@ class Dataset:
     def compared(self, task: Task, answer: str) -> Task:
         prompt = posing.asked_to_compare(str(task.facts["question"]), task.answer, answer)
         return Task(f"{answer!r} to {task.id}", "judgement", prompt)
+
+
+def _with_margin(task: Task, margin: float | None) -> Task:
+    return task if margin is None else replace(task, facts={**task.facts, "margin": margin})
 
 
 def training_pairs(questions: Preferring, count: int, apart: Apart, rng: Random) -> list[Preference]:

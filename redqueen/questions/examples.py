@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,6 +54,7 @@ class Example:
     messages: Conversation  # the prompt
     completion: str = ""
     rejected: str = ""
+    margin: float | None = None  # by how much the chosen reply is better
     answers: tuple[str, ...] = ()  # as they stand in the column; any of them is right
     choices: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()  # lines of assert
@@ -169,6 +171,7 @@ def _with_more(found: Example, entries: Columns) -> Example:
     sorts = [
         (role, _sorted_by(entries[role])) for role in ("category", "level", "split", "concepts") if role in entries
     ]
+    margin = _margin(entries["margin"]) if "margin" in entries and found.rejected else None
     return replace(
         found,
         messages=(*found.messages[:-1], (found.messages[-1][0], _shown_with(found.messages[-1][1], choices, context))),
@@ -177,7 +180,19 @@ def _with_more(found: Example, entries: Columns) -> Example:
         tests=_asserts(entries["tests"]) if "tests" in entries else (),
         context=context,
         sorted_by=tuple(sorts),
+        margin=margin,
     )
+
+
+def _margin(value: Any) -> float:
+    """By how much the chosen reply is better."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not (0.0 < found < math.inf):
+        raise _Fault(f"margin must be a number above 0, by how much chosen is better, not {_shown(value)}")
+    return found
 
 
 def _shown_with(question: str, choices: Sequence[str], context: str) -> str:

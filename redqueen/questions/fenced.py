@@ -12,6 +12,7 @@ from redqueen.types import Task
 
 FIRST, SECOND = "A", "B"
 _PAIR = "Which of two answers is better?"
+_MEANS = "Does an answer to a question say the same as the right answer?"
 _SCORED = "How good is an answer?"
 
 
@@ -41,6 +42,14 @@ def about_score(task: Task, answer: str, rng: Random, low: int, high: int, rubri
     end = f"End with the score, from {low} (worst) to {high} (best), alone on the last line."
     posed = _posed(rubric or _SCORED, {"Question": asked(task), "Answer": answer}, end, rng)
     return Task(f"score of {task.id}", "score", posed, choices=tuple(map(str, range(low, high + 1))))
+
+
+def about_meaning(task: Task, answer: str, rng: Random) -> Task:
+    """The task of a judge who says whether an answer means the same as the right one. The verdicts YES and NO are
+    listed as its choices."""
+    parts = {"Question": asked(task), "Right answer": task.answer, "Answer": answer}
+    posed = _posed(_MEANS, parts, "End with YES or NO, alone on the last line.", rng)
+    return Task(f"meaning of an answer to {task.id}", "meaning", posed, choices=("YES", "NO"))
 
 
 def _posed(rubric: str, parts: dict[str, str], end: str, rng: Random) -> str:

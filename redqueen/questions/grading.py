@@ -28,6 +28,7 @@ from redqueen.checks.sandbox.literals import quiet
 from redqueen.checks.sandbox.runner import PythonRunner
 from redqueen.checks.sandbox.runs_of_programs import Kind as Ended
 from redqueen.checks.sandbox.runs_of_programs import Program
+from redqueen.checks.sandbox.syntax import LONGEST_SOURCE
 from redqueen.checks.worker import Undecided
 from redqueen.texts import said_aloud
 from redqueen.types import RedQueenError, Task
@@ -36,7 +37,7 @@ from redqueen.user_code import module_from_file
 NUMBER, TEXT, CHOICE, TESTS, NONE, JUDGE = "number", "text", "choice", "tests", "none", "judge"
 ACCEPTED, OPTIONS, ASSERTS = "accepted", "options", "tests"  # facts of a task: right answers, choices, tests
 _MOST_WORDS = 12  # of a formula: a longer text is none
-_BLOCK = re.compile(r"```[ \t]*(\w*)[ \t]*\n(.*?)```", re.DOTALL)
+_BLOCK = re.compile(r"```[ \t]*+(\w*+)[ \t]*+\n(.*?)```", re.DOTALL)
 
 
 class Grading(Protocol):
@@ -204,12 +205,15 @@ def _truth(text: str) -> str:
 
 
 def program_in(reply: str) -> str:
-    """The program in a reply: its last block of Python, or all of it if it can be parsed; "" if there is none."""
+    """The program in a reply: its last block of Python, or all of it if it can be parsed; "" if there is none, or one
+    that is too long to be run."""
     blocks = _BLOCK.findall(reply)
     marked = [text for name, text in blocks if name.lower() in ("python", "py", "python3")] or [
         text for _, text in blocks
     ]
     source = marked[-1].strip() if marked else reply.strip()
+    if len(source) > LONGEST_SOURCE:
+        return ""
     try:
         with quiet():
             tree = ast.parse(source)

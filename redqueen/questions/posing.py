@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redqueen.texts import said_aloud
+from redqueen.texts import between, said_aloud
 from redqueen.types import Refusal, Task
 
 LONGEST, SHORTEST = 4000, 3  # characters of a question
 QUESTION, ANSWER, RATIONALE = "question", "answer", "rationale"
-_TAGS = {name: re.compile(rf"(?is)<{name}>(.*?)</{name}>") for name in (QUESTION, ANSWER, RATIONALE)}
+_TAGS = {name: (re.compile(rf"(?i)<{name}>"), re.compile(rf"(?i)</{name}>")) for name in (QUESTION, ANSWER, RATIONALE)}
 _PLACEHOLDERS = ("", "your question", "your question here", "question", "the question", "new question")
 _WRITE = "Write it between <question> and </question>"
 
@@ -37,10 +37,11 @@ def read_proposal(reply: str, answered: bool = False, explained: bool = False) -
     text = said_aloud(reply)
     if not text:
         return Refusal("cut off")  # thoughts that were never closed
-    found = {name: _last(pattern, text) for name, pattern in _TAGS.items()}
+    found = {name: _last(*marks, text) for name, marks in _TAGS.items()}
     question = found[QUESTION]
     if not question:
-        return Refusal("cut off" if re.search(r"(?i)<question>(?!.*</question>)", text, re.DOTALL) else "no question")
+        opened, closed = (max((each.start() for each in mark.finditer(text)), default=-1) for mark in _TAGS[QUESTION])
+        return Refusal("cut off" if opened > closed else "no question")
     if len(question) > LONGEST:
         return Refusal("too long")
     if len(question) < SHORTEST or question.strip("[]<>.… ").casefold() in _PLACEHOLDERS:
@@ -52,9 +53,9 @@ def read_proposal(reply: str, answered: bool = False, explained: bool = False) -
     return Written(question, found[ANSWER] if answered else "", found[RATIONALE] if explained else "")
 
 
-def _last(pattern: re.Pattern[str], text: str) -> str:
+def _last(opening: re.Pattern[str], closing: re.Pattern[str], text: str) -> str:
     """The last entry of a tag, from its innermost opening; "" if there is none."""
-    found = pattern.findall(text)
+    found = [text[begin:end] for _, begin, end, _ in between(opening, closing, text)]
     return re.split(r"(?i)<(?:question|answer|rationale)>", found[-1])[-1].strip() if found else ""
 
 

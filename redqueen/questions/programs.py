@@ -24,7 +24,7 @@ from redqueen.types import RedQueenError, Refusal, Task
 
 LONGEST = 4000  # characters of a program
 PAIRS = 10  # N of an induction task; the first half is shown, all are checked
-_BLOCK = re.compile(r"```[ \t]*(\w+)[ \t]*\n(.*?)```", re.DOTALL)
+_BLOCK = re.compile(r"```[ \t]*+(\w++)[ \t]*+\n(.*?)```", re.DOTALL)
 _RULES = """\
 Rules: the function is called f and has one argument or more; it always gives the same output for the same input; it \
 prints nothing and uses no file, network, clock or chance; it ends within a second; its output is a plain value such \
@@ -32,7 +32,7 @@ as a number, a string, a list or a dictionary."""
 
 
 def programs() -> Triplets:
-    """The question set; its problems are twenty small functions shipped with the library. Raises RedQueenError if
+    """The question set; its problems are 64 small functions shipped with the library. Raises RedQueenError if
     this machine has no jail, which many programs of models need."""
     if missing := jail.why_not():
         raise RedQueenError(f"the question set programs needs the jail, as expressions does not: {missing}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import isnan, nan
 from statistics import fmean
 
-from redqueen.types import Metrics
+from redqueen.types import Mean, Metrics
 from redqueen.types import Truncated as Truncated
 
 
@@ -25,5 +25,7 @@ def share_right(name: str, verdicts: Iterable[float | None]) -> Metrics:
     only where there are any."""
     scores = as_scores(verdicts)
     known = [score for score in scores if not isnan(score)]
-    found: Metrics = {name: fmean(known)} if known else {}
-    return found | ({f"{name}_unknown": 1.0 - len(known) / len(scores)} if len(known) < len(scores) else {})
+    found: Metrics = {name: Mean(fmean(known), len(known))} if known else {}
+    if len(known) < len(scores):
+        found[f"{name}_unknown"] = Mean(1.0 - len(known) / len(scores), len(scores))
+    return found

@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from redqueen.protocols import Policy, Resumable, State
 from redqueen.trust.no_links import make_folder, remove_tree, rename, synchronise, write_whole
 from redqueen.trust.reading import Damaged, read_json, shaped
-from redqueen.types import RedQueenError
+from redqueen.types import Mean, RedQueenError
 
 MANIFEST = {"step": int, "digests?": {...: str}, "collapse?": dict, "signal?": dict, "settings?": str}
 _ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
@@ -60,7 +60,10 @@ def read_checkpoint(path: Path, policies: Sequence[Policy], parts: Sequence[Resu
     RedQueenError where they are not those that wrote it."""
     with fitting(path):
         for policy in policies:
-            policy.load(path / policy.name)
+            name = policy.name
+            policy.load(path / name)
+            if policy.name != name:  # it is saved under its name, which must not lead out of the folder
+                raise Damaged(f"{path / name} holds a policy of another name, {policy.name[:40]!r}")
         states = read_parts(path)
         if len(states) != len(parts):
             raise RedQueenError(
@@ -81,6 +84,8 @@ def in_one_form(value: Any) -> Any:
         return {in_one_form(key): in_one_form(each) for key, each in value.items()}
     if type(value) in (list, tuple):
         return type(value)([in_one_form(each) for each in value])
+    if type(value) is Mean:
+        return float(value)
     return value.copy() if type(value) is np.ndarray else value
 
 
@@ -89,7 +94,7 @@ def read_parts(path: Path) -> list[State]:
     checkpoint of an earlier version."""
     if not (path / "parts.pt").exists():
         raise RedQueenError(f"the checkpoint {path} is of an earlier version of redqueen: begin the run anew")
-    with torch.serialization.safe_globals(_ARRAYS):
+    with fitting(path), torch.serialization.safe_globals(_ARRAYS):
         return list(torch.load(path / "parts.pt", map_location="cpu", weights_only=True))
 
 

@@ -32,18 +32,19 @@ class Watch:
     on_collapse: Literal["warn", "stop", "roll_back"] = "warn"
     """an alarm is shown; or ends the run; or takes everything back to the best measurement and goes on from there"""
     score: str = ""
-    """the figure that says how good the run is: by default exploitability, regret or accuracy, what is there"""
+    """the figure that says how good the run is; by default the first measured of exploitability, regret, accuracy"""
     keep_best: bool = False
     """keep a checkpoint of the best measurement, RUN@best; always so where collapses are rolled back"""
     lost_share: float = 0.5
-    """of what the score had gained since the start, or of the start where that is more: if so much is gone, ..."""
+    """share of its gain that the score may lose before the alarm (share of its first value where that is larger)"""
     measurements: int = 3
-    """... over so many measurements in a row, the score has fallen"""
+    """in a row with a score that low, before the alarm"""
     lowest_entropy: float = 0.02
+    """share of the first step's entropy below which it counts as gone"""
     highest_entropy: float = 1.5
-    """the entropy is gone, or the words fall apart, beyond these shares of the entropy of the first step"""
+    """multiple of the first step's entropy above which the text counts as falling apart"""
     alarm_steps: int = 20
-    """in a row, before an alarm over entropy or opponents rings"""
+    """in a row, before an alarm on entropy or opponents rings"""
     most_roll_backs: int = 3
     """the next collapse ends the run"""
 

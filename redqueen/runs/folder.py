@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -117,7 +117,8 @@ def stored_policy(folder: Path, step: int | Literal["best"] | None = None) -> Po
         raise RedQueenError(f"the settings of {folder} do not say what its learner is: they have no field learner")
     else:
         with shut():
-            policy = rebuild(Learner, config["config"]["learner"]).build(int(config["seed"]))
+            learner = rebuild(Learner, config["config"]["learner"])
+            policy = replace(learner, sampler=None, sampler_memory=None).build(int(config["seed"]))
     with fitting(chosen):
         policy.load(policy_folder)
     return policy

@@ -21,6 +21,8 @@ import errno
 import fcntl
 import gc
 import json
+import os
+import platform
 import resource
 import sys
 import time
@@ -38,8 +40,11 @@ import torch
 from redqueen.chance import derive
 from redqueen.credit.rewards import has_verdict, with_verdict
 from redqueen.markup import run_as_html
+from redqueen.measures.accuracy import ATTEMPTS
+from redqueen.play.table import told_of_episodes
 from redqueen.progress import counted
 from redqueen.protocols import (
+    AttemptsProblems,
     Measure,
     Paced,
     Player,
@@ -67,11 +72,12 @@ from redqueen.runs.checkpoints import (
     write_checkpoint,
 )
 from redqueen.runs.collapse import Collapse, Watch
+from redqueen.runs.samples import FORMS, Samples, rested
 from redqueen.runs.signal import Signal
 from redqueen.trust.door import remember
 from redqueen.trust.no_links import appended, remove_file, write_whole
-from redqueen.trust.reading import Damaged, as_object, read_bytes, read_json, shaped
-from redqueen.types import Basis, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
+from redqueen.trust.reading import Damaged, as_object, read_bytes, read_json, read_text, shaped
+from redqueen.types import Basis, Mean, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
 LEARNER = "learner"  # the policy whose figures keep their names
 ERROR = "error.txt"  # why a run ended before its last step, unless it was killed
@@ -83,7 +89,14 @@ _OF_THE_DISK = (
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR),
 )
 MOST_STEPS = 1 << 40
-LINE = {"step": int, "time?": {...: (int, float)}, "alarms?": [str], "stopped?": str}
+LINE = {
+    "step": int,
+    "time?": {...: (int, float)},
+    "alarms?": [str],
+    "stopped?": str,
+    "samples?": {...: [int]},
+    "rests_on?": {...: int},
+}
 Line = dict[str, Any]  # one line of metrics.jsonl; what differs between equal runs is under "time"
 
 
@@ -109,9 +122,16 @@ class Schedule:
     checkpoint_every: int = 25
     keep_checkpoints: int = 2
     record_episodes: int = 8  # episodes kept of each step
+    test_attempts: int = ATTEMPTS  # at each held-out problem, in a measurement
 
     def __post_init__(self) -> None:
-        least = {"evaluate_every": 1, "checkpoint_every": 1, "keep_checkpoints": 1, "record_episodes": 0}
+        least = {
+            "evaluate_every": 1,
+            "test_attempts": 1,
+            "checkpoint_every": 1,
+            "keep_checkpoints": 1,
+            "record_episodes": 0,
+        }
         for name, smallest in least.items():
             if getattr(self, name) < smallest:
                 flag = "--" + name.replace("_", "-")
@@ -140,6 +160,7 @@ class Run:
         self.shown: dict[str, str] = {}
         self.collapse = Collapse(watch)
         self.signal = Signal()
+        self.samples = Samples()
         self.began = False
         self.policies: Sequence[Policy] = ()  # those that it trains, once `steps` has named them
         self.identity = ""  # a digest of the settings, where they are known: a checkpoint of others does not fit
@@ -179,10 +200,18 @@ class Run:
                     f"{type(each).__name__} has no state() and restore(state): a part that keeps nothing between steps "
                     "is not named in run.steps"
                 )
+        self._sample([each for each in measures if has(each, AttemptsProblems)])
         with saving(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        with held(self.folder):
+        with held(self.folder), told_of_episodes(self.samples.take):
             yield from self._steps(count, policies, resumable, measures)
+
+    def _sample(self, measures: Sequence[AttemptsProblems]) -> None:
+        """Says how often held-out problems are attempted."""
+        if not measures and self.schedule.test_attempts != ATTEMPTS:
+            raise RedQueenError("--test-attempts has no effect: nothing here is attempted to measure it; leave it out")
+        for each in measures:
+            each.sample(self.schedule.test_attempts)
 
     def _steps(
         self, count: int, policies: Sequence[Policy], resumable: Sequence[Resumable], measures: Sequence[Measure]
@@ -194,13 +223,13 @@ class Run:
             with saving(self.folder):
                 for name in ("final.json", ERROR):  # of an end that was not the last
                     remove_file(self.folder, name)
+        for watcher in self.watchers:  # the first writes config.json, without which a folder is no run
+            watcher.begin(self, start, count)
         if bases := {name: asdict(each) for name, each in _bases(measures).items()}:
             self.keep("measures", bases)
         for title, text in self.shown.items():
             with saving(self.folder):
                 write_whole(self.folder, f"{title}.txt", text + "\n")
-        for watcher in self.watchers:
-            watcher.begin(self, start, count)
         self.began = True
         reached = count
         with _loaded_things_set_aside():
@@ -229,6 +258,7 @@ class Run:
                 updated = versions != [policy.version for policy in policies]
                 self._line |= self.collapse.check(self._line) | self.signal.check(self._line, updated)
                 self._line |= _rung([*resumable, self.collapse, self.signal]) | self.signal.shown()
+                self._line["samples"] = self.samples.close([policy.name for policy in policies])
                 self.stopped = self._answer(policies, resumable)
                 self._write(self._line)
                 last = step + 1 == count or bool(self.stopped)
@@ -253,8 +283,9 @@ class Run:
         policy stand under its name (`proposer/loss`), however many policies learn. A recipe that updates one policy on
         each of its roles in turn names the `role`, under which they stand then (`solver/loss`)."""
         above = role or ("" if policy.name == LEARNER else policy.name)
-        found = summary(trajectories) | metrics
+        found = rested(summary(trajectories) | metrics, trajectories)
         self.note({f"{above}/{key}": value for key, value in found.items()} if above else found)
+        self.samples.use(trajectories, advantages)
         asked_for = policy.asked_for if has(policy, StatesFormat) else None
         self.signal.observe(trajectories, advantages, metrics, above, asked_for)
         self._record(trajectories, advantages)
@@ -265,11 +296,17 @@ class Run:
             write_whole(self.folder, f"{name}.json", json.dumps(plain(table)) + "\n")
 
     def note(self, metrics: Metrics) -> None:
-        """Adds figures to this step. Raises RedQueenError for one that the step already has."""
+        """Adds figures to this step, and of those that are a `Mean` how many samples they rest on. Raises RedQueenError
+        for one that the step already has."""
         for name in metrics:
             if name in self._line:
                 raise RedQueenError(f"step {self.step} has two figures {name!r}: give one of them another name")
         self._line |= metrics
+        self._rest({name: value.count for name, value in metrics.items() if isinstance(value, Mean)})
+
+    def _rest(self, counts: Mapping[str, int]) -> None:
+        if counts:
+            self._line["rests_on"] = {**self._line.get("rests_on", {}), **counts}
 
     def _repr_html_(self) -> str:
         """How a notebook shows it; `redqueen.views.notebook.show_run` shows its report."""
@@ -281,8 +318,10 @@ class Run:
         return run_as_html(f"{self.folder}, seed {self.seed}, step {lines[-1]['step'] if lines else 0}", curves)
 
     def _measure(self, measures: Sequence[Measure]) -> None:
+        self.samples.measuring = True
         for measure in counted("measurements" if len(measures) > 1 else "measuring", measures):
             self.note(measure())
+        self.samples.measuring = False
 
     def _show_replies(self, measures: Sequence[Measure]) -> None:
         """Prints the replies that measures have to show, and writes them to `first_replies.txt`."""
@@ -299,6 +338,7 @@ class Run:
         self.step = step
         self._line = {"step": step}
         self._measure(measures)
+        self._line["samples"] = self.samples.close([policy.name for policy in self.policies])
         if self.stopped:
             self._line["stopped"] = self.stopped
         with saving(self.folder):
@@ -411,15 +451,33 @@ def held(folder: Path) -> Iterator[None]:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):
             raise RedQueenError(
-                f"{folder} is being trained by another process: wait for its end, stop it, or choose another --output"
+                f"{folder} is being trained by another process{_holder(folder)}: wait for its end, stop it, or choose "
+                "another --output"
             ) from None
+        with saving(folder):
+            lock.truncate(0)
+            lock.write(f"{os.getpid()} on {platform.node()} since {time.strftime('%Y-%m-%d %H:%M:%S')}\n")
+            lock.flush()
         yield
+
+
+def _holder(folder: Path) -> str:
+    """Who holds a folder, as the holder has written into its lock; "" where that says nothing."""
+    try:
+        said = read_text(folder / LOCK, most=200).strip()
+    except Damaged:
+        return ""
+    return f", {said}" if said else ""
 
 
 @contextmanager
 def _loaded_things_set_aside() -> Iterator[None]:
     """The collector need not walk what was loaded each time a round has made many objects. Afterwards it may again:
-    a policy that nobody holds any more must not stay."""
+    a policy that nobody holds any more must not stay. Where a caller of many short runs has frozen what is loaded, it
+    stays so."""
+    if gc.get_freeze_count():
+        yield
+        return
     gc.collect()
     gc.freeze()
     try:
@@ -494,7 +552,7 @@ def batch_tensors(batch: Any) -> dict[str, Any]:
 
 
 def _spread(things: Sequence[int], count: int) -> list[int]:
-    """So many of them in order, from the first to the last at even distances, so that all roles of a step are seen."""
+    """`count` of them in order, evenly spaced from the first to the last, so that all roles of a step are seen."""
     if len(things) <= count:
         return list(things)
     last = max(count - 1, 1)
@@ -561,13 +619,16 @@ def checked_line(line: Line, place: str) -> Line:
     shaped(line, LINE, place)
     if not 0 <= line["step"] < MOST_STEPS:
         raise Damaged(f"{place}.step must be from 0 to {MOST_STEPS}, not {line['step']}")
+    counts = [*line.get("samples", {}).values(), *([count] * len(FORMS) for count in line.get("rests_on", {}).values())]
+    if not all(len(each) == len(FORMS) and all(0 <= count < MOST_STEPS for count in each) for each in counts):
+        raise Damaged(f"{place}: counts of samples must be from 0 to {MOST_STEPS}, {len(FORMS)} for each of its fates")
     for name, value in line.items():
         shaped(value, object, f"{place}.{name}")
     return line
 
 
 def checked_lines(lines: Sequence[Line | None], path: Path, before: int = 0) -> list[Line]:
-    """The lines, which stand after so many others. Raises RedQueenError where one is None."""
+    """The lines, which stand after `before` others. Raises RedQueenError where one is None."""
     found = [line for line in lines if line is not None]
     if len(found) < len(lines):
         number = before + lines.index(None) + 1

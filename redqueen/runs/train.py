@@ -30,6 +30,7 @@ from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.types import RedQueenError
 
+UNBEGUN = (LOCK, ".config.json.writing")  # what a training leaves that is killed before it begins
 SAME = ("recipe", "config", "seed", "schedule", "watch")  # what makes two trainings one
 
 
@@ -84,7 +85,7 @@ def holds_run(folder: Path) -> bool:
     """Whether there is a run in the folder. Raises RedQueenError where there is something else."""
     if (folder / "config.json").exists():
         return True
-    if folder.is_dir() and any(each.name != LOCK for each in folder.iterdir()):
+    if folder.is_dir() and any(each.name not in UNBEGUN for each in folder.iterdir()):
         raise RedQueenError(f"{folder} holds something that is no run: choose a new or an empty folder")
     return False
 

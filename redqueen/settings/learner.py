@@ -10,12 +10,14 @@ import torch
 import tyro
 
 from redqueen.chance import derive
+from redqueen.players.language.thoughts import marks_named
 from redqueen.players.language.writing import Writer
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.connection import base_and_url, connect, is_on_server
 from redqueen.players.tinker.policy import TinkerPolicy
-from redqueen.players.transformer.loading import add_lora, is_tiny, load_model
+from redqueen.players.transformer.loading import LoadedModel, add_lora, is_tiny, load_model
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.players.vllm import SharedEngine, shared_engine
 from redqueen.protocols import Policy
 from redqueen.settings.limits import Within, Without, _flag, check_settings, unset
 from redqueen.settings.optimization import Optimization
@@ -42,6 +44,11 @@ class Learner:
     """precision of the weights, bfloat16 by default on CUDA and float32 elsewhere"""
     device: Annotated[str | None, unset("STR")] = None
     """cpu, cuda or cuda:N; cuda where there is one"""
+    sampler: Annotated[Literal["transformers", "vllm"] | None, unset("{transformers,vllm}")] = None
+    """what samples the replies: transformers by default; vllm, in this process, is given the weights after each update
+    (docs/serious.md)"""
+    sampler_memory: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
+    """share of the memory of the GPU (0.4 by default), or else of the machine (0.1), that vllm takes"""
     temperature: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
     """of sampling and of all log-probabilities, 1.0 by default"""
     answer: Annotated[Named | None, unset("{plain,boxed,brackets,tagged,json,code}")] = None
@@ -59,6 +66,8 @@ class Learner:
     """arguments of the chat template as it spells them, such as enable_thinking=false"""
     history: Annotated[Literal["keep", "strip"] | None, unset("{keep,strip}")] = None
     """whether its later turns see its earlier thoughts: keep by default, strip as in Qwen3's template"""
+    thoughts: Annotated[str | None, unset("OPEN...CLOSE")] = None
+    """what marks the thoughts of a model: as its chat template names them, else <think>...</think>; or none"""
     max_prompt_length: Annotated[int | None, Within(1), unset("INT")] = None
     """tokens of the longest prompt: a longer one ends the run with one line, before it costs its memory"""
     solver: Speech = Speech()
@@ -118,10 +127,11 @@ class Learner:
         tuned = self.optimization
         if not learns:
             rank = 0
-        elif rank:
+        engine = self._engine(loaded, rank) if learns else None
+        if rank:
             alpha, dropout, targets = tuned.lora_alpha, tuned.lora_dropout, tuned.lora_targets
             loaded = add_lora(loaded, rank, seed, alpha=alpha, dropout=dropout, targets=targets)
-        elif unused := [name for name in tuned.given if name.startswith("lora_")]:
+        elif learns and (unused := [name for name in tuned.given if name.startswith("lora_")]):
             raise RedQueenError(f"{_flag(unused[0])} has no effect without an adapter: set --lora-rank to 1 or more")
         usual = 1e-4 if rank else 1e-3 if is_tiny(self.model) else 1e-5
         policy = TransformerPolicy(
@@ -144,9 +154,20 @@ class Learner:
             dropout_seed=seed,
             name=name if learns else f"{name}@0",
             learns=learns,
+            engine=engine,
         )
         self._tune(policy)
         return policy
+
+    def _engine(self, loaded: LoadedModel, rank: int) -> SharedEngine | None:
+        """The engine that samples, where it is not transformers; `loaded` has no adapter yet."""
+        if self.sampler != "vllm":
+            if self.sampler_memory is not None:
+                raise RedQueenError("--sampler-memory has no effect without --sampler vllm: leave it out")
+            return None
+        dtype = str(loaded.model.dtype).removeprefix("torch.")
+        usual = 0.4 if torch.cuda.is_available() else 0.1
+        return shared_engine(loaded, rank, dtype, usual if self.sampler_memory is None else self.sampler_memory)
 
     def _tune(self, policy: TransformerPolicy | TinkerPolicy) -> None:
         """Sets how the policy speaks, in general and as a solver."""
@@ -155,6 +176,8 @@ class Learner:
             keeps = None if self.history is None else self.history == "keep"
             chat = policy.usual.chat.changed(arguments=arguments, keeps_thoughts=keeps)
             policy.usual = replace(policy.usual, chat=chat)
+        if self.thoughts is not None:
+            policy.usual = replace(policy.usual, chat=policy.usual.chat.changed(thoughts=marks_named(self.thoughts)))
         if self.max_prompt_length is not None:
             policy.usual = replace(policy.usual, chat=policy.usual.chat.changed(longest=self.max_prompt_length))
         if self.solver != Speech():

@@ -10,6 +10,13 @@ for _ in run.steps(config.steps, [learner], step.parts, measures):
     advantages = step.estimate(trajectories)                                # estimate
     batch = step.pack(trajectories, advantages)                             # pack
     metrics = step.update(learner, batch, run.rng)                          # update
+
+Where several policies learn, the last three are done for each with what it spoke:
+
+    for policy, own in cast.spoken(step.shaped(trajectories)):
+        advantages = step.estimate(own)
+        batch = step.pack(own, advantages)
+        metrics = step.update(policy, batch, run.rng)
 """
 
 from __future__ import annotations
@@ -33,8 +40,9 @@ from redqueen.credit.advantages.statistics import (
     Whitened,
     WithCritic,
 )
-from redqueen.credit.filters import drop_even_groups, even, mute_truncated
+from redqueen.credit.filters import drop_even_groups, even, in_band, mute_truncated, paid_or_score
 from redqueen.credit.rewards import OverlongPenalty, kl_in_reward, with_reward
+from redqueen.curricula.experience import Experience, informative, replays
 from redqueen.measures.recitations import reference_logprobs
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import (
@@ -50,14 +58,25 @@ from redqueen.objectives.batch import (
     trajectory_mean,
 )
 from redqueen.objectives.batch import Weigh as WeighRows
-from redqueen.objectives.mismatch import RowMasked, TokenMasked, TokenTruncated, Vetoed, Weigh, corrected, figures
+from redqueen.objectives.demonstrations import BesideDemonstrations, in_parts, sampled_alone
+from redqueen.objectives.mismatch import (
+    RowMasked,
+    TokenMasked,
+    TokenTruncated,
+    Vetoed,
+    Weigh,
+    corrected,
+    figures,
+    refreshed_rows,
+)
+from redqueen.objectives.muted import top_entropy, without_covariance
 from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gmpo, Gspo, Reinforce, Sapo
 from redqueen.objectives.regularizers import ExactKL, KLPenalty, k2, k3, with_entropy
 from redqueen.players.language.writing import on_this_machine
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tabular_critic import TabularCritic
 from redqueen.players.transformer.critic import ValueHead
-from redqueen.protocols import AdvantageEstimator, Critic, Key, Objective, Policy, Resumable
+from redqueen.protocols import AdvantageEstimator, Critic, Key, Objective, Policy, Resumable, has
 from redqueen.settings.update import OF_ROWS, PRICED_PART, Update
 from redqueen.types import Batch, Group, Metrics, Trajectory
 
@@ -71,7 +90,8 @@ class LearningStep:
     """One step of the `policies` as `config.update` says, where it says nothing as `config.paper`. See the module.
 
     `key` says which results an estimator compares; `estimate` is the recipe's own estimator, which an `--estimator`
-    replaces. `listed` says whether the legal replies are listed, so that the longest is one choice.
+    replaces. `listed` says whether the legal replies are listed, so that the longest is one choice. With `imitation`
+    there may be demonstrations in a batch, whose loss has this coefficient.
     """
 
     def __init__(
@@ -82,6 +102,7 @@ class LearningStep:
         key: Key = by_group,
         estimate: AdvantageEstimator | None = None,
         listed: bool = False,
+        imitation: float | None = None,
     ) -> None:
         config.update.check(config)
         self.settings: Update = config.update.over(type(config).paper)
@@ -89,12 +110,18 @@ class LearningStep:
         self._key = key
         self._price = OverlongPenalty(longest, max(round(PRICED_PART * longest), 1))
         self._shares = shares_of(self.settings, longest)
-        self._objective = objective_of(self.settings)
-        self._estimate = estimate
+        self._imitation = imitation
+        loss = objective_of(self.settings)
+        self._objective = loss if imitation is None else BesideDemonstrations(loss)
         self.parts: list[Resumable] = []  # what the step keeps from batch to batch: a moving baseline, a critic
-        if self.settings.estimator is not None:
-            self._estimate, self.parts = estimator_of(self.settings, policies[0], key)
-        self._critics = [each for each in self.parts if isinstance(each, WithCritic)]
+        self._estimates: dict[str, AdvantageEstimator] = {}
+        for policy in policies:
+            self._estimates[policy.name] = self._estimator(policy, key, estimate)
+        self._replayed: list[tuple[Trajectory, np.ndarray]] = []  # what joined those estimated last
+        self._experience = Experience() if self.settings.even_groups == "replay" else None
+        self._batches = 0
+        if self._experience is not None:
+            self.parts.append(self._experience)
         self._starts = {policy.name: policy.freeze() for policy in policies} if self.settings.kl else {}
 
     def rounds(self, groups: Sequence[Group], count: int) -> Iterator[int]:
@@ -118,7 +145,7 @@ class LearningStep:
     def _near_start(self, trajectories: Sequence[Trajectory], kl: float) -> list[Trajectory]:
         found = list(trajectories)
         for name, start in self._starts.items():
-            places = [at for at, each in enumerate(found) if each.turns[0].reply.player == name]
+            places = [at for at, each in enumerate(found) if _speaker(each) == name]
             own = [found[at] for at in places]
             priced = kl_in_reward(own, reference_logprobs(start, own), kl) if own else []
             for at, each in zip(places, priced, strict=True):
@@ -126,52 +153,118 @@ class LearningStep:
         return found
 
     def estimate(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """[N] for each trajectory: its advantages, muted and clipped as the settings say. Zero in an even group that is
-        dropped, which is in no mean and no deviation."""
-        assert self._estimate is not None, "a recipe names an estimator in Config.paper, or gives its own"
+        """[N] for each trajectory of one player: its advantages, muted and clipped as the settings say. Zero in an even
+        group that is dropped, which is in no mean and no deviation. Where even groups are replayed, those who join them
+        are compared with them here, and packed with them."""
         kept = self._kept(trajectories)
-        credited = dict(zip(map(id, kept), self._estimate(kept), strict=True))
-        found = [credited[id(each)] if id(each) in credited else np.zeros(len(each.turns)) for each in trajectories]
+        again = self._again(kept)
+        mixed = [*kept, *again]
+        credited = dict(zip(map(id, mixed), self._scaled(mixed, self._estimate_of(mixed)(mixed)), strict=True))
+        self._replayed = [(each, credited[id(each)]) for each in again]
+        return [credited[id(each)] if id(each) in credited else np.zeros(len(each.turns)) for each in trajectories]
+
+    def _again(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+        """Earlier attempts that join the even groups, after which these are kept too."""
+        if self._experience is None:
+            return []
+        found = replays(trajectories, self._experience, self._key, paid_or_score)
+        self._experience.add(trajectories, self._batches)
+        self._batches += 1
+        return found
+
+    def _scaled(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[np.ndarray]:
+        found = list(advantages)
+        if (largest := self.settings.amplify) is not None:
+            factor = min(informative(trajectories, self._key, paid_or_score), largest)
+            found = [each * factor for each in found]
         if self.settings.truncated_loss == "mute":
             found = mute_truncated(trajectories, found)
         if (most := self.settings.advantage_clip) is not None:
             found = [np.clip(each, -most, most) for each in found]
         return found
 
-    def pack(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> Batch:
+    def pack(
+        self,
+        trajectories: Sequence[Trajectory],
+        advantages: Sequence[np.ndarray],
+        recited: Sequence[Trajectory] = (),
+    ) -> Batch:
         """The batch of one player's trajectories, with the loss weights that the settings say; without those of even
-        groups that are dropped."""
+        groups that are dropped. `recited` demonstrations stand below them, for the part of the loss that imitates."""
         kept = set(map(id, self._kept(trajectories)))
         pairs = [pair for pair in zip(trajectories, advantages, strict=True) if id(pair[0]) in kept]
-        return reweighed(pack([each for each, _ in pairs], [credit for _, credit in pairs]), self._shares)
+        pairs += self._replayed
+        own, credit = [each for each, _ in pairs], [given for _, given in pairs]
+        ones = [np.ones(len(each.turns)) for each in recited]
+        return self._weighed(pack([*own, *recited], [*credit, *ones]))
+
+    def _weighed(self, batch: Batch) -> Batch:
+        """The batch with loss weights as if it were a whole of its own: of what was sampled as the settings say, of
+        demonstrations in the same proportions, their coefficient in all."""
+        if self._imitation is None:
+            return reweighed(batch, self._shares)
+        return in_parts(batch, self._shares, self._imitation)
+
+    def _estimator(self, policy: Policy, key: Key, own: AdvantageEstimator | None) -> AdvantageEstimator:
+        if self.settings.estimator is not None:
+            found, parts = estimator_of(self.settings, policy, key)
+            self.parts += parts
+            return found
+        assert own is not None, "a recipe names an estimator in Config.paper, or gives its own"
+        self.parts = [own] if has(own, Resumable) else []
+        return own
+
+    def _estimate_of(self, trajectories: Sequence[Trajectory]) -> AdvantageEstimator:
+        """That of the player who spoke these trajectories; a past self has its policy's."""
+        names = [*map(_speaker, trajectories[:1]), *self._estimates]
+        return self._estimates[names[0]]
 
     def _kept(self, trajectories: Sequence[Trajectory]) -> Sequence[Trajectory]:
         """The trajectories that are compared and learned from."""
-        dropped = self.settings.even_groups in ("drop", "refill")
-        return drop_even_groups(trajectories, self._key) if dropped else trajectories
+        if self.settings.even_groups in ("drop", "refill"):
+            trajectories = drop_even_groups(trajectories, self._key, paid_or_score)
+        if self.settings.group_band is not None:
+            trajectories = in_band(trajectories, self.settings.group_band, self._key, paid_or_score)
+        return trajectories
+
+    @property
+    def _looks_first(self) -> bool:
+        """Whether an update needs the policy's likelihoods as it begins."""
+        chosen = self.settings
+        far = chosen.correct not in (None, "none") or bool(self._replayed)
+        return far or chosen.top_entropy is not None or chosen.mute_covariance is not None
 
     def update(self, policy: Policy, batch: Batch, rng: Random) -> Metrics:
         """Metrics of the last of `updates_per_batch` passes over the batch, in `minibatches` parts each; minibatches
-        are drawn from `rng`. Where tokens are corrected, also how far their writer is (`mismatch.figures`)."""
+        are drawn from `rng`. Where tokens are corrected, also how far their writer is (`mismatch.figures`). A critic
+        then takes a step towards what the trajectories came to whose advantages were estimated last."""
         chosen, far = self.settings, dict[str, float]()
-        if len(batch) and chosen.correct not in (None, "none"):
+        if len(batch) and self._looks_first:
             start = policy.likelihoods(batch)
-            far = figures(batch, start)
-            batch = corrected(batch, start, weigh_of(chosen))
+            if chosen.correct not in (None, "none"):
+                far = figures(sampled_alone(batch), start)
+                batch = corrected(batch, start, weigh_of(chosen))
+            elif self._replayed:
+                batch = refreshed_rows(batch, start, policy.version)
+            if chosen.top_entropy is not None:
+                batch = top_entropy(batch, start, chosen.top_entropy)
+            if chosen.mute_covariance is not None:
+                batch = without_covariance(batch, start, chosen.mute_covariance, rng)
+        if self._experience is not None:
+            far["replayed"] = float(len(self._replayed))
         if len(batch) and chosen.kl and chosen.kl_in != "reward":
             batch = beside(batch, self._starts[policy.name].likelihoods(batch))
         metrics: Metrics = {}
         for _ in range(chosen.updates_per_batch or 1):
-            for part in minibatches(batch, chosen.minibatches or 1, self._shares, rng):
+            for part in minibatches(batch, chosen.minibatches or 1, self._weighed, rng):
                 metrics = policy.update(part, self._objective)
-        return metrics | far
+        critic = self._estimates[policy.name]
+        return metrics | far | (critic.update() if isinstance(critic, WithCritic) else {})
 
-    def taught(self, trajectories: Sequence[Trajectory]) -> Metrics:
-        """Metrics of the critic's step towards what the trajectories came to; empty without a critic."""
-        found: Metrics = {}
-        for critic in self._critics:
-            found |= critic.update(self._kept(trajectories))
-        return found
+
+def _speaker(trajectory: Trajectory) -> str:
+    """The name of the policy who spoke, then or at a past step."""
+    return trajectory.turns[0].reply.player.partition("@")[0]
 
 
 def estimator_of(chosen: Update, learner: Policy, key: Key) -> tuple[AdvantageEstimator, list[Resumable]]:

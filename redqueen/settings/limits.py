@@ -63,15 +63,15 @@ class PartOf:
 
 @dataclass(frozen=True)
 class OnlyWith:
-    """A rule that refuses anything but the field's default unless the setting `other` has this `value`:
-    `at_the_ends: Annotated[float, OnlyWith("question_reward", "full")] = 0.0`."""
+    """A rule that refuses anything but the field's default unless the setting `other` has this `value`, or one of
+    several: `at_the_ends: Annotated[float, OnlyWith("question_reward", "full")] = 0.0`."""
 
     other: str
     value: Any
 
     def has_effect(self, value: Any) -> bool:
         """Whether the field counts for anything where `other` has this value."""
-        return bool(value == self.value)
+        return bool(value in self.value if isinstance(self.value, tuple) else value == self.value)
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,19 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "--prompter": ("--proposer",),
     "--prompts": ("--tasks",),
     "--questioner": ("--proposer",),
-    "--questions": ("--tests",),
     "--synthesiser": ("--proposer",),
     "--tries": ("--attempts",),
     "--updates": ("--updates-per-batch",),
     "--verifier": ("--judge",),
     "--warmup-steps": ("--warm-up",),
+}
+
+# what a recipe takes instead of a flag that others have, by one of its own flags: a sentence
+INSTEAD: Mapping[str, Mapping[str, str]] = {
+    "--questions": {
+        "--corpus": "this recipe writes its questions itself, about documents: --corpus FILE holds them, --answers "
+        "FILE what to ask for in them, and --tests FILE questions with answers that are held out to measure",
+    },
 }
 
 # flags that were controls of an experimenter, or parts that papers do not have: other parts of the method now
@@ -50,6 +57,11 @@ VARIANTS = (
     "--question-reward",
     "--repetition",
 )
+
+
+def instead(flag: str, known: Collection[str]) -> str | None:
+    """What is to be given instead of a flag, where one of the `known` flags says so; else None."""
+    return next((said for own, said in INSTEAD.get(flag.partition("=")[0], {}).items() if own in known), None)
 
 
 def renamed(flag: str, known: Collection[str]) -> str | None:

@@ -9,6 +9,7 @@ class Config:
 
 cast = Cast(config, run)
 solver, proposer = cast.learner, cast["proposer"]
+step = cast.learning_step(by_kind_or_group)                # of all that learn, as config.update says
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ import tyro
 from redqueen.credit.rewards import spoken_by
 from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Plain
+from redqueen.players.language.thoughts import marks_named
 from redqueen.players.language.writing import Writer, language_model
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.protocols import Player, Policy
+from redqueen.protocols import AdvantageEstimator, Key, Player, Policy
 from redqueen.schedules import Phases
 from redqueen.settings.learner import LONGEST_REPLY, Learner
+from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Within, refuse_unused, unset
 from redqueen.settings.speech import ANSWERS, Speech, template_arguments
+from redqueen.texts import THINK
 from redqueen.types import SOLVER, RedQueenError, Trajectory
 
 JUDGEMENT = 512  # tokens of a judgement by an endpoint
@@ -113,6 +117,7 @@ class Cast:
     """
 
     def __init__(self, config: Any, run: Seeds, table_learning_rate: float | None = None) -> None:
+        self._settings = config
         self._config: Learner = config.learner
         self._run = run
         self.policy: Policy = (
@@ -162,6 +167,12 @@ class Cast:
     def spoken(self, trajectories: Sequence[Trajectory]) -> list[tuple[Writer, list[Trajectory]]]:
         """The players that learn, each with the trajectories that it spoke."""
         return [(player, spoken_by(player, trajectories)) for player in self.learning]
+
+    def learning_step(
+        self, key: Key, estimate: AdvantageEstimator | None = None, imitation: float | None = None
+    ) -> LearningStep:
+        """The `LearningStep` of the players that learn, which compares results with an equal `key`."""
+        return LearningStep(self._settings, self.learning, key=key, estimate=estimate, imitation=imitation)
 
     @property
     def learner(self) -> Writer:
@@ -281,6 +292,7 @@ def bind(
             max_tokens=config.max_completion_length or LONGEST_REPLY,
             retries=PATIENCE,
             extra={"chat_template_kwargs": arguments} if arguments else {},
+            thoughts=THINK if config.thoughts is None else marks_named(config.thoughts),
             label=role,
         )
         if speech.history:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Boxed, Bracketed, Code, Json, Plain, Tagged
 from redqueen.players.language.formats import Nucleus, RoleFormat
+from redqueen.players.language.thoughts import marks_named
 from redqueen.protocols import AnswerFormat
 from redqueen.settings.limits import Within, unset
 from redqueen.types import RedQueenError
@@ -39,6 +40,8 @@ class Speech:
     history: Annotated[Literal["keep", "strip"] | None, unset("{keep,strip}")] = None
     """whether its own later turns see its earlier thoughts (keep, by default: turns extend the tokens of one row) or
     not (strip, as in Qwen3's template: each turn is a row of its own)"""
+    thoughts: Annotated[str | None, unset("OPEN...CLOSE")] = None
+    """what marks the thoughts of a model: as its chat template names them, else <think>...</think>; or none"""
     max_completion_length: Annotated[int | None, Within(1), unset("INT")] = None
     """tokens of one reply"""
     temperature: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
@@ -67,6 +70,7 @@ class Speech:
             arguments=template_arguments(self.template),
             keeps_thoughts=None if self.history is None else self.history == "keep",
             wording=None if self.prompt is None else wording(Path(self.prompt)),
+            thoughts=None if self.thoughts is None else marks_named(self.thoughts),
         )
         return replace(
             usual,
@@ -92,6 +96,7 @@ class Speech:
             temperature=usual.temperature if self.temperature is None else self.temperature,
             max_tokens=usual.max_tokens if self.max_completion_length is None else self.max_completion_length,
             stops=self.stop,
+            thoughts=usual.thoughts if self.thoughts is None else marks_named(self.thoughts),
             extra={
                 **usual.extra,
                 **nucleus,

@@ -3,11 +3,18 @@
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="smollm2-135m")
-    update: Updated = Update()
-    paper: ClassVar[Update] = Update(estimator="group", loss="ppo", clip_low=0.2, clip_high=0.2)
+    update: Update = Update()
+    paper = Update(estimator="group", loss="ppo", clip_low=0.2, clip_high=0.2)
 
 `None` is the value of the recipe's paper (`Config.paper`). `check_settings` refuses a flag without effect before
 anything is trained; `settings.learning_step.LearningStep` does what the flags say. docs/update.md lists them.
+
+What a flag can do depends on the loop of the recipe, which says so beside `paper`, each False where it is left out:
+
+    draws_anew         its loop draws more tasks where groups are even (`LearningStep.rounds`), and a batch is
+                       tasks x attempts
+    drops_even_groups  it leaves them out itself, before the step
+    learns_from_older  the tokens of a batch were sampled by older weights
 """
 
 from __future__ import annotations
@@ -21,7 +28,7 @@ import tyro
 
 from redqueen.players.tinker.connection import is_on_server
 from redqueen.settings.learner import TABULAR, Learner
-from redqueen.settings.limits import Within, _flag, unset
+from redqueen.settings.limits import Rising, Within, _flag, unset
 from redqueen.types import RedQueenError
 
 Estimator = Literal["group", "leave-one-out", "batch", "moving", "gae", "gdpo", "opo", "pass-at-k"]
@@ -31,7 +38,7 @@ Aggregate = Literal["token", "row", "trajectory", "constant", "sum"]
 KLEstimator = Literal["k1", "k2", "k3", "exact"]
 Correct = Literal["none", "tis", "mask", "row"]
 TruncatedLoss = Literal["keep", "mute", "price"]
-EvenGroups = Literal["keep", "drop", "refill"]
+EvenGroups = Literal["keep", "drop", "refill", "replay"]
 
 CLIPS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
     {
@@ -58,9 +65,11 @@ SCALES: Mapping[str, tuple[Scale, ...]] = MappingProxyType(
     }
 )
 """What the advantages of each estimator may be divided by, its own paper's first."""
+OF_GROUPS = ("group", "leave-one-out", "gdpo", "opo", "pass-at-k")  # estimators that compare the attempts of a group
 PRICED_PART = 0.2  # of the longest reply, over which its price grows from 0 to 1 (DAPO: 4096 of 20480)
 
 
+@tyro.conf.configure(tyro.conf.arg(name=""))  # its flags stand among the recipe's own: not --update.clip-high
 @dataclass(frozen=True)
 class Update:
     """Settings of one step of the policy; what is left out is as in the recipe's paper. A flag without effect is
@@ -102,9 +111,18 @@ class Update:
     truncated_loss: Annotated[TruncatedLoss | None, unset("{keep,mute,price}")] = None
     """a reply that was cut off: learned from as its reward says, not learned from, or (with all long replies) priced
     by its length over the last fifth (DAPO)"""
-    even_groups: Annotated[EvenGroups | None, unset("{keep,drop,refill}")] = None
-    """groups whose attempts are all alike: kept in the means, dropped, or dropped and drawn anew (DAPO), at most 3
-    rounds in all"""
+    even_groups: Annotated[EvenGroups | None, unset("{keep,drop,refill,replay}")] = None
+    """groups whose attempts are all alike: kept in the means, dropped, dropped and drawn anew (DAPO), at most 3 rounds
+    in all, or joined by an earlier attempt at the task that fared otherwise (R3, RAPO)"""
+    amplify: Annotated[float | None, Within(1.0, above=True), unset("FLOAT")] = None
+    """where few groups have attempts that differ, advantages times groups / groups that do (RAPO), at most this"""
+    group_band: Annotated[tuple[float, float] | None, Rising(), unset("FLOAT FLOAT")] = None
+    """groups are learned from whose mean result lies strictly between these (ROLL: 0.1 0.95)"""
+    top_entropy: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
+    """share of the tokens that have an advantage, those with the most entropy (0.2 in arXiv:2506.01939)"""
+    mute_covariance: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
+    """share of the tokens that lose their advantage, drawn from those whose advantage and log-probability go together
+    most (Clip-Cov: 2e-4; SPEAR: 0.02)"""
     advantage_clip: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
     """advantages are held between minus and plus this"""
 
@@ -125,15 +143,17 @@ class Update:
     def check(self, config: Any) -> None:
         """Raises RedQueenError for a flag that has no effect with the others, or that its other parts refuse. `config`
         holds these settings."""
-        paper = vars(type(config)).get("paper", Update())
-        found, learner = self.over(paper), vars(config).get("learner", Learner())
-        _refuse(self._found_faults(found, learner, config))
+        found = self.over(vars(type(config)).get("paper", Update()))
+        _refuse(self.without_effect(config) | _wrong(self, found, config))
 
-    def _found_faults(self, found: Update, learner: Learner, config: Any) -> Mapping[str, str]:
-        """By the name of a field that may not be set, why; whatever the field is set to."""
+    def without_effect(self, config: Any) -> dict[str, str]:
+        """By the name of each of these settings that changes nothing with the others, that it has none and why."""
+        found = self.over(vars(type(config)).get("paper", Update()))
+        learner = vars(config).get("learner", Learner())
         faults: dict[str, str] = {}
+        older = _says(config, "learns_from_older")
         for names, why in (
-            (("clip_low", "clip_high", "dual_clip", "loss"), _without_ratio(found, learner)),
+            (("clip_low", "clip_high", "dual_clip", "loss"), _without_ratio(found, learner, older)),
             (("clip_low", "clip_high"), _without_clip(found)),
         ):
             if why:
@@ -142,19 +162,28 @@ class Update:
             faults["dual_clip"] = f"with --loss {found.loss}, which has no such bound: --loss ppo"
         if not found.kl:
             faults |= dict.fromkeys(("kl_estimator", "kl_in"), "without a coefficient: add --kl 0.01 or the like")
-        if not _other_sampler(learner):
+        if found.estimator not in OF_GROUPS:
+            faults |= dict.fromkeys(("amplify", "group_band"), "where no attempts at one task are compared")
+        if not (_other_sampler(learner) or older or found.even_groups == "replay"):
             faults["correct"] = (
                 "where the learner itself samples with the weights that are updated, so that every weight is 1: it is "
-                "for a model on a server, or --dtype bfloat16"
+                "for --sampler vllm, a model on a server, --dtype bfloat16 or --even-groups replay"
             )
         if learner.model == TABULAR and not learner.answer:
             faults["truncated_loss"] = "on a table, whose replies are never cut off"
+        if _says(config, "drops_even_groups"):
+            faults["even_groups"] = "in this recipe, which leaves even groups out before the update, as its paper does"
+        elif found.even_groups == "replay" and (found.estimator not in OF_GROUPS or older):
+            faults["even_groups"] = (
+                "as replay, since no attempts at one task are compared: it is for --estimator group, leave-one-out, opo"
+            )
+        elif found.even_groups == "refill" and not _says(config, "draws_anew"):
+            faults["even_groups"] = "as refill, since this recipe draws its tasks once a step: drop, or train grpo"
         if vars(config).get("truncated_score") == "unknown":
             faults["truncated_loss"] = "with --truncated-score unknown: a reply without a verdict has no loss"
         if found.estimator is None:
             faults["scale"] = "without an --estimator: this recipe has its own"
-        useless = {name: f"has no effect {why}" for name, why in faults.items() if getattr(self, name) is not None}
-        return useless | _wrong(self, found, config)
+        return {name: f"has no effect {why}" for name, why in faults.items() if getattr(self, name) is not None}
 
 
 def _refuse(faults: Mapping[str, str]) -> None:
@@ -164,13 +193,18 @@ def _refuse(faults: Mapping[str, str]) -> None:
 
 def _other_sampler(learner: Learner) -> bool:
     """Whether tokens are sampled otherwise than they are rated for an update."""
-    return is_on_server(learner.model) or learner.dtype == "bfloat16"
+    return is_on_server(learner.model) or learner.dtype == "bfloat16" or learner.sampler == "vllm"
 
 
-def _without_ratio(found: Update, learner: Learner) -> str:
+def _says(config: Any, name: str) -> bool:
+    """What a recipe says of its loop beside `paper`."""
+    return bool(vars(type(config)).get(name, False))
+
+
+def _without_ratio(found: Update, learner: Learner, older: bool) -> str:
     """Why every ratio is 1; "" where it may be another."""
     several = (found.updates_per_batch or 1) * (found.minibatches or 1) > 1
-    if several or (_other_sampler(learner) and found.correct in (None, "none")):
+    if several or older or (_other_sampler(learner) and found.correct in (None, "none")):
         return ""
     return (
         "at one update on fresh tokens, where every ratio is 1 and all losses have one gradient: add "
@@ -207,7 +241,7 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
     if found.kl and found.kl_in != "reward" and found.kl_estimator == "k1":
         wrong["kl_estimator"] = "k1 in a loss has an expected gradient of zero: k2 or k3, or --kl-in reward"
     samples = vars(config).get("tasks", 0) * vars(config).get("attempts", 0)
-    if samples and found.minibatches and samples % found.minibatches:
+    if _says(config, "draws_anew") and samples and found.minibatches and samples % found.minibatches:
         fitting = [str(count) for count in range(1, samples + 1) if not samples % count]
         wrong["minibatches"] = (
             f"{found.minibatches} does not divide --tasks x --attempts = {samples}: one of {', '.join(fitting)}"
@@ -215,11 +249,11 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
     return wrong
 
 
-Updated = Annotated[Update, tyro.conf.arg(name="")]
-"""The update of a `Config` whose flags stand among the recipe's own: `--clip-high`, not `--update.clip-high`."""
-
-
 def flags(update: Update) -> str:
     """The settings that are not None as flags: `--loss ppo --clip-low 0.2`."""
     given = ((each.name, getattr(update, each.name)) for each in fields(update))
-    return " ".join(f"{_flag(name)} {value}" for name, value in given if value is not None)
+    return " ".join(f"{_flag(name)} {_shown(value)}" for name, value in given if value is not None)
+
+
+def _shown(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -25,7 +25,7 @@ from redqueen.trials.shipped import experiments_of, folder_of
 from redqueen.trials.starts import Start, measuring
 from redqueen.types import RedQueenError
 
-VERSION = 1  # of the kept files; with a new one every seed is run again
+VERSION = 2  # of the kept files; with a new one every seed is run again
 MADE = "made.json"
 
 
@@ -53,8 +53,9 @@ class Job:
 
 def finished(job: Job, experiment: Experiment) -> Trial | None:
     """The trial, if it is kept and nothing that it depends on has changed."""
-    made = kept(_trial_file(job, experiment))
-    if made is None or any(kept(Path(place) / MADE) is None for place in made["starts"]):
+    roots = job.roots()
+    made = kept(_trial_file(job, experiment), roots)
+    if made is None or any(kept(Path(place) / MADE, roots) is None for place in made["starts"]):
         return None
     return Trial(tuple(made["lines"]), made["final"], made["updates"], made["seconds"])
 
@@ -123,7 +124,7 @@ def _start_place(start: Start, job: Job, experiment: Experiment, apart: Apart) -
 def _warm(start: Start, job: Job, experiment: Experiment, apart: Apart) -> str:
     """The folder of the warm model, taught now if it is not kept."""
     place = _start_place(start, job, experiment, apart)
-    made = kept(place / MADE)
+    made = kept(place / MADE, job.roots())
     if made is None:
         before = _warm(start.after, job, experiment, apart) if start.after else ""
         shutil.rmtree(place, ignore_errors=True)

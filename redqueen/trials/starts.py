@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -81,9 +82,12 @@ def measuring(config: Any, seed: int) -> Apart:
     config may hold that of the method which it controls."""
     settings = (config, *(value for value in vars(config).values() if is_dataclass(value)))
     named: Mapping[str, Any] = next((vars(each) for each in settings if "questions" in vars(each)), {})
-    if not named.get("questions"):
-        return {}
-    questions, count = find_questions(named["questions"]), int(named.get("problems", 64))
+    return _measuring(named["questions"], int(named.get("problems", 64)), seed) if named.get("questions") else {}
+
+
+@lru_cache(maxsize=128)  # all variants of an experiment are measured on the same ones
+def _measuring(spec: str, count: int, seed: int) -> Apart:
+    questions = find_questions(spec)
     seeds = questions.seeds() if has(questions, Proposable) else []
     plain, besides = (held_out(questions, count, others, seed) for others in ([], seeds))
     return {level: [*plain[level], *besides[level]] for level in plain}  # some recipes leave the seeds out of them

@@ -212,9 +212,10 @@ class Dashboard:
             return "", []
         drawn = frames(episode)
         lines = as_text(drawn[-1]).splitlines() if drawn else []
-        lines += [f"{turn.ask.seat}: {_one_line(turn.reply.text, width - 20)}" for turn in episode.turns[-SAID:]]
-        scores = ", ".join(f"{seat} {result(episode, seat):+g}" for seat in episode.seats)
-        return f"{episode.game}, {_one_line(episode.task.id, 30)}: {scores}", lines
+        for turn in episode.turns[-SAID:]:
+            lines.append(f"{_one_line(str(turn.ask.seat), 30)}: {_one_line(turn.reply.text, width - 20)}")
+        scores = ", ".join(f"{_one_line(str(seat), 30)} {result(episode, seat):+g}" for seat in episode.seats)
+        return f"{_one_line(episode.game, 30)}, {_one_line(episode.task.id, 30)}: {scores}", lines
 
 
 def last_episode(folder: Path, step: int | None = None) -> Episode | None:

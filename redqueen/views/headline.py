@@ -87,8 +87,8 @@ def told(lines: Sequence[Line], bases: Mapping[str, Basis], score: str = "") -> 
 
 
 def course(lines: Sequence[Line], figure: str, basis: Basis) -> list[Point]:
-    """The figure wherever it is known and finite, with its 95 % interval: as the run measured it, Wilson's for a share
-    of so many problems (attempts at one problem are not independent and count as one)."""
+    """The figure wherever it is known and finite, with its 95 % interval: as the run measured it, or Wilson's for a
+    share of `basis.count` problems (attempts at one problem are not independent and count as one)."""
     found = []
     for line in lines:
         value = line.get(figure)

@@ -28,11 +28,13 @@ from typing import Any, Literal, Protocol
 from redqueen.records import flat
 from redqueen.runs.metrics import NewLines, figures_of
 from redqueen.runs.run import Line, Run, read_final
+from redqueen.trust.door import enter
 from redqueen.trust.no_links import refuse_link, remove_tree, write_whole
 from redqueen.types import Metrics, RedQueenError
 
 Name = Literal["wandb", "tensorboard", "mlflow", "trackio"]
 PROJECT = "redqueen"
+ACCOUNTS = ("wandb", "mlflow", "trackio")  # that may send figures elsewhere, as the user's own settings say
 NEVER = -1  # the last step given to a tracker that was given none
 PAUSE = 30.0  # seconds until one that was away is tried again
 PATIENCE = 60.0  # seconds that the end of a run waits for what is still to be sent
@@ -134,7 +136,11 @@ class Reporting:
 
 def reporting_to(settings: Mapping[str, Any], say: Callable[[str], None]) -> list[Reporting]:
     """A watcher for each tracker that the settings of a run name under `report_to`; `report_id` is the run's in all of
-    them. Raises RedQueenError for one that is not installed, or that nobody is logged in to."""
+    them. Raises RedQueenError for one that is not installed, or that nobody is logged in to, and Untrusted where a
+    folder names one of the user's accounts for a run that this user did not begin."""
+    for name in settings.get("report_to", ()):
+        if name in ACCOUNTS:
+            enter(f"{name}/{settings['report_id']}", "", f"the tracker {name!r}", "would be sent this run's figures")
     return [
         Reporting(name, TRACKERS[name](settings, str(settings["report_id"])), say)
         for name in settings.get("report_to", ())

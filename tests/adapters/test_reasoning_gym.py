@@ -106,6 +106,11 @@ def test_a_proposer_chooses_the_numbers_of_the_librarys_curriculum_and_a_seed(ch
     assert choosing.right([first, first], [first.answer, "0.5"]) == [True, False]
 
 
+def test_a_problem_that_nobody_proposed_is_not_among_what_was_asked_before(choosing):
+    (dealt,) = choosing.problems(choosing.levels[0], 1, Random(0))
+    assert choosing.invite("chain_sum", [dealt], 5) == choosing.invite("chain_sum", [], 5)
+
+
 @pytest.mark.parametrize(
     ("reply", "refusal"),
     [

@@ -494,6 +494,23 @@ def test_each_violation_is_named(fault, changes):
     assert fault in faults(GOOD, replace(RUNS, **changes), Least(passing=4, broken=2, hidden=2))
 
 
+@pytest.mark.parametrize(
+    "bug",
+    [
+        "import time\nfrom count import counts\n",
+        "from datetime import datetime\nfrom count import counts\n",
+        "from count import counts\nnoon = id(counts)\n",
+    ],
+)
+def test_a_bug_that_waits_for_its_hour_is_refused(bug):
+    before = Repository({"count.py": "def counts(x):\n    return len(x)\n", "a.py": "from count import counts\n"})
+    made = Artefact(before, Repository({**before.files, "a.py": bug}), before)
+    assert Fault.IMPURE in faults(made, RUNS)
+    other = Repository({**before.files, "a.py": "import math\nfrom count import counts\n"})
+    assert Fault.IMPURE not in faults(Artefact(before, other, before), RUNS)
+    assert Fault.IMPURE not in faults(Artefact(made.bugged, made.bugged, before), RUNS)
+
+
 def test_an_artefact_may_not_touch_the_wrong_files():
     in_code = Artefact(SHOP, GOOD.bugged, edited("shop/tax.py", "RATE = 10", "RATE = 0", GOOD.weakened))
     assert Fault.CODE_CHANGED in faults(in_code, RUNS)

@@ -2,6 +2,9 @@
 
 import ast
 import inspect
+import re
+import tempfile
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,13 +13,15 @@ import pytest
 from redqueen.contracts import recipes as contract
 from redqueen.contracts.recipes import Killer, check_recipe, in_view, in_view_of, left_behind, metrics
 from redqueen.players.language.saying import Speaker
+from redqueen.runs.run import numbers, read_final, read_metrics
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import seat_of
+from redqueen.views.headline import bases_of
 
 # roles that a tiny model is not asked in within two steps: nobody reads what has no form, or it is another player
 NOT_ASKED = {
-    "search_self_play": {"reader"},
+    "search_self_play": {"reader", "judge"},
     "spell": {"judge"},
     "svs": {"proposer"},
     "sws": {"proposer"},
@@ -102,6 +107,22 @@ def test_a_recipe_runs_two_steps(name, tmp_path):
     assert [line["step"] for line in metrics(run)] == [0, 1]
     for figure in ("loss",) if name in OF_QUESTIONS else ("loss", "turns_per_episode"):
         assert all(any(key.split("/")[-1] == figure for key in line) for line in metrics(run))
+    assert unstated(run) == set()
+
+
+# figures that are no means: counts, settings, and the states of curricula, buffers and leagues
+NO_MEANS = re.compile(
+    r"(.*/)?alarm/|.*_(low|high)$|(tasks|buffer|pool|clusters|bandit|league|rating|win_rate|weak|round)/"
+    r"|(polls|labels|judge_seen|variants|accepted|leaking|varied|rollouts|posed|labelled|kept|pairs|pull)$"
+)
+
+
+def unstated(run):
+    """The figures of which nobody says on how many samples they rest."""
+    lines = [*read_metrics(run.folder), read_final(run.folder)]
+    stated = {name for line in lines for name in line.get("rests_on", {})} | bases_of(run.folder).keys()
+    found = {name for line in lines for name in numbers(line)} - stated
+    return {name for name in found if not NO_MEANS.match(name)}
 
 
 @pytest.mark.parametrize("name", each(OF_GAMES))
@@ -121,11 +142,10 @@ def test_a_recipe_runs_two_steps_with_a_model_that_answers_in_free_text(name, tm
     assert [line["malformed"] for line in metrics(run)] == [1.0, 1.0]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in RECIPES if contract.roles_of(find_recipe(name).Config)])
-def test_every_role_is_asked_in_the_seat_that_its_settings_speak_for(name, tmp_path):
-    """Else `--ROLE.answer` and the like would have no effect."""
-    config, asked = find_recipe(name).Config, set()
+@every_recipe_is_run
+def test_the_same_seed_trains_the_same_and_another_does_not(name):
+    """And every role is asked in the seat that its settings speak for: else `--ROLE.answer` would have no effect."""
+    recipe, asked = find_recipe(name), set()
     answer = Speaker.reply
 
     def listening(speaker, asks):
@@ -133,21 +153,22 @@ def test_every_role_is_asked_in_the_seat_that_its_settings_speak_for(name, tmp_p
         return answer(speaker, asks)
 
     with patch.object(Speaker, "reply", listening):
-        trained(name, tmp_path)
-    missing = {role for role in contract.roles_of(config) if seat_of(config, role) not in asked}
+        contract.check_seed(recipe, contract.small(recipe))
+    missing = {role for role in contract.roles_of(recipe.Config) if seat_of(recipe.Config, role) not in asked}
     assert missing == NOT_ASKED.get(name, set())
 
 
-@every_recipe_is_run
-def test_the_same_seed_trains_the_same_and_another_does_not(name):
-    recipe = find_recipe(name)
-    contract.check_seed(recipe, contract.small(recipe))
+@cache
+def six_steps(name):
+    """What six steps of a recipe leave behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        return left_behind(trained(name, Path(folder), steps=6))
 
 
 @every_recipe_is_run
 def test_a_recipe_goes_on_after_a_kill_as_if_nothing_had_happened(name):
     recipe = find_recipe(name)
-    contract.check_resume(recipe, contract.small(recipe))
+    contract.check_killed(recipe, contract.small(recipe, steps=6), six_steps(name))
 
 
 @pytest.mark.long
@@ -162,9 +183,8 @@ def test_a_language_model_goes_on_after_a_kill_as_if_nothing_had_happened(name, 
 
 @pytest.mark.parametrize("name", each(name for name in RECIPES if name not in ANNEALED))
 def test_a_finished_run_can_be_made_longer(name, tmp_path):
-    whole = trained(name, tmp_path / "whole", steps=6)
-    trained(name, tmp_path / "short", steps=3)
-    assert left_behind(trained(name, tmp_path / "short", steps=6)) == left_behind(whole)
+    trained(name, tmp_path, steps=3)
+    assert left_behind(trained(name, tmp_path, steps=6)) == six_steps(name)
 
 
 # --- known answers ---------------------------------------------------------------------------

@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from redqueen.credit.advantages.keys import by_task_and_role
 from redqueen.credit.advantages.statistics import GroupRelative
-from redqueen.credit.filters import drop_even_groups, drop_truncated, mute_truncated, own_score, rows_with_advantage
+from redqueen.credit.filters import (
+    drop_even_groups,
+    drop_truncated,
+    mute_truncated,
+    own_score,
+    paid_or_score,
+    rows_with_advantage,
+)
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import take
 from redqueen.objectives.policy_gradient import ClippedRatio, Reinforce
@@ -48,6 +55,14 @@ def test_a_group_is_even_by_the_score_of_the_game_and_not_by_its_shaping():
     assert drop_even_groups(shaped, by_task_and_role) == []
     assert drop_even_groups(shaped, by_task_and_role, lambda each: float(each.rewards.sum())) == shaped
     assert own_score(shaped[0]) == 1.0
+
+
+def test_what_has_no_result_of_its_own_is_told_apart_by_its_reward():
+    """A proposal is paid by the tries at its task: the episode itself scores nothing."""
+    proposals = [trajectory(0.0, bonus=0.5), trajectory(0.0, bonus=0.0)]
+    assert drop_even_groups(proposals, by_task_and_role) == []
+    assert drop_even_groups(proposals, by_task_and_role, paid_or_score) == proposals
+    assert paid_or_score(trajectory(1.0, bonus=0.1)) == 1.0
 
 
 def test_a_verdict_counts_before_the_score_of_a_game_that_gives_none():

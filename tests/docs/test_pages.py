@@ -7,6 +7,7 @@ import pytest
 
 from redqueen.contracts.games import check_game
 from redqueen.contracts.questions import check_questions
+from redqueen.contracts.recipes import check_config, check_in_view, check_paper
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Cast, Role, seat_of
@@ -25,12 +26,18 @@ def module(page, tmp_path):
 
 def test_the_question_set_keeps_its_contract(tmp_path):
     clocks = module("write_questions.md", tmp_path).Clocks()
-    assert check_questions(clocks).startswith("clocks keeps the contract")
+    assert check_questions(clocks).endswith("2 levels, 1 kind, 30 proposals tried")
     assert clocks.right([clocks.task(23, 50, 20, "minutes")], ["00:10"]) == [True]
 
 
 def test_the_game_keeps_its_contract(tmp_path):
     check_game(module("write_a_game.md", tmp_path).OneOffer())
+
+
+def test_the_recipe_keeps_what_can_be_read_of_its_contract(tmp_path):
+    recipe = module("write_a_recipe.md", tmp_path)
+    for check in (check_paper, check_config, check_in_view):
+        check(recipe)
 
 
 def test_the_recipe_trains(tmp_path):

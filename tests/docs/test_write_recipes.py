@@ -1,6 +1,7 @@
 """docs/recipes.md says what the recipes say."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +29,16 @@ class Config:
 
 def test_the_page_is_current():
     assert writing.PAGE.read_text() == writing.page(), "docs/recipes.md is stale: run python docs/write_recipes.py"
+
+
+def test_the_table_of_recipes_that_take_an_update_is_current_and_the_others_say_why_not():
+    text = writing.OF_THE_UPDATE.read_text()
+    assert text == writing.of_the_update(), "docs/update.md is stale: run python docs/write_recipes.py"
+    said_why = text.partition("These take none:")[2].partition("```")[0]
+    silent = [row.partition("|")[2].partition("|")[0] for row in said_why.splitlines() if row.startswith("| `")]
+    named = [name for cell in silent for name in re.findall(r"`(\w+)`", cell)]
+    takes = [name for name in RECIPES if "update" in {field.name for field in fields(find_recipe(name).Config)}]
+    assert sorted([*named, *takes]) == sorted(RECIPES)
 
 
 @pytest.mark.parametrize("name", RECIPES)

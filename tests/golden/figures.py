@@ -59,7 +59,6 @@ def figures(name: str, seed: int) -> dict[str, Any]:
     settings: dict[str, Any] = {"questions": COIN} if name in ON_COIN else {}
     if "truncated_score" in {field.name for field in dataclasses.fields(contract().find_recipe(name).Config)}:
         settings["truncated_score"] = "graded"  # the tiny model says nothing to its end
-    settings |= {"updates_per_batch": 2} if name == "mars" else {}  # the paper's: the second has a ratio of its own
     with tempfile.TemporaryDirectory() as folder:
         run = contract().trained(name, Path(folder), seed, record_episodes=64, steps=4, **settings)
         lines = contract().metrics(run)

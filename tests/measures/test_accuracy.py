@@ -72,3 +72,13 @@ def test_training_problems_are_different_ones_that_are_not_held_out():
     assert measure.apart(problems) == problems
     assert measure.apart([*measure.tests["1_digits"], Refusal("malformed"), problems[0]]) == problems[:1]
     assert {task.facts["digits"] for task in measure.training(8, seed=2, levels=["1_digits"])} == {1}
+
+
+def test_the_run_says_how_often_a_problem_is_attempted_unless_the_recipe_does():
+    tasks = {"ones": [SUMS.task(1, 1)]}
+    free, fixed = HeldOut(SUMS, HalfRight(), tasks), HeldOut(SUMS, HalfRight(), tasks, attempts=2)
+    for each in (free, fixed):
+        each.sample(4)
+    assert set(free()) == {"accuracy", "accuracy/ones", "pass@4", "pass@4/ones"}
+    assert "pass@2" in fixed() and free.basis()["accuracy"].attempts == 4
+    assert "pass@8" in HeldOut(SUMS, HalfRight(), tasks)()

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from redqueen.measures.accuracy import held_out
-from redqueen.measures.divergence import question
+from redqueen.measures.divergence import Replies, question
 from redqueen.measures.wins import (
     AgainstStart,
     HeldOutPairs,
     PreferenceGame,
+    length_controlled,
     preferred,
     regularised_equilibrium,
     watched,
@@ -21,6 +22,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.small.known import Known
 from redqueen.questions.small.matchups import TABLES, Matchups
 from redqueen.records import ask_to_json
+from redqueen.types import Reply
 
 
 def table(domain):
@@ -106,12 +108,70 @@ def test_wins_against_the_start_of_the_last_iterate_and_of_their_average():
     tests = {"matchup": domain.problems("matchup", 200, Random(0))}
     iterates = Snapshots(learner)
     measure = AgainstStart(domain.oracle, learner, tests, iterates)
-    assert measure() == {"wins/last": 0.5, "wins/average": 0.5}
+    assert measure() == {
+        "wins/last": 0.5,
+        "wins/length_controlled": pytest.approx(0.5),
+        "wins/chosen_length": 4.0,
+        "wins/rejected_length": 4.0,
+        "wins/average": 0.5,
+    }
     become(learner, domain, (1, 0, 0))
     iterates.add(learner.freeze())
     found = measure()
     assert found["wins/last"] == pytest.approx(0.9)
     assert found["wins/average"] == pytest.approx(0.7, abs=0.05), "half of its tasks meet the first iterate"
+
+
+def sigmoid(value):
+    return 1.0 / (1.0 + np.exp(-np.asarray(value)))
+
+
+@pytest.mark.parametrize(("better", "longer"), [(0.0, 2.0), (0.8, 1.0), (-0.5, -1.5), (0.4, 0.0)])
+def test_the_length_controlled_rate_is_that_of_equal_lengths(better, longer):
+    """Wins that are known to rise with length and with merit: merit remains."""
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.integers(20, 400, 300), rng.integers(10, 200, 300)
+    gaps = ours - theirs
+    wins = sigmoid(better + longer * np.tanh(gaps / gaps.std()))
+    assert length_controlled(wins, ours, theirs) == pytest.approx(float(sigmoid(better)), abs=1e-3)
+    if longer == 2.0:
+        assert wins.mean() > 0.65, "the plain rate rewards length"
+
+
+def test_the_length_controlled_rate_is_the_plain_one_where_all_are_equally_long_and_finite_where_all_is_won():
+    same = np.full(20, 7)
+    assert length_controlled(np.array([1.0, 0.0] * 5 + [1.0] * 10), same, same) == pytest.approx(0.75, abs=1e-3)
+    assert 0.99 < length_controlled(np.ones(20), same + np.arange(20), same) < 1.0
+
+
+def test_lengths_of_the_preferred_and_of_the_other_held_out_replies():
+    class Says:
+        """A learner whose replies are as long as it is told to make them."""
+
+        name, version, text = "learner", 0, "xx"
+
+        def reply(self, asks):
+            return [Reply(self.text, self.name, self.version, *(np.zeros(0, dtype=np.int64),) * 3) for _ in asks]
+
+    def longest(tasks, first, second, rng):
+        return np.array([float(len(one) > len(other)) for one, other in zip(first, second, strict=True)])
+
+    learner = Says()
+    measure = AgainstStart(longest, learner, {"matchup": [Matchups().task()] * 3})
+    learner.text = "xxxxx"
+    found = measure()
+    assert (found["wins/last"], found["wins/chosen_length"], found["wins/rejected_length"]) == (1.0, 5.0, 2.0)
+
+
+def test_the_distance_from_the_start_is_the_divergence_of_the_replies():
+    domain = Known(outcomes=2)
+    learner = table(domain)
+    tasks = [domain.task("a", number) for number in range(2000)]
+    measure = Replies(domain, learner, tasks, start=learner.freeze())
+    assert measure()["kl_from_start"] == 0.0
+    become(learner, domain, (0.75, 0.25))
+    exact = 0.75 * np.log(1.5) + 0.25 * np.log(0.5)
+    assert measure()["kl_from_start"] == pytest.approx(exact, abs=0.04)
 
 
 def test_equal_answers_are_a_half_and_no_verdict_is_none():
@@ -127,7 +187,7 @@ def test_each_domain_is_watched_by_what_suits_it():
         learner = TabularPolicy()
         return set(watched(domain, learner, tests)())
 
-    always = {"coverage", "accuracy", "reply_length", "repeated_4grams", "distinct_2grams"}
+    always = {"coverage", "accuracy", "reply_length", "repeated_4grams", "distinct_2grams", "kl_from_start"}
     always |= {"alarm/coverage", "alarm/length"}
     assert figures(Known()) == always | {"data_kl", "told_apart"}
     game = {f"{w}{name}" for w in ("", "average_", "late_average_") for name in ("exploitability", "distance")}

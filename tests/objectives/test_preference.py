@@ -9,7 +9,17 @@ import torch
 
 from redqueen.objectives.additive import Sum
 from redqueen.objectives.batch import pack_pairs, pack_samples
-from redqueen.objectives.preference import ChosenLikelihood, Dpo, Hinge, Ipo, SimPo, Sppo, StepApo
+from redqueen.objectives.preference import (
+    ChosenLikelihood,
+    Dpo,
+    Hinge,
+    Ipo,
+    Orpo,
+    SimPo,
+    Sppo,
+    StepApo,
+    preference_loss,
+)
 from redqueen.types import Ask, Batch, Episode, Likelihoods, Outcome, RedQueenError, Reply, Seat, Task, Trajectory, Turn
 
 OWN = torch.tensor([[0, 1, 1, 1], [0, 1, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0]], dtype=torch.bool)
@@ -88,6 +98,52 @@ def test_simpo_by_hand():
     assert metrics["preference_margin"] == pytest.approx(sum(margins) / 2)
 
 
+def test_orpo_by_hand():
+    """Imitation of the chosen reply, plus lambda times -log sigmoid of log(odds(chosen) / odds(rejected))."""
+    batch, logprobs = pairs()
+    loss, metrics = Orpo(weight=0.1)(likelihoods(logprobs), replace(batch, reference=None))
+
+    def odds(mean):
+        return exp(mean) / (1.0 - exp(mean))
+
+    sides = ((-2.0, -0.5), (-0.5, -1.5))  # means over words of chosen and rejected
+    expected = [-one + 0.1 * softplus(-log(odds(one) / odds(other))) for one, other in sides]
+    assert loss.item() == pytest.approx(sum(expected) / 2)
+    assert metrics["preference_margin"] == pytest.approx((-2.0 + 0.5 - 0.5 + 1.5) / 2)
+
+
+def test_orpo_is_finite_where_a_reply_is_certain():
+    batch, logprobs = pairs()
+    certain = torch.where(OWN, logprobs.detach() * 0.0, 0.0).requires_grad_()
+    loss, _ = Orpo()(likelihoods(certain), replace(batch, reference=None))
+    loss.backward()
+    assert loss.item() == pytest.approx(0.1 * log(2))
+    assert bool(torch.isfinite(certain.grad).all())
+
+
+def test_the_margin_a_token_does_not_grow_with_the_replies():
+    batch, logprobs = pairs()
+    found = Dpo()(likelihoods(logprobs), batch)[1]["margin_a_token"]
+    assert found == pytest.approx((0.6 / 3 + 0.3 - 0.2 / 2 - 0.5) / 2)  # sums over 3, 1, 2 and 1 tokens
+
+
+@pytest.mark.parametrize(
+    "shape, objective",
+    [
+        ("logistic", Dpo(0.1)),
+        ("squared", Ipo(0.1)),
+        ("hinge", Hinge(0.1)),
+        ("simpo", SimPo(2.0, 1.0)),
+        ("orpo", Orpo(0.1)),
+        ("step-apo", StepApo(0.3, 1.0)),
+    ],
+)
+def test_each_loss_has_the_beta_of_its_paper_unless_another_is_given(shape, objective):
+    assert preference_loss(shape) == objective
+    given = preference_loss(shape, 0.7)
+    assert (given.weight if shape == "orpo" else given.beta) == 0.7
+
+
 def test_a_certain_preference_has_a_finite_loss():
     batch, logprobs = pairs()
     far = replace(batch, reference=Likelihoods(batch.reference.logprobs - 1e6 * SIGNS[:, None], torch.zeros(4, 4)))
@@ -118,7 +174,7 @@ def test_what_is_missing_is_named():
     for objective in (Dpo(), Ipo()):
         with pytest.raises(RedQueenError, match="needs a reference"):
             objective(likelihoods(logprobs), replace(batch, reference=None))
-    for objective in (Dpo, Ipo, SimPo):
+    for objective in (Dpo, Ipo, SimPo, Orpo):
         with pytest.raises(RedQueenError, match="above 0"):
             objective(0.0)
 

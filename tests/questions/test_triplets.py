@@ -226,3 +226,8 @@ def test_the_shipped_programs_give_what_is_written_beside_them(blocks):
     verdicts = blocks.runner.certified([program for program, _ in asked])
     assert [verdict.value for verdict in verdicts] == [output for _, output in asked]
     assert len(asked) >= 100
+
+
+def test_the_shipped_programs_are_many_and_different():
+    assert len({source for source, _ in _shipped()}) == len(_shipped()) >= 60
+    assert all(len({x for x, _ in pairs}) == 6 for _, pairs in _shipped())

@@ -107,6 +107,8 @@ def test_others_are_dealt_in_place_of_what_is_held_out(recipe, tmp_path, monkeyp
         return attempts(game, tasks, *rest)
 
     monkeypatch.setattr(recipe, "attempts", spied)
+    # an untrained judge says nothing that can be read
+    monkeypatch.setattr("redqueen.recipes.preferences.self_rewarding.steps.PATIENCE", 10**6)
     learner = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
     config = recipe.Config(learner=learner, questions="sums:digits=1", steps=1, tasks=16)
     recipe.train(config, Run(tmp_path, 0, Schedule(100, 100, record_episodes=0)))

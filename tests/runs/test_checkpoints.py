@@ -12,7 +12,8 @@ import torch
 
 from redqueen.cli.main import main
 from redqueen.contracts.recipes import shrunk
-from redqueen.runs.checkpoints import check, checkpoints, in_one_form, read_parts, write_checkpoint
+from redqueen.players.tabular import TabularPolicy
+from redqueen.runs.checkpoints import check, checkpoints, in_one_form, read_checkpoint, read_parts, write_checkpoint
 from redqueen.runs.run import Schedule
 from redqueen.runs.train import train
 from redqueen.settings.finding import find_recipe
@@ -177,3 +178,13 @@ def test_nothing_pickled_is_loaded(name, run, tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "ran").exists()
     if name == "parts.pt":
         assert "fits only the recipe and the settings that wrote it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["../../outside", "\ud800", "other"])
+def test_a_policy_of_another_name_is_refused_before_anything_is_written_under_it(name, tmp_path):
+    policy = TabularPolicy()
+    write_checkpoint(tmp_path / "checkpoints" / "step_000001", [policy], [], {"step": 1})
+    saved = tmp_path / "checkpoints" / "step_000001" / "learner" / "table.json"
+    saved.write_text(json.dumps({**json.loads(saved.read_text()), "name": name}))
+    with pytest.raises(RedQueenError, match="holds a policy of another name"):
+        read_checkpoint(saved.parents[1], [policy], [])

@@ -1,6 +1,9 @@
+import gc
 import json
+import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -16,15 +19,18 @@ from redqueen.credit.advantages.keys import by_game_and_role
 from redqueen.credit.advantages.statistics import MovingBaseline
 from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.measures.of_games import Exploitability
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.lockstep import play, replay
+from redqueen.players.scripted import Constant
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.transformer.loading import tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.questions.small.sums import Sums
 from redqueen.records import episode_from_json, episode_to_json
 from redqueen.runs.checkpoints import check, checkpoints
 from redqueen.runs.run import Run, Schedule, alarms_of, guarded, read_final, read_metrics
@@ -194,15 +200,15 @@ def test_watchers_see_what_is_written(tmp_path):
 # --- going on ----------------------------------------------------------------------------------
 
 
-def test_what_a_run_shows_is_in_its_folder_and_before_its_watchers_when_it_begins(tmp_path):
+def test_what_a_run_shows_is_before_its_watchers_when_it_begins_and_in_its_folder_at_the_first_step(tmp_path):
     class Reader:
         seen = None
 
         def begin(self, run, start, count):
-            self.seen = (dict(run.shown), (run.folder / "payoffs.txt").read_text())
+            self.seen = dict(run.shown)
 
         def step(self, line):
-            pass
+            self.seen = (self.seen, (tmp_path / "run" / "payoffs.txt").read_text())
 
         def end(self, run):
             pass
@@ -282,32 +288,60 @@ def test_what_came_after_the_last_checkpoint_is_made_again(tmp_path):
 
 
 SCRIPT = """
+import os
 import sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
 sys.path.insert(0, {tests!r})
 from test_run import OFTEN, Run, tabular, tiny, train
-train(Run(Path(sys.argv[1]), seed=11, schedule=OFTEN), {steps}, {made}(), matches_per_step={matches})
+for line in sys.stdin:
+    made, steps, matches, folder = line.split()
+    child = os.fork()
+    if not child:
+        policy = tiny() if made == "tiny" else tabular()
+        train(Run(Path(folder), seed=11, schedule=OFTEN), int(steps), policy, int(matches))
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
 """
 
 
+@pytest.fixture(scope="module")
+def forked():
+    """Starts a training in a process of its own, from one that has loaded everything."""
+    script = SCRIPT.format(tests=str(Path(__file__).parent))
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+
+        def begin(*words):
+            server.stdin.write(" ".join(map(str, words)) + "\n")
+            server.stdin.flush()
+            return int(server.stdout.readline()), lambda: int(server.stdout.readline())
+
+        yield begin
+        server.stdin.close()
+
+
 @pytest.mark.parametrize(("made", "steps", "matches", "kills"), [(tabular, 90, 40, 4), (tiny, 14, 8, 2)])
-def test_a_killed_run_goes_on_bit_for_bit(tmp_path, made, steps, matches, kills):
+def test_a_killed_run_goes_on_bit_for_bit(tmp_path, forked, made, steps, matches, kills):
     train(Run(tmp_path / "whole", seed=11, schedule=OFTEN), steps, made(), matches)
-    script = SCRIPT.format(tests=str(Path(__file__).parent), steps=steps, made=made.__name__, matches=matches)
-    command = [sys.executable, "-c", script, str(tmp_path / "killed")]
+    words, folder = (made.__name__, steps, matches, tmp_path / "killed"), tmp_path / "killed"
     moments, killed = random.Random(2), 0
     for goal in sorted(moments.sample(range(1, steps - 1), kills)):
-        process = subprocess.Popen(command)
+        process, status = forked(*words)
         # once it has come so far, at any moment of the steps that follow
-        while process.poll() is None and len(read_metrics(tmp_path / "killed")) < goal:
+        latest = time.monotonic() + 300
+        while len(read_metrics(folder)) < goal:
+            assert time.monotonic() < latest
             time.sleep(0.002)
         time.sleep(moments.random() * 0.05)
-        process.kill()
-        killed += process.wait() == -9
+        os.kill(process, signal.SIGKILL)
+        killed += status() == signal.SIGKILL
     assert killed > 0
-    subprocess.run(command, check=True)
+    _, status = forked(*words)
+    assert status() == 0
     assert_same(told(tmp_path / "killed"), told(tmp_path / "whole"))
 
 
@@ -665,17 +699,25 @@ def test_the_random_generator_of_a_run_is_its_own(tmp_path):
     assert random.getstate() == before
 
 
-def test_what_a_run_set_aside_is_collected_after_it(tmp_path):
-    import gc
+@pytest.fixture
+def nothing_frozen():
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
-    before = gc.get_freeze_count()
-    run = Run(tmp_path / "run", seed=0)
-    policy = TabularPolicy(1.0)
-    steps = run.steps(2, [policy])
+
+def test_what_a_run_set_aside_is_collected_after_it(tmp_path, nothing_frozen):
+    steps = Run(tmp_path / "run", seed=0).steps(2, [TabularPolicy(1.0)])
     next(steps)
-    assert gc.get_freeze_count() > before
+    assert gc.get_freeze_count() > 0
     steps.close()  # as when a training is broken off
     assert gc.get_freeze_count() == 0
+
+
+def test_what_was_set_aside_before_a_run_stays_so(tmp_path, nothing_frozen):
+    gc.freeze()
+    train(Run(tmp_path / "run", seed=0), 2, tabular())
+    assert gc.get_freeze_count() > 0
 
 
 def test_a_step_is_the_same_whether_or_not_it_was_measured_before(tmp_path):
@@ -707,3 +749,14 @@ def test_a_checkpoint_of_before_parts_had_a_file_of_their_own_name_is_refused_in
     (newest / "parts.pt").rename(newest / "memories.pt")
     manifest.write_text(manifest.read_text().replace("parts.pt", "memories.pt"))
     assert broken(trained) == f"the checkpoint {newest} is of an earlier version of redqueen: begin the run anew"
+
+
+def test_held_out_problems_are_attempted_as_often_as_the_schedule_says(tmp_path):
+    measure = HeldOut(Sums(), Constant("2"), {"ones": [Sums().task(1, 1)]})
+    run = Run(tmp_path, 0, Schedule(test_attempts=3))
+    assert list(run.steps(1, [], [], [measure])) == [0]
+    assert read_metrics(tmp_path)[0]["pass@3"] == 1.0
+    with pytest.raises(RedQueenError, match="--test-attempts has no effect: nothing here is attempted to measure it"):
+        list(Run(tmp_path / "none", 0, Schedule(test_attempts=3)).steps(1, []))
+    with pytest.raises(RedQueenError, match="--test-attempts must be at least 1, not 0"):
+        Schedule(test_attempts=0)

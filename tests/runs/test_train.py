@@ -11,6 +11,7 @@ from redqueen.players.language.saying import hearing
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.recipes.games import magnetic
+from redqueen.runs import run as run_module
 from redqueen.runs.folder import settings, stored_tests
 from redqueen.runs.run import Schedule, read_final, read_metrics
 from redqueen.runs.train import train
@@ -177,3 +178,24 @@ def test_a_recipe_takes_settings_of_a_solver_if_it_has_one(tmp_path, name):
     if SOLVER not in roles:
         with pytest.raises(RedQueenError, match=r"--solver\.answer has no effect: "):
             train(name, config, tmp_path / "boxed")
+
+
+def test_a_training_that_was_killed_before_it_began_is_begun_anew(tmp_path):
+    """The kill came while `config.json` was written, which is the first file of a run after its lock."""
+    (tmp_path / ".lock").touch()
+    (tmp_path / ".config.json.writing").write_text("{")
+    train("magnetic", dataclasses.replace(CONFIG, steps=1), tmp_path)
+    assert read_final(tmp_path)
+
+
+def test_config_is_written_first(tmp_path, monkeypatch):
+    written, write = [], run_module.write_whole
+
+    def noting(folder, name, *rest, **more):
+        written.append(name)
+        write(folder, name, *rest, **more)
+
+    monkeypatch.setattr(run_module, "write_whole", noting)
+    train("magnetic", dataclasses.replace(CONFIG, steps=1), tmp_path)
+    assert written[0] == "config.json"
+    assert "measures.json" in written

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 from random import Random
-from typing import ClassVar
 
 import numpy as np
 import pytest
+import torch
 
 from redqueen.credit.advantages.statistics import GroupRelative, LeaveOneOut
 from redqueen.objectives.additive import Sum
@@ -14,8 +14,8 @@ from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k
 from redqueen.players.tabular import TabularPolicy
 from redqueen.settings.learner import Learner
 from redqueen.settings.learning_step import LearningStep, objective_of, shares_of
-from redqueen.settings.update import Update, Updated
-from redqueen.types import Ask, Episode, Group, Message, Outcome, Reply, Seat, Task, Trajectory, Turn
+from redqueen.settings.update import Update
+from redqueen.types import Ask, Episode, Group, Likelihoods, Message, Outcome, Reply, Seat, Task, Trajectory, Turn
 
 GRPO = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
 SOLVER = Seat("solver")
@@ -24,10 +24,11 @@ SOLVER = Seat("solver")
 @dataclass(frozen=True)
 class Config:
     learner: Learner = Learner(model="tiny", max_completion_length=10)
-    update: Updated = Update()
+    update: Update = Update()
     tasks: int = 4
     attempts: int = 4
-    paper: ClassVar[Update] = GRPO
+    paper = GRPO
+    draws_anew = True
 
 
 def step(**chosen):
@@ -102,9 +103,9 @@ def test_a_critic_is_taught_what_the_batch_came_to():
     with_critic = step(estimator="gae", scale="none")
     own = trajectories(MIXED)
     assert np.concatenate(with_critic.estimate(own)).tolist() == [1.0, 0.0, 0.0, 1.0]  # values start at zero
-    assert with_critic.taught(own)["value_loss"] == pytest.approx(0.25)
+    found = with_critic.update(Counting(), with_critic.pack(own, [np.zeros(1)] * 4), Random(0))
+    assert found["value_loss"] == pytest.approx(0.25)
     assert np.concatenate(with_critic.estimate(own))[0] == pytest.approx(1.0 - 0.1 * 0.5)  # a tenth of the way to 1/2
-    assert step().taught(own) == {}
 
 
 def test_advantages_are_clipped_and_muted():
@@ -139,6 +140,40 @@ def test_what_is_dropped_is_in_no_mean_and_has_no_advantage():
     every = trajectories(MIXED, EVEN)
     own = advantages(every, estimator="batch", scale="none", even_groups="drop")
     assert own == [0.5, -0.5, -0.5, 0.5, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_an_even_group_is_joined_by_an_earlier_attempt_that_fared_otherwise():
+    """By hand: four wrong and one right, from 1/5. The earlier one is compared and packed, and no advantage is
+    returned for it."""
+    chosen, policy = step(even_groups="replay", scale="none"), Counting()
+    chosen.estimate(trajectories(MIXED))
+    wrong = [replace(each, episode=replace(each.episode, task=MIXED.task)) for each in trajectories(EVEN)]
+    found = chosen.estimate(wrong)
+    assert np.concatenate(found).tolist() == pytest.approx([-0.2] * 4)
+    batch = chosen.pack(wrong, found)
+    assert batch.advantages.amax(dim=1).tolist() == pytest.approx([0.0] * 4 + [0.8])
+    policy.version = 5  # it was updated since: the ratio of the earlier one begins at 1
+    policy.likelihoods = lambda rows: Likelihoods(torch.full(rows.tokens.shape, -0.25), torch.zeros(rows.tokens.shape))
+    seen = []
+    policy.update = lambda rows, objective: seen.append(rows) or {}
+    assert chosen.update(policy, batch, Random(0)) == {"replayed": 1.0}
+    assert seen[0].sampled_logprobs[:, 1].tolist() == [-0.25] * 5
+    assert chosen.pack(trajectories(MIXED), chosen.estimate(trajectories(MIXED))).advantages.shape[0] == 4
+
+
+def test_what_few_groups_teach_is_amplified_up_to_a_bound():
+    every = trajectories(MIXED, EVEN, RIGHT)
+    assert advantages(every, scale="none", amplify=4.0)[:2] == [1.5, -1.5]
+    assert advantages(every, scale="none", amplify=2.0)[:2] == [1.0, -1.0]
+
+
+def test_groups_outside_the_band_are_not_learned_from():
+    mostly = group(3, 1, 1, 1, 0)
+    chosen = step(group_band=(0.1, 0.7), scale="none")
+    every = trajectories(MIXED, EVEN, mostly)
+    found = chosen.estimate(every)
+    assert np.concatenate(found).tolist() == [0.5, -0.5, -0.5, 0.5] + [0.0] * 8
+    assert len(chosen.pack(every, found)) == 4
 
 
 def test_refilling_draws_as_many_tasks_as_there_are_even_groups_in_three_rounds_at_most():
@@ -213,7 +248,7 @@ def test_a_batch_is_learned_from_in_passes_of_minibatches_that_are_wholes_of_the
 def test_an_own_estimator_is_used_until_a_flag_names_another():
     @dataclass(frozen=True)
     class Own(Config):
-        paper: ClassVar[Update] = Update(loss="ppo", clip_low=0.2, clip_high=0.2)
+        paper = Update(loss="ppo", clip_low=0.2, clip_high=0.2)
 
     own = trajectories(MIXED)
     mine = LearningStep(Own(), [TabularPolicy()], estimate=GroupRelative(divide_by_deviation=False))

@@ -7,7 +7,7 @@ import pytest
 from redqueen.cli.training import training_options
 from redqueen.cli.words import parse
 from redqueen.recipes.credit.grpo import recipe as grpo
-from redqueen.settings.learner import Learner
+from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
 from redqueen.settings.limits import check_settings
 from redqueen.settings.presets import PRESETS, expanded, shown
 from redqueen.settings.update import Update
@@ -21,9 +21,12 @@ def chosen(*words):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_is_allowed_in_grpo(name):
-    config = chosen("--preset", name, "--model", "tiny")
+    flags, preset = expanded(["--preset", name, "--model", "tiny"])
+    config, said = preset.fitted(parse(training_options(grpo.Config), flags, "train grpo").config)
     assert config.update != Update()
     check_settings(config)
+    unheard = ["left out: --loss has no effect at one update on fresh tokens"] if name == "rloo" else []
+    assert [line.partition(",")[0] for line in said[1:]] == unheard
 
 
 def test_dapo_is_clip_higher_with_refilled_groups_and_a_price_of_length():
@@ -44,12 +47,12 @@ def test_dapo_is_clip_higher_with_refilled_groups_and_a_price_of_length():
 def test_a_flag_of_ones_own_stands_above_the_preset():
     flags, said = expanded(["--clip-high", "0.3", "--preset", "gspo", "--minibatches=2"])
     assert "--clip-high 0.0004" not in " ".join(flags)
-    assert said == "preset gspo: --estimator group --scale group --loss gspo --clip-low 0.0003 --aggregate row"
+    assert str(said) == "preset gspo: --estimator group --scale group --loss gspo --clip-low 0.0003 --aggregate row"
     assert chosen("--clip-high", "0.3", "--preset", "gspo", "--minibatches=2").update.minibatches == 2
 
 
 def test_without_a_preset_nothing_changes():
-    assert expanded(["--steps", "2"]) == (["--steps", "2"], "")
+    assert expanded(["--steps", "2"]) == (["--steps", "2"], None)
 
 
 def test_an_unknown_preset_is_told_the_nearest():
@@ -65,6 +68,26 @@ def test_presets_are_listed_with_their_flags_and_papers():
     assert any(line.startswith("dr-grpo") and "--scale none --aggregate constant" in line for line in lines)
 
 
-def test_a_preset_refuses_what_has_no_effect_as_its_flags_do():
-    with pytest.raises(RedQueenError, match="--truncated-loss has no effect on a table"):
-        check_settings(replace(chosen("--preset", "dapo"), learner=Learner(model="tabular")))
+def test_what_has_no_effect_is_left_out_of_a_preset_and_said():
+    """A table has no replies that are cut off; a recipe that proposes its tasks draws none again."""
+    flags, preset = expanded(["--preset", "dapo", "--model", "tabular", "--game", "kuhn_poker"])
+    config, said = preset.fitted(parse(training_options(grpo.Config), flags, "train grpo").config)
+    check_settings(config)
+    assert config.update.truncated_loss is None
+    assert said[1:] == ["left out: --truncated-loss has no effect on a table, whose replies are never cut off"]
+    flags, preset = expanded(["--preset", "dapo", "--model", "tiny"])
+    config, said = preset.fitted(parse(training_options(absolute_zero.Config), flags, "train absolute_zero").config)
+    check_settings(config)
+    assert config.update == replace(chosen("--preset", "dapo").update, even_groups=None)
+    assert said[1:] == [
+        "left out: --even-groups has no effect as refill, since this recipe draws its tasks once a step: drop, or "
+        "train grpo"
+    ]
+
+
+def test_a_flag_of_ones_own_is_refused_where_a_preset_s_would_be_left_out():
+    flags, preset = expanded(["--preset", "dapo", "--model", "tiny", "--even-groups", "refill"])
+    config, said = preset.fitted(parse(training_options(absolute_zero.Config), flags, "train absolute_zero").config)
+    assert len(said) == 1
+    with pytest.raises(RedQueenError, match="--even-groups has no effect as refill"):
+        check_settings(config)

@@ -53,3 +53,19 @@ def test_every_name_is_a_flag_and_no_new_one_is_an_old_one_of_itself():
     for old, new in RENAMED.items():
         assert all(name.startswith("--") and "_" not in name for name in (old, *new))
         assert old not in new and new
+
+
+@dataclass(frozen=True)
+class OverDocuments:
+    corpus: str = ""
+    tests: str = ""
+
+
+def test_a_file_of_questions_is_not_sent_to_the_flag_of_held_out_ones_alone():
+    with pytest.raises(RedQueenError) as refused:
+        parse(OverDocuments, ["--questions", "sums.jsonl"], "redqueen train mine")
+    said = str(refused.value)
+    assert said.startswith("--questions: this recipe writes its questions itself, about documents: --corpus FILE holds")
+    assert "--tests FILE questions with answers that are held out" in said
+    with pytest.raises(RedQueenError, match="unknown argument '--questions'"):
+        parse(Role, ["--questions", "sums.jsonl"], "redqueen train mine")

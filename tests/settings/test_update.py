@@ -1,7 +1,7 @@
 """The flags of an update: what is left out is the paper's; what has no effect is refused before training."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, get_args
+from typing import get_args
 
 import pytest
 
@@ -10,7 +10,7 @@ from redqueen.cli.words import parse
 from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
-from redqueen.settings.update import CLIPS, SCALES, Estimator, Loss, Update, Updated, flags
+from redqueen.settings.update import CLIPS, SCALES, Estimator, Loss, Update, flags
 from redqueen.types import RedQueenError
 
 GRPO = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
@@ -19,11 +19,12 @@ GRPO = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_h
 @dataclass(frozen=True)
 class Config:
     learner: Learner = Learner(model="tiny")
-    update: Updated = Update()
+    update: Update = Update()
     tasks: int = 4
     attempts: int = 4
     truncated_score: str = "wrong"
-    paper: ClassVar[Update] = GRPO
+    paper = GRPO
+    draws_anew = True
 
 
 def refusal(config):
@@ -103,6 +104,13 @@ def test_a_loss_is_refused_at_one_update_on_fresh_tokens():
         ({"estimator": "gdpo"}, "--estimator gdpo compares each part of a reward by itself, and this reward has one"),
         ({"estimator": "pass-at-k", "scale": "batch"}, "--scale batch does not go with --estimator pass-at-k"),
         ({"loss": "sapo", "clip_high": 0.2}, "--clip-high has no effect with --loss sapo"),
+        (
+            {"estimator": "batch", "even_groups": "replay"},
+            "--even-groups has no effect as replay, since no attempts at one task are compared",
+        ),
+        ({"estimator": "moving", "amplify": 4.0}, "--amplify has no effect where no attempts at one task are compared"),
+        ({"amplify": 1.0}, "--amplify must be above 1, not 1"),
+        ({"group_band": (0.9, 0.1)}, "--group-band must be two shares from 0 to 1, the lower one first"),
         ({"advantage_clip": 0.0}, "--advantage-clip must be above 0, not 0"),
     ],
 )
@@ -119,8 +127,8 @@ def test_what_is_cut_off_is_refused_where_nothing_is():
 def test_a_scale_needs_an_estimator():
     @dataclass(frozen=True)
     class Own:
-        update: Updated = Update(scale="batch")
-        paper: ClassVar[Update] = Update(loss="ppo", clip_low=0.2, clip_high=0.2)
+        update: Update = Update(scale="batch")
+        paper = Update(loss="ppo", clip_low=0.2, clip_high=0.2)
 
     assert refusal(Own()) == "--scale has no effect without an --estimator: this recipe has its own"
 

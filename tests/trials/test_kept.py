@@ -25,30 +25,39 @@ def written(tmp_path, monkeypatch):
 
 
 def test_only_what_was_loaded_counts_with_the_data_beside_it(written):
-    assert sorted(path.rpartition("/")[2] for path in texts([written])) == ["also_used.py", "rows.jsonl", "used.py"]
+    assert list(texts([written / "elsewhere", written])) == ["1/also_used.py", "1/rows.jsonl", "1/used.py"]
 
 
 def test_a_change_in_an_unrelated_module_keeps_the_results(written):
     (written / "unrelated.py").write_text("NAME = 'changed'\n")
-    made = kept(written / "cache" / "made.json")
+    made = kept(written / "cache" / "made.json", [written])
     assert made is not None and made["score"] == 1.0
 
 
 @pytest.mark.parametrize("name", ["used.py", "also_used.py", "rows.jsonl"])
 def test_a_change_in_what_was_imported_makes_them_anew(written, name):
     (written / name).write_text("changed\n")
-    assert kept(written / "cache" / "made.json") is None
+    assert kept(written / "cache" / "made.json", [written]) is None
 
 
 def test_a_module_that_is_gone_makes_them_anew(written):
     (written / "used.py").unlink()
-    assert kept(written / "cache" / "made.json") is None
+    assert kept(written / "cache" / "made.json", [written]) is None
+
+
+def test_another_checkout_takes_it_up_only_where_its_modules_have_the_same_text(written, tmp_path_factory):
+    other, made = tmp_path_factory.mktemp("other"), written / "cache" / "made.json"
+    for name in ("used.py", "also_used.py", "rows.jsonl"):
+        (other / name).write_text((written / name).read_text())
+    assert kept(made, [other]) is not None
+    (other / "used.py").write_text("changed\n")
+    assert kept(made, [other]) is None and kept(made, [written]) is not None
 
 
 def test_work_is_not_kept_where_a_module_changed_while_it_went_on(written, monkeypatch):
     monkeypatch.setattr(keeping, "BEGAN", 0.0)
     keep(written / "late.json", {"score": 1.0}, [written])
-    assert kept(written / "late.json") is None
+    assert kept(written / "late.json", [written]) is None
 
 
 def test_places_depend_on_the_facts_and_functions_count_by_name():

@@ -16,6 +16,7 @@ from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
 from redqueen.recipes.self_training import cold_start
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
+from redqueen.trials import starts
 from redqueen.trials.experiment import Experiment, Training, versus
 from redqueen.trials.one_seed import Job, kept_apart
 from redqueen.trials.starts import Start, further, measuring, warmed
@@ -54,6 +55,14 @@ def test_a_start_of_one_seed_keeps_from_its_tests_and_one_that_is_shared_from_th
     assert prompts(kept_apart(EXPERIMENT, job)) == prompts(measuring(CONFIG, 1))
     shared = kept_apart(replace(EXPERIMENT, one_start=True), job)
     assert prompts(shared) == set().union(*(prompts(measuring(CONFIG, seed)) for seed in range(3)))
+
+
+def test_the_problems_that_measure_are_drawn_once_for_all_variants_of_a_seed(monkeypatch):
+    drawn, config = [], replace(CONFIG, problems=7)
+    monkeypatch.setattr(starts, "held_out", lambda *words: drawn.append(words[-1]) or held_out(*words))
+    kept_apart(replace(EXPERIMENT, config=config, one_start=True), Job("x", "x", "a", 0, 3))
+    kept_apart(replace(EXPERIMENT, config=config), Job("x", "x", "b", 2, 3))
+    assert drawn == [0, 0, 1, 1, 2, 2]  # without the seed tasks of the question set, and with them
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,16 @@
 """Damages the folders of runs at random and tries what a user would do with them.
 
-python tests/trust/fuzz_folders.py 1000 [FIRST_SEED]     tries so many, and prints the seeds of those that went wrong
+python tests/trust/fuzz_folders.py 1000 [FIRST_SEED [RECIPE]]     tries so many, and prints the seeds that went wrong
 
-A seed decides everything; those that once went wrong are kept in `damaged_seeds.txt`, which the tests try again.
+The folder is that of a league; with another recipe (absolute_zero, iterative_dpo, spiral, ...) it is damaged three
+times, half of the time inside a checkpoint, whose hashes are then made to fit. A seed decides everything; those that
+once went wrong are kept in `damaged_seeds.txt`, which the tests try again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import math
@@ -17,13 +20,13 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from redqueen.cli.main import main
-from redqueen.contracts.recipes import shrunk
+from redqueen.contracts.recipes import TINY, shrunk, small
 from redqueen.runs.run import Schedule
 from redqueen.runs.train import train
 from redqueen.settings.finding import find_recipe
@@ -47,6 +50,33 @@ def template(folder: Path) -> Path:
             assert main([*words, str(folder), "uniform", "--matches", "2", "--output", str(folder)]) == 0
     (folder / "error.txt").write_text("step 2: killed\n")
     return folder
+
+
+def template_of(recipe: str, folder: Path) -> Path:
+    """A run of a recipe of two steps, with a tiny language model, that was killed after its first."""
+    module = find_recipe(recipe)
+    config = small(module, steps=2, learner=TINY)
+    train(recipe, config, folder, schedule=Schedule(evaluate_every=1, checkpoint_every=1))
+    shutil.rmtree(folder / "checkpoints" / "step_000002")
+    return folder
+
+
+def damage_inside(run: Path, random: Random) -> str:
+    """Damages three files, and makes the hashes of checkpoints fit them."""
+    places = [run, *(run / "checkpoints").glob("step_*")]
+    done = []
+    for _ in range(3):
+        with contextlib.suppress(IndexError, ValueError, OSError):  # nothing is left to damage there
+            done.append(damage(random.choice(places), random))
+    for checkpoint in places[1:]:
+        with contextlib.suppress(ValueError, OSError, TypeError):
+            manifest = json.loads((checkpoint / "manifest.json").read_text())
+            files = [path for path in sorted(checkpoint.rglob("*")) if path.is_file() and path.name != "manifest.json"]
+            hashes = {
+                str(path.relative_to(checkpoint)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+            }
+            (checkpoint / "manifest.json").write_text(json.dumps({**manifest, "digests": hashes}))
+    return "; ".join(done)
 
 
 def damage(run: Path, random: Random) -> str:
@@ -133,14 +163,14 @@ def commands(run: Path) -> list[list[str]]:
     ]
 
 
-def tried(source: Path, seed: int) -> list[str]:
+def tried(source: Path, seed: int, way: Callable[[Path, Random], str] = damage) -> list[str]:
     """What went wrong with the folder that `seed` damages: nothing, if all is well."""
     wrong = []
     with tempfile.TemporaryDirectory() as place:
         run, precious = Path(place) / "run", Path(place) / "outside"
         shutil.copytree(source, run)
         precious.write_text("precious")
-        done = damage(run, Random(seed))
+        done = way(run, Random(seed))
         for words in commands(run):
             if fault := _fault(words):
                 wrong.append(f"seed {seed}, {done}: {words[0]}: {fault}")
@@ -181,11 +211,13 @@ def _is_whole(page: Path) -> bool:
 
 if __name__ == "__main__":
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    recipe = sys.argv[3] if len(sys.argv) > 3 else ""
     with tempfile.TemporaryDirectory() as folder:
-        source = template(Path(folder) / "template")
+        place = Path(folder) / "template"
+        source = template_of(recipe, place) if recipe else template(place)
         faults = 0
         for seed in range(first, first + count):
-            found = tried(source, seed)
+            found = tried(source, seed, damage_inside if recipe else damage)
             faults += bool(found)
             for line in found:
                 print(line, flush=True)

@@ -14,8 +14,9 @@ from redqueen.cli.main import main
 from redqueen.recipes.games import spiral
 from redqueen.runs.folder import settings
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
+from redqueen.trust import door
 from redqueen.types import RedQueenError
-from redqueen.views.trackers import TRACKERS, Reporting, _plain_name, report_settings, reporting_to
+from redqueen.views.trackers import ACCOUNTS, TRACKERS, Reporting, _plain_name, report_settings, reporting_to
 
 
 class Kept:
@@ -351,3 +352,23 @@ def test_wandb_without_a_key_is_one_line(tmp_path, monkeypatch):
         "redqueen: wandb knows no API key here: run `wandb login`, or set WANDB_MODE=offline"
     )
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ACCOUNTS)
+def test_a_folder_of_another_reports_to_no_account_of_this_user(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setitem(TRACKERS, name, lambda settings, id: None)
+    settings = {"report_to": [name], "report_id": "0badcafe"}
+    with (
+        door.shut(),
+        pytest.raises(door.Untrusted, match=rf"would be sent this run's figures.*--trust {name}/0badcafe"),
+    ):
+        reporting_to(settings, print)
+    with door.shut_command([], [f"{name}/0badcafe"]):
+        assert len(reporting_to(settings, print)) == 1
+    reporting_to(settings, print)  # begun by this user, who may resume it
+    door.remember()
+    with door.shut():
+        assert len(reporting_to(settings, print)) == 1
+        with pytest.raises(door.Untrusted):
+            reporting_to({**settings, "report_id": "1badcafe"}, print)

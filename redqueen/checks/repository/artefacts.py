@@ -12,6 +12,7 @@ from the last and is told what the weakening took away; it is scored under the t
     7  each changed file, put back alone, lets one of these pass at least
     +  some test passes after the weakening: a file of tests that no longer parses hides everything
     +  no test ends otherwise under another hash seed, or over the same code in other words
+    +  the bug reaches for no clock, chance or address that the code did not reach for: it would hide for hours
 
 A test that fails at random one time in q is missed with probability (1 - 1/q)^n + (1/q)^n by n runs. A test that takes
 about as long as the time limit counts as one that ends otherwise.
@@ -26,7 +27,9 @@ from enum import StrEnum
 
 from redqueen.checks.repository.edits import BadEdit, Edit, Repository, changed, file_diffs, is_test_file, rewritten
 from redqueen.checks.repository.unit_tests import Results, discover, passed, run_tests
+from redqueen.checks.sandbox.repeatable import all_barred
 from redqueen.checks.sandbox.runs_of_programs import Tier
+from redqueen.checks.sandbox.syntax import Unread
 from redqueen.types import RedQueenError
 
 
@@ -39,6 +42,7 @@ class Fault(StrEnum):
     FEW_FILES = "the bug changes too few files"
     FEW_PASS = "too few tests pass before the bug"
     UNSTEADY = "a test passes in one run and fails in another"
+    IMPURE = "the bug reaches for what differs from run to run, such as a clock"
     FEW_BREAK = "the bug makes too few tests fail"
     HIDES_LITTLE = "the weakening hides too few of the failing tests"
     NOTHING_LEFT = "no test passes after the weakening"
@@ -130,6 +134,7 @@ def faults(artefact: Artefact, runs: Runs, least: Least | None = None) -> list[F
         Fault.FEW_FILES: len(edited) < least.files,
         Fault.FEW_PASS: len(passed(runs.original[0])) < least.passing,
         Fault.UNSTEADY: bool(unsteady(runs.original) | unsteady(runs.bugged)),
+        Fault.IMPURE: any(_reaches(artefact.bugged, path) - _reaches(artefact.original, path) for path in edited),
         Fault.FEW_BREAK: len(sound) < least.broken,
         Fault.HIDES_LITTLE: len(weak) < least.hidden,
         Fault.NOTHING_LEFT: not passed(runs.weakened),
@@ -160,6 +165,16 @@ def repaired(before: Results, after: Results) -> bool:
 def _hidden(runs: Runs) -> set[str]:
     """The broken tests that the weakening took away or lets pass."""
     return broken(runs) - (runs.weakened.keys() - passed(runs.weakened))
+
+
+def _reaches(repository: Repository, path: str) -> set[str]:
+    """What a module uses that may differ from run to run, but for its imports of the repository's own modules."""
+    own = {each.partition("/")[0].removesuffix(".py") for each in repository.files}
+    try:
+        found = all_barred(repository.files.get(path, ""))
+    except Unread:
+        return set()
+    return {name for name in found if name != "." and name.partition(".")[0] not in own}
 
 
 def _put_back(artefact: Artefact) -> dict[str, Repository]:

@@ -8,22 +8,21 @@ adds, moves or removes one. Unified diffs are written and not read.
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from redqueen.checks.sandbox.literals import NotPlain, literal, quiet
+from redqueen.texts import Matcher, TooLong
 from redqueen.types import RedQueenError
 
 LARGEST = 150_000  # characters of all files written as literals; the jail takes 262,144 with what goes along
 RESERVED = sys.stdlib_module_names | {"__main__", "program", "pytest", "redqueen"}  # names that the jail knows already
-EDIT = re.compile(
-    r"### (\S+)[ \t]*\n<{7} SEARCH[ \t]*\n(.*?)^={7}[ \t]*\n(.*?)^>{7} REPLACE[ \t]*$", re.DOTALL | re.MULTILINE
-)
-DIVIDER = re.compile(r"^={7}[ \t]*$", re.MULTILINE)
+HEAD = re.compile(r"### (\S++)[ \t]*+\n<{7} SEARCH[ \t]*+\n")
+DIVIDER = re.compile(r"^={7}[ \t]*+$", re.MULTILINE)
+END = re.compile(r"^>{7} REPLACE[ \t]*+$", re.MULTILINE)
 MARKS = ("<" * 7 + " SEARCH", ">" * 7 + " REPLACE")
 
 
@@ -100,7 +99,16 @@ def read_edits(text: str) -> list[Edit]:
     Raises BadEdit where there is none, where a mark stands outside of one, or where several lines could part the old
     from the new. Words around them are passed over; lines may end as on Windows.
     """
-    edits = [Edit(*match.groups()) for match in EDIT.finditer(text.replace("\r\n", "\n"))]
+    text = text.replace("\r\n", "\n")
+    edits = []
+    at = 0
+    while (
+        (head := HEAD.search(text, at))
+        and (divider := DIVIDER.search(text, head.end()))
+        and (end := END.search(text, divider.end() + 1))
+    ):
+        edits.append(Edit(head[1], text[head.end() : divider.start()], text[divider.end() + 1 : end.start()]))
+        at = end.end()
     if not edits:
         raise BadEdit("no edit")
     if any(text.count(mark) != len(edits) for mark in MARKS):
@@ -117,7 +125,9 @@ def changed(before: Repository, after: Repository) -> list[str]:
 
 
 def file_diffs(before: Repository, after: Repository) -> dict[str, str]:
-    """The unified diff of each file that differs, three lines of context, without the two lines that name the file."""
+    """The unified diff of each file that differs, three lines of context, without the two lines that name the file.
+    Where two texts are too long or repeat too much to be compared, all lines of the one are replaced by those of the
+    other."""
     return {path: _diff(before.files.get(path, ""), after.files.get(path, "")) for path in changed(before, after)}
 
 
@@ -182,8 +192,27 @@ def _put(text: str, edit: Edit) -> str:
 
 
 def _diff(before: str, after: str) -> str:
-    lines: Sequence[str] = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm=""))
-    return "\n".join(lines[2:])
+    old, new = before.splitlines(), after.splitlines()
+    try:
+        hunks = list(Matcher(old, new, autojunk=True).get_grouped_opcodes())
+    except TooLong:
+        hunks = [[("replace", 0, len(old), 0, len(new))]]
+    lines = []
+    for hunk in hunks:
+        lines.append(f"@@ -{_range(hunk[0][1], hunk[-1][2])} +{_range(hunk[0][3], hunk[-1][4])} @@")
+        for kind, start, end, begin, stop in hunk:
+            if kind == "equal":
+                lines += [f" {line}" for line in old[start:end]]
+            else:
+                lines += [f"-{line}" for line in old[start:end]] + [f"+{line}" for line in new[begin:stop]]
+    return "\n".join(lines)
+
+
+def _range(start: int, stop: int) -> str:
+    """Lines as a unified diff counts them: the first and how many, or the one before an empty range."""
+    if stop - start == 1:
+        return f"{stop}"
+    return f"{start + (stop > start)},{stop - start}"
 
 
 def _rewritten(text: str) -> str:

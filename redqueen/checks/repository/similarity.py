@@ -4,17 +4,17 @@
         mean over files of ratio(diff of the patch, diff of the oracle)       otherwise
 
 The mean is over the files that either changes; one that only one of them changes counts 0. The ratio is difflib's
-(`SequenceMatcher`, autojunk off) between unified diffs. Its time grows with the product of their lengths: where one has
-more than `LONGEST` characters and the two are not equal, it counts 0. The paper's -1 also covers the tags around a
-reply, which are checked by the parser of replies.
+(`SequenceMatcher`, autojunk off) between unified diffs. Its time can grow with the cube of their length: where one has
+more than `LONGEST` characters, or the two take more than `texts.MOST_STEPS` to compare, and they are not equal, it
+counts 0. The paper's -1 also covers the tags around a reply, which are checked by the parser of replies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import SequenceMatcher
 
 from redqueen.checks.repository.edits import BadEdit, Edit, Repository, file_diffs
+from redqueen.texts import likeness
 
 MALFORMED = -1.0
 LONGEST = 10_000  # characters of the diff of one file
@@ -43,4 +43,4 @@ def _ratio(predicted: str, oracle: str) -> float:
         return float(bool(predicted))
     if not predicted or not oracle or max(len(predicted), len(oracle)) > LONGEST:
         return 0.0
-    return SequenceMatcher(None, predicted, oracle, autojunk=False).ratio()
+    return likeness(predicted, oracle) or 0.0

@@ -9,7 +9,8 @@ the jail's.
 What it does not see: a list that is changed through a second name or by a function while `enumerate`, `zip` or
 `reversed` walk it; which of two things fails first where one is made lazily and the other adds or compares it; keys of
 a dict that are equal but of two types (`True` and `1`: CPython keeps the first, Monty the last); digits of other
-scripts, which Monty's `int` does not read. Sums of floats are those of CPython 3.11.
+scripts, which Monty's `int` does not read; NaN that comes from floats which grow beyond all bounds, one step after
+another. Sums of floats are those of CPython 3.11.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from functools import lru_cache
 
 from redqueen.checks.sandbox.scopes import is_own
 from redqueen.checks.sandbox.set_order import shows_order
-from redqueen.checks.sandbox.syntax import Text, parsed
+from redqueen.checks.sandbox.syntax import Entangled, Text, parsed
 from redqueen.checks.sandbox.vocabulary import (
     ADDRESSED,
     BUILTINS,
@@ -52,19 +53,30 @@ class Reading:
 
     outside: str = ""  # the first thing on which Monty and CPython may differ; "" where they agree
     values_only: bool = False  # Monty does at once what CPython does when asked: an end without a value proves nothing
+    reads_floats: bool = False  # from something else than a number that stands there: from a text it may read NaN
 
 
 @lru_cache(maxsize=1024)
 def read(source: str) -> Reading:
     """Whether Monty's answer is CPython's. Raises `syntax.Unread`."""
-    text = parsed(source)
+    try:
+        return _read(parsed(source).counted(), source)
+    except Entangled:
+        return Reading("a program too entangled to be read")
+
+
+def _read(text: Text, source: str) -> Reading:
     unknown = sorted(text.kinds - NODES)
     outside = unknown[0] if unknown else "the order of a set" if shows_order(source) else ""
     outside = outside or next(filter(None, (_outside(text, node) for node in text.nodes)), "")
     if not outside and any(_has_address(text, node) for node in text.nodes) and any(map(_makes_text, text.nodes)):
         outside = "the text of a function or an iterator"  # it holds an address
     outside = outside or next((name for name in text.bound if name.startswith(RESERVED)), "")
-    return Reading(outside, bool("GeneratorExp" in text.kinds or text.used & LAZY or _has_formats(text)))
+    reads_floats = any(map(_reads_float, text.nodes))
+    if not outside and (any(map(_is_huge, text.nodes)) or (reads_floats and any(map(_is_text, text.nodes)))):
+        outside = "a float that may be NaN"  # two of them are equal in Monty's lists, and their keys
+    values_only = bool("GeneratorExp" in text.kinds or text.used & LAZY or _has_formats(text))
+    return Reading(outside, values_only, reads_floats)
 
 
 @lru_cache(maxsize=1024)
@@ -76,6 +88,7 @@ def reaches_out(source: str) -> bool:
     return bool(asks) and not text.used & REFUSALS
 
 
+HUGE = 1e150  # of two such floats the product is infinite, and from infinities comes NaN
 RESERVED = "redqueen_"  # the names of what Monty is handed
 TYPED = tuple("bcdeEfFgGnosxX%,_")  # ends of a format for numbers or text: Monty too refuses other values
 PYTHONS = frozenset(dir(builtins))
@@ -158,6 +171,29 @@ def _attribute(text: Text, node: ast.Attribute) -> str:
     if node.attr not in METHODS or not text.is_called(node):
         return f".{node.attr}"
     return ""
+
+
+# --- floats that are no numbers ----------------------------------------------------------------
+
+
+def _reads_float(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="float"), args=[] | [ast.Constant(value=int() | float())]):
+            return False
+        case ast.Name(id="float", ctx=ast.Load()):
+            return True
+    return False
+
+
+def _is_huge(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and abs(node.value) > HUGE
+
+
+def _is_text(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(value=str() | bytes()) | ast.JoinedStr() | ast.Name(id="str" | "repr" | "chr" | "format"):
+            return True
+    return False
 
 
 # --- calls and formats that agree for some arguments only ----------------------------------------
@@ -268,7 +304,7 @@ def _is_consumed(text: Text, node: ast.AST) -> bool:
         case ast.Call(func=ast.Name(id="any" | "all"), args=[first]) if first is node:  # which stop early
             grows = "defaultdict" in text.bound | text.attributes
             return "Try" not in text.kinds and not any(
-                _acts(text, part) or (grows and isinstance(part, ast.Subscript)) for part in _later(node)
+                _acts(text, part) or (grows and isinstance(part, ast.Subscript)) for part in _later(text, node)
             )
         case ast.Call(func=ast.Name(id="min" | "max"), args=[first, *others], keywords=words) if first is node:
             return not others and (not words or _is_alone(text, node, list(words)))
@@ -285,19 +321,19 @@ def _is_consumed(text: Text, node: ast.AST) -> bool:
             beside = [each for part in (walk, around) for each in ast.iter_child_nodes(part)]
             return _is_alone(text, node, [each for each in beside if each is not node and each is not walk])
         case ast.For(iter=walked, body=body) if walked is node:
-            return _walks_still(walked, body)
+            return _walks_still(text, walked, body)
     return False
 
 
 def _is_alone(text: Text, lazy: ast.AST, others: list[ast.AST]) -> bool:
     """Whether what is lazy may be made before the others are run, with which CPython would run it in turns."""
-    later = _later(lazy)
+    later = _later(text, lazy)
     if any(_acts(text, part) for part in later):
         return False
     if later and "Try" in text.kinds:
         return False  # the first to fail may be another
-    parts = list(ast.walk(lazy))
-    others = [part for each in others for part in ast.walk(each)]
+    parts = text.walk(lazy)
+    others = [part for each in others for part in text.walk(each)]
     computes = any(isinstance(part, ast.GeneratorExp | ast.Lambda) for part in parts)  # from what others may change
     if computes and any(_acts(text, part) for part in others):
         return False
@@ -305,15 +341,15 @@ def _is_alone(text: Text, lazy: ast.AST, others: list[ast.AST]) -> bool:
     return not names & {root for part in others for root in _changed(part)}
 
 
-def _later(lazy: ast.AST) -> list[ast.AST]:
+def _later(text: Text, lazy: ast.AST) -> list[ast.AST]:
     """What CPython runs when something lazy is asked for what comes next, and not when it is made."""
     match lazy:
         case ast.GeneratorExp(elt=made, generators=[first, *others]):
-            return [part for each in (made, *first.ifs, *others) for part in ast.walk(each)] + _later(first.iter)
+            return [part for each in (made, *first.ifs, *others) for part in text.walk(each)] + _later(text, first.iter)
         case ast.Call(func=ast.Name(id="map" | "filter"), args=[function, *taken]):
-            return [lazy, *ast.walk(function)] + [part for each in taken for part in _later(each)]
+            return [lazy, *text.walk(function)] + [part for each in taken for part in _later(text, each)]
         case ast.Call(func=ast.Name(id=name), args=taken) if name in LAZY:
-            return [part for each in taken for part in _later(each)]
+            return [part for each in taken for part in _later(text, each)]
     return []
 
 
@@ -341,15 +377,15 @@ def _is_quiet(function: ast.AST) -> bool:
     return False
 
 
-def _walks_still(walked: ast.AST, body: list[ast.stmt]) -> bool:
+def _walks_still(text: Text, walked: ast.AST, body: list[ast.stmt]) -> bool:
     """Whether a loop leaves alone what it walks."""
-    parts = list(ast.walk(walked))
+    parts = text.walk(walked)
     if any(isinstance(part, ast.GeneratorExp) for part in parts):
         return False
     if any(isinstance(part, ast.Name) and part.id in {"map", "filter"} for part in parts):
         return False
     names = {part.id for part in parts if isinstance(part, ast.Name)}
-    return not names & {root for statement in body for part in ast.walk(statement) for root in _changed(part)}
+    return not names & {root for statement in body for part in text.walk(statement) for root in _changed(part)}
 
 
 def _changed(node: ast.AST) -> list[str]:

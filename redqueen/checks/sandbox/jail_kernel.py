@@ -7,6 +7,7 @@ import ctypes
 import os
 import resource
 import signal
+from collections.abc import Sequence
 from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -24,7 +25,8 @@ MS_READONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_RECURSIVE, MS_PRIVAT
 DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-LANDLOCK_CREATE, LANDLOCK_RESTRICT = 444, 446  # the same number on every architecture
+LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446  # the same number on every architecture
+READ_FILE, READ_FOLDER = 1 | 4, 1 | 4 | 8  # execute, read; list
 CAPABILITIES_V3 = 0x20080522
 SYS_ADMIN = 21
 
@@ -45,6 +47,12 @@ def become_nobody() -> None:
 
 def leave_namespaces() -> None:
     """A user, mount, network, ipc and uts namespace of our own; children begin a pid namespace."""
+    leave_network()
+    _call("unshare", NEW_PID)  # last: what fails above leaves a process that can still fork
+
+
+def leave_network() -> None:
+    """A user, mount, network, ipc and uts namespace of our own."""
     user, group = os.geteuid(), os.getegid()
     _call("unshare", NEW_USER | NEW_MOUNTS | NEW_NET | NEW_IPC | NEW_UTS)
     for name, text in (
@@ -54,7 +62,6 @@ def leave_namespaces() -> None:
     ):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
-    _call("unshare", NEW_PID)  # last: what fails above leaves a process that can still fork
 
 
 def enter_empty_root() -> None:
@@ -85,15 +92,26 @@ class _Ruleset(ctypes.Structure):
     _fields_ = (("files", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
 
 
-def landlock() -> int:
+class _Beneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("access", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+def landlock(readable: Sequence[str] = ()) -> int:
     """Forbids every access to files by path, TCP ports, and signals and abstract sockets across the border,
-    as far as this kernel knows them. Returns the version of Landlock."""
+    as far as this kernel knows them; what lies at or below the `readable` paths can still be read and run. Returns the
+    version of Landlock."""
     version = _call("syscall", ctypes.c_long(LANDLOCK_CREATE), None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     files = {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)  # rights to files that each version knows
     rules = _Ruleset((1 << files) - 1, 3 if version >= 4 else 0, 3 if version >= 6 else 0)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     arguments = (ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0))
     descriptor = _call("syscall", ctypes.c_long(LANDLOCK_CREATE), *arguments)
+    for path in readable:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        beneath = _Beneath(READ_FOLDER if os.path.isdir(path) else READ_FILE, place)
+        _call("syscall", ctypes.c_long(LANDLOCK_ADD), ctypes.c_int(descriptor), 1, ctypes.byref(beneath), 0)
+        os.close(place)
     _call("syscall", ctypes.c_long(LANDLOCK_RESTRICT), ctypes.c_int(descriptor), ctypes.c_uint32(0))
     os.close(descriptor)
     return version

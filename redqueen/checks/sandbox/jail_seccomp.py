@@ -17,7 +17,9 @@ PR_SET_SECCOMP, FILTER = 22, 2
 KILL, REFUSE, ALLOW = 0x80000000, 0x00050001, 0x7FFF0000  # REFUSE carries EPERM
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # classic BPF, 32-bit words
 NUMBER, ARCHITECTURE, THIRD_ARGUMENT = 0, 4, 32  # offsets in struct seccomp_data, little-endian
-PROT_EXEC = 4
+FIRST_ARGUMENT = 16
+PROT_EXEC, CLONE_THREAD = 4, 0x10000
+MISSING = 0x00050026  # refused as if the kernel did not know it (ENOSYS)
 X32 = 0x40000000  # x86-64's other table of calls
 
 # name: numbers on x86-64 and on aarch64, None where there is none
@@ -107,6 +109,7 @@ DEADLY: dict[str, tuple[int | None, int | None]] = {
     "modify_ldt": (154, None),
     "reboot": (169, 142),
 }
+STARTING = frozenset(("clone", "clone3", "execve", "tkill", "socketpair", "sendto", "sendmsg", "recvmsg"))
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column above, AUDIT_ARCH
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, operand
@@ -136,9 +139,24 @@ def filter_for_programs() -> Filter:
     """The filter of this machine. Raises OSError on an architecture whose numbers are not listed here."""
     if platform.machine() not in MACHINES:
         raise OSError(f"no list of system calls for {platform.machine()}")
-    code = instructions(*MACHINES[platform.machine()])
-    array = (_Instruction * len(code))(*[_Instruction(*each) for each in code])
-    return Filter(_Program(len(code), array), array)
+    return _filter(instructions(*MACHINES[platform.machine()]))
+
+
+def filter_for_a_program_of_ours() -> Filter:
+    """The filter for a program that is trusted to compute, with threads and a start of its own: no other process, and
+    none of the calls that only an attack makes. Raises OSError on an architecture whose numbers are not listed here."""
+    if platform.machine() not in MACHINES:
+        raise OSError(f"no list of system calls for {platform.machine()}")
+    column, architecture = MACHINES[platform.machine()]
+    code = [(LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, architecture), _end(KILL)]
+    code += [(LOAD, 0, 0, NUMBER), (AT_LEAST, 0, 1, X32), _end(KILL)]
+    for name, numbers in DEADLY.items():
+        if numbers[column] is not None and name not in STARTING:
+            code += [(EQUAL, 0, 1, numbers[column] or 0), _end(REFUSE)]
+    clone, clone3 = (DEADLY[name][column] or 0 for name in ("clone", "clone3"))
+    code += [(EQUAL, 0, 1, clone3), _end(MISSING)]  # then the C library asks with clone, whose flags can be read
+    code += [(EQUAL, 0, 3, clone), (LOAD, 0, 0, FIRST_ARGUMENT), (ANY_BIT, 1, 0, CLONE_THREAD), _end(REFUSE)]
+    return _filter([*code, _end(ALLOW)])
 
 
 def instructions(column: int, architecture: int) -> list[Instruction]:
@@ -153,6 +171,11 @@ def instructions(column: int, architecture: int) -> list[Instruction]:
         code += [(EQUAL, 0, 4, each[column] or 0), (LOAD, 0, 0, THIRD_ARGUMENT)]
         code += [(ANY_BIT, 0, 1, PROT_EXEC), _end(KILL), _end(ALLOW)]
     return [*code, _end(REFUSE)]
+
+
+def _filter(code: list[Instruction]) -> Filter:
+    array = (_Instruction * len(code))(*[_Instruction(*each) for each in code])
+    return Filter(_Program(len(code), array), array)
 
 
 def _end(verdict: int) -> Instruction:

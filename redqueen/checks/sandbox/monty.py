@@ -1,6 +1,7 @@
 """Monty, an interpreter of a part of Python that has no files, no network and no host: the tier for most programs.
 
-A pool of workers, each a process with no way out, runs one program at a time in a session of its own. Source and
+A pool of workers, each a process with no way out and behind walls of its own (`monty_walls`), runs one program at a
+time in a session of its own. Source and
 arguments cross as data, and what comes back is text: the value as Monty would print it, which is read as a literal and
 never evaluated. No function, module or folder of this process is lent to a program.
 
@@ -11,19 +12,23 @@ UNSUPPORTED, and for the jail to answer. It has no hash seeds: another seed move
 from __future__ import annotations
 
 import re
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
 import pydantic_monty
+from pydantic_monty._binary import find_monty_binary
 
-from redqueen.checks.sandbox.agreement import reaches_out, read
+from redqueen.checks.sandbox.agreement import HUGE, reaches_out, read
 from redqueen.checks.sandbox.literals import LONGEST, NotPlain, literal, parse
+from redqueen.checks.sandbox.monty_walls import started_behind
 from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Verdict
 from redqueen.checks.sandbox.syntax import Unread
 from redqueen.checks.sandbox.vocabulary import EXCEPTIONS
 from redqueen.types import RedQueenError
 
+START = 30.0  # seconds that a worker may take to start, on a busy machine
 GRACE = 0.5  # seconds after which a worker that does not mind its limit is killed
 SESSIONS = 2000  # of a worker before another takes its place
 ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
@@ -41,16 +46,20 @@ class Monty:
             raise RedQueenError(f"Monty needs 1 worker or more, not {workers}")
         self.limits = limits or Limits()
         self._longest = min(self.limits.output, LONGEST)  # characters of a value
+        program, end = started_behind(find_monty_binary(), self.limits.memory)
+        self._end = weakref.finalize(self, end)
         pool = pydantic_monty.Monty(
+            binary_path=program,
             min_processes=workers,
             max_processes=workers,
-            request_timeout=self.limits.seconds + GRACE,
+            request_timeout=self.limits.seconds + START,  # a new worker's start counts as well
             feed_duration_limit_grace=GRACE,
             max_checkouts_per_worker=SESSIONS,
         )
         try:
             self._pool = pool.__enter__()
         except (OSError, RuntimeError) as error:
+            self._end()
             raise RedQueenError(f"Monty does not start: {error}; reinstall pydantic-monty") from error
         self._threads = ThreadPoolExecutor(workers, "monty")
         self._allowed = pydantic_monty.ResourceLimits(
@@ -69,6 +78,7 @@ class Monty:
         """Ends the workers; nothing more is run."""
         self._threads.shutdown()
         self._pool.__exit__(None, None, None)
+        self._end()
 
     def __enter__(self) -> Self:
         return self
@@ -87,6 +97,8 @@ class Monty:
             reading = read(program.source)
         except Unread as error:
             return error.verdict
+        if reading.reads_floats and _holds_text_or_huge(program.arguments):
+            return Verdict(Kind.UNSUPPORTED, detail="a float that may be NaN")
         if not reading.outside:
             verdict = self._run(program, shift)
             doubtful = reading.values_only and verdict.kind is not Kind.VALUE
@@ -171,6 +183,16 @@ def _travel(arguments: tuple[Any, ...]) -> bool:
     except NotPlain as error:
         raise RedQueenError(f"the arguments of a program are plain data, not {error}") from error
     return ("{" not in text and "set()" not in text and "\\u" not in text) or all(map(_is_ordered, arguments))
+
+
+def _holds_text_or_huge(value: Any) -> bool:
+    """Whether a value holds a text, which a program may read as NaN, or a float that infinity is near."""
+    kind = type(value)
+    if kind in (list, tuple, set):
+        return any(map(_holds_text_or_huge, value))
+    if kind is dict:
+        return any(_holds_text_or_huge(each) for pair in value.items() for each in pair)
+    return kind is str or kind is bytes or (kind is float and abs(value) > HUGE)
 
 
 def _is_ordered(value: Any) -> bool:

@@ -36,7 +36,7 @@ HELD = _words(  # modules that pure ones hold
 )
 REACHING = _words(  # what pure modules hold: ways to run a text or to reach by a name, and sets
     """CodeType Formatter ForwardRef FunctionType LambdaType ModuleType algorithms_available algorithms_guaranteed
-    attrgetter get_type_hints methodcaller singledispatch singledispatchmethod"""
+    _convert_ attrgetter buffer_info get_cache_token get_type_hints methodcaller singledispatch singledispatchmethod"""
 )
 ATTRIBUTES = REACHING | _words("f_back f_builtins f_code f_globals f_lasti f_lineno f_locals f_trace samples")
 DUNDERS = _words(  # that a class may have for its own ends
@@ -55,6 +55,12 @@ def barred(source: str) -> str:
     """The first thing in a program that could tell one run from another, or "". Raises `syntax.Unread`."""
     text = parsed(source)
     return next(filter(None, (_barred(text, node) for node in text.nodes)), "")
+
+
+def all_barred(source: str) -> set[str]:
+    """All that in a program could tell one run from another. Raises `syntax.Unread`."""
+    text = parsed(source)
+    return set(filter(None, (_barred(text, node) for node in text.nodes)))
 
 
 def _barred(text: Text, node: ast.AST) -> str:

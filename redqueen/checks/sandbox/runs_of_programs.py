@@ -63,7 +63,7 @@ class Verdict:
 class Tier(Protocol):
     """A sandbox for programs. The verdicts are in the order of the programs.
 
-    `hash_seed` chooses the order in which sets of strings are walked, so that two runs under different seeds
+    `hash_seed` sets the iteration order of sets of strings, so that two runs under different seeds
     tell whether a program depends on it.
     """
 

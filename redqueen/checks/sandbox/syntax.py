@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import UnionType
 
@@ -14,6 +14,7 @@ from redqueen.checks.sandbox.runs_of_programs import Kind, Verdict
 LONGEST_SOURCE = 1 << 16  # characters
 MOST_NODES = 8000
 DEEPEST = 200  # nodes, one inside another
+MOST_STEPS = 100_000  # nodes that one reading of a program may walk over
 
 
 class Unread(ValueError):
@@ -22,6 +23,10 @@ class Unread(ValueError):
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.message)
         self.verdict = verdict
+
+
+class Entangled(ValueError):
+    """A program that takes too many steps to read."""
 
 
 @dataclass
@@ -41,6 +46,20 @@ class Text:
     globals: set[str] = field(default_factory=set)  # declared so
     scopes: dict[ast.AST, dict[str, int]] = field(default_factory=dict)  # which `scopes` fills when it is asked
     second_name: ast.AST | None = None  # what stands right of the = in `f = g`, where that only calls g f
+    steps: int = 0  # nodes walked over in this reading
+
+    def counted(self) -> Text:
+        """The same text, for one reading that counts its own steps."""
+        return replace(self, steps=0)
+
+    def walk(self, root: ast.AST) -> list[ast.AST]:
+        """A node and all below it. Raises Entangled after `MOST_STEPS`: what is walked over again and again, as lazy
+        things one beside another, would take a time that grows with the square of the program."""
+        nodes = list(ast.walk(root))
+        self.steps += len(nodes)
+        if self.steps > MOST_STEPS:
+            raise Entangled
+        return nodes
 
     def bind(self, name: str) -> None:
         if name in self.bound and name in self.functions:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from redqueen.checks.sandbox.literals import NotPlain, literal, parse, quiet
+from redqueen.checks.sandbox.literals import LONGEST, NotPlain, literal, parse, quiet
 from redqueen.checks.sandbox.runner import PythonRunner
 from redqueen.checks.sandbox.runs_of_programs import Kind, Program, Verdict
 from redqueen.types import RedQueenError
@@ -68,6 +68,8 @@ def reproduces(runner: PythonRunner, answers: Sequence[Program], hidden: Sequenc
 def arguments(text: str) -> tuple[Any, ...]:
     """The arguments in a text such as `[1, 2], "a"`. Raises NotPlain for anything but literals between commas."""
     text = text.strip().removesuffix(",")
+    if len(text) > LONGEST:
+        raise NotPlain(f"literals of more than {LONGEST} characters")
     try:
         with quiet():
             ast.parse(text, mode="eval")  # alone, so that no bracket of it pairs with the one added

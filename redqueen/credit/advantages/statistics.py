@@ -5,7 +5,7 @@
 | GRPO                     | `GroupRelative(by_group)`                                                     |
 | Dr. GRPO                 | `GroupRelative(by_group, divide_by_deviation=False)`                          |
 | Lite PPO                 | `GroupRelative(by_group, deviation_key=everything)`                           |
-| TRR++ (Absolute Zero)    | `per_kind_and_role`, which is `GroupRelative(by_kind_and_role)`               |
+| TRR++ (Absolute Zero)    | `GroupRelative(by_kind_and_role)`                                             |
 | RLOO                     | `LeaveOneOut()`                                                               |
 | TRLOO                    | `LeaveOneOut(by_group_and_turn, RewardToGo())`                                |
 | REINFORCE++              | `Whitened(Unbaselined(RewardToGo()))`                                         |
@@ -40,9 +40,7 @@ import numpy as np
 from redqueen.credit.advantages.keys import (
     by_game_and_role,
     by_group,
-    by_kind_and_role,
     by_kind_or_group,
-    by_role,
     everything,
 )
 from redqueen.protocols import AdvantageEstimator, Critic, Key, State
@@ -187,8 +185,6 @@ class GroupRelative:
         return samples.spread(advantages)
 
 
-per_role = GroupRelative(by_role)
-per_kind_and_role = GroupRelative(by_kind_and_role)  # TRR++
 per_kind_or_group = GroupRelative(by_kind_or_group)
 
 
@@ -429,15 +425,16 @@ class WithCritic:
         self.critic = critic
         self._inner = GeneralizedAdvantage(critic, discount, decay)
         self._whiten = whiten
-        self._targets: list[np.ndarray] = []
+        self._seen: tuple[Sequence[Trajectory], list[np.ndarray]] = ((), [])
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        expected, self._targets = self._inner.with_targets(trajectories)
+        expected, targets = self._inner.with_targets(trajectories)
+        self._seen = (trajectories, targets)
         return Whitened(lambda _: expected)(trajectories) if self._whiten else expected
 
-    def update(self, trajectories: Sequence[Trajectory]) -> Metrics:
+    def update(self) -> Metrics:
         """One step of the critic; returns what to log."""
-        return self.critic.update(trajectories, self._targets)
+        return self.critic.update(*self._seen)
 
     def state(self) -> State:
         return self.critic.state()

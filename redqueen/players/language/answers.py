@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redqueen.protocols import AnswerFormat
-from redqueen.texts import parted
+from redqueen.texts import THINK, Marks, parted
 from redqueen.types import RedQueenError
 
 
@@ -102,17 +102,23 @@ class Tagged:
 @dataclass(frozen=True)
 class Json:
     """The action is the value of "answer" in the last JSON object that has one; in a code block or not. A number or a
-    list is written as JSON writes it."""
+    list is written as JSON writes it. Where braces without end would be read too often, there is no action."""
 
     instruction: str = 'Think first, then end with your final answer as JSON: {"answer": ...}'
 
     def parse(self, text: str, choices: Sequence[str]) -> tuple[str, str]:
         decoder = json.JSONDecoder()
-        for start in reversed([found.start() for found in re.finditer(r"\{", text)]):
+        left = _MOST_READ * (len(text) + 1)  # of characters read and failures counted, so that the time is linear
+        for start in reversed([found.start() for found in _OBJECT.finditer(text)]):
             try:
-                value, _ = decoder.raw_decode(text, start)
+                value, end = decoder.raw_decode(text, start)
+            except json.JSONDecodeError as error:
+                value, end = {}, error.pos
             except (ValueError, RecursionError):
-                continue
+                value, end = {}, len(text)
+            left -= end - start + len(text) // _FAILURE
+            if left < 0:
+                break
             if "answer" in value:
                 said = value["answer"]
                 action = said if isinstance(said, str) else json.dumps(said)
@@ -161,12 +167,13 @@ def thought_and_action(
     opened: bool = False,
     whole: bool = False,
     truncated: bool = False,
+    marks: Marks = THINK,
 ) -> tuple[str, str]:
-    """The private thought and the action of a reply. What the model thought (`texts.parted`, with `opened`) is taken
-    out first, and then the action is what `answer` finds, or all that is left: without a format, and of a reply that is
-    taken `whole`, such as the call of a tool. A thought that was not closed leaves no action, nor does an answer that
-    was `truncated`."""
-    thought, said = parted(text, opened)
+    """The private thought and the action of a reply. What the model thought (`texts.parted`, with `opened` and `marks`)
+    is taken out first, and then the action is what `answer` finds, or all that is left: without a format, and of a
+    reply that is taken `whole`, such as the call of a tool. A thought that was not closed leaves no action, nor does an
+    answer that was `truncated`."""
+    thought, said = parted(text, opened, marks)
     if said is None:
         return text, ""
     if answer is None or whole:
@@ -183,7 +190,10 @@ def as_legal(text: str, choices: Sequence[str]) -> str:
     return text if legal is None else legal
 
 
-_FENCED = re.compile(r"```[ \t]*[\w+-]*[ \t]*\n(?P<content>.*?)```", re.DOTALL)
+_OBJECT = re.compile(r'\{\s*+["}]')
+_MOST_READ = 50  # times that a text is read over, where objects begin in it and do not end
+_FAILURE = 16  # characters that are looked at in the time of one: a failure counts the lines before it
+_FENCED = re.compile(r"```[ \t]*+[\w+-]*+[ \t]*+\n(?P<content>.*?)```", re.DOTALL)
 _BOX = re.compile(r"\\boxed\s*\{")
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]*)\}")
 _TRIMMED = " \t\r\n\"'`*_.,;:!?()[]{}<>“”‘’«»"

@@ -9,14 +9,15 @@ own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from redqueen.texts import THOUGHT_MARKS, parted, thinks_on
+from redqueen.players.language.thoughts import in_marks, marks_in
+from redqueen.texts import Marks, parted, thinks_on
 from redqueen.types import Ask, Message, RedQueenError
 
 _HERE = "@@own-words-end-here@@"
@@ -33,7 +34,8 @@ class ChatFormat:
 
     A template that refuses a system message gets its text before the first message of the user; one that does not open
     the reply by itself gets the opening that it puts before an answer; one of images and texts gets each message as a
-    list of one text. Raises RedQueenError for a template that shows nothing of what the user says.
+    list of one text. Thoughts stand between `thoughts`, or between the marks that the template names. Raises
+    RedQueenError for a template that shows nothing of what the user says.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class ChatFormat:
         keeps_thoughts: bool = True,
         wording: str = "{prompt}",
         longest: int | None = None,
+        thoughts: Marks | None = None,
     ) -> None:
         self.tokenizer = tokenizer
         self._system = system
@@ -62,15 +65,18 @@ class ChatFormat:
             )
         # text of other speakers must not end their turn and open another: special tokens in it are broken up
         self._special = re.compile("|".join(re.escape(token) for token in tokenizer.all_special_tokens))
+        self.thoughts = thoughts or marks_in("" if self.raw else tokenizer.chat_template)
+        marked = self.thoughts.open + self.thoughts.close + self.thoughts.lead
         added = tokenizer.added_tokens_decoder.items()  # a tokenizer would leave out marks that are special tokens
-        self._marks = {n: token.content for n, token in added if token.content in THOUGHT_MARKS and token.special}
+        self._marks = {n: token.content for n, token in added if token.special and token.content in marked}
         self._in_parts = False
         self._in_parts = not self.raw and self._wants_parts()
         self._system_refused = not self.raw and self._refuses_system()
         self.opening = "" if self.raw else self._missing_opening()
         self.end = self._end_of_turn()
         shown = "" if self.raw else self._template([{"role": "user", "content": _HERE}], reply=True)
-        self.opens_thought = thinks_on(shown.rpartition(_HERE)[2])
+        self.opens_thought = thinks_on(shown.rpartition(_HERE)[2], self.thoughts)
+        self._lead = "" if self.raw else self._lead_of_reply()
 
     def changed(
         self,
@@ -80,9 +86,10 @@ class ChatFormat:
         keeps_thoughts: bool | None = None,
         wording: str | None = None,
         longest: int | None = None,
+        thoughts: Marks | None = None,
     ) -> ChatFormat:
-        """This format with another system prompt, instruction, way with thoughts, wording or length, and further
-        arguments of the template; None keeps what it has."""
+        """This format with another system prompt, instruction, way with thoughts, wording, length or marks of thoughts,
+        and further arguments of the template; None keeps what it has."""
         return ChatFormat(
             self.tokenizer,
             self._system if system is None else system,
@@ -92,6 +99,7 @@ class ChatFormat:
             self._keeps_thoughts if keeps_thoughts is None else keeps_thoughts,
             self._wording if wording is None else wording,
             self._longest if longest is None else longest,
+            thoughts or self.thoughts,
         )
 
     def settings(self) -> str:
@@ -126,13 +134,15 @@ class ChatFormat:
 
     def reply_tokens(self, text: str, stops: Sequence[str] = ()) -> tuple[int, ...]:
         """The tokens of a whole reply: the text and the end of the turn, or the text up to the first stop."""
-        words = self._encode(self._apart(text), first=False)
+        words = self._encode(
+            self._apart(in_marks(text, self.thoughts, self._lead), but=self._marks.values()), first=False
+        )
         ends = [end for end in range(1, len(words) + 1) if stops and self.completes(words[:end], stops)]
         return tuple(words[: ends[0]]) if ends else (*words, self.end)
 
-    def _apart(self, text: str) -> str:
-        """The text with the names of special tokens broken up, so that none is encoded as its token."""
-        return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
+    def _apart(self, text: str, but: Collection[str] = ()) -> str:
+        """The text with the names of special tokens broken up, so that none is encoded as its token, `but` these."""
+        return self._special.sub(lambda token: token[0] if token[0] in but else f"{token[0][0]} {token[0][1:]}", text)
 
     def completes(self, tokens: Sequence[int], stops: Sequence[str]) -> bool:
         """Whether the last of `tokens` is the first to complete one of `stops`. The token may hold more characters
@@ -150,6 +160,10 @@ class ChatFormat:
                 begin = end + 1
         return "".join([*texts, self._text(words[begin:])])
 
+    def parted(self, tokens: Sequence[int]) -> tuple[str, str | None]:
+        """The thoughts in the tokens of a reply, and what it says without them; see `texts.parted`."""
+        return parted(self.decode(tokens), self.opens_thought, self.thoughts)
+
     def _text(self, tokens: list[int]) -> str:
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
 
@@ -158,7 +172,7 @@ class ChatFormat:
         own = [number for number, message in enumerate(ask.messages) if message.speaker == str(ask.seat)]
         messages = list(ask.messages)
         for number, turn in zip(own[-len(ask.past) :], ask.past[-len(own) :], strict=False):
-            _, said = parted(self.decode(turn.reply.tokens.tolist()), self.opens_thought)
+            _, said = self.parted(turn.reply.tokens.tolist())
             messages[number] = Message(str(ask.seat), (said or "").strip() or turn.reply.text)
         return replace(ask, messages=tuple(messages))
 
@@ -183,7 +197,8 @@ class ChatFormat:
         if not text:
             raise RedQueenError("the chat template drops earlier replies: use raw prompts for games of several turns")
         tokens = self._encode(text, first=False)
-        if ended and tokens[0] == self.end:
+        # gpt-oss ends its last reply in one way, and each earlier one as it ends a thought
+        if ended and (tokens[0] == self.end or self._marks.get(tokens[0]) == self.thoughts.close):
             tokens = tokens[1:]
         return np.array(tokens, dtype=np.int64)
 
@@ -266,11 +281,21 @@ class ChatFormat:
             return ""
         answered = self._template([*asked, {"role": "assistant", "content": _HERE}], reply=False)
         opening = answered.partition(_HERE)[0].removeprefix(shown)
-        return parted(opening)[1] or "" if answered.startswith(shown) else ""
+        return parted(opening, marks=self.thoughts)[1] or "" if answered.startswith(shown) else ""
+
+    def _lead_of_reply(self) -> str:
+        """What the template puts before an answer and after the opening of the reply, where that is all marks."""
+        asked = [{"role": "user", "content": "."}]
+        shown = self._template(asked, reply=True)
+        before = self._template([*asked, {"role": "assistant", "content": _HERE}], reply=False).partition(_HERE)[0]
+        lead = before.removeprefix(shown) if before.startswith(shown) else ""
+        return lead if lead and not self.thoughts.frame.sub("", lead) else ""
 
     def _encode(self, text: str, first: bool) -> list[int]:
-        """The tokens of a text. Templates have their own opening token; plain text gets the tokenizer's."""
-        return list(self.tokenizer.encode(text, add_special_tokens=first and self.raw))
+        """The tokens of a text. Templates have their own opening token; plain text gets the tokenizer's. A lone
+        surrogate, which JSON can hold and no tokenizer reads, is a question mark."""
+        known = text.encode(errors="replace").decode()
+        return list(self.tokenizer.encode(known, add_special_tokens=first and self.raw))
 
     def _end_of_turn(self) -> int:
         """The token that closes a reply in this template, or the end of text."""
@@ -278,7 +303,7 @@ class ChatFormat:
             turns = [{"role": "user", "content": "."}, {"role": "assistant", "content": _HERE}]
             text = self._template(turns, reply=False).rsplit(_HERE, 1)[-1]
             tokens = self._encode(text, first=False)
-            if tokens and tokens[0] in self.tokenizer.all_special_ids:
+            if tokens and tokens[0] in self.tokenizer.all_special_ids and tokens[0] not in self._marks:
                 return int(tokens[0])
         return int(self.tokenizer.eos_token_id)
 

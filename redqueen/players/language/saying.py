@@ -19,7 +19,7 @@ from redqueen.players.language.answers import thought_and_action
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.language.formats import RoleFormat
 from redqueen.protocols import AnswerFormat
-from redqueen.texts import CLOSE, OPEN, parted
+from redqueen.texts import THINK, parted
 from redqueen.types import Ask, RedQueenError, Reply
 
 
@@ -114,7 +114,7 @@ class Voice:
     def _completes(self, stops: Sequence[str], tokens: Sequence[int]) -> bool:
         if not self.chat.completes(tokens, stops):
             return False
-        return parted(self.chat.decode(tokens), self.chat.opens_thought)[1] is not None
+        return self.chat.parted(tokens)[1] is not None
 
     def choose(self, ask: Ask, mind: Mind) -> Reply:
         """One of the listed replies, drawn with the ask's seed."""
@@ -129,7 +129,13 @@ class Voice:
         text = self.chat.decode(tokens)
         called = self.chat.completes(tokens, ask.stops)
         thought, action = thought_and_action(
-            text, self.answer, ask.choices, self.chat.opens_thought, whole=called, truncated=truncated
+            text,
+            self.answer,
+            ask.choices,
+            self.chat.opens_thought,
+            whole=called,
+            truncated=truncated,
+            marks=self.chat.thoughts,
         )
         return Reply(
             text=action,
@@ -152,7 +158,7 @@ class Voice:
             return text
         if answer:
             return f"{text.rstrip()}\n{self.answer.write(answer)}"
-        return (f"{OPEN}{thought}{CLOSE}\n\n" if thought else "") + self.answer.write(said)
+        return (f"{THINK.open}{thought}{THINK.close}\n\n" if thought else "") + self.answer.write(said)
 
     def recite(self, ask: Ask, text: str, listed: bool) -> Reply:
         """The reply as if the speaker had written `text`, for objectives that imitate: it is marked as `recited` and
@@ -181,6 +187,10 @@ class Speaker(ABC):
         """From now on the replies in seats of `role` are asked for, sampled and parsed as `spoken` says; copies that
         are frozen later keep it."""
         self._roles = {**self._roles, role: spoken}
+
+    def speak_as(self, other: Speaker) -> None:
+        """From now on this speaks as `other` does in every role, under its name and version."""
+        self.name, self.version, self.usual, self._roles = other.name, other.version, other.usual, other._roles
 
     @property
     def format(self) -> ChatFormat:

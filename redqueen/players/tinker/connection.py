@@ -18,6 +18,8 @@ from difflib import get_close_matches
 from threading import Thread
 from typing import Any, TypeVar
 
+from redqueen.markup import visible
+from redqueen.players.bounded_http import Answer, BoundedClient, Refused
 from redqueen.players.tinker.adapters import Adapter
 from redqueen.players.tinker.dialects import Dialect, recognised
 from redqueen.trust.door import enter
@@ -28,6 +30,8 @@ PREFIX = "tinker:"
 KEY = "TINKER_API_KEY"
 _NO_KEY = "tml-none"  # sent to a local server if no key is set: the client requires one
 _START = "start it as docs/scale.md says"
+_LONGEST = 4096  # characters of what a server says of itself or of an error
+_KNOCK, _SAID = 10.0, 1 << 20  # seconds, and bytes, of an answer to a question besides training
 
 
 class Connection:
@@ -169,10 +173,11 @@ def trouble(where: str, doing: str, error: BaseException) -> str:
 
 def one_line(error: BaseException) -> str:
     """The server's own message if it can be found in `error`."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error)[:_LONGEST].split()) or type(error).__name__
     detail = re.search(r"""['"]detail['"]: ['"](.*?)['"]\}""", text)
     text = detail[1] if detail else re.sub(r"^Request failed: (.*) for self\.request_id=.*$", r"\1", text)
-    return text[:240]
+    key = os.environ.get(KEY, "")
+    return visible((text.replace(key, "[key]") if key else text)[:240])
 
 
 def _carry_out(work: Callable[[], T], done: Future[T]) -> None:
@@ -248,10 +253,12 @@ def _greet(url: str, tries: int = 4) -> str:
         raise RedQueenError(f"the server's url must begin with http:// or https://, not {url!r}")
     for attempt in range(tries):
         try:
-            if httpx.get(f"{url}/api/v1/healthz", timeout=10.0).status_code < 500:
-                return httpx.get(url, timeout=10.0).text[:4096]
+            if _get(f"{url}/api/v1/healthz").status < 500:
+                return _get(url).text[:_LONGEST]
         except httpx.InvalidURL as error:
             raise RedQueenError(f"the server's url {url!r} is not a url ({error})") from None
+        except Refused as error:
+            raise RedQueenError(f"the answer of {url} is not taken: {error}") from None
         except httpx.HTTPError:
             pass  # nothing answers yet
         if attempt + 1 < tries:
@@ -263,9 +270,14 @@ def _answers(url: str) -> bool:
     import httpx
 
     try:
-        return httpx.get(f"{url}/api/v1/healthz", timeout=10.0).status_code < 500
-    except httpx.HTTPError:
+        return _get(f"{url}/api/v1/healthz").status < 500
+    except (httpx.HTTPError, Refused):
         return False
+
+
+def _get(url: str) -> Answer:
+    with BoundedClient(_KNOCK, _KNOCK, largest=_SAID) as client:
+        return client.get(url)
 
 
 def _unload(url: str, model: str) -> None:
@@ -273,6 +285,7 @@ def _unload(url: str, model: str) -> None:
     import httpx
 
     try:
-        httpx.post(f"{url}/api/v1/unload_model", json={"model_id": model}, timeout=10.0)
-    except httpx.HTTPError:
+        with BoundedClient(_KNOCK, _KNOCK, largest=_SAID) as client:
+            client.post(f"{url}/api/v1/unload_model", {"model_id": model})
+    except (httpx.HTTPError, Refused):
         return

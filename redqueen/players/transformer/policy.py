@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -56,6 +57,12 @@ class _Clock:
             store.forget()
 
 
+class RepliesFor(Protocol):
+    """An engine beside transformers that samples replies in free text for policies with their own weights."""
+
+    def reply(self, policy: TransformerPolicy, asks: Sequence[Ask]) -> list[Reply]: ...
+
+
 class TransformerPolicy(OpenSpeaker):
     """See the module. `trainable` names the parameters that learn; the rest of the model is shared
     with every frozen copy.
@@ -68,6 +75,8 @@ class TransformerPolicy(OpenSpeaker):
     With `recompute` the states inside the layers are not kept for the backward pass but computed again (gradient
     checkpointing). Dropout, where the model has a LoRA adapter with one, is drawn from `dropout_seed` and the number of
     updates, in updates only.
+
+    With an `engine` its replies in free text, and those of its copies, are sampled there; listed ones are drawn here.
 
     The optimiser is AdamW with a long memory of squared gradients (`betas[1]`): near an equilibrium
     gradients shrink, and with a short memory the steps would not, which feeds the cycles of self-play.
@@ -95,6 +104,7 @@ class TransformerPolicy(OpenSpeaker):
         cache_gigabytes: float = 1.0,
         name: str = "learner",
         learns: bool = True,
+        engine: RepliesFor | None = None,
     ) -> None:
         if temperature < 0.0 or (temperature == 0.0 and constrain):
             raise RedQueenError(
@@ -102,6 +112,8 @@ class TransformerPolicy(OpenSpeaker):
             )
         self.name = name
         self.version = 0
+        self.weights_set = 0  # how often the weights were changed, by updates and from checkpoints
+        self._engine = engine
         self.learning_rate = learning_rate
         self.temperature = temperature
         self._loaded = loaded
@@ -133,6 +145,8 @@ class TransformerPolicy(OpenSpeaker):
     # Speaking
 
     def _write(self, asks: Sequence[Ask]) -> list[Reply]:
+        if self._engine is not None:
+            return self._engine.reply(self, asks)
         self._recall()
         voices, manners = zip(*(self._way_of(ask) for ask in asks), strict=True)
         prompts = [voice.chat.prompt(ask) for voice, ask in zip(voices, asks, strict=True)]
@@ -162,7 +176,10 @@ class TransformerPolicy(OpenSpeaker):
         return self._voice(ask), self._manners.get(ask.seat.role, self.manner)
 
     def stream(self, rows: int) -> Stream:
-        """A stream of at most `rows` replies at a time; listed replies are answered at once."""
+        """A stream of at most `rows` replies at a time; listed replies are answered at once. Raises RedQueenError for
+        a policy that samples in another engine."""
+        if self._engine is not None:
+            raise RedQueenError(f"{self.name} samples in another engine, which cannot stream: leave --sampler out")
         self._recall()
         opened = self._clock.now
         return TransformerStream(
@@ -320,6 +337,7 @@ class TransformerPolicy(OpenSpeaker):
         if not np.isfinite(norm):
             raise NonFiniteLoss(f"a gradient of {self.name} is not finite", whole)
         self.version += 1
+        self.weights_set += 1
         shown = {"learning_rate": rate} if self._pace.changes else {}
         return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped, **shown}
 
@@ -402,6 +420,7 @@ class TransformerPolicy(OpenSpeaker):
             for key, value in self._weights().items():
                 value.copy_(state["weights"][key])
         self.name, self.version = state["name"], state["version"]
+        self.weights_set += 1
         if self._learns:
             self._optimizer.restore(state["optimizer"])
         self._begin()
@@ -414,10 +433,14 @@ class TransformerPolicy(OpenSpeaker):
         (folder / "policy.json").write_text(json.dumps({"name": self.name, "version": self.version}))
 
     def save_weights(self, folder: Path) -> None:
-        """Writes the weights by `save_pretrained` (a LoRA adapter, or the whole model), and the tokenizer."""
+        """Writes the files of `save_model`, and the tokenizer."""
+        self.save_model(folder)
+        self._loaded.tokenizer.save_pretrained(folder)
+
+    def save_model(self, folder: Path) -> None:
+        """Writes the weights by `save_pretrained`: a LoRA adapter, or the whole model."""
         with self._worn():
             self._loaded.model.save_pretrained(folder)
-        self._loaded.tokenizer.save_pretrained(folder)
 
     def save_merged(self, folder: Path) -> None:
         """Writes the whole model by `save_pretrained`, with its adapter merged into its weights, and the tokenizer with
@@ -442,6 +465,7 @@ class TransformerPolicy(OpenSpeaker):
                 value.copy_(saved)
         facts = json.loads((folder / "policy.json").read_text())
         self.name, self.version = facts["name"], facts["version"]
+        self.weights_set += 1
         if self._learns:
             self._optimizer.restore(torch.load(folder / "optimizer.pt", weights_only=True))
         self._begin()

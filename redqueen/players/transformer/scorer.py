@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from redqueen.players.transformer.loading import hub_answers
+from redqueen.players.transformer.loading import UNLOADABLE, hub_answers, refuse_detours
 from redqueen.protocols import State
 from redqueen.types import Metrics, RedQueenError, Task
 
@@ -175,7 +175,6 @@ def loaded_classifier(name: str, labels: tuple[int, ...] = (), device: str = "cp
     """A sequence classifier and its tokenizer: in float32 on a CPU, in bfloat16 on CUDA. Raises RedQueenError unless
     `name`, a folder or a name on the Hugging Face hub, holds one with all its weights, a tokenizer, and one of the
     numbers of labels in `labels` (any number if empty)."""
-    from safetensors import SafetensorError
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
 
@@ -185,6 +184,7 @@ def loaded_classifier(name: str, labels: tuple[int, ...] = (), device: str = "cp
     here = path.is_dir()
     if here:
         _check_folder(name, path)
+        refuse_detours(path)
     elif name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise RedQueenError(f"there is no model folder {name}")
     source, offline = (str(path), False) if here else (name, not hub_answers())
@@ -192,13 +192,14 @@ def loaded_classifier(name: str, labels: tuple[int, ...] = (), device: str = "cp
     disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         if not here:
-            config = AutoConfig.from_pretrained(source, local_files_only=offline)
+            config = AutoConfig.from_pretrained(source, local_files_only=offline, trust_remote_code=False)
             _check_kind(name, config.architectures or [])
-        tokenizer: Any = AutoTokenizer.from_pretrained(source, local_files_only=offline)
+        strict: Any = {"local_files_only": offline, "trust_remote_code": False}
+        tokenizer: Any = AutoTokenizer.from_pretrained(source, **strict)
         model, report = AutoModelForSequenceClassification.from_pretrained(
-            source, dtype=dtype, output_loading_info=True, local_files_only=offline
+            source, dtype=dtype, output_loading_info=True, **strict
         )
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+    except UNLOADABLE as error:
         if offline:
             raise RedQueenError(
                 f"cannot load the classifier {name!r}: it is no folder here, and the hub does not answer: copy its "

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 PEOPLE, THINGS = ("opponent", "second"), ("colour", "place", "rank")  # what somebody's relations lead to
 VALUES = 25  # different colours, places, ranks
 TWOFOLD = 0.1  # of the people have two seconds, and no rank
+Judged = Callable[[Sequence[Task], Sequence[str]], list[bool | None]]
 _FACT = re.compile(r"The (\w+) of (\w+) is (\w+)\.")
 _QUESTION = re.compile(r"What is ((?:the \w+ of )+)(\w+)\?")
 RULES = Rules(words=6, queries=1, whole_words=True)  # SSP: 10 words and 2 queries, which one hop here does not need
@@ -50,6 +51,7 @@ class Knowledge:
     careful: float = 0.6
     plain: float = 0.9
     name: str = field(default="knowledge", repr=False)
+    judged: Judged | None = field(default=None, repr=False)  # asked about answers whose texts are not the right one
 
     def __post_init__(self) -> None:
         if bool(self.corpus) != bool(self.answers):
@@ -142,9 +144,16 @@ class Knowledge:
             for invitation, question in zip(invitations, written, strict=True)
         ]
 
-    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
-        """Whether each answer equals the task's; of a sentence such as "The rank of k7 is m3." what follows "is"."""
-        return [_claims(answer, normalised(task.answer)) for task, answer in zip(tasks, answers, strict=True)]
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
+        """Whether each answer equals the task's; of a sentence such as "The rank of k7 is m3." what follows "is". Where
+        it does not, and is not empty, `judged` says whether it is right, if there is such a judge."""
+        equal = [_claims(answer, normalised(task.answer)) for task, answer in zip(tasks, answers, strict=True)]
+        open_ = [n for n, same in enumerate(equal) if not same and answers[n].strip()] if self.judged else []
+        if self.judged is None or not open_:
+            return [*equal]
+        said = self.judged([tasks[n] for n in open_], [answers[n] for n in open_])
+        verdicts = dict(zip(open_, said, strict=True))
+        return [verdicts.get(n, same) for n, same in enumerate(equal)]
 
     def true_answer(self, task: Task) -> str | None:
         """The only answer in the world, "" if there is none or several; None (unknown) for a user's corpus. For audits

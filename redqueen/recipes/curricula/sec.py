@@ -20,7 +20,7 @@ and a malformed answer earn the same, 0. `--tau 1e9` draws all arms alike, the p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
@@ -36,7 +36,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, Positive, Several, Within
-from redqueen.settings.update import Update, Updated
+from redqueen.settings.update import Update
 from redqueen.types import Group
 
 
@@ -52,10 +52,9 @@ class Config:
     start: float = 0.0  # Q of an arm that was never drawn
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
-    update: Updated = Update()
-    paper: ClassVar[Update] = Update(
-        estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token"
-    )
+    update: Update = Update()
+    paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
+    draws_anew = True  # tasks, where `step.rounds` says so
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -74,7 +73,7 @@ def train(config: Config, run: Run) -> Policy:
         trajectories = step.shaped(score(groups, correct))
         advantages = step.estimate(trajectories)
         batch = step.pack(trajectories, advantages)
-        metrics = step.update(learner, batch, run.rng) | step.taught(trajectories)
+        metrics = step.update(learner, batch, run.rng)
         curriculum.observe_advantages(trajectories, advantages)
         run.report(learner, trajectories, advantages, metrics)
         run.note(curriculum.metrics())

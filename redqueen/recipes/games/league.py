@@ -31,9 +31,6 @@ from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.curricula.dealt import Enumerated
 from redqueen.games.catalogue import find_game
 from redqueen.measures.of_games import usual_measures
-from redqueen.objectives.batch import pack
-from redqueen.objectives.policy_gradient import Reinforce
-from redqueen.objectives.regularizers import with_entropy
 from redqueen.opponents.league import League
 from redqueen.play.lockstep import play
 from redqueen.play.seating import rotate
@@ -42,7 +39,9 @@ from redqueen.runs.named_players import find_player
 from redqueen.runs.run import Run
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import AnyCount, Count, Positive, Share
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,9 @@ class Config:
     snapshot_every: Count = 25  # steps
     pool_size: Count = 50  # past selves; the least informative leave first
     baseline_decay: Share = 0.9
-    entropy: Positive = 0.05  # weight of the bonus
     last_learning_rate: Positive = 0.1  # the learner's after the last step, as a share of the first
+    update: Update = Update()
+    paper = Update(loss="reinforce", aggregate="token", entropy=0.05)
     table_learning_rate = 8.0  # of a table, unless --learning-rate sets it
 
 
@@ -84,32 +84,37 @@ def train(config: Config, run: Run) -> Policy:
         patience=config.patience,
     )
     first_learning_rate = learner.learning_rate
-    policies, objective = [learner, *exploiters], with_entropy(Reinforce(), config.entropy)
-    estimates = [MovingBaseline(by_information_state, decay=config.baseline_decay, debias=True) for _ in policies]
+    policies = [learner, *exploiters]
+    baselines = [MovingBaseline(by_information_state, decay=config.baseline_decay, debias=True) for _ in policies]
+    updates = [
+        LearningStep(config, [policy], key=by_information_state, estimate=baseline)
+        for policy, baseline in zip(policies, baselines, strict=True)
+    ]
+    kept = [part for step in updates for part in step.parts]
     measures = usual_measures(game, learner)
 
-    for step in run.steps(config.steps, policies, [league, *estimates], measures):
-        if step % config.snapshot_every == 0 and step:
+    for number in run.steps(config.steps, policies, [league, *kept], measures):
+        if number % config.snapshot_every == 0 and number:
             league.add(learner.freeze())
         for exploiter in league.done():
             league.add(exploiter.freeze())
             start = untrained[exploiter.name] if config.untrained else learner.state()
             exploiter.restore({**start, "name": exploiter.name, "version": exploiter.version})
             league.begin_anew(exploiter)
-        learner.learning_rate = first_learning_rate * anneal(1.0, config.last_learning_rate, step / config.steps)
-        done = step * config.matches_per_step  # the roles go on in turn
+        learner.learning_rate = first_learning_rate * anneal(1.0, config.last_learning_rate, number / config.steps)
+        done = number * config.matches_per_step  # the roles go on in turn
         matches = rotate(game, curriculum.draw(config.matches_per_step, run.rng), learner, league, run.rng, done)
         for exploiter in exploiters:
             tasks = curriculum.draw(config.matches_per_step, run.rng)
             matches += rotate(game, tasks, exploiter, league.against(exploiter), run.rng, done)
         episodes = play(matches, run.rng)
         league.observe(episodes)
-        for policy, estimate in zip(policies, estimates, strict=True):
-            trajectories = spoken_by(policy, score(episodes, payoff))
-            advantages = estimate(trajectories)
-            metrics = policy.update(pack(trajectories, advantages), objective)
+        for policy, step in zip(policies, updates, strict=True):
+            trajectories = step.shaped(spoken_by(policy, score(episodes, payoff)))
+            advantages = step.estimate(trajectories)
+            metrics = step.update(policy, step.pack(trajectories, advantages), run.rng)
             run.report(policy, trajectories, advantages, metrics)
         run.note(league.metrics())
-        if (step + 1) % config.snapshot_every == 0:
+        if (number + 1) % config.snapshot_every == 0:
             run.keep("league", league.table())
     return learner

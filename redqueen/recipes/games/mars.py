@@ -28,20 +28,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from redqueen.credit.advantages.keys import by_game_and_role
 from redqueen.credit.advantages.statistics import centred_turns
 from redqueen.credit.rewards import FormatBonus, LengthPenalty, per_largest_score, score, spoken_by
 from redqueen.curricula.dealt import Sampled
 from redqueen.games.catalogue import find_game
 from redqueen.measures.of_games import measures_of_games
-from redqueen.objectives.batch import beside, pack, row_mean
-from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.objectives.regularizers import with_k3
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
-from redqueen.settings.limits import Amount, Count, Share
+from redqueen.settings.learning_step import LearningStep
+from redqueen.settings.limits import Amount, Count
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,17 @@ class Config:
     largest_scores: tuple[float, ...] = (1.0, 2.0, 4.0)  # of these games, to put them on one scale
     steps: Count = 200
     matches_per_game: Count = 32
-    updates_per_batch: Count = 2
-    clip: Share = 0.2
-    dual_clip: Amount = 1.4  # above 1 + clip
-    kl: Amount = 0.2
     format_bonus: Amount = 0.05
     longest_reply: Count = 2048  # tokens, above 11
+    update: Update = Update()
+    paper = Update(loss="ppo", clip_low=0.2, clip_high=0.2, dual_clip=1.4, aggregate="row", kl=0.2, updates_per_batch=2)
 
 
 def train(config: Config, run: Run) -> Policy:
     games = [find_game(name) for name in config.games]
     curricula = [Sampled(game.tasks()) for game in games]
     learner = config.learner.build(run.derived("learner"))
-    initial = learner.freeze()
-    estimate = centred_turns()  # by game and role
-    objective = with_k3(ClippedRatio(config.clip, config.clip, config.dual_clip), config.kl)
+    step = LearningStep(config, [learner], key=by_game_and_role, estimate=centred_turns(by_game_and_role))
     rewards = (
         per_largest_score(games, config.largest_scores),
         FormatBonus(config.format_bonus),
@@ -73,17 +69,15 @@ def train(config: Config, run: Run) -> Policy:
     )
     measures = measures_of_games(games, learner)
 
-    for _ in run.steps(config.steps, [learner], measures=measures):
+    for _ in run.steps(config.steps, [learner], step.parts, measures):
         matches = [
             match
             for game, curriculum in zip(games, curricula, strict=True)
             for match in mirror(game, curriculum.draw(config.matches_per_game, run.rng), learner)
         ]
-        trajectories = spoken_by(learner, score(play(matches, run.rng), *rewards))
-        advantages = estimate(trajectories)
-        batch = pack(trajectories, advantages, row_mean)
-        batch = beside(batch, initial.likelihoods(batch))
-        for _ in range(config.updates_per_batch):
-            metrics = learner.update(batch, objective)
+        trajectories = step.shaped(spoken_by(learner, score(play(matches, run.rng), *rewards)))
+        advantages = step.estimate(trajectories)
+        batch = step.pack(trajectories, advantages)
+        metrics = step.update(learner, batch, run.rng)
         run.report(learner, trajectories, advantages, metrics)
     return learner

@@ -30,14 +30,14 @@ from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.curricula.dealt import Sampled
 from redqueen.games.catalogue import find_game
 from redqueen.measures.of_games import lists_choices, usual_measures
-from redqueen.objectives.batch import ConstantMean, pack
-from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, Share
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -47,21 +47,23 @@ class Config:
     steps: Count = 400
     matches_per_step: Count = 128
     baseline_decay: Share = 0.95  # alpha in the paper
+    update: Update = Update()
+    paper = Update(loss="reinforce", aggregate="constant")
 
 
 def train(config: Config, run: Run) -> Policy:
     game = find_game(config.game)
     curriculum = Sampled(game.tasks())
     learner = config.learner.build(run.derived("learner"))
-    estimate = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
-    objective = Reinforce()
-    weigh = ConstantMean(config.learner.longest_reply(lists_choices(game)))
+    rae = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
+    step = LearningStep(config, [learner], key=by_game_and_role, estimate=rae, listed=lists_choices(game))
     measures = usual_measures(game, learner)
 
-    for _ in run.steps(config.steps, [learner], [estimate], measures):
+    for _ in run.steps(config.steps, [learner], step.parts, measures):
         matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
-        trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
-        advantages = estimate(trajectories)
-        metrics = learner.update(pack(trajectories, advantages, weigh), objective)
+        trajectories = step.shaped(spoken_by(learner, score(play(matches, run.rng), payoff)))
+        advantages = step.estimate(trajectories)
+        batch = step.pack(trajectories, advantages)
+        metrics = step.update(learner, batch, run.rng)
         run.report(learner, trajectories, advantages, metrics)
     return learner

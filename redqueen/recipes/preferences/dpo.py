@@ -10,6 +10,9 @@ the methods that play against themselves start from, and what they are to be com
     logistic   -log sigmoid(beta m)      equation 7; `label_smoothing` e: (1 - e) of that and e of -log sigmoid(-beta m)
     squared    (m - 1 / (2 beta))^2      IPO (arXiv:2310.12036, equation 17), which leads m to a value and no further
     hinge      max(0, 1 - beta m)        SLiC (arXiv:2305.10425)
+    simpo      -log sigmoid(beta m - gamma), h = mean log pi                            SimPO (arXiv:2405.14734)
+    orpo       -h(chosen) - beta log sigmoid(log odds ratio), h as in simpo             ORPO (arXiv:2403.07691)
+    step-apo   -log sigmoid(beta m - alpha d), d the file's column margin               Step-APO (arXiv:2409.08642)
 
 `--by-word` takes means over words in place of sums, so that a pair does not count by its length. Where m grows both
 replies often become less likely: `chosen_ratio` and `rejected_ratio` tell, `--chosen-weight` adds the likelihood of the
@@ -24,13 +27,13 @@ Differences: a constant learning rate with AdamW (RMSProp with a warm-up), no su
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
 from redqueen.measures.wins import pairs_told_apart
 from redqueen.objectives.batch import pack_pairs
-from redqueen.objectives.preference import preference_loss
+from redqueen.objectives.preference import PairLoss, preference_loss
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
 from redqueen.play.lockstep import play
@@ -39,7 +42,7 @@ from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.dataset import Preferring, recitations, training_pairs
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Positive
+from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Positive, Within
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,14 @@ class Config:
     pairs: Count = 256  # to learn from, at most
     pairs_per_update: Count = 16
     passes: Count = 3  # over the pairs, at most
-    beta: Positive = 0.1
-    loss: Literal["logistic", "squared", "hinge"] = "logistic"
+    beta: Annotated[float | None, Within(0.0, above=True)] = None  # 0.1; simpo 2.0, step-apo 0.3
+    loss: PairLoss = "logistic"
     label_smoothing: Annotated[Amount, OnlyWith("loss", "logistic")] = 0.0
-    by_word: Annotated[bool, NotWith("loss", "hinge")] = False
-    chosen_weight: Amount = 0.0
-    most_margin: Positive = 20.0  # nats; beyond it nothing more is learned
+    by_word: Annotated[bool, OnlyWith("loss", ("logistic", "squared"))] = False
+    gamma: Annotated[Amount, OnlyWith("loss", "simpo")] = 1.0
+    alpha: Annotated[Amount, OnlyWith("loss", "step-apo")] = 1.0
+    chosen_weight: Annotated[Amount, NotWith("loss", "orpo")] = 0.0  # which has it
+    most_margin: Positive = 1.0  # nats a token; beyond it nothing more is learned
     problems: Count = 64  # held out
 
 
@@ -65,7 +70,15 @@ def train(config: Config, run: Run) -> Policy:
     reference = Reference(learner, "initial")
     tests, watch = pairs_told_apart(questions, learner, reference, config.problems, run.tests)
     round_ = Round(config.passes, most_margin=config.most_margin, remade=True)
-    objective = preference_loss(config.loss, config.beta, config.chosen_weight, config.label_smoothing, config.by_word)
+    objective = preference_loss(
+        config.loss,
+        config.beta,
+        config.chosen_weight,
+        config.label_smoothing,
+        config.by_word,
+        config.gamma,
+        config.alpha,
+    )
 
     for step in run.steps(config.steps, [learner], [reference, round_], [watch]):
         if not round_.size:  # at the start, and again where the run is resumed: the pairs are in no checkpoint
@@ -77,7 +90,8 @@ def train(config: Config, run: Run) -> Policy:
                 kept = against(chosen, rejected)
                 if not step and not round_.size:
                     run.report(learner, chosen + rejected, kept.advantages(chosen + rejected), {})
-                round_.add(reference.rated(pack_pairs(kept.chosen, kept.rejected)), kept.equal)
+                margins = kept.stated if config.loss == "step-apo" else None
+                round_.add(reference.rated(pack_pairs(kept.chosen, kept.rejected, margins)), kept.equal)
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
         run.note(metrics | round_.metrics() | watch.observe(metrics))
     return learner

@@ -69,7 +69,6 @@ def train(config: Config, run: Run) -> Policy:
     cast = Cast(config, run, config.table_learning_rate)
     learner = cast.policy
     oracle = config.judge.oracle(config.oracle, questions, cast.judge)
-    tests, iterates, watch = wins_against_start(questions, learner, oracle, config.problems, run.tests)
     tests, iterates, watch = wins_against_start(
         questions, learner, oracle, config.problems, run.tests, config.pool_size
     )

@@ -23,13 +23,14 @@ import numpy as np
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.apart import drawn_apart, shows
-from redqueen.demonstrations.rehearsal import rehearsal, with_tools
+from redqueen.demonstrations.rehearsal import equipped, rehearsal
 from redqueen.measures.accuracy import HeldOut
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.lockstep import play
-from redqueen.protocols import Demonstrator, Player, Policy
+from redqueen.protocols import Demonstrator, Policy
 from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.verdicts import Truncated
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Positive
@@ -46,11 +47,8 @@ class Config:
     demonstrations_per_step: Count = 128
     rest: Count = 500  # steps at the end, or all, over which the learning rate falls
     last_learning_rate: Positive = 0.1  # after the last step, as a share of the first
+    truncated_score: Truncated = "wrong"  # of a measured answer that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
-
-
-def equipped(config: Config, solver: Player) -> Player:
-    return with_tools(find_questions(config.questions), solver)
 
 
 def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Policy:
@@ -60,7 +58,8 @@ def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Poli
     learner = without_format(config.learner.build_model(run.derived("learner")), WHOLE)
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
     least = config.last_learning_rate
-    measure = HeldOut(questions, equipped(config, learner), config.problems, seed=run.tests)
+    measured = equipped(config, learner)
+    measure = HeldOut(questions, measured, config.problems, seed=run.tests, truncated=config.truncated_score)
 
     for step in run.steps(config.steps, [learner], [], [measure]):
         learner.learning_rate = rate * min(1.0, least + (1.0 - least) * (config.steps - step) / rest)

@@ -60,7 +60,7 @@ class Config:
     beta: Amount = 0.1  # lambda
     loss: Literal["logistic", "hinge"] = "logistic"
     chosen_weight: Amount = 0.0
-    most_margin: Amount = 10.0  # nats; beyond it the iteration learns no more
+    most_margin: Amount = 10.0  # nats a token; beyond it the iteration learns no more
     reference: Literal["last", "initial", "average"] = "last"
     problems: Count = 64  # held out, of each level
 

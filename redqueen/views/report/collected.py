@@ -24,10 +24,11 @@ from redqueen.protocols import StatesInformation, has
 from redqueen.records import flat
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.run import Line, numbers, read_final, read_metrics
+from redqueen.runs.samples import FATES, total
 from redqueen.trust.no_links import write_whole
 from redqueen.trust.reading import Damaged, read_json, shaped
 from redqueen.types import Episode, Message, RedQueenError
-from redqueen.views.headline import Headline, headline_of, planned_steps, sentence_of_seeds
+from redqueen.views.headline import Headline, bases_of, headline_of, planned_steps, sentence_of_seeds
 from redqueen.views.report.first_screen import pairs, states
 from redqueen.views.report.token_texts import Decoder, tokenizer_of, words_of
 
@@ -247,8 +248,26 @@ def _run(folder: Path, name: str, told: Headline) -> dict[str, Any]:
         "ending": asdict(told.ending),
         "alarms": [asdict(each) for each in told.alarms],
         "references": told.basis.references,
+        "samples": [[fate, FATES[fate], *counts] for fate, counts in total([*lines, final]).items()],
+        "rests_on": _rests_on(folder, [*lines, final]),
         "seconds": sum(line.get("time", {}).get("step", 0.0) for line in lines),  # in which "measure" is contained
     }
+
+
+def _rests_on(folder: Path, lines: Sequence[Line]) -> dict[str, str]:
+    """On how many samples each figure of a run rests, in words: of a measurement, or of a step in the mean. What is not
+    named is a count, a setting or a state, and no mean."""
+    counts: dict[str, list[int]] = {}
+    for line in lines:
+        for name, count in line.get("rests_on", {}).items():
+            counts.setdefault(name, []).append(count)
+    found = {name: f"{sum(each) / len(each):.4g} a step" for name, each in counts.items()}
+    for name, basis in bases_of(folder).items():
+        times = f" × {basis.attempts} attempts" if basis.attempts > 1 else ""
+        said = "exact" if basis.exact else f"{basis.count} {basis.of}{times}" if basis.count else ""
+        found |= {name: said} if said else {}
+    bounds = {f"{name}{end}": words for name, words in found.items() for end in ("_low", "_high")}
+    return bounds | found
 
 
 def _groups(runs: Sequence[dict[str, Any]], headlines: Sequence[Headline]) -> list[dict[str, Any]]:

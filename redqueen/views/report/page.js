@@ -248,11 +248,26 @@ function ends() {
   const names = Object.keys(data.figures);
   const rows = names.map((name) => make("tr", {}, make("td", {}, capital(known(name).words), " ", make("code", { class: "quiet" }, name)), ...data.runs.flatMap((run) => {
     const points = run.curves[name] || [];
-    return [make("td", { class: "n" }, points.length ? told(name, points[0][1]) : ""), make("td", { class: "n" }, points.length ? told(name, points[points.length - 1][1]) : "")];
+    return [make("td", { class: "n" }, points.length ? told(name, points[0][1]) : ""), make("td", { class: "n" }, points.length ? told(name, points[points.length - 1][1]) : ""), make("td", { class: "n quiet" }, points.length ? words(run.rests_on[name] || "–") : "")];
   })));
-  const head = make("tr", {}, make("th", {}, ""), ...data.runs.flatMap((run) => [make("th", { class: "n" }, data.runs.length > 1 ? `${run.name}, start` : "start"), make("th", { class: "n" }, "end")]));
+  const head = make("tr", {}, make("th", {}, ""), ...data.runs.flatMap((run) => [make("th", { class: "n" }, data.runs.length > 1 ? `${run.name}, start` : "start"), make("th", { class: "n" }, "end"), make("th", { class: "n", title: "samples that the figure is a mean over; – for a count, a setting or a state" }, "rests on")]));
   const table = folded("At the start and at the end", make("div", { class: "scroll" }, make("table", {}, head, ...rows)), false);
   return make("section", { id: "ends" }, make("h2", {}, "Start and end"), table);
+}
+
+// What became of every reply that was sampled: the cells of a run sum to all of them.
+const FORMS = ["whole", "cut off", "unreadable"];
+function samples() {
+  const counted = data.runs.filter((run) => run.samples.length);
+  if (!counted.length) return null;
+  const sum = (values) => values.reduce((all, value) => all + value, 0);
+  const row = (title, counts, all) => make("tr", {}, make("td", {}, title), ...[...counts, sum(counts)].map((count) => make("td", { class: "n" }, count.toLocaleString("en"))), make("td", { class: "n quiet" }, `${((100 * sum(counts)) / all).toFixed(1)}%`));
+  const tables = counted.map((run) => {
+    const columns = FORMS.map((_, at) => sum(run.samples.map((fate) => fate[at + 2]))), all = sum(columns);
+    const head = make("tr", {}, make("th", {}, data.runs.length > 1 ? words(run.name) : ""), ...[...FORMS, "all", ""].map((form) => make("th", { class: "n" }, form)));
+    return make("div", { class: "scroll" }, make("table", {}, head, ...run.samples.map(([fate, means, ...counts]) => row(make("span", { title: means }, means), counts, all)), row(make("strong", {}, "all that was sampled"), columns, all)));
+  });
+  return make("section", { id: "samples" }, make("h2", {}, "What became of every reply"), folded("Counts of sampled replies", make("div", {}, ...tables), counted.length === 1));
 }
 
 function settingsTable() {
@@ -467,7 +482,7 @@ function command() {
 const duration = (seconds) => (seconds < 120 ? `${short(+seconds.toFixed(1))} s` : seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${short(+(seconds / 3600).toFixed(1))} h`);
 
 function anchors(parts) {
-  const known = [["alarms", "Alarms"], ["curve", "The curve"], ["replies", "Before and after"], ["states", "What it plays"], ["command", data.runs.length > 1 ? "Commands and settings" : "Settings"], ["curves", "All curves"], ["ends", "Start and end"], ["league", "League"], ["tournament", "Tournament"], ["comparison", "Side by side"], ["episodes", "Episodes"], ["colours", "Colours"]];
+  const known = [["alarms", "Alarms"], ["curve", "The curve"], ["replies", "Before and after"], ["states", "What it plays"], ["command", data.runs.length > 1 ? "Commands and settings" : "Settings"], ["curves", "All curves"], ["ends", "Start and end"], ["samples", "Every reply"], ["league", "League"], ["tournament", "Tournament"], ["comparison", "Side by side"], ["episodes", "Episodes"], ["colours", "Colours"]];
   const there = new Set(parts.filter(Boolean).flatMap((part) => [part.id, ...[...part.querySelectorAll("[id]")].map((each) => each.id)]));
   return make("nav", {}, ...known.filter(([id]) => there.has(id)).map(([id, text]) => make("a", { href: `#${id}` }, text)));
 }
@@ -479,7 +494,7 @@ function colours() {
 
 if (data.runs.length) {
   const played = states(), first = [mainCurve(), played ? beforeAndAfter() : null], second = [alarms(), played || beforeAndAfter(), command()];
-  const rest = [curves(), ends(), ...data.leagues.map(league), ...data.tournaments.map(tournament), ...data.comparisons.map(comparison), data.episodes.length ? episodes() : make("p", { class: "quiet" }, "No episodes were recorded."), colours()];
+  const rest = [curves(), ends(), samples(), ...data.leagues.map(league), ...data.tournaments.map(tournament), ...data.comparisons.map(comparison), data.episodes.length ? episodes() : make("p", { class: "quiet" }, "No episodes were recorded."), colours()];
   const grid = make("div", { class: "first" }, make("div", {}, ...first.filter(Boolean)), make("div", {}, ...second.filter(Boolean)));
   page.append(header(), anchors([grid, ...rest]), grid, ...rest);
 } else {

@@ -17,11 +17,15 @@ class Decoder(Protocol):
 
 
 def tokenizer_of(folder: Path) -> Decoder | None:
-    """The tokenizer of a run's learner, from its newest checkpoint; None where it has none (a table)."""
+    """The tokenizer of a run's learner, from its newest checkpoint; None where it has none (a table), or a damaged one:
+    texts are then shown without their tokens."""
     for checkpoint in reversed(checkpoints(folder)):
         for place in sorted(checkpoint.glob("*/tokenizer.json")):
             if place.is_file():
-                tokenizer: Decoder = load_tokenizer(place.parent)
+                try:
+                    tokenizer: Decoder = load_tokenizer(place.parent)
+                except Exception:  # each file that is damaged has an error of its own
+                    return None
                 return tokenizer
     return None
 

@@ -28,8 +28,9 @@ POLICY = (
 )
 
 
-def application(room: Room, host: str) -> App:
-    """The ASGI application that answers the page's requests, for a server that listens at `host`."""
+def application(room: Room, host: str, token: str = "") -> App:
+    """The ASGI application that answers the page's requests, for a server that listens at `host`; with a `token` only
+    for those who have it."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.exceptions import HTTPException
@@ -77,7 +78,7 @@ def application(room: Room, host: str) -> App:
         Route("/api/games/{key}/chances", answering(lambda key, body: room.chances(key, _move(body)))),
     ]
     handlers: Any = {RedQueenError: refused, HTTPException: unknown, Exception: failed}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), host)  # type: ignore[arg-type]
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), host, token)  # type: ignore[arg-type]
 
 
 def wish(body: dict[str, Any]) -> Wish:

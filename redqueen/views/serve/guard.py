@@ -3,15 +3,18 @@
 A page of another site could otherwise let a visitor's browser play here: by posting across sites (refused by its
 Origin), or by letting its own name point to this machine (DNS rebinding; refused by the Host header). An address in
 numbers cannot be pointed anywhere, so where the server listens to more than this machine, any such address will do.
+There a request needs the server's token as well: in its address, or in the cookie that the page was answered with.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from redqueen.views.serve.refusals import Declined
 
@@ -52,10 +55,13 @@ def openable(host: str) -> list[str]:
 
 
 class Guard:
-    """ASGI middleware that refuses requests of other sites. `host` is where the server listens."""
+    """ASGI middleware that refuses requests of other sites, and those without the `token` where there is one. `host` is
+    where the server listens."""
 
-    def __init__(self, app: App, host: str) -> None:
+    def __init__(self, app: App, host: str, token: str = "") -> None:
         self._app = app
+        self._token = token
+        self._cookie = f"redqueen_{secrets.token_hex(4)}"  # another server on this machine has one of its own
         self._local = is_loopback(host)
         self._names = {"localhost"} if self._local else {"localhost", host.lower(), socket.gethostname().lower()}
 
@@ -68,11 +74,13 @@ class Guard:
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message["headers"], *HEADERS]}
+                message = {**message, "headers": [*message["headers"], *HEADERS, *cookies]}
             await send(message)
 
+        cookies: list[tuple[bytes, bytes]] = []
         try:
             self.check(scope["method"], scope["headers"])
+            cookies += self.let_in(scope["query_string"], scope["headers"])
         except Declined as declined:
             start = {"type": "http.response.start", "status": declined.status}
             await send_with_headers({**start, "headers": [(b"content-type", b"text/plain; charset=utf-8")]})
@@ -89,6 +97,25 @@ class Guard:
         origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
         if method not in ("GET", "HEAD") and any(_place_of(origin) != hosts[0].lower() for origin in origins):
             raise Declined("a page of another site may not play here", 403)
+
+    def let_in(self, query: bytes, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """The headers that keep a visitor in who has shown the token. Raises Declined for one who has not."""
+        if not self._token:
+            return []
+        told = parse_qs(query.decode("latin-1")).get("token", [])
+        if any(secrets.compare_digest(each.encode(), self._token.encode()) for each in told):
+            return [(b"set-cookie", f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/".encode())]
+        for name, value in headers:
+            if name == b"cookie" and self._is_kept(value.decode("latin-1")):
+                return []
+        raise Declined("this page opens with the address that redqueen serve has printed, token and all", 403)
+
+    def _is_kept(self, cookies: str) -> bool:
+        try:
+            found = SimpleCookie(cookies).get(self._cookie)
+        except CookieError:
+            return False
+        return found is not None and secrets.compare_digest(found.value.encode(), self._token.encode())
 
     def _advice(self) -> str:
         if self._local:

@@ -2,43 +2,57 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from redqueen.types import RedQueenError
 from redqueen.views.serve.app import application
 from redqueen.views.serve.guard import is_loopback, openable
 from redqueen.views.serve.menu import Menu
+from redqueen.views.serve.patience import LARGEST_HEAD, limited
 from redqueen.views.serve.room import Room
-
-MOST_CONNECTIONS = 200
 
 
 def serve(menu: Menu, host: str, port: int, tell: Callable[[str], None]) -> None:
     """Answers until Ctrl-C. Port 0 takes a free one. `tell` is given a line with the address, and a warning where
-    others than this machine reach it. Raises RedQueenError for an address that cannot be had, and without the extra."""
+    others than this machine reach it: the address then holds a token, without which nothing is answered. Raises
+    RedQueenError for an address that cannot be had, and without the extra."""
     try:
         import starlette  # noqa: F401
         import uvicorn
     except ImportError:
         raise RedQueenError("serving a page needs starlette and uvicorn: pip install 'redqueen[serve]'") from None
     bound = listening(host, port)
-    places = " or ".join(f"http://{name}:{bound.getsockname()[1]}" for name in openable(host))
+    token = "" if is_loopback(host) else secrets.token_urlsafe(16)
+    end = f"/?token={token}" if token else ""
+    places = " or ".join(f"http://{name}:{bound.getsockname()[1]}{end}" for name in openable(host))
     tell(f"play against {menu.folder} at {places} (Ctrl-C ends it)")
-    if not is_loopback(host):
-        tell(f"warning: whoever reaches {host} can play, use this machine's time and save games into {menu.folder}")
-    config = uvicorn.Config(
-        application(Room(menu), host),
+    if token:
+        tell(
+            "warning: whoever has this address, token and all, can play, use this machine's time and save games into "
+            f"{menu.folder}; it is sent unencrypted"
+        )
+    with bound:
+        uvicorn.Server(configured(application(Room(menu), host, token))).run(sockets=[bound])
+
+
+def configured(app: Any) -> Any:
+    """The `uvicorn.Config` that answers with `app`."""
+    import uvicorn
+
+    return uvicorn.Config(
+        app,
         log_level="warning",
         log_config=None,  # its own would close the handlers that other libraries have set up
         access_log=False,  # a path holds the key of somebody's game
         server_header=False,
         ws="none",
-        limit_concurrency=MOST_CONNECTIONS,
+        http=limited(),
+        h11_max_incomplete_event_size=LARGEST_HEAD,
         timeout_graceful_shutdown=2,
     )
-    with bound:
-        uvicorn.Server(config).run(sockets=[bound])
 
 
 def listening(host: str, port: int) -> socket.socket:

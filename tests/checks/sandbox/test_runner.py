@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from redqueen.checks.sandbox import jail, runner
+from redqueen.checks.sandbox.monty import Monty
 from redqueen.checks.sandbox.repeatable import PURE, REACHING, barred
 from redqueen.checks.sandbox.runner import PythonRunner
 from redqueen.checks.sandbox.runs_of_programs import Kind, Limits, Program, Verdict
@@ -67,6 +68,10 @@ BAD = {
     "attribute by name": "import operator\ndef f(x): return operator.attrgetter('__name__')(f)",
     "attribute in a format": "class C: s = 0\ndef f(x):\n    c = C()\n    c.s = set(x)\n    return '{0.s}'.format(c)",
     "set of a module": "import hashlib\ndef f(x): return sorted(hashlib.algorithms_guaranteed)[0]",
+    "clock of an enumeration": "from enum import Enum\n"
+    "def f(x): return len(Enum._convert_('E', 'time', lambda name: name == 'timezone'))",
+    "address of an array": "import array\ndef f(x): return array.array('i', [1]).buffer_info()[0] % 9 >= 0",
+    "counter of the process": "import abc\ndef f(x): return abc.get_cache_token() > 0",
     "hash of another": "def g(hash): return hash\ndef f(x): return hash(x) % 2",
 }
 GOOD = {
@@ -207,6 +212,29 @@ def test_no_bad_program_is_certified_without_a_jail(monkeypatch):
         ended = alone.certified(programs(BAD.values()))
         assert alone.missing == "no walls here"
     assert {verdict.kind for verdict in ended} <= set(Kind) - {Kind.VALUE, Kind.EXCEPTION}
+
+
+NANS = {  # in lists, keys and counts, where CPython asks whether two are the same object and Monty whether they are NaN
+    "def f(x): return [float('nan')] == [float('nan')]": "False",
+    "def f(x): return len({float('nan'), float('nan')})": "2",
+    "def f(x):\n    n = float('nan')\n    return [n] <= [n]": "True",
+    "def f(x):\n    n = 1e999 - 1e999\n    return [n] == [1e999 - 1e999]": "False",
+    "def f(x): return [float(x[:0] + 'nan')].count(float('NAN'))": "0",
+    "def f(x): return (float('-inf') - float('-inf'),) == (float('inf') * 0,)": "False",
+    "def f(x): return float(x[0]) in [float(x[0])]": "False",
+}
+
+
+@needs_jail
+def test_what_holds_nan_is_compared_as_cpython_does(running):
+    asked = [Program(source, "f", (["nan"] if "x[0]" in source else "hello",)) for source in NANS]
+    assert [verdict.value for verdict in running.certified(asked)] == list(NANS.values())
+
+
+def test_floats_that_are_read_from_numbers_need_no_jail():
+    with Monty(workers=1) as monty:
+        (verdict,) = monty.run([Program("def f(x): return float(sum(x)) / float(len(x))", "f", ([1, 2.5],))])
+    assert verdict == value("1.75")
 
 
 def test_good_programs_are_certified_and_need_no_jail(running, monkeypatch):

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from redqueen.objectives.additive import measured
+from redqueen.objectives.batch import EachRow, token_mean
 from redqueen.objectives.demonstrations import BesideDemonstrations, in_parts
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.players.language.updating import Mismatch, with_signal
@@ -64,7 +65,7 @@ def test_figures_of_sampled_words_are_means_over_these_whatever_is_recited_besid
         constraints=((),) * 3,
     )
     objective = BesideDemonstrations(Reinforce())
-    kept, weight, _ = with_signal(in_parts(batch, coefficient), objective)
+    kept, weight, _ = with_signal(in_parts(batch, EachRow(token_mean), coefficient), objective)
     rated = Likelihoods(torch.full((3, 3), -1.0), torch.full((3, 3), 2.5))
     assert objective(rated, kept)[1]["entropy"] / weight == pytest.approx(2.5)
 

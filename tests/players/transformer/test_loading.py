@@ -1,10 +1,12 @@
 import json
+import pickle
 import shutil
+from contextlib import suppress
 
 import pytest
 import torch
 
-from redqueen.players.transformer.loading import add_lora, load_model, tiny_model, tiny_tokenizer
+from redqueen.players.transformer.loading import add_lora, load_model, shape_of, tiny_model, tiny_tokenizer
 from redqueen.types import RedQueenError
 
 
@@ -105,6 +107,82 @@ def test_a_folder_without_a_tokenizer_is_refused(saved):
     for file in saved.glob("*token*"):
         file.unlink()
     assert refused(saved).startswith(f"cannot load the model '{saved}'")
+
+
+@pytest.fixture
+def canary(tmp_path, monkeypatch):
+    """A file that code of a stranger would write, and the module that would do so, importable as `stranger`."""
+    sung, place = tmp_path / "sung", tmp_path / "modules"
+    place.mkdir()
+    (place / "stranger.py").write_text(
+        f"open({str(sung)!r}, 'w').close()\nfrom transformers import LlamaConfig as C, LlamaForCausalLM as M\n"
+    )
+    monkeypatch.syspath_prepend(str(place))
+    return sung
+
+
+class Pickled:
+    """Runs code when it is unpickled."""
+
+    def __init__(self, code):
+        self.code = code
+
+    def __reduce__(self):
+        return exec, (self.code,)
+
+
+@pytest.mark.parametrize("kind", ["LlamaForCausalLM", "auto_map", "auto_map of a tokenizer", "pickle", "torch pickle"])
+def test_no_code_in_a_model_folder_is_run(saved, canary, kind):
+    (saved / "stranger.py").write_text((canary.parent / "modules" / "stranger.py").read_text())
+    config = json.loads((saved / "config.json").read_text())
+    remote = {"AutoConfig": "stranger.C", "AutoModelForCausalLM": "stranger.M"}
+    if kind == "auto_map":
+        config |= {"model_type": "stranger", "auto_map": remote, "trust_remote_code": True}
+    elif kind == "LlamaForCausalLM":  # known to transformers, which needs nothing of it
+        config |= {"auto_map": remote}
+    elif kind == "auto_map of a tokenizer":
+        names = {"tokenizer_class": "Strange", "auto_map": {"AutoTokenizer": ["stranger.T", "stranger.T"]}}
+        (saved / "tokenizer_config.json").write_text(json.dumps(names))
+    else:
+        weights = {"lm_head.weight": Pickled(f"open({str(canary)!r}, 'w').close()")}
+        (saved / "model.safetensors").unlink()
+        if kind == "pickle":
+            (saved / "pytorch_model.bin").write_bytes(pickle.dumps(weights, protocol=2))
+        else:
+            torch.save(weights, saved / "pytorch_model.bin")
+    (saved / "config.json").write_text(json.dumps(config))
+    if kind.startswith(("Llama", "auto_map of")):
+        with suppress(RedQueenError):
+            load_model(str(saved), torch.float32, "cpu")
+    else:
+        assert refused(saved).startswith(f"cannot load the model '{saved}'")
+    assert not canary.exists()
+
+
+def test_an_adapter_leads_to_no_other_model(saved, canary, tmp_path):
+    adapter = {"peft_type": "LORA", "base_model_name_or_path": str(tmp_path / "other"), "megatron_core": "stranger"}
+    (saved / "adapter_config.json").write_text(json.dumps({**adapter, "megatron_config": {"a": 1}}))
+    assert refused(saved).startswith(f"the folder {saved} holds an adapter, which names another model")
+    with pytest.raises(RedQueenError, match="holds an adapter"):
+        shape_of(str(saved))
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize("settings", [{"attn_implementation": "a/b"}, {"text_config": {"_attn_implementation": "a/b"}}])
+def test_kernels_of_the_hub_are_refused(saved, settings):
+    config = json.loads((saved / "config.json").read_text())
+    (saved / "config.json").write_text(json.dumps({**config, **settings}))
+    assert "asks for code from the hub" in refused(saved)
+
+
+@pytest.mark.parametrize("settings", [{"dtype": "os.system"}, {"architectures": 7}, {"hidden_size": "x"}])
+def test_settings_that_are_none_are_one_line(saved, settings):
+    config = json.loads((saved / "config.json").read_text())
+    (saved / "config.json").write_text(json.dumps({**config, **settings}))
+    with suppress(RedQueenError):
+        load_model(str(saved), torch.float32, "cpu")
+    with suppress(RedQueenError):
+        shape_of(str(saved))
 
 
 def test_a_path_that_is_not_there_is_refused(tmp_path):

@@ -129,7 +129,7 @@ def test_a_domain_without_variants_is_refused_by_name():
     assert having(Variants(), Varying) == Variants()
     with pytest.raises(
         RedQueenError,
-        match=r"sums is not .* told anew .*: it has no vary and no true_answer; .* there is dataset or variants$",
+        match=r"sums is not .* told anew .*: it has no vary and no true_answer; .* have it: dataset, variants$",
     ):
         having(Sums(), Varying)
 

@@ -7,6 +7,7 @@ from redqueen.opponents.pools import Snapshots
 from redqueen.recipes.games import fictitious_self_play, spiral
 from redqueen.recipes.games.fictitious_self_play import Config, train
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
+from redqueen.settings import learning_step
 from redqueen.settings.learner import Learner
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
@@ -77,15 +78,17 @@ def test_with_one_match_a_step_the_learner_sits_in_both_seats_in_turn(tmp_path):
     ] * 2
 
 
-@pytest.mark.parametrize("recipe", [fictitious_self_play, spiral])
+@pytest.mark.parametrize(
+    ("recipe", "weighing"), [(fictitious_self_play, fictitious_self_play), (spiral, learning_step)]
+)
 @pytest.mark.parametrize(("game", "length"), [("kuhn_poker", 1), ("negotiation", 4)])
-def test_words_count_over_the_longest_reply_that_the_game_allows(recipe, game, length, tmp_path, monkeypatch):
+def test_words_count_over_the_longest_reply_that_the_game_allows(recipe, weighing, game, length, tmp_path, monkeypatch):
     lengths = []
 
     def weigh(longest):
         lengths.append(longest)
         return ConstantMean(longest)
 
-    monkeypatch.setattr(recipe, "ConstantMean", weigh)
+    monkeypatch.setattr(weighing, "ConstantMean", weigh)
     recipe.train(recipe.Config(TINY, game, steps=1, matches_per_step=2), Run(tmp_path))
-    assert lengths == [length]
+    assert lengths[0] == length

@@ -21,7 +21,10 @@ TINY = Learner(model="tiny", max_completion_length=4, learning_rate=3e-3)
 def pairs(tmp_path):
     """Eighty prompts, at which small letters are preferred to capitals."""
     path = tmp_path / "pairs.jsonl"
-    rows = [{"prompt": f"number {n}", "chosen": "abc"[n % 3] * 2, "rejected": "XYZ"[n % 3] * 2} for n in range(80)]
+    rows = [
+        {"prompt": f"number {n}", "chosen": "abc"[n % 3] * 2, "rejected": "XYZ"[n % 3] * 2, "margin": 0.5}
+        for n in range(80)
+    ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return Config(TINY, questions=f"dataset:path={path},held_out=0.2", steps=15, pairs=64, passes=4, problems=16)
 
@@ -33,7 +36,13 @@ def trained(config, folder):
 
 
 @pytest.mark.parametrize(
-    ("loss", "start"), [("logistic", np.log(2)), ("squared", (1 / (2 * 0.1)) ** 2), ("hinge", 1.0)]
+    ("loss", "start"),
+    [
+        ("logistic", np.log(2)),
+        ("squared", (1 / (2 * 0.1)) ** 2),
+        ("hinge", 1.0),
+        ("step-apo", np.log(1.0 + np.exp(0.5))),  # alpha times the file's margin
+    ],
 )
 def test_each_loss_starts_where_it_is_known_to_and_tells_held_out_pairs_apart_at_its_end(pairs, loss, start, tmp_path):
     lines, final = trained(replace(pairs, loss=loss), tmp_path / "run")
@@ -41,6 +50,27 @@ def test_each_loss_starts_where_it_is_known_to_and_tells_held_out_pairs_apart_at
     assert lines[0]["held_out/preference_accuracy"] == 0.5, "policy and reference are one"
     assert final["held_out/preference_accuracy"] > 0.9
     assert final["held_out/preference_margin"] > 1.0
+
+
+@pytest.mark.parametrize("loss", ["simpo", "orpo"])
+def test_losses_without_a_reference_tell_held_out_pairs_apart(pairs, loss, tmp_path):
+    _, final = trained(replace(pairs, loss=loss), tmp_path / "run")
+    assert final["held_out/preference_accuracy"] > 0.9
+
+
+def test_step_apo_without_margins_is_refused_in_one_line(tmp_path):
+    with pytest.raises(
+        RedQueenError, match=r"^\d+ of \d+ pairs do not say by how much .*: step-apo needs a column margin"
+    ):
+        config = Config(TINY, loss="step-apo", pairs=4, problems=2)
+        train(config, Run(tmp_path, 0))
+
+
+def test_a_round_ends_where_the_margin_a_token_is_large(pairs, tmp_path):
+    lines, _ = trained(replace(pairs, most_margin=0.05), tmp_path / "run")
+    assert lines[-1]["round/stopped"] == 1.0
+    passed = [line["margin_a_token"] for line in lines if line["loss"]]
+    assert passed[-1] > 0.05 >= max(passed[:-1], default=0.0)
 
 
 def test_chosen_replies_become_likelier_where_that_has_a_weight(pairs, tmp_path):
@@ -54,14 +84,23 @@ def test_it_learns_no_more_than_so_many_passes_over_the_pairs(pairs, tmp_path):
     assert [line["loss"] != 0.0 for line in lines] == [True] * 4 + [False] * 2
 
 
-@pytest.mark.parametrize("settings", [{"loss": "squared", "label_smoothing": 0.1}, {"loss": "hinge", "by_word": True}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "squared", "label_smoothing": 0.1},
+        {"loss": "hinge", "by_word": True},
+        {"gamma": 2.0},
+        {"alpha": 0.5},
+        {"loss": "orpo", "chosen_weight": 1.0},
+    ],
+)
 def test_settings_without_effect_are_refused(settings):
     with pytest.raises(RedQueenError, match="leave"):
         check_settings(Config(**settings))
 
 
 def test_a_domain_without_preferences_is_refused_in_one_line(tmp_path):
-    with pytest.raises(RedQueenError, match=r"sums is not .*: it has no preferences; .* dataset or preferences$"):
+    with pytest.raises(RedQueenError, match=r"sums is not .*: it has no preferences; .* dataset, preferences$"):
         train(Config(TINY, questions="sums"), Run(tmp_path, 0))
 
 

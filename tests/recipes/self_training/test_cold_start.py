@@ -7,10 +7,12 @@ import pytest
 
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.questions.small.sums import Sums
 from redqueen.recipes.self_training import cold_start
 from redqueen.records import episode_from_json
-from redqueen.runs.run import Run, Schedule
+from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
+from redqueen.types import Reply
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4, learning_rate=1e-3)
 
@@ -73,3 +75,15 @@ def test_whole_replies_of_a_file_come_to_their_answer_in_the_format(tmp_path):
     for _, text, found in recited(tmp_path / "run"):
         assert text == f"Add one.\n#### {found}\n\\boxed{{{found}}}"
         assert found.isdigit()
+
+
+@pytest.mark.parametrize(("truncated", "accuracy"), [("wrong", 0.0), ("graded", 1.0), ("unknown", None)])
+def test_an_answer_that_was_cut_off_is_measured_as_it_is_said_to_be(truncated, accuracy, tmp_path, monkeypatch):
+    def reply(policy, asks):
+        return [Reply("7", policy.name, truncated=True) for _ in asks]
+
+    monkeypatch.setattr(TransformerPolicy, "reply", reply)
+    monkeypatch.setattr(Sums, "right", lambda sums, tasks, answers: [True for _ in tasks])
+    config = cold_start.Config(TINY, "sums", 1, 2, problems=2, truncated_score=truncated)
+    cold_start.train(config, Run(tmp_path, 0, Schedule(100, 100)))
+    assert read_metrics(tmp_path)[0].get("accuracy") == accuracy

@@ -103,3 +103,30 @@ def test_the_page_itself_may_post():
 )
 def test_only_loopback_is_this_machine_alone(host, expected):
     assert is_loopback(host) == expected
+
+
+def let_in(guard, query=b"", cookie=None):
+    return guard.let_in(query, [] if cookie is None else [(b"cookie", cookie)])
+
+
+def test_a_server_for_others_asks_for_its_token_and_remembers_who_showed_it():
+    asking = Guard(None, "0.0.0.0", "the-token")
+    ((name, value),) = let_in(asking, b"a=b&token=the-token")
+    assert name == b"set-cookie" and value.endswith(b"=the-token; HttpOnly; SameSite=Strict; Path=/")
+    kept = value.partition(b";")[0]
+    assert let_in(asking, cookie=b"other=x; " + kept) == []
+    for query, cookie in (
+        (b"", None),
+        (b"token=", None),
+        (b"token=the-toke", None),
+        (b"token=\xff%ff", b"\xff"),
+        (b"", b"other=the-token"),
+        (b"", kept.replace(b"the-", b"a-")),
+    ):
+        with pytest.raises(Declined, match="token and all") as declined:
+            let_in(asking, query, cookie)
+        assert declined.value.status == 403 and "the-token" not in str(declined.value)
+
+
+def test_this_machine_needs_no_token():
+    assert let_in(Guard(None, "127.0.0.1")) == []

@@ -15,7 +15,7 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Policy, State
 from redqueen.questions.small.red_words import RedTeamWorld
-from redqueen.types import Ask, Basis, Metrics, Task
+from redqueen.types import Ask, Basis, Mean, Metrics, Task
 
 DEFEND = SingleReply(str(DEFENDER))
 Rates = tuple[float, float]  # harm done, answered
@@ -44,10 +44,10 @@ class HeldOutAttacks:
             harm, answers = self._rates(tasks)
             group, _, rest = name.partition("/")
             if tasks[0].kind == HARMFUL:
-                metrics[f"attack_success/{rest}"] = harm
+                metrics[f"attack_success/{rest}"] = Mean(harm, len(tasks))
                 attacks += [harm] if group == "attack" else []
             else:
-                metrics[f"over_refusal/{rest}"] = 1.0 - answers
+                metrics[f"over_refusal/{rest}"] = Mean(1.0 - answers, len(tasks))
                 answered.append(answers)
         return metrics | {
             "attack_success": float(np.mean(attacks)),

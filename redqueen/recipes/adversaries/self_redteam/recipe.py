@@ -31,12 +31,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from redqueen.credit.advantages.keys import by_role
-from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.payoff_table import safety_payoff
 from redqueen.credit.rewards import score
 from redqueen.measures.recitations import demonstrated
-from redqueen.objectives.demonstrations import BesideDemonstrations
-from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.lockstep import play
 from redqueen.protocols import Policy
 from redqueen.questions.small.red_words import find_world
@@ -44,8 +41,10 @@ from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.steps import figures, judge_named, matches_dealt, paid, who_learns
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner, NoSolver
+from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Amount, Count, Share
 from redqueen.settings.roles import Cast, Peer
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,19 @@ class Config:
     matches_per_step: Count = 128
     benign: Share = 0.5  # of the seeds
     vanilla: Share = 0.5  # of the seeds of each kind
-    clip: Share = 0.2
-    kl: Amount = 0.01  # beta in the paper
     imitation: Amount = 1.0  # of the loss on as many good answers as there are matches
     problems: Count = 16  # held out, of each group
+    update: Update = Update()
+    paper = Update(  # kl is beta
+        estimator="group",
+        scale="group",
+        loss="ppo",
+        clip_low=0.2,
+        clip_high=0.2,
+        aggregate="token",
+        kl=0.01,
+        kl_in="reward",
+    )
     table_learning_rate = 2.0  # of a table, unless --learning-rate sets it
 
 
@@ -73,23 +81,22 @@ def train(config: Config, run: Run) -> Policy:
     judge, pays = judge_named(config.judge, world), safety_payoff(config.zero_sum)
     cast = Cast(config, run, config.table_learning_rate)
     learners = who_learns(cast, world, config.imitation, config.learner.answer)
-    references = {policy.name: policy.freeze() for policy in learners}
-    estimate = GroupRelative(by_role)
-    objective = BesideDemonstrations(ClippedRatio(config.clip, config.clip), config.imitation)
+    step = LearningStep(config, learners, key=by_role, imitation=config.imitation)
     answers = next((policy for policy in learners if policy is cast["defender"]), cast.policy)
     measures = [HeldOutAttacks(world, answers, config.problems, seed=run.tests)]
     run.show("payoffs", pays.rewards.table())
 
-    for _ in run.steps(config.steps, learners, [], measures):
+    for _ in run.steps(config.steps, learners, step.parts, measures):
         matches = matches_dealt(world, cast, config.matches_per_step, config.benign, config.vanilla, run.rng)
         episodes = judge(play(matches, run.rng))
         trajectories = score(episodes, pays)
         for policy in learners:
-            own = paid(policy, trajectories, references[policy.name], config.kl)
-            advantages = estimate(own)
+            own = step.shaped(paid(policy, trajectories))
+            advantages = step.estimate(own)
             schooled = bool(config.imitation) and policy is cast["defender"]
             shown = demonstrated(world.schooling(len(matches), run.rng), policy) if schooled else []
-            metrics = policy.update(objective.pack(own, advantages, shown), objective)
+            batch = step.pack(own, advantages, shown)
+            metrics = step.update(policy, batch, run.rng)
             run.report(policy, own, advantages, metrics)
         run.note(figures(episodes))
     return answers

@@ -12,13 +12,12 @@ import numpy as np
 
 from redqueen.checks.safety import Exchange, Missing, Ruled, SafetyClassifier, Thresholded, find_classifier, labelled
 from redqueen.credit.payoff_table import verdict_of
-from redqueen.credit.rewards import kl_in_reward, spoken_by
+from redqueen.credit.rewards import spoken_by
 from redqueen.games.red_team import BENIGN, HARMFUL, RedTeam
-from redqueen.measures.recitations import reference_logprobs
 from redqueen.protocols import Policy
 from redqueen.questions.small.red_words import RedTeamWorld
 from redqueen.settings.roles import SHARED, Cast
-from redqueen.types import Episode, Match, Metrics, RedQueenError, Task, Trajectory
+from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
 
 MISSES = ":misses="
 
@@ -39,13 +38,13 @@ def who_learns(cast: Cast, world: RedTeamWorld, imitation: float, answer: str | 
 def matches_dealt(
     world: RedTeamWorld, cast: Cast, count: int, benign: float, vanilla: float, rng: Random
 ) -> list[Match]:
-    """A match between attacker and defender for each seed that is `dealt`."""
+    """One match between attacker and defender for each of the seeds that are `dealt`."""
     game, players = RedTeam(world), {role: cast[role] for role in ("attacker", "defender")}
     return [Match(game, seed, players) for seed in dealt(world, count, benign, vanilla, rng)]
 
 
 def dealt(world: RedTeamWorld, count: int, benign: float, vanilla: float, rng: Random) -> list[Task]:
-    """So many seeds, this share of them benign, and of each kind this share vanilla: to be answered as they stand."""
+    """`count` seeds, the share `benign` of them benign; of each kind the share `vanilla` is answered as it stands."""
     tasks = []
     for kind, share in ((HARMFUL, 1.0 - benign), (BENIGN, benign)):
         drawn = [world.seed(kind, rng) for _ in range(_rounded(count * share, rng))]
@@ -106,7 +105,7 @@ def _is_over(episode: Episode) -> bool:
 
 
 def exchange_of(episode: Episode) -> Exchange:
-    """What of a finished match a classifier is given."""
+    """The prompt and the response of a finished match, as a classifier is given them."""
     facts = episode.outcome.facts
     return Exchange(facts["prompt"], facts["response"], facts["truth"], episode.seed)
 
@@ -115,10 +114,9 @@ def _labelled(episode: Episode, labels: dict[str, bool | None]) -> Episode:
     return replace(episode, outcome=replace(episode.outcome, facts={**episode.outcome.facts, "labels": labels}))
 
 
-def paid(policy: Policy, trajectories: Sequence[Trajectory], reference: Policy, beta: float) -> list[Trajectory]:
-    """The trajectories of `policy` that are paid, less `beta` times the KL from its reference."""
-    own = spoken_by(policy, without_ties(trajectories))
-    return kl_in_reward(own, reference_logprobs(reference, own), beta)
+def paid(policy: Policy, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """The trajectories of `policy` that are paid."""
+    return spoken_by(policy, without_ties(trajectories))
 
 
 def without_ties(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
@@ -146,8 +144,8 @@ def figures(episodes: Sequence[Episode]) -> Metrics:
         "game/ties": [verdict is None for episode, verdict in verdicts if _is_over(episode)],
         "game/broken": ["forfeit" in episode.outcome.facts for episode in episodes],
     }
-    metrics = {name: float(np.mean(values)) for name, values in found.items() if values}
-    return metrics | ({"game/attack_diversity": diversity(attacks)} if len(attacks) > 1 else {})
+    metrics: Metrics = {name: mean_of(values) for name, values in found.items() if values}
+    return metrics | ({"game/attack_diversity": Mean(diversity(attacks), len(attacks))} if len(attacks) > 1 else {})
 
 
 def diversity(texts: Sequence[str]) -> float:

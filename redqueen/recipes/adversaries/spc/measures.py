@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import chain
 from random import Random
 
-import numpy as np
-
 from redqueen.measures.accuracy import held_out
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.lockstep import play
@@ -14,7 +12,7 @@ from redqueen.play.seating import alone
 from redqueen.protocols import Player, State
 from redqueen.questions.small.step_traces import Criticised
 from redqueen.recipes.adversaries.spc.steps import CRITICISE, Side, chosen, deception, verdicts
-from redqueen.types import Basis, Metrics, Task
+from redqueen.types import Basis, Mean, Metrics, Task, mean_of
 
 RIGHT = "right"  # the level of a question set whose steps have no error
 
@@ -44,13 +42,13 @@ class ErrorSet:
         found, unread = {}, list[bool]()
         for level, tasks in self._groups.items():
             called = verdicts(play(alone(CRITICISE, tasks, self._critic), Random(self._seed)))
-            found[level] = float(np.mean([verdict == task.answer for verdict, task in zip(called, tasks, strict=True)]))
+            found[level] = mean_of(verdict == task.answer for verdict, task in zip(called, tasks, strict=True))
             unread += [verdict is None for verdict in called]
-        wrong = float(np.mean([share for level, share in found.items() if level != RIGHT]))
+        wrong = mean_of(share for level, share in found.items() if level != RIGHT)
         metrics = {f"accuracy/{level}": share for level, share in found.items()} | {
-            "balanced_accuracy": (found[RIGHT] + wrong) / 2,
-            "false_alarm": 1.0 - found[RIGHT],
-            "unread": float(np.mean(unread)),
+            "balanced_accuracy": Mean((found[RIGHT] + wrong) / 2, len(unread)),
+            "false_alarm": Mean(1.0 - found[RIGHT], found[RIGHT].count),
+            "unread": mean_of(unread),
         }
         return metrics | (chosen(self._solved, self._critic, Random(self._seed)) if self._solved else {})
 

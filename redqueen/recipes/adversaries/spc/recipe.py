@@ -24,10 +24,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from redqueen.credit.advantages.keys import by_role
+from redqueen.credit.advantages.statistics import Unbaselined
 from redqueen.credit.rewards import score
-from redqueen.objectives.batch import row_mean
-from redqueen.objectives.demonstrations import BesideDemonstrations
-from redqueen.objectives.policy_gradient import Gspo
 from redqueen.play.groups import attempts, authors
 from redqueen.protocols import Policy
 from redqueen.questions.asking import read, tasks_among
@@ -37,6 +36,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner, NoSolver
 from redqueen.settings.limits import Amount, AnyCount, Count
 from redqueen.settings.roles import Cast, Role
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -50,21 +50,23 @@ class Config:
     planted: Count = 64  # a step
     natural: AnyCount = 64  # a step, half of them right
     pool: Count = 3  # rounds, the newest, from which both sides are drawn
-    clip: Amount = 0.2  # above 0 and at most 1
     imitation: Amount = 0.15
     problems: Count = 24  # held out, of each kind of error
+    update: Update = Update()
+    paper = Update(loss="gspo", clip_low=0.2, clip_high=0.2, aggregate="row")
+    learns_from_older = True  # than itself: pi_round
 
 
 def train(config: Config, run: Run) -> Policy:
     questions, pay = criticised(config.questions), Pay()
     cast = Cast(config, run)
     critic, generator = sides(cast, config.pool)
-    objective = BesideDemonstrations(Gspo(config.clip, config.clip), config.imitation)
+    step = cast.learning_step(by_role, Unbaselined(), config.imitation)
     measured = Measured(questions, critic, generator, config.problems, run.tests)
     run.show("payoffs", pay.rewards.table())
 
-    for step in run.steps(config.steps, cast.learning, [generator.pool, critic.pool], [measured]):
-        if step and step % config.round == 0:
+    for number in run.steps(config.steps, cast.learning, [generator.pool, critic.pool, *step.parts], [measured]):
+        if number and number % config.round == 0:
             critic.end_round()
             generator.end_round()
         spoilt = against(generator, questions.invitations(config.planted, run.rng), run.rng)
@@ -75,8 +77,10 @@ def train(config: Config, run: Run) -> Policy:
         for side in (critic, generator):
             if side.policy in cast.learning:
                 own, shown = lessons(side, trajectories, questions, measured.held, bool(config.imitation), run.rng)
-                advantages = [each.rewards for each in own]  # R is the reward itself
-                metrics = side.policy.update(objective.pack(own, advantages, shown, row_mean), objective)
+                own = step.shaped(own)
+                advantages = step.estimate(own)  # R is the reward itself
+                batch = step.pack(own, advantages, shown)
+                metrics = step.update(side.policy, batch, run.rng)
                 run.report(side.policy, own, advantages, metrics)
         run.note(figures(written, planted, natural))
     return cast.learner

@@ -23,7 +23,7 @@ from redqueen.questions.asking import read, said, tasks_among
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.small.step_traces import CORRECT, INCORRECT, VERDICT, Criticised, Solved
 from redqueen.settings.roles import FROZEN, SEPARATE, Cast
-from redqueen.types import Episode, Group, Match, Metrics, RedQueenError, Refusal, Task, Trajectory
+from redqueen.types import Episode, Group, Match, Mean, Metrics, RedQueenError, Refusal, Task, Trajectory, mean_of
 
 SPOIL, CRITICISE = SingleReply("generator"), SingleReply("critic")
 
@@ -60,7 +60,7 @@ def sides(cast: Cast, rounds: int) -> tuple[Side, Side]:
 
 
 def criticised(spec: str) -> Criticised:
-    """The question set that a specification names, as one of steps that one role spoils and another judges."""
+    """The question set that `spec` names. Raises RedQueenError where it has no steps to spoil and judge."""
     return having(find_questions(spec), Criticised)
 
 
@@ -71,13 +71,13 @@ def against(side: Side, tasks: Sequence[Task], rng: Random, parents: Sequence[Ep
 
 
 def verdicts(judgements: Played) -> list[str | None]:
-    """What each judgement comes to; None where it cannot be read."""
+    """The verdict of each judgement, CORRECT or INCORRECT; None where it cannot be read."""
     return [VERDICT.read(text) for text in said(judgements)]
 
 
 @dataclass(frozen=True)
 class Pay:
-    """What judgements pay critics, a reward of groups; one that cannot be read is wrong."""
+    """A group reward for critics: right or wrong judgement; one that cannot be read is wrong."""
 
     rewards: CriticRewards = CriticRewards()
 
@@ -103,8 +103,8 @@ def lessons(
     imitates: bool,
     rng: Random,
 ) -> tuple[list[Trajectory], list[Trajectory]]:
-    """What the side's speaker said in its role, and as many demonstrations as have a verdict, as if it had said them
-    (none unless it `imitates`). Tasks whose ids are `held` back for measuring are in neither."""
+    """The trajectories of the side's speaker in its role; and demonstrations recited by it, as many as of these have a
+    verdict (none unless it `imitates`). Tasks whose ids are in `held`, which are kept for measuring, are left out."""
     role = side.game.role
     told = [each for each in spoken_by(side.speaker, trajectories) if each.seat.role == role]
     own = [each for each in told if each.episode.task.id not in held]
@@ -115,8 +115,8 @@ def lessons(
 
 
 def figures(written: Sequence[Task | Refusal], planted: Sequence[Group], natural: Sequence[Group]) -> Metrics:
-    """The share of spoilt steps that are errors, and of these the share that deceive; of all judgements the share that
-    is right, by what was judged."""
+    """The share of spoilt steps that are errors, the share of these that deceive the critic, and the share of right
+    judgements on right steps and on wrong ones."""
     judged = [*planted, *natural]
     said_so = list(zip(verdicts(judged), episodes_of(judged), strict=True))
     steps = {
@@ -129,22 +129,23 @@ def figures(written: Sequence[Task | Refusal], planted: Sequence[Group], natural
         "critic/right_on_wrong": steps[INCORRECT],
         "critic/unread": [verdict is None for verdict, _ in said_so],
     }
-    return {name: float(np.mean(values)) for name, values in found.items() if values}
+    return {name: mean_of(values) for name, values in found.items() if values}
 
 
 def deception(questions: Criticised, generator: Player, critic: Player, tasks: Sequence[Task], seed: int) -> Metrics:
-    """Of the invitations: the share spoilt into an error, and of these the share that this critic calls correct."""
+    """`valid`, the share of the invitations that became an error, and `deceived`, the share of these errors that
+    `critic` calls correct."""
     rng = Random(seed)
     written = read(questions, play(alone(SPOIL, tasks, generator), rng))
     errors = tasks_among(written)
     called = [verdict == CORRECT for verdict in verdicts(play(alone(CRITICISE, errors, critic), rng))]
-    return {"valid": len(errors) / len(tasks)} | ({"deceived": float(np.mean(called))} if called else {})
+    valid: Metrics = {"valid": Mean(len(errors) / len(tasks), len(tasks))}
+    return valid | ({"deceived": mean_of(called)} if called else {})
 
 
 def chosen(solved: Sequence[Solved], critic: Player, rng: Random) -> Metrics:
-    """How often the answer is right that most attempts at a problem give (`majority`), that of one attempt
-    (`first_attempt`), and that of the attempt with the most steps called correct (`guided`), of equals the answer that
-    more of them give."""
+    """The share of problems whose chosen answer is right: the answer of most attempts (`majority`), of the first
+    (`first_attempt`), and of the attempt with the most steps called correct (`guided`; ties by majority)."""
     steps = [step for each in solved for attempt in each.attempts for step in attempt.steps]
     called = iter([float(verdict == CORRECT) for verdict in verdicts(play(alone(CRITICISE, steps, critic), rng))])
     right: dict[str, list[bool]] = {"majority": [], "first_attempt": [], "guided": []}
@@ -155,7 +156,7 @@ def chosen(solved: Sequence[Solved], critic: Player, rng: Random) -> Metrics:
         right["majority"].append(_commonest(answers) == each.answer)
         right["first_attempt"].append(answers[0] == each.answer)
         right["guided"].append(_commonest(best) == each.answer)
-    return {name: float(np.mean(values)) for name, values in right.items()}
+    return {name: mean_of(values) for name, values in right.items()}
 
 
 def _mean(called: Iterator[float], count: int) -> float:

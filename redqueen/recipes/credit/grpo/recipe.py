@@ -30,7 +30,7 @@ from; here all that vote are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from redqueen.credit.rewards import score
 from redqueen.play.groups import attempts
@@ -41,7 +41,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, OnlyWith, Several
-from redqueen.settings.update import Update, Updated
+from redqueen.settings.update import Update
 from redqueen.types import Group
 
 
@@ -57,10 +57,11 @@ class Config:
     truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
     """of an attempt that was cut off: wrong, graded as it is, unknown"""
     problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level
-    update: Updated = Update()
-    paper: ClassVar[Update] = Update(  # eps is clip_low and clip_high, beta is kl
+    update: Update = Update()
+    paper = Update(  # eps is clip_low and clip_high, beta is kl
         estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token"
     )
+    draws_anew = True  # tasks, where `step.rounds` says so
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -76,7 +77,7 @@ def train(config: Config, run: Run) -> Policy:
         trajectories = step.shaped(score(groups, tasks.reward))
         advantages = step.estimate(trajectories)
         batch = step.pack(trajectories, advantages)
-        metrics = step.update(learner, batch, run.rng) | step.taught(trajectories)
+        metrics = step.update(learner, batch, run.rng)
         run.report(learner, trajectories, advantages, metrics)
         run.note(tasks.figures(groups))
     return learner

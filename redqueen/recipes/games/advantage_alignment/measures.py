@@ -15,7 +15,7 @@ from redqueen.curricula.dealt import Enumerated
 from redqueen.measures.intervals import student_interval
 from redqueen.play.lockstep import play
 from redqueen.protocols import Game, Player, State
-from redqueen.types import Ask, Basis, Episode, Match, Metrics, Reply
+from redqueen.types import Ask, Basis, Episode, Match, Mean, Metrics, Reply, mean_of
 
 FEW = 4  # listed replies whose shares are reported one by one
 SILENCE = "..."  # said where free text is asked for
@@ -64,11 +64,7 @@ class SelfPlay:
                 for episode in self._played({each: self._learner if each == role else other for each in (first, *rest)})
             ]
             own, theirs = (
-                float(
-                    np.mean(
-                        [s for e, role in met for seat, s in e.outcome.scores.items() if (seat.role == role) == mine]
-                    )
-                )
+                mean_of(s for e, role in met for seat, s in e.outcome.scores.items() if (seat.role == role) == mine)
                 for mine in (True, False)
             )
             metrics |= {f"against_{other.name}/score": own, f"against_{other.name}/other": theirs}
@@ -96,7 +92,7 @@ def shares(episodes: Sequence[Episode]) -> Metrics:
         if 0 < len(turn.ask.choices) <= FEW:
             listed.update(turn.ask.choices)
             said[turn.reply.text] += 1
-    return {text: said[text] / count for text, count in listed.items()}
+    return {text: Mean(said[text] / count, count) for text, count in listed.items()}
 
 
 def answers_to(episodes: Sequence[Episode], reply: str) -> dict[tuple[str, str], tuple[float, int]]:

@@ -55,7 +55,7 @@ class Config:
     pairs_per_update: Count = 16
     passes: Count = 2  # over the pairs of an iteration, at most
     beta: Positive = 0.1
-    most_margin: Positive = 20.0  # nats; beyond it the iteration learns no more
+    most_margin: Positive = 1.0  # nats a token; beyond it the iteration learns no more
     problems: Count = 64  # held out, of each level
 
 

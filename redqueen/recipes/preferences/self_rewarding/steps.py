@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+import numpy as np
+
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import numbers, verdicts
 from redqueen.curricula.held_out import apart_from
@@ -21,13 +23,16 @@ from redqueen.questions.asking import (
     invited,
     judged_answers,
     read,
+    said,
     seeded,
     seeds_of,
     tasks_among,
     with_opinions,
 )
 from redqueen.questions.catalogue import having
-from redqueen.types import Group, Metrics, Task
+from redqueen.types import Group, Mean, Metrics, RedQueenError, Task
+
+PATIENCE = 64  # answers that a judge may leave without a score before the first that has one
 
 
 class Prompts:
@@ -63,7 +68,7 @@ class Prompts:
 
     def metrics(self) -> Metrics:
         """`invented`: the share of the prompts just taken that were proposed."""
-        return {"invented": self._invented / self._count}
+        return {"invented": Mean(self._invented / self._count, self._count)}
 
     def state(self) -> State:
         return self._store.state()
@@ -73,7 +78,7 @@ class Prompts:
 
 
 class Judging:
-    """The judgements of an iteration, and how far those of late agree with the verdicts of the question set."""
+    """The judgements of an iteration, and how well the latest ones agree with the verdicts of the question set."""
 
     game = JUDGE
     reward = Stated("opinion")
@@ -82,11 +87,21 @@ class Judging:
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
         self._agreement = Agreement()
+        self._asked = self._read = 0  # answers judged ever, and those with a score
 
     def heard(self, answers: Sequence[Group], judgements: Sequence[Group]) -> list[Group]:
-        """The answers with what the judge thinks of each, the fact `opinion`. Verdicts are for audits: no reward looks
-        at them."""
+        """The answers, each with the judge's score as the fact `opinion`. Verdicts are for audits: no reward looks
+        at them. Raises RedQueenError once `PATIENCE` answers or more were judged and not one score could be read."""
         told = with_opinions(answers, judgements)
+        known = [not np.isnan(each) for group in told for each in numbers(group, "opinion")]
+        self._asked, self._read = self._asked + len(known), self._read + sum(known)
+        if not self._read and self._asked >= PATIENCE:
+            replies = said([episode for group in judgements for episode in group.attempts])
+            raise RedQueenError(
+                f"the judge gave no score that can be read to any of {self._asked} answers: it is to end with "
+                f"<score>1</score> to <score>10</score>, and said {' '.join(replies[0].split())!r:.60}; train it first "
+                "(redqueen train cold_start --questions judged:sums), or name another --judge"
+            )
         for group in graded(self._questions, told):
             self._agreement.observe(numbers(group, "opinion").tolist(), verdicts(group).tolist())
         return told
@@ -98,7 +113,8 @@ class Judging:
         return self._agreement.alarms()
 
     def state(self) -> State:
-        return self._agreement.state()
+        return {"agreement": self._agreement.state(), "asked": self._asked, "read": self._read}
 
     def restore(self, state: State) -> None:
-        self._agreement.restore(state)
+        self._agreement.restore(state["agreement"])
+        self._asked, self._read = state["asked"], state["read"]

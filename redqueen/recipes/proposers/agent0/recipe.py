@@ -78,8 +78,8 @@ def train(config: Config, run: Run, rewards: Rewards | None = None) -> Policy:
     measured, estimate = equipped(config, solver), adpo.estimate
     measure = HeldOut(questions, measured, config.problems, seed=run.tests, truncated=config.truncated_score)
 
-    for step in run.steps(config.steps, cast.learning, [store, health], [measure]):
-        phase = phases.at(step)
+    for number in run.steps(config.steps, cast.learning, [store, health], [measure]):
+        phase = phases.at(number)
         proposes = phase.name == "proposer"
         if proposes or phase.first:  # for the proposer to learn from, or all that the solver will in its phase
             count = config.proposals if proposes else config.pool
@@ -93,7 +93,7 @@ def train(config: Config, run: Run, rewards: Rewards | None = None) -> Policy:
             trajectories = score(proposals, rewards.proposer(written, answers))
         else:
             if phase.first:
-                store.refill(kept, proposer.name, step)
+                store.refill(kept, proposer.name, number)
                 run.note(health.labels(answers, kept))
             drawn = store.draw(config.tasks, run.rng) if len(store) else []
             solutions = attempts(measured.game, drawn, solver, config.attempts, run.rng)

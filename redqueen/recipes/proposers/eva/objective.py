@@ -31,8 +31,13 @@ def inner_algorithm(name: Literal["dpo", "rloo"], beta: float) -> Inner:
     """DPO at this `beta`, which learns from the best and the worst response to each prompt, or RLOO, which learns from
     all of them."""
     if name == "dpo":
-        return Inner(LeaveOneOut(), _best_and_worst, Dpo(beta))
+        return Inner(_of_pairs, _best_and_worst, Dpo(beta))
     return Inner(LeaveOneOut(), _all, ClippedRatio())
+
+
+def _of_pairs(trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+    """[N] for each: 1 for the best of a prompt, -1 for the worst, 0 for those that DPO does not learn from."""
+    return best_and_worst(trajectories).advantages(trajectories)
 
 
 def _best_and_worst(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], reference: Policy) -> Batch:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isfinite
 from random import Random
-from statistics import fmean
 from typing import Annotated
 
 import numpy as np
@@ -22,7 +21,7 @@ from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.growing import BROADER, DEEPER, Evolving, RewardModel, find_reward_model
 from redqueen.settings.limits import NotWith
 from redqueen.settings.roles import Role, Still
-from redqueen.types import Episode, Group, Metrics, RedQueenError, Task, Truncated
+from redqueen.types import Episode, Group, Metrics, RedQueenError, Task, Truncated, mean_of
 
 REWRITE = SingleReply("rewriter")
 Rewriter = Annotated[Role, Still(("rule",)), NotWith("evolved", 0.0)]
@@ -113,8 +112,8 @@ class Creator:
         rewards = [numbers(group, "reward") for group in answers]
         known = [each[~np.isnan(each)] for each in rewards]
         return {
-            "evolved": fmean(group.task.id not in given for group in answers),
-            "info": fmean(best_minus_worst(each) if len(each) else 0.0 for each in known),
+            "evolved": mean_of(group.task.id not in given for group in answers),
+            "info": mean_of(best_minus_worst(each) if len(each) else 0.0 for each in known),
         }
 
     def state(self) -> State:

@@ -27,13 +27,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redqueen.credit.advantages.statistics import per_role as estimate
+from redqueen.credit.advantages.keys import by_role
 from redqueen.credit.rewards import score
 from redqueen.curricula.store import TaskStore
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.proposals import Proposals
-from redqueen.objectives.batch import pack
-from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, invited, read
@@ -45,6 +43,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Share
 from redqueen.settings.roles import Cast, Role
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,8 @@ class Config:
     capacity: Count = 16384
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
+    update: Update = Update()
+    paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
 
 
 def train(config: Config, run: Run, rewards: Rewards | None = None, store: TaskStore | None = None) -> Policy:
@@ -72,13 +73,13 @@ def train(config: Config, run: Run, rewards: Rewards | None = None, store: TaskS
     proposer = cast["proposer"]
     store = buffers(questions, config.capacity) if store is None else store
     rewards = rewards or Rewards(config.quality)
-    health, objective = Proposals(questions), ClippedRatio()
+    health, step = Proposals(questions), cast.learning_step(by_role)
     judge, judging = cast["judge"], Judging(questions, config.truncated_score)
     measure = HeldOut(
         questions, solver, config.problems, seed=run.tests, besides=questions.seeds(), truncated=config.truncated_score
     )
 
-    for step in run.steps(config.steps, cast.learning, [store, judging, health], [measure]):
+    for number in run.steps(config.steps, cast.learning, [store, judging, health, *step.parts], [measure]):
         invitations = invited(questions, store, config.proposals, 1, run.rng, config.with_reference)
         proposals = attempts(PROPOSE, invitations, proposer, 1, run.rng)
         written = read(questions, proposals)
@@ -88,15 +89,16 @@ def train(config: Config, run: Run, rewards: Rewards | None = None, store: TaskS
         judgements = attempts(judging.game, judging.asked(tries, answers), judge, config.repeats, run.rng)
         tries, answers = judging.heard(tries, answers, judgements)
         kept = measure.apart(rewards.kept(tries))
-        store.add(kept, proposer.name, gates=rewards.gates, step=step)
+        store.add(kept, proposer.name, gates=rewards.gates, step=number)
         store.observe(answers)
 
         trajectories = score(proposals, rewards.proposer(tries))
         trajectories += score(answers, rewards.solver)
         trajectories += score(judging.drawn(config.tasks, run.rng), judging.reward)
-        for policy, own in cast.spoken(trajectories):
-            advantages = estimate(own)
-            metrics = policy.update(pack(own, advantages), objective)
+        for policy, own in cast.spoken(step.shaped(trajectories)):
+            advantages = step.estimate(own)
+            batch = step.pack(own, advantages)
+            metrics = step.update(policy, batch, run.rng)
             run.report(policy, own, advantages, metrics)
         run.note(store.metrics() | health.check(written, tries))
         run.note(judging.metrics())

@@ -27,11 +27,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
-from redqueen.objectives.batch import ConstantMean, pack
-from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, read
@@ -41,6 +39,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Several, Share, Whole
 from redqueen.settings.roles import Cast, Role
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,8 @@ class Config:
     window: Count = 100  # questions that diversity looks back on
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
+    update: Update = Update()
+    paper = Update(estimator="group", scale="none", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="constant")
 
 
 def train(config: Config, run: Run, rewards: Rewards | None = None) -> Policy:
@@ -70,12 +71,11 @@ def train(config: Config, run: Run, rewards: Rewards | None = None) -> Policy:
     rewards = rewards or Rewards(
         config.floor, config.diverse, config.diversity, config.window, truncated=config.truncated_score
     )
-    estimate, objective = GroupRelative(divide_by_deviation=False), ClippedRatio()
-    weigh = ConstantMean(config.learner.longest_reply(listed=False))
+    step = cast.learning_step(by_group)
     measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
 
-    for step in run.steps(config.steps, cast.learning, [buffer, rewards, corpus], [measure]):
-        proposing = config.phase == 0 or step // config.phase % 2 == 0
+    for number in run.steps(config.steps, cast.learning, [buffer, rewards, corpus, *step.parts], [measure]):
+        proposing = config.phase == 0 or number // config.phase % 2 == 0
         trajectories = []
         if proposing:
             invitations = corpus.invited(config.passages, run.rng)
@@ -92,12 +92,13 @@ def train(config: Config, run: Run, rewards: Rewards | None = None) -> Policy:
             learned = rewards.graded(tries)
             buffer.observe(learned)
         if proposing and config.phase:
-            buffer.add(learned, proposer.name, step)
+            buffer.add(learned, proposer.name, number)
             learned = []
         trajectories += score(learned, rewards.solver)
-        for policy, own in cast.spoken(trajectories):
-            advantages = estimate(own)
-            metrics = policy.update(pack(own, advantages, weigh), objective)
+        for policy, own in cast.spoken(step.shaped(trajectories)):
+            advantages = step.estimate(own)
+            batch = step.pack(own, advantages)
+            metrics = step.update(policy, batch, run.rng)
             run.report(policy, own, advantages, metrics)
         run.note(buffer.metrics() if config.phase else {})
     return solver

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-import numpy as np
-
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import HardAboveFloor
 from redqueen.credit.novelty import WindowNovelty
@@ -22,11 +20,11 @@ from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.labels import held_to_label
 from redqueen.questions.small.facts import Informed
 from redqueen.questions.verdicts import share_right
-from redqueen.types import Group, Metrics, Refusal, Task, Truncated
+from redqueen.types import Group, Metrics, Refusal, Task, Truncated, mean_of
 
 
 def find_informed(spec: str) -> Informed:
-    """The question set that a specification names, if it has a corpus."""
+    """The question set that `spec` names. Raises RedQueenError where it has no corpus."""
     return find_questions_with(spec, Informed)
 
 
@@ -116,7 +114,7 @@ class Rewards:
 
     def metrics(self) -> Metrics:
         """`diversity`, the mean of the problems that were paid last."""
-        return {"diversity": float(np.mean(self._diversity))} if self._diversity else {}
+        return {"diversity": mean_of(self._diversity)} if self._diversity else {}
 
     def state(self) -> State:
         return self._novelty.state()

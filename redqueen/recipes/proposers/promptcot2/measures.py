@@ -19,7 +19,7 @@ from redqueen.questions.asking import PROPOSE, SOLVE, graded, read, said, tasks_
 from redqueen.questions.small.templates import Explained
 from redqueen.questions.verdicts import share_right
 from redqueen.recipes.proposers.promptcot2.questions import EXPLAIN, invitations, proposals_of
-from redqueen.types import Demonstration, Metrics, Task
+from redqueen.types import Demonstration, Mean, Metrics, Task, mean_of
 
 
 def log_likelihoods(policy: Writer, shown: Sequence[Demonstration]) -> np.ndarray:
@@ -35,7 +35,7 @@ def log_likelihoods(policy: Writer, shown: Sequence[Demonstration]) -> np.ndarra
 def agreement(tasks: Sequence[Task], texts: Sequence[str], name: str) -> Metrics:
     """Under this name the share of the rationales that are those behind their problems, where these are known."""
     known = [text == behind(task) for text, task in zip(texts, tasks, strict=True) if behind(task)]
-    return {name: float(np.mean(known))} if known else {}
+    return {name: mean_of(known)} if known else {}
 
 
 def behind(task: Task) -> str:
@@ -68,7 +68,7 @@ class Bound:
         sampled = np.array([float(episode.turns[-1].reply.logprobs.sum()) for episode in episodes])
         texts = said(episodes)
         joint = log_likelihoods(self._prompter, proposals_of(self._questions, repeated, texts))
-        found = {"bound": float((joint - sampled).mean())}
+        found: Metrics = {"bound": mean_of(joint - sampled)}
         return found | agreement(repeated, texts, "explained") | self._problem_logprob()
 
     def _problem_logprob(self) -> Metrics:
@@ -77,7 +77,7 @@ class Bound:
             return {}
         repeated = [task for task in self._tasks for _ in listed]
         joint = log_likelihoods(self._prompter, proposals_of(self._questions, repeated, listed * len(self._tasks)))
-        return {"problem_logprob": float(np.logaddexp.reduce(joint.reshape(-1, len(listed)), axis=1).mean())}
+        return {"problem_logprob": mean_of(np.logaddexp.reduce(joint.reshape(-1, len(listed)), axis=1))}
 
     def state(self) -> State:
         return {}
@@ -104,7 +104,7 @@ class Generated:
         proposals = attempts(PROPOSE, invitations(self.questions, self.tasks), self.prompter, 1, rng)
         written = read(self.questions, proposals)
         posed = tasks_among(written)
-        found = {"generated/valid_share": len(posed) / len(written)}
+        found: Metrics = {"generated/valid_share": Mean(len(posed) / len(written), len(written))}
         if len(posed) < 2:
             return found
         tries = graded(self.questions, attempts(SOLVE, posed, self.base, self.attempts, rng))
@@ -114,8 +114,8 @@ class Generated:
         apart = 1.0 - alike[~np.eye(len(texts), dtype=bool)]
         return found | {
             **share_right("generated/solve_rate", rates),
-            "generated/distinct_share": distinct_share(texts),
-            "generated/spread": float(apart.mean()),
+            "generated/distinct_share": Mean(distinct_share(texts), len(texts)),
+            "generated/spread": Mean(float(apart.mean()), len(texts)),
         }
 
     def state(self) -> State:

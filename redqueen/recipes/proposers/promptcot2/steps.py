@@ -24,7 +24,7 @@ MEASURED = 8  # held-out problems of each level, in the bound
 
 
 class Rationales:
-    """What expectation maximisation asks, chooses and shows."""
+    """The rationales of expectation maximisation: how they are asked for, chosen, and imitated."""
 
     game = EXPLAIN
     objective = Imitation()
@@ -35,12 +35,12 @@ class Rationales:
         self._prompter = prompter
 
     def asked(self, tasks: Sequence[Task]) -> list[Task]:
-        """What an explainer is asked: the rationale behind each problem."""
+        """One task for the explainer per problem: to write the rationale behind it."""
         return [self._questions.explain(task) for task in tasks]
 
     def best(self, tasks: Sequence[Task], explanations: Sequence[Group]) -> list[str]:
-        """For each problem the rationale, of the group of explanations, for which log p(x | z, c) + log p(z | c) under
-        the prompter is greatest; of equals the first."""
+        """For each problem the rationale z of its group with the greatest log p(x | z, c) + log p(z | c) under the
+        prompter; the first of equals."""
         pairs = list(zip(tasks, explanations, strict=True))
         repeated = [task for task, group in pairs for _ in group.attempts]
         joint = iter(log_likelihoods(self._prompter, proposals_of(self._questions, repeated, said(explanations))))
@@ -51,8 +51,8 @@ class Rationales:
         return found
 
     def recited(self, tasks: Sequence[Task], texts: Sequence[str], learner: Writer, writes: bool) -> list[Trajectory]:
-        """Each problem with this rationale as if the learner had said it: in reply to an invitation if it `writes`
-        problems, or the rationale alone in reply to the question how the problem was made."""
+        """The trajectories of the learner reciting each problem with its rationale in reply to an invitation, if it
+        `writes` problems; else the rationale alone in reply to the question how the problem was made."""
         shown = proposals_of if writes else explanations_of
         return recited(shown(self._questions, tasks, texts), learner)
 

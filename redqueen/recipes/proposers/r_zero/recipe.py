@@ -29,12 +29,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redqueen.credit.advantages.statistics import per_kind_or_group as estimate
+from redqueen.credit.advantages.keys import by_kind_or_group
 from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.proposals import Proposals
-from redqueen.objectives.batch import pack
-from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, invited, read
@@ -45,6 +43,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Between, Count, Several
 from redqueen.settings.roles import Cast, ForProposer, Role
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,8 @@ class Config:
     as_coded: ForProposer[bool] = False
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
+    update: Update = Update()
+    paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -72,12 +73,13 @@ def train(config: Config, run: Run) -> Policy:
     solver = cast.learner
     proposer = cast["proposer"]
     phases = cast.phases({"proposer": config.proposer_steps, "solver": config.solver_steps})
-    store, health, objective = pool(), Proposals(questions, truncated=config.truncated_score), ClippedRatio()
+    store, health = pool(), Proposals(questions, truncated=config.truncated_score)
+    step = cast.learning_step(by_kind_or_group)
     rewards = Rewards(config.band, config.as_coded, config.truncated_score)
     measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
 
-    for step in run.steps(config.steps, cast.learning, [store, health], [measure]):
-        phase = phases.at(step)
+    for number in run.steps(config.steps, cast.learning, [store, health, *step.parts], [measure]):
+        phase = phases.at(number)
         proposes = phase.name == "proposer"
         if proposes or phase.first:  # for the proposer to learn from, or all that the solver will in its phase
             count = config.proposals if proposes else config.pool
@@ -91,14 +93,16 @@ def train(config: Config, run: Run) -> Policy:
             trajectories = score(proposals, rewards.proposer(written, answers))
         else:
             if phase.first:
-                store.refill(kept, proposer.name, step)
+                store.refill(kept, proposer.name, number)
                 run.note(health.labels(answers, kept))
             drawn = store.draw(config.tasks, run.rng) if len(store) else []
             solutions = attempts(SOLVE, drawn, solver, config.attempts, run.rng)
             solutions = rewards.graded(solutions)
             trajectories = score(solutions, rewards.solver)
         learner = cast.trained("proposer") if proposes else solver
-        advantages = estimate(trajectories)
-        metrics = learner.update(pack(trajectories, advantages), objective)
+        trajectories = step.shaped(trajectories)
+        advantages = step.estimate(trajectories)
+        batch = step.pack(trajectories, advantages)
+        metrics = step.update(learner, batch, run.rng)
         run.report(learner, trajectories, advantages, metrics)
     return solver

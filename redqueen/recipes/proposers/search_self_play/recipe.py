@@ -17,21 +17,19 @@ Differences: the proposer is compared with the batch's other proposals (the rele
 baseline), no hop count or examples are shown, there is no KL term (0.01 in the paper), and nothing stands in for a
 question where the pool is empty (the released code trains on dummies). Rules of form are for short questions in the toy
 world (`knowledge.RULES`), SSP's for a corpus of your own: ten words and two searches. An ambiguous question passes.
-Solutions are compared as texts (there: a judge is asked where they differ). Controls are other `grounds` (by the rules
-alone, or read again next to similar documents), other `rewards` (invalid questions fined) or another `pool` (a fixed
-set of questions): see `experiments/search_self_play.py`.
+Solutions are compared as texts; where these differ, a `judge` is asked if one is named, as the paper's is. Controls are
+other `grounds` (by the rules alone, or read again next to similar documents), other `rewards` (invalid questions fined)
+or another `pool` (a fixed set of questions): see `experiments/search_self_play.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redqueen.credit.advantages.statistics import per_kind_or_group as estimate
+from redqueen.credit.advantages.keys import by_kind_or_group
 from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.proposals import Proposals
-from redqueen.objectives.batch import pack
-from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import refreshed
 from redqueen.protocols import Policy
@@ -40,8 +38,9 @@ from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.proposers.search_self_play.steps import Grounds, Pool, Reader, Rewards, equipped, questions_of
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Between, Count, Several
+from redqueen.settings.limits import Count, Several
 from redqueen.settings.roles import Cast, Role
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,8 @@ class Config:
     proposer: Role = Role()
     reader: Reader = Role("world")
     """whose answer from the evidence counts: the toy world's own, frozen, shared, a model folder, an endpoint"""
+    judge: Reader = Role("world")
+    """asked whether a solution in other words is right: nobody (world), frozen, shared, a model folder, an endpoint"""
     corpus: str = ""
     """documents of your own, {"id": ..., "text": ...} in each line; without them a world of 500 facts"""
     answers: str = ""
@@ -62,9 +63,10 @@ class Config:
     searches: Count = 4  # of one seat in an episode (10 turns in the paper)
     noise: Count = 4  # documents of others among the evidence
     pool_steps: Count = 10  # after which the pool is cleared
-    clip: Between = (0.2, 0.285)  # of the ratio, below and above 1
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
+    update: Update = Update()
+    paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.285, aggregate="token")
 
 
 def train(
@@ -74,20 +76,20 @@ def train(
     grounds: Grounds | None = None,
     pool: Pool | None = None,
 ) -> Policy:
-    questions = questions_of(config)
     cast = Cast(config, run)
+    questions = questions_of(config, None if config.judge.player == "world" else cast["judge"])
     solver = cast.learner
     proposer = cast["proposer"]
     reader = None if config.reader.player == "world" else cast["reader"]
     rewards = rewards or Rewards()
     grounds = grounds or Grounds(questions, reader, config.noise)
     pool = Pool(config.pool_steps) if pool is None else pool
-    health, objective = Proposals(questions, questions.true_answer), ClippedRatio(*config.clip)
+    health, step = Proposals(questions, questions.true_answer), cast.learning_step(by_kind_or_group)
     measured = equipped(config, solver)
     measure = HeldOut(questions, measured, config.problems, seed=run.tests, truncated=config.truncated_score)
 
-    for step in run.steps(config.steps, cast.learning, [pool, health], [measure]):
-        pool.begin(step)
+    for number in run.steps(config.steps, cast.learning, [pool, health, *step.parts], [measure]):
+        pool.begin(number)
         invitations = grounds.invited(config.proposals, run.rng)
         proposals = attempts(measured.game.of("proposer"), invitations, proposer, 1, run.rng)
         written = grounds.read(proposals)
@@ -95,15 +97,17 @@ def train(
         drawn, parents = pool.filled(passed, proposals, run.rng)
         tries = attempts(measured.game, drawn, solver, config.attempts, run.rng, parents)
         tries = graded(questions, tries, config.truncated_score)
-        pool.add(measure.apart(passed), proposer.name, step=step)
+        pool.add(measure.apart(passed), proposer.name, step=number)
 
         earned = score(proposals, rewards.proposer(tries))
         earned += score(measure.groups_apart(tries), rewards.solver)
+        earned = step.shaped(earned)
         for role in ("proposer", "solver"):  # one after the other, also where they share their weights
             for policy, own in cast.spoken([each for each in earned if each.seat.role == role]):
                 if own:
-                    advantages = estimate(own)
-                    metrics = policy.update(refreshed(policy, pack(own, advantages)), objective)
+                    advantages = step.estimate(own)
+                    batch = refreshed(policy, step.pack(own, advantages))
+                    metrics = step.update(policy, batch, run.rng)
                     run.report(policy, own, advantages, metrics, role)
         run.note(pool.metrics() | grounds.audited(proposals, written, passed))
         run.note(health.check(passed, [group for group in tries if group.parent is not None]))

@@ -13,6 +13,8 @@ from random import Random
 from statistics import fmean
 from typing import Annotated, Any
 
+from redqueen.chance import derive
+from redqueen.checks.judge import Label
 from redqueen.checks.retrieval import Document, evidence, reading_faults
 from redqueen.credit.group_rewards import FromBelow, correct
 from redqueen.credit.learnability import FailureShare
@@ -27,29 +29,46 @@ from redqueen.play.groups import episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Player
-from redqueen.questions.asking import read, said, tasks_among
+from redqueen.questions.asking import JUDGE, read, said, tasks_among
+from redqueen.questions.fenced import about_meaning
 from redqueen.questions.small.knowledge import Knowledge
 from redqueen.settings.roles import Role, Still
-from redqueen.types import Episode, Group, Metrics, RedQueenError, Refusal, Task
+from redqueen.types import Episode, Group, Mean, Metrics, RedQueenError, Refusal, Task, mean_of
 
 READ = SingleReply("reader")
+VERDICT = Label()
 Reader = Annotated[Role, Still(("world",))]
 Written = list[Task | Refusal]
 
 
-def questions_of(config: Any) -> Knowledge:
-    """The toy world, or the user's own documents."""
-    return Knowledge(corpus=config.corpus, answers=config.answers, questions=config.tests)
+@dataclass(frozen=True)
+class SameMeaning:
+    """Whether answers mean the same as the right ones, by a judge; None where its verdict cannot be read."""
+
+    judge: Player
+
+    def __call__(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
+        rng = Random(derive(len(tasks), *answers))  # equal answers get equal verdicts
+        asked = [about_meaning(task, answer, rng) for task, answer in zip(tasks, answers, strict=True)]
+        read = [VERDICT.read(text) for text in said(play(alone(JUDGE, asked, self.judge), rng))]
+        return [None if verdict is None else verdict == "YES" for verdict in read]
+
+
+def questions_of(config: Any, judge: Player | None = None) -> Knowledge:
+    """The toy world, or the user's own documents. A `judge` is asked about answers whose texts differ from the right
+    one."""
+    judged = None if judge is None else SameMeaning(judge)
+    return Knowledge(corpus=config.corpus, answers=config.answers, questions=config.tests, judged=judged)
 
 
 def equipped(config: Any, solver: Player) -> Equipped:
-    """The solver with its searches, and one turn more to answer once it is told that none is left."""
+    """The solver with `config.searches` searches and one more turn, in which it answers without them."""
     limits = Limits(config.searches, config.searches + 2)
     return Equipped(solver, ToolReply("solver", (questions_of(config).search,), limits))
 
 
 class Rewards:
-    """What the roles earn; what an `invalid` question costs is for comparisons."""
+    """What the roles earn. `invalid` is what an invalid question costs, other than 0 for comparisons."""
 
     solver = correct
 
@@ -79,8 +98,8 @@ class Pool(TaskStore):
     def filled(
         self, passed: Sequence[Task | Refusal], proposals: Sequence[Group], rng: Random
     ) -> tuple[list[Task], list[Episode | None]]:
-        """The questions that passed, then one of the pool for each that did not, if it holds any; and the proposal that
-        wrote each, None for those of the pool."""
+        """The questions that passed and one from the pool for each that did not, if it holds any; and for each the
+        proposal that wrote it, None for those of the pool."""
         tasks = tasks_among(passed)
         reused = self.draw(len(passed) - len(tasks), rng) if len(self) else []
         wrote = [one for one, each in zip(episodes_of(proposals), passed, strict=True) if isinstance(each, Task)]
@@ -89,8 +108,8 @@ class Pool(TaskStore):
 
 @dataclass(frozen=True)
 class Grounds:
-    """What is asked for, and whether a question stands on what its proposer found. Without a reader of its own the
-    world's is asked, which takes documents at their word."""
+    """Invites questions, and checks that each can be answered from the documents that its proposer found. Without a
+    `reader` the question set's own is asked, which believes every document."""
 
     questions: Knowledge
     reader: Player | None = None
@@ -150,7 +169,7 @@ class Grounds:
         return checked
 
     def _agrees(self, task: Task, answer: str) -> bool:
-        return self.questions.right([task], [answer])[0]
+        return bool(self.questions.right([task], [answer])[0])
 
     def _readings(self, tasks: Sequence[Task], shown: Sequence[Sequence[Document]], rng: Random) -> list[str]:
         if self.reader is None:
@@ -169,16 +188,16 @@ class Grounds:
         `asked/entropy` estimates the proposer's entropy in nats a token, which rises before valid questions die out."""
         tasks = tasks_among(passed)
         asked, right = self._right(tasks_among(written)), self._right(tasks)
-        figures = {"accepted": len(tasks) / len(proposals)} if proposals else {}
+        figures: Metrics = {"accepted": Mean(len(tasks) / len(proposals), len(proposals))} if proposals else {}
         turns = [turn for proposal in episodes_of(proposals) for turn in proposal.turns]
         logprobs = [float(each) for turn in turns for each in turn.reply.logprobs]
         if logprobs:
-            figures["asked/entropy"] = -fmean(logprobs)
+            figures["asked/entropy"] = Mean(-fmean(logprobs), len(logprobs))
         if right and None not in right:
-            figures["accepted/right"] = fmean(bool(each) for each in right)
-            figures["accepted/hops"] = fmean(task.facts["hops"] for task in tasks)
+            figures["accepted/right"] = mean_of(bool(each) for each in right)
+            figures["accepted/hops"] = mean_of(task.facts["hops"] for task in tasks)
         if asked and None not in asked:
-            figures["asked/wrong"] = fmean(not each for each in asked)
+            figures["asked/wrong"] = mean_of(not each for each in asked)
         return figures
 
     def _right(self, tasks: Sequence[Task]) -> list[bool | None]:

@@ -31,12 +31,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redqueen.credit.advantages.statistics import per_kind_or_group as estimate
+from redqueen.credit.advantages.keys import by_kind_or_group
 from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.proposals import Proposals
-from redqueen.objectives.batch import pack
-from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, read
@@ -46,6 +44,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Several
 from redqueen.settings.roles import Cast, Role
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,9 @@ class Config:
     answers_per_verdict: Count = 8  # that are learned from, at least
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 32  # held out, of each level
+    update: Update = Update()
+    paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
+    drops_even_groups = True
 
 
 def train(config: Config, run: Run, grounds: Grounds | None = None) -> Policy:
@@ -78,10 +80,10 @@ def train(config: Config, run: Run, grounds: Grounds | None = None) -> Policy:
     memory = ClusterMemory(questions, config.clusters, config.remembered, config.stages)
     rewards = Rewards()
     grounds = grounds or Grounds(questions)
-    health, objective = Proposals(questions, questions.true_answer), ClippedRatio()
+    health, step = Proposals(questions, questions.true_answer), cast.learning_step(by_kind_or_group)
     measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
 
-    for _ in run.steps(config.steps, cast.learning, [memory, verifying, health], [measure]):
+    for _ in run.steps(config.steps, cast.learning, [memory, verifying, health, *step.parts], [measure]):
         made, tried, asked, answered = [], [], [], []
         for _ in range(config.rounds):
             invitations = memory.invited(config.proposals, run.rng)
@@ -100,9 +102,10 @@ def train(config: Config, run: Run, grounds: Grounds | None = None) -> Policy:
             if len(answered) >= config.tasks * config.attempts:
                 break
         judged = score(verifying.drawn(len(answered) // config.answers_per_verdict, run.rng), rewards.judge)
-        for policy, own in cast.spoken(asked + answered + judged):
-            advantages = estimate(own)
-            metrics = policy.update(pack(own, advantages), objective)
+        for policy, own in cast.spoken(step.shaped(asked + answered + judged)):
+            advantages = step.estimate(own)
+            batch = step.pack(own, advantages)
+            metrics = step.update(policy, batch, run.rng)
             run.report(policy, own, advantages, metrics)
         run.note(memory.metrics() | verifying.check() | health.check(grounds.without_texts(made), tried))
     return solver

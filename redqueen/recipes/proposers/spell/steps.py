@@ -92,14 +92,14 @@ class Verifying:
         self._judged: list[Group] = []  # of this step, with what each verdict earns
 
     def asked(self, tries: Sequence[Group]) -> list[Task]:
-        """Each different answer to each question once; where nothing was said nothing is compared."""
+        """One task for the judge per different answer to each question; none for empty answers."""
         answers = zip(episodes_of(tries), self._answered(tries), strict=True)
         asked = [self._questions.compared(each.task, answer.strip()) for each, answer in answers if answer.strip()]
         return list({task.id: task for task in asked}.values())
 
     def heard(self, tries: Sequence[Group], judgements: Sequence[Group]) -> list[Group]:
-        """The tries with the fact `right`, whether the rule or the majority of the verdicts finds them so; one that was
-        cut off gave no answer, and is wrong by the rule, unless such answers are graded or unknown.
+        """The tries with the fact `right`: whether the rule or the majority of the verdicts finds them right. A try
+        that was cut off is wrong by the rule, unless such answers are graded or unknown.
 
         Judgements are kept for `drawn`, with the fact `vote`: 1 with the majority, 0 against it, -1 where it cannot be
         read; None where the verdicts on one answer teach nothing: all agree, too few agree, or the majority is not what
@@ -125,8 +125,8 @@ class Verifying:
     def agreed(
         self, tries: Sequence[Group], judgements: Sequence[Group]
     ) -> tuple[list[float | None], list[bool | None]]:
-        """For each different answer the share of its verdicts that say YES, of all as in `heard`, None where none can
-        be read, and whether the question set finds that the answer means the same: what `Agreement.observe` takes."""
+        """Two lists for `Agreement.observe`, one entry per different answer: the share of all its verdicts that say YES
+        (None where none can be read), and whether the question set finds it right."""
         same = self._questions.right([episode.task for episode in episodes_of(tries)], self._answered(tries))
         truths = dict(zip(self._names(tries), same, strict=True))
         votes = {group.task.id: verdicts(group) for group in judgements}
@@ -137,8 +137,8 @@ class Verifying:
         return shares, [truths[name] for name in votes]
 
     def drawn(self, most: int, rng: Random) -> list[Group]:
-        """Whole groups of this step's judgements, at random, with at most `most` verdicts in all: those on one answer
-        that do not all earn the same."""
+        """Random whole groups of this step's judgements whose verdicts do not all earn the same, with at most `most`
+        verdicts in all."""
         groups = [group for group in self._judged if len({each.outcome.facts["vote"] for each in group.attempts}) > 1]
         if groups:
             votes = len(groups[0].attempts)

@@ -1,4 +1,4 @@
-"""How undecided a policy is when it answers: a collapse shows here before it shows in what is right."""
+"""The entropy of a policy's answers: a collapse shows here before it shows in the accuracy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from redqueen.objectives.batch import pack
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Game, Policy, State
-from redqueen.types import Metrics, Task
+from redqueen.types import Mean, Metrics, Task
 
 
 class AnswerEntropy:
@@ -35,7 +35,7 @@ class AnswerEntropy:
         episodes = play(alone(self._game, self._tasks, self._policy, self._attempts), Random(self._seed))
         trajectories = score(episodes, payoff)
         batch = pack(trajectories, [np.ones(len(each.turns)) for each in trajectories])
-        return {f"entropy/{self._name}": measured(batch, self._policy.likelihoods(batch).entropies)}
+        return {f"entropy/{self._name}": Mean(measured(batch, self._policy.likelihoods(batch).entropies), len(batch))}
 
     def state(self) -> State:
         return {}

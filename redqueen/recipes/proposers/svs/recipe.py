@@ -27,12 +27,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.proposals import Proposals
-from redqueen.objectives.batch import pack
-from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, graded, read
@@ -43,6 +41,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Between, Count, Several
 from redqueen.settings.roles import Cast, Role
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,9 @@ class Config:
     refuse_leaks: bool = True  # variants that give their answer away
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
+    update: Update = Update()
+    paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
+    drops_even_groups = True
 
 
 def train(config: Config, run: Run) -> Policy:
@@ -71,13 +73,13 @@ def train(config: Config, run: Run) -> Policy:
     solver = cast.learner
     proposer = cast["proposer"]
     rewards = Rewards(config.paid)
-    health, estimate, objective = Proposals(questions, questions.true_answer), GroupRelative(), ClippedRatio()
+    health, step = Proposals(questions, questions.true_answer), cast.learning_step(by_group)
     measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
     entropy = AnswerEntropy("solver", SOLVE, solver, [task for level in measure.tests.values() for task in level])
     problems = measure.training(config.labelled, run.derived("labelled"), config.levels)
     variation = Variation(questions, measure, config.middling, config.responses, config.refuse_leaks)
 
-    for _ in run.steps(config.steps, cast.learning, [health], [measure, entropy]):
+    for _ in run.steps(config.steps, cast.learning, [health, *step.parts], [measure, entropy]):
         originals = run.rng.sample(problems, min(config.tasks, len(problems)))
         responses = attempts(SOLVE, originals, solver, config.attempts, run.rng)
         responses = graded(questions, responses, config.truncated_score)
@@ -89,9 +91,10 @@ def train(config: Config, run: Run) -> Policy:
 
         trajectories = score(responses + tries, rewards.solver)
         trajectories += score(synthesis, rewards.proposer(tries))
-        for policy, own in cast.spoken(rewards.kept(trajectories)):
-            advantages = estimate(own)
-            metrics = policy.update(pack(own, advantages), objective)
+        for policy, own in cast.spoken(step.shaped(rewards.kept(trajectories))):
+            advantages = step.estimate(own)
+            batch = step.pack(own, advantages)
+            metrics = step.update(policy, batch, run.rng)
             run.report(policy, own, advantages, metrics)
         run.note(health.check(written, tries))
         run.note(variation.figures(responses, synthesis, tries, rewards.of_variants(tries)))

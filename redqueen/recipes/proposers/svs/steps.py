@@ -18,7 +18,7 @@ from redqueen.play.groups import episodes_of
 from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.variants import Varying
 from redqueen.questions.verdicts import share_right
-from redqueen.types import Group, Metrics, Refusal, Task, Trajectory
+from redqueen.types import Group, Metrics, Refusal, Task, Trajectory, mean_of
 
 
 def find_varying(spec: str) -> Varying:
@@ -105,10 +105,10 @@ class Variation:
     ) -> Metrics:
         """`accuracy/originals`, cut-off responses as wrong ones; how many responses were `varied`; all `rollouts`; and
         the figures of `audited`."""
-        accuracy = np.nan_to_num([verdicts(group) for group in responses]).mean()
+        accuracy = mean_of(np.nan_to_num([verdicts(group) for group in responses]).ravel())
         counted = {"varied": len(synthesis), "rollouts": len(episodes_of([*responses, *synthesis, *tries]))}
         found = audited(self._questions, [group.task for group in tries], paid)
-        return {"accuracy/originals": float(accuracy)} | {name: float(count) for name, count in counted.items()} | found
+        return {"accuracy/originals": accuracy} | {name: float(count) for name, count in counted.items()} | found
 
 
 def audited(questions: Varying, variants: Sequence[Task], paid: Sequence[float]) -> Metrics:

@@ -25,12 +25,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redqueen.credit.advantages.statistics import GroupRelative
+from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.labelling import MajorityLabels
-from redqueen.objectives.batch import pack
-from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import PROPOSE, SOLVE, read
@@ -41,6 +39,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Between, Count, PartOfTasks, Several
 from redqueen.settings.roles import Cast, Helper, Labeller
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,10 @@ class Config:
     slope: float = 0.0  # an epoch, below which a curve is weak
     middling: Between = (0.25, 0.75)  # accuracy of the new problems that are kept
     synthetic: PartOfTasks = 0.5  # of the third stage's tasks
-    clip: Between = (0.2, 0.28)  # of the ratio, below and above 1
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
+    update: Update = Update()
+    paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.28, aggregate="token")
 
 
 def train(config: Config, run: Run, aim: Aim | None = None) -> Policy:
@@ -69,18 +69,14 @@ def train(config: Config, run: Run, aim: Aim | None = None) -> Policy:
     cast = Cast(config, run)
     solver = cast.learner
     proposer, labeller = cast["proposer"], cast["labeller"]
-    labels, estimate, objective = (
-        MajorityLabels(questions, truncated=config.truncated_score),
-        GroupRelative(),
-        ClippedRatio(*config.clip),
-    )
+    labels, step = MajorityLabels(questions, truncated=config.truncated_score), cast.learning_step(by_group)
     measure = HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
     problems = measure.training(config.data, run.derived("data"))
     lessons = Lessons(questions, problems, aim or Aim(config.slope), run.derived("epochs"))
     run.show("stages", lessons.plan(config))
 
-    for step in run.steps(config.steps, cast.learning, [lessons, labels], [measure]):
-        made = step - config.preliminary  # steps of synthesis before this one
+    for number in run.steps(config.steps, cast.learning, [lessons, labels, *step.parts], [measure]):
+        made = number - config.preliminary  # steps of synthesis before this one
         synthesising = 0 <= made < config.synthesis
         if synthesising:
             invitations = lessons.invited(config.proposals, made, config.synthesis, run.rng)
@@ -91,7 +87,7 @@ def train(config: Config, run: Run, aim: Aim | None = None) -> Policy:
             tries = attempts(SOLVE, labelled, solver, config.attempts, run.rng)
             tries = labels.graded(tries)
             kept = measure.apart(lessons.kept(tries, config.middling))
-            lessons.add(kept, proposer.name, step)
+            lessons.add(kept, proposer.name, number)
             run.note(lessons.metrics() | labels.check(written, kept))
             run.note({"posed": len(votes), "labelled": len(labelled), "kept": len(kept)})
 
@@ -100,8 +96,9 @@ def train(config: Config, run: Run, aim: Aim | None = None) -> Policy:
         tries = lessons.graded(tries, config.truncated_score)
         if made < 0:
             lessons.observe(tries)
-        trajectories = score(tries, lessons.reward)
-        advantages = estimate(trajectories)
-        metrics = solver.update(pack(trajectories, advantages), objective)
+        trajectories = step.shaped(score(tries, lessons.reward))
+        advantages = step.estimate(trajectories)
+        batch = step.pack(trajectories, advantages)
+        metrics = step.update(solver, batch, run.rng)
         run.report(solver, trajectories, advantages, metrics)
     return solver

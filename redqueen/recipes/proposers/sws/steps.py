@@ -28,18 +28,18 @@ NOTHING_WEAK = Alarm(
 
 @dataclass(frozen=True)
 class Aim:
-    """At what is weak: problems whose accuracy never reached one half and rose less than `slope` an epoch. With `even`,
-    which is for comparisons, at nothing: at every problem, and at these categories alike."""
+    """Which problems count as weak: those whose accuracy never reached one half and rose less than `slope` an epoch.
+    With `even`, for comparisons, all problems count, and these categories get equal shares."""
 
     slope: float
     even: tuple[str, ...] = ()
 
     def at(self, curve: LearningCurve) -> bool:
-        """Whether new problems are made like this one."""
+        """Whether new problems are made like the one with this learning curve."""
         return bool(self.even) or is_weak(curve, below=self.slope)
 
     def shares(self, curves: Sequence[LearningCurve]) -> dict[str, int]:
-        """By category, in proportion to which new problems are shared out: the number of weak ones."""
+        """The number of weak problems of each category; new problems are shared out in proportion."""
         return dict.fromkeys(self.even, 1) or weak_counts(curves, self.at)
 
 
@@ -58,7 +58,7 @@ class Lessons:
         self._weak = Alarms([NOTHING_WEAK], quiet=True)
 
     def plan(self, config: Any) -> str:
-        """What the three stages of a run do, in words, with what comes of none of them."""
+        """The three stages of a run in words, and a warning for a stage that the settings leave without effect."""
         epochs = config.preliminary * config.tasks / len(self._data.tasks)
         told = [
             f"steps 1 to {config.preliminary}: the {len(self._data.tasks)} problems of the data set, {epochs:.3g} "
@@ -71,8 +71,8 @@ class Lessons:
         return "\n".join(told)
 
     def invited(self, count: int, part: int, parts: int, rng: Random) -> list[Task]:
-        """Every `parts`-th of `count * parts` invitations, from the one numbered `part` on, shared out over the
-        categories; each shows a random problem that is aimed at."""
+        """`count` invitations: every `parts`-th of `count * parts` that are shared out over the categories, from number
+        `part` on; each shows a random weak problem."""
         curves = self._curves.curves()
         aims = aimed(self._aim.shares(curves), count * parts)[part::parts]
         lacking = {curve.task_id for curve in curves if self._aim.at(curve)}
@@ -87,7 +87,7 @@ class Lessons:
         self._new.add(tasks, origin=origin, step=step)
 
     def draw(self, count: int, share: float, rng: Random) -> list[Task]:
-        """`count` problems: this share of them new, as soon as there are any, the others of the data set."""
+        """`count` problems: the share `share` of them new, as soon as there are any, the others of the data set."""
         new = round(share * count) if len(self._new) else 0
         return (self._new.draw(new, rng) if new else []) + self._data.draw(count - new, rng)
 

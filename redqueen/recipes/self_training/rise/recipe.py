@@ -27,7 +27,6 @@ from dataclasses import dataclass
 
 from redqueen.credit.group_rewards import Correctness
 from redqueen.credit.rewards import score
-from redqueen.objectives.batch import beside, pack
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
@@ -37,7 +36,7 @@ from redqueen.recipes.self_training.rise.measures import SelfVerification
 from redqueen.recipes.self_training.rise.steps import (
     VERIFY,
     Drawn,
-    clipped_near_start,
+    compared,
     earned,
     judged,
     skill,
@@ -45,7 +44,9 @@ from redqueen.recipes.self_training.rise.steps import (
 )
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
+from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Amount, Count, Whole
+from redqueen.settings.update import Update
 
 
 @dataclass(frozen=True)
@@ -56,30 +57,30 @@ class Config:
     tasks: Count = 16  # a step (128 in the paper)
     attempts: Count = 8  # solutions to each
     verifications: Whole = 16  # solutions to be verified (128 in the paper)
-    kl: Amount = 0.01  # k
     critic_learning_rate: Amount = 1e-2  # of a linear head (9e-6 for a whole model in the paper)
     truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
     problems: Count = 64  # held out, of each level
+    update: Update = Update()
+    paper = Update(loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token", kl=0.01)  # kl is k
 
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
-    initial = learner.freeze()
-    estimate, asked_about = whitened_critic(learner, config.critic_learning_rate), Drawn(config.verifications)
-    objective = clipped_near_start(config.kl)
+    critic, asked_about = whitened_critic(learner, config.critic_learning_rate), Drawn(config.verifications)
+    step = LearningStep(config, [learner], key=compared, estimate=critic)
     measure = SelfVerification(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
 
-    for _ in run.steps(config.steps, [learner], [estimate], [measure]):
+    for _ in run.steps(config.steps, [learner], step.parts, [measure]):
         tasks = evenly(questions, config.tasks, run.rng, measure.tests)
         solutions = graded(questions, attempts(SOLVE, tasks, learner, config.attempts, run.rng), config.truncated_score)
         asked = asked_about(solutions, run.rng)
         verdicts = judged(attempts(VERIFY, asked, learner, 1, run.rng))
 
-        trajectories = score(solutions, Correctness()) + score(verdicts, earned)
-        advantages = estimate(trajectories)
-        batch = pack(trajectories, advantages)
-        metrics = learner.update(beside(batch, initial.likelihoods(batch)), objective)
-        run.report(learner, trajectories, advantages, metrics | estimate.update(trajectories))
+        trajectories = step.shaped(score(solutions, Correctness()) + score(verdicts, earned))
+        advantages = step.estimate(trajectories)
+        batch = step.pack(trajectories, advantages)
+        metrics = step.update(learner, batch, run.rng)
+        run.report(learner, trajectories, advantages, metrics)
         run.note({f"train/{name}": value for name, value in skill(verdicts).items()})
     return learner

@@ -6,31 +6,29 @@ verdicts  = judged(attempts(VERIFY, asked_about(solutions, 16, rng), solver, 1, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
+from redqueen.credit.advantages.keys import by_group, by_role
 from redqueen.credit.advantages.statistics import WithCritic
 from redqueen.games.single_reply import SingleReply
-from redqueen.objectives.additive import Sum
-from redqueen.objectives.policy_gradient import ClippedRatio
-from redqueen.objectives.regularizers import KLPenalty, k3
 from redqueen.play.groups import episodes_of, with_facts
 from redqueen.players.language.writing import on_this_machine
 from redqueen.players.transformer.critic import ValueHead
-from redqueen.protocols import Objective, Policy
+from redqueen.protocols import Policy
 from redqueen.questions.asking import said
 from redqueen.questions.verifying import about_solution, verdict
-from redqueen.types import Episode, Group, Metrics, RedQueenError, Seat, Task
+from redqueen.types import Episode, Group, Mean, Metrics, RedQueenError, Seat, Task, Trajectory, mean_of
 
 VERIFY = SingleReply("verifier")
 RIGHT, WRONG, UNREADABLE = 1.0, -0.5, -1.0  # what a verdict earns
 
 
 def about(solution: Episode) -> Task:
-    """What a verifier is shown of a graded solution."""
+    """The verifier's task about a graded solution."""
     (reply,) = said([solution])
     return about_solution(solution.task, reply, bool(solution.outcome.facts["right"]))
 
@@ -66,9 +64,10 @@ def whitened_critic(learner: Policy, learning_rate: float) -> WithCritic:
     return WithCritic(ValueHead(on_this_machine(learner, "the critic reads its hidden states"), learning_rate))
 
 
-def clipped_near_start(kl: float) -> Objective:
-    """The clipped ratio's loss, with `kl` times the KL to the reference by `k3`."""
-    return Sum(ClippedRatio(), KLPenalty(kl, k3))
+def compared(trajectory: Trajectory, turn: int) -> Hashable:
+    """The key of an estimator without a critic: solutions are compared with those to the same problem, verdicts with
+    all verdicts."""
+    return (by_role if trajectory.seat.role == VERIFY.role else by_group)(trajectory, turn)
 
 
 def judged(verifications: Sequence[Group]) -> list[Group]:
@@ -77,7 +76,7 @@ def judged(verifications: Sequence[Group]) -> list[Group]:
 
 
 def earned(episode: Episode) -> dict[Seat, np.ndarray]:
-    """What a judged verification earns, by the verdict that is due."""
+    """The reward of a judged verification: whether its verdict is the right one."""
     given, due = episode.outcome.facts["verdict"], episode.task.answer
     mark = UNREADABLE if given is None else RIGHT if given == due else WRONG
     return {seat: np.array([mark]) for seat in episode.seats}
@@ -90,13 +89,13 @@ def skill(verifications: Sequence[Group]) -> Metrics:
     found: Metrics = {}
     called = [(each.task.answer, each.outcome.facts["verdict"]) for each in episodes_of(verifications)]
     if called:
-        found["unreadable"] = float(np.mean([given is None for _, given in called]))
+        found["unreadable"] = mean_of(given is None for _, given in called)
     for name, side in (("accepted_right", "right"), ("refused_wrong", "wrong")):
         hits = [given == due for due, given in called if due == side]
         if hits:
-            found[name] = float(np.mean(hits))
+            found[name] = mean_of(hits)
     if "accepted_right" in found and "refused_wrong" in found:
-        found["balanced_accuracy"] = (found["accepted_right"] + found["refused_wrong"]) / 2
+        found["balanced_accuracy"] = Mean((found["accepted_right"] + found["refused_wrong"]) / 2, len(called))
     return found
 
 

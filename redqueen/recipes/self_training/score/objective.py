@@ -11,7 +11,7 @@ from redqueen.objectives.additive import Sum, own_words
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import KLPenalty, k2
 from redqueen.protocols import Objective
-from redqueen.types import Batch, Likelihoods, Metrics
+from redqueen.types import Batch, Likelihoods, Mean, Metrics
 
 
 def opening_words(batch: Batch) -> Tensor:
@@ -34,14 +34,14 @@ class OnOpening:
         return loss, {f"opening_{name}": value for name, value in metrics.items()}
 
 
-def opening_divergence(batch: Batch) -> float:
+def opening_divergence(batch: Batch) -> Mean:
     """The mean over rows of log writer - log reference of their opening words: KL(writer || reference) of a whole first
     turn in nats, estimated from the words said. 0 without rows. The batch needs a reference."""
     assert batch.reference is not None, "beside(batch, reference.likelihoods(batch)) comes first"
     if not len(batch):
-        return 0.0
+        return Mean(0.0, 0)
     difference = torch.where(opening_words(batch), batch.sampled_logprobs - batch.reference.logprobs, 0.0)
-    return float(difference.sum(dim=1).mean())
+    return Mean(float(difference.sum(dim=1).mean()), len(batch))
 
 
 def first_stage(kl: float, first_answer_kl: float) -> Objective:

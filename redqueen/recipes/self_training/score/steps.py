@@ -18,7 +18,7 @@ from redqueen.credit.outcomes import number
 from redqueen.play.groups import Played, episodes_of, with_facts
 from redqueen.protocols import Questions
 from redqueen.questions.verdicts import Truncated, with_truncated
-from redqueen.types import Episode, Group, Metrics, Seat, Trajectory
+from redqueen.types import Episode, Group, Metrics, Seat, Trajectory, mean_of
 
 
 def twice_graded(questions: Questions, groups: Sequence[Group], truncated: Truncated = "wrong") -> list[Group]:
@@ -72,10 +72,10 @@ def changes(played: Played) -> Metrics:
     first, second = np.array([episode.outcome.facts["right"] for episode in episodes], dtype=float).T
     replies = [episode.outcome.facts["replies"] for episode in episodes]
     return {
-        "accuracy_1": float(first.mean()),
-        "accuracy_2": float(second.mean()),
-        "gain": float((second - first).mean()),
-        "wrong_to_right": float(((1 - first) * second).mean()),
-        "right_to_wrong": float((first * (1 - second)).mean()),
-        "repeated": float(np.mean([one == other for one, other in replies])),
+        "accuracy_1": mean_of(first),
+        "accuracy_2": mean_of(second),
+        "gain": mean_of(second - first),
+        "wrong_to_right": mean_of((1 - first) * second),
+        "right_to_wrong": mean_of(first * (1 - second)),
+        "repeated": mean_of(one == other for one, other in replies),
     }

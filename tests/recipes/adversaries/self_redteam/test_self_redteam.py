@@ -16,10 +16,12 @@ from redqueen.recipes.adversaries.self_redteam.recipe import Config, train
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
+from redqueen.settings.update import Update
 from redqueen.types import RedQueenError, Reply
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SMALL = Config(TINY, steps=2, matches_per_step=8, problems=1)
+NO_KL = Update(kl=0.0)
 TABLE = Config(Learner(learning_rate=2.0), world="red_styles", steps=2, matches_per_step=8, imitation=0.0)
 
 
@@ -121,7 +123,7 @@ def test_a_defender_of_its_own_is_the_one_that_is_measured_and_returned(tmp_path
 
 
 def test_the_kl_is_in_the_reward_once_the_policy_has_moved(tmp_path):
-    tables = [replace(TABLE, kl=kl, steps=4, matches_per_step=32) for kl in (0.0, 5.0)]
+    tables = [replace(TABLE, update=Update(kl=kl), steps=4, matches_per_step=32) for kl in (0.0, 5.0)]
     free, held = (run_of(tmp_path / str(n), config)[1] for n, config in enumerate(tables))
     world = RedStyles()
     apart = [np.abs(np.array(world.errors(policy)) - 0.5).sum() for policy in (free, held)]
@@ -162,7 +164,9 @@ def test_settings_without_effect_are_refused(tmp_path, config, message):
 
 def test_a_table_learns_the_hardest_faithful_way_and_a_defence_near_the_least_error(tmp_path):
     """Section 9.7 of the cards in short: half of the seeds benign, both sides learning."""
-    config = replace(TABLE, learner=Learner(learning_rate=5.0), steps=90, matches_per_step=128, vanilla=0.0, kl=0.0)
+    config = replace(
+        TABLE, learner=Learner(learning_rate=5.0), steps=90, matches_per_step=128, vanilla=0.0, update=NO_KL
+    )
     world, (_, policy) = RedStyles(), run_of(tmp_path, config)
     assert world.attacks(policy, "harmful")[2] > 0.8
     success, refusal = world.errors(policy)[2]
@@ -171,7 +175,9 @@ def test_a_table_learns_the_hardest_faithful_way_and_a_defence_near_the_least_er
 
 
 def test_static_prompts_teach_nothing_about_other_ways(tmp_path):
-    config = replace(TABLE, learner=Learner(learning_rate=5.0), steps=30, matches_per_step=64, vanilla=1.0, kl=0.0)
+    config = replace(
+        TABLE, learner=Learner(learning_rate=5.0), steps=30, matches_per_step=64, vanilla=1.0, update=NO_KL
+    )
     errors = RedStyles().errors(run_of(tmp_path, config)[1])
     assert errors[0] == pytest.approx((0.02, 0.02), abs=0.08)
     assert errors[1:] == [(0.5, 0.5)] * 3

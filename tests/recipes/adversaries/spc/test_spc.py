@@ -6,7 +6,6 @@ import pytest
 
 from redqueen.credit.payoff_table import CriticRewards
 from redqueen.credit.rewards import score
-from redqueen.objectives import demonstrations
 from redqueen.objectives.batch import pack
 from redqueen.players.endpoint import Server
 from redqueen.players.transformer.policy import TransformerPolicy
@@ -16,6 +15,7 @@ from redqueen.recipes.adversaries.spc import recipe as spc
 from redqueen.recipes.adversaries.spc.measures import Deception, ErrorSet
 from redqueen.recipes.adversaries.spc.recipe import Config, train
 from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings import learning_step
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError
@@ -120,7 +120,7 @@ def test_what_is_measured_is_not_learned_from(tmp_path, fluent, monkeypatch):
             return measure
 
         monkeypatch.setattr(measures, name, made)
-    monkeypatch.setattr(demonstrations, "pack", packed)
+    monkeypatch.setattr(learning_step, "pack", packed)
     monkeypatch.setattr(spc, "score", scored)
     short = "redqueen.questions.small.step_traces:StepTraces:length=1,largest=20"
     run_of(tmp_path, replace(SMALL, questions=short, natural=64, planted=32, problems=4))
@@ -151,7 +151,7 @@ def test_a_run_goes_on_after_a_kill_with_its_pools(tmp_path, fluent):
     ("change", "message"),
     [
         ({"generator": Role("shared")}, "generator and critic are two models"),
-        ({"questions": "sums"}, "there is step_traces"),
+        ({"questions": "sums"}, "have it: step_traces"),
         ({"generator": Role("http://host/v1#name")}, "an endpoint cannot be kept"),
     ],
 )

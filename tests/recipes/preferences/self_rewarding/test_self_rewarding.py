@@ -66,3 +66,13 @@ def test_the_judge_does_not_learn_by_itself(tmp_path):
 def test_a_frozen_judge_is_the_control(tmp_path):
     lines, _ = trained(replace(SMALL, judge=Role("frozen"), steps=1, updates=1), tmp_path)
     assert lines[0]["judge_seen"] == 48.0, "four replies to each prompt"
+
+
+def test_a_judge_without_any_score_stops_the_run_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(LikesVowels, "verdict", lambda self, prompt: "It depends.")
+    monkeypatch.setattr(roles, "bind", lambda *bound, **more: LikesVowels())
+    with pytest.raises(RedQueenError) as stopped:
+        trained(replace(SMALL, updates=2), tmp_path)
+    said = str(stopped.value)
+    assert said.startswith("the judge gave no score that can be read to any of 96 answers: it is to end with <score>1<")
+    assert "and said 'It depends.'; train it first" in said and "\n" not in said

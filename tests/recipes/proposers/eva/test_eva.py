@@ -124,3 +124,24 @@ def test_parents_are_the_prompts_of_the_last_round(tmp_path, monkeypatch, asked)
     lines_of(few, tmp_path)
     assert any(one & other for one, other in pairwise(tried))
     assert all(set(parents) <= prompts for prompts, parents in zip(tried, asked[1:], strict=False))
+
+
+@pytest.mark.parametrize(("inner", "signs"), [("dpo", {1.0, -1.0, 0.0}), ("rloo", None)])
+def test_the_advantages_that_are_shown_are_those_that_the_update_uses(inner, signs, tmp_path, monkeypatch):
+    shown, report = [], Run.report
+
+    def spied(run, policy, trajectories, advantages, *rest, **named):
+        shown.append((trajectories, advantages))
+        report(run, policy, trajectories, advantages, *rest, **named)
+
+    monkeypatch.setattr(Run, "report", spied)
+    lines_of(replace(SMALL, inner=inner, steps=1, beta=Config.beta), tmp_path)
+    ((trajectories, advantages),) = shown
+    found = {float(each) for one in advantages for each in one}
+    if signs is None:
+        assert len(found) > 3
+        return
+    assert found == signs
+    for group in {each.group for each in trajectories}:
+        credit = [float(one[0]) for each, one in zip(trajectories, advantages, strict=True) if each.group == group]
+        assert sorted(credit) in ([-1.0, 0.0, 0.0, 1.0], [0.0] * 4)  # a pair, or none where all are worth the same

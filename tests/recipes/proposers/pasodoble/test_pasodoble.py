@@ -118,7 +118,7 @@ def test_a_run_goes_on_after_a_kill_with_its_buffer(tmp_path):
 
 
 def test_a_domain_without_passages_is_refused(tmp_path):
-    with pytest.raises(RedQueenError, match=r"there is dataset or facts$"):
+    with pytest.raises(RedQueenError, match=r"have it: dataset, facts$"):
         run_of(tmp_path, replace(SMALL, questions="sums"))
 
 

@@ -4,6 +4,8 @@ from random import Random
 
 import pytest
 
+from redqueen.credit.advantages.keys import by_kind_or_group
+from redqueen.credit.advantages.statistics import GroupRelative
 from redqueen.credit.rewards import score
 from redqueen.measures.proposals import Proposals
 from redqueen.play.groups import attempts
@@ -102,7 +104,10 @@ def test_proposals_of_two_kinds_with_one_number_are_compared_within_their_kind()
         for group in attempts(SOLVE, [task], Agreeing(share), 10, Random(1), [proposal])
     ]
     own = score(proposals, Rewards((0.3, 0.8)).proposer(tasks, answers))
-    assert [float(each[0]) for each in r_zero.estimate(own)] == pytest.approx([0.7071, -0.7071, 0.0, 0.0], abs=1e-4)
+    assert r_zero.Config.paper.estimator == r_zero.Config.paper.scale == "group"
+    assert [float(each[0]) for each in GroupRelative(by_kind_or_group)(own)] == pytest.approx(
+        [0.7071, -0.7071, 0.0, 0.0], abs=1e-4
+    )
 
 
 def test_a_round_in_which_no_majority_lies_in_the_band_is_told_in_words():

@@ -16,11 +16,12 @@ from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE
 from redqueen.recipes.proposers.search_self_play.recipe import Config, train
-from redqueen.recipes.proposers.search_self_play.steps import Pool, Rewards, equipped
+from redqueen.recipes.proposers.search_self_play.steps import Pool, Rewards, equipped, questions_of
 from redqueen.runs.run import Run, Schedule, read_metrics
+from redqueen.settings import roles
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Role
-from redqueen.types import RedQueenError, Task
+from redqueen.types import RedQueenError, Reply, Task
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SMALL = Config(learner=TINY, steps=2, proposals=3, attempts=2, problems=1)
@@ -251,3 +252,35 @@ def test_who_has_no_search_left_is_told_and_may_answer():
     talker = Scripted(("<search>rank</search>",) * 5 + ("m3",))
     (episode,) = play(alone(SOLVE, [Task("t", prompt="What is it?")], equipped(Config(searches=4), talker)), Random(0))
     assert episode.outcome.facts["reply"] == "m3"
+
+
+class Prose:
+    """A judge that says in prose whether an answer holds the right one."""
+
+    name = "judge"
+
+    def reply(self, asks):
+        said = []
+        for ask in asks:
+            line = next(each for each in ask.messages[-1].text.split("\n") if each.startswith("====="))
+            parts = ask.messages[-1].text.split(f"{line}\n")
+            right, answer = parts[3].strip(), parts[5].strip()
+            said.append("It depends." if "?" in answer else "The verdict is YES." if right in answer else "**NO**")
+        return [Reply(each, self.name) for each in said]
+
+
+def test_a_judge_is_asked_where_a_solution_is_in_other_words():
+    questions = questions_of(Config(), Prose())
+    task = questions.problem(1, Random(0))
+    said = [task.answer, f"I think {task.answer} it must be", "k1", "maybe?", ""]
+    assert questions.right([task] * 5, said) == [True, True, False, None, False]
+    assert questions_of(Config()).right([task] * 5, said) == [True, False, False, False, False]
+
+
+def test_a_run_with_a_judge_pays_solutions_in_other_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(roles, "bind", lambda name, *bound, **more: Prose() if name == "judge" else bound[2])
+    Spoken(monkeypatch, good_proposer, lambda ask: by_seed(ask) + (" or so" if ask.past else ""))
+    config = replace(SMALL, proposals=6, attempts=4, steps=1)
+    (alone,) = trained(config, tmp_path / "alone")
+    (judged,) = trained(replace(config, judge=Role("frozen")), tmp_path / "judged")
+    assert alone["solver/reward/solver"] == 0.0 < judged["solver/reward/solver"]

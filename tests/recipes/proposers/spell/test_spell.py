@@ -163,7 +163,7 @@ def test_a_run_goes_on_after_a_kill_with_its_memory(tmp_path, chancy):
 def test_stages_that_are_not_there_and_domains_without_documents_are_refused(tmp_path):
     with pytest.raises(RedQueenError, match="--stages 4 4: the last stage of documents is 3"):
         run_of(tmp_path / "a", replace(SMALL, stages=(4, 4)))
-    with pytest.raises(RedQueenError, match=r"there is dataset or documents$"):
+    with pytest.raises(RedQueenError, match=r"have it: dataset, documents$"):
         run_of(tmp_path / "b", replace(SMALL, questions="sums"))
 
 

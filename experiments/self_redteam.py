@@ -36,7 +36,7 @@ RED_STYLES = Experiment(
     asked="Which way does the attacker come to take, and how near is the defender to the least error of each way?",
     trial=Training(train, read=read_from_table),
     config=Config(
-        Learner(learning_rate=2.0), world="red_styles", steps=300, vanilla=0.0, imitation=0.0, update=Update(kl=0.0)
+        Learner(learning_rate=2.0), prompts="red_styles", steps=300, vanilla=0.0, imitation=0.0, update=Update(kl=0.0)
     ),
     variants={
         "half benign, co-trained": {},
@@ -83,7 +83,7 @@ RED_TEAM = Experiment(
     asked="Does a defender trained with its attacker withstand held-out attacks better than with a static one?",
     trial=Training(train),
     config=Config(
-        warmed(3e-4, max_completion_length=32), world="red_team", steps=150, matches_per_step=64, problems=12
+        warmed(3e-4, max_completion_length=32), prompts="red_team", steps=150, matches_per_step=64, problems=12
     ),
     starts={"learner.model": Start(WORDS)},
     variants={TOGETHER: {}, **OTHERS},
@@ -101,6 +101,6 @@ RED_TEAM = Experiment(
 RED_TEAM_WITHOUT_THOUGHTS = replace(
     RED_TEAM,
     title="Self-RedTeam on a game of signs, without thoughts",
-    config=replace(RED_TEAM.config, learner=warmed(3e-4, max_completion_length=16), world="red_team:thoughts=false"),
+    config=replace(RED_TEAM.config, learner=warmed(3e-4, max_completion_length=16), prompts="red_team:thoughts=false"),
     starts={"learner.model": Start(PLAIN)},
 )

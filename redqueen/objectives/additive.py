@@ -16,14 +16,14 @@ from redqueen.protocols import CountsSome, Objective, StatesSilence, has
 from redqueen.types import Batch, Likelihoods, Metrics
 
 
-def own_words(batch: Batch) -> Tensor:
+def own_tokens(batch: Batch) -> Tensor:
     """[B, T] bool, where the batch learns."""
     return batch.loss_weights != 0
 
 
 def weighted_sum(batch: Batch, per_token: Tensor) -> Tensor:
     """The sum (scalar) of `per_token` [B, T] under the loss weights; values outside own tokens are not read."""
-    return (batch.loss_weights * torch.where(own_words(batch), per_token, 0.0)).sum()
+    return (batch.loss_weights * torch.where(own_tokens(batch), per_token, 0.0)).sum()
 
 
 def measured(batch: Batch, per_token: Tensor) -> float:
@@ -33,7 +33,7 @@ def measured(batch: Batch, per_token: Tensor) -> float:
 
 def log_ratios(likelihoods: Likelihoods, batch: Batch) -> Tensor:
     """[B, T] log(policy / policy that wrote the token); zero outside own tokens."""
-    return torch.where(own_words(batch), likelihoods.logprobs - batch.sampled_logprobs, 0.0)
+    return torch.where(own_tokens(batch), likelihoods.logprobs - batch.sampled_logprobs, 0.0)
 
 
 def silent_without_advantage(objective: Objective) -> bool:

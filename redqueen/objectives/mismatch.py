@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from redqueen.objectives.additive import own_words
+from redqueen.objectives.additive import own_tokens
 from redqueen.types import Batch, Likelihoods, Metrics
 
 Weigh = Callable[[Tensor, Tensor], Tensor]  # log w and own tokens, both [B, T] -> weights [B, T]
@@ -28,7 +28,7 @@ Weigh = Callable[[Tensor, Tensor], Tensor]  # log w and own tokens, both [B, T] 
 def corrected(batch: Batch, start: Likelihoods, weigh: Weigh) -> Batch:
     """The batch with advantages weighted by `weigh`, and `start`, the learner's likelihoods before the update, as its
     sampled log-probabilities."""
-    own = own_words(batch)
+    own = own_tokens(batch)
     start_logprobs = start.logprobs.detach()
     log_weights = torch.where(own, start_logprobs - batch.sampled_logprobs, 0.0).clamp(-20.0, 20.0)
     advantages = torch.where(own, batch.advantages * weigh(log_weights, own), 0.0)
@@ -110,7 +110,7 @@ def refreshed_rows(batch: Batch, start: Likelihoods, version: int) -> Batch:
     """The batch with `start`, the learner's likelihoods before the update, as the sampled log-probabilities of tokens
     that an older version than `version` wrote: their ratio begins at 1, where a clip to the writer would silence an
     action that has grown since."""
-    older = own_words(batch) & (batch.versions < version)
+    older = own_tokens(batch) & (batch.versions < version)
     return replace(batch, sampled_logprobs=torch.where(older, start.logprobs.detach(), batch.sampled_logprobs))
 
 
@@ -118,7 +118,7 @@ def figures(batch: Batch, start: Likelihoods) -> Metrics:
     """How far the writer of the tokens is from `start`, over own tokens: `weight_mean`, the mean of w; `weight_ess`,
     the effective sample size over their number, (mean w)^2 / mean w^2; `weight_chi2`, mean w^2 - 1; `weight_k3`, the
     mean of 1 / w + log w - 1. Empty without own tokens."""
-    own = own_words(batch)
+    own = own_tokens(batch)
     log_weights = (start.logprobs.detach() - batch.sampled_logprobs)[own].clamp(-20.0, 20.0)
     if not len(log_weights):
         return {}

@@ -12,7 +12,7 @@ from random import Random
 import torch
 from torch import Tensor
 
-from redqueen.objectives.additive import own_words
+from redqueen.objectives.additive import own_tokens
 from redqueen.types import Batch, Likelihoods
 
 LEAST, MOST = 1.0, 40.0  # the band of covariances from which tokens are drawn (SPEAR, arXiv:2509.22601)
@@ -21,7 +21,7 @@ LEAST, MOST = 1.0, 40.0  # the band of covariances from which tokens are drawn (
 def top_entropy(batch: Batch, start: Likelihoods, share: float) -> Batch:
     """The batch in which only the `share` of the own tokens with the most entropy has an advantage, at least one
     (arXiv:2506.01939); tokens that tie with the last of them have one too."""
-    own = own_words(batch)
+    own = own_tokens(batch)
     entropies = start.entropies.detach()[own]
     if not len(entropies):
         return batch
@@ -31,7 +31,7 @@ def top_entropy(batch: Batch, start: Likelihoods, share: float) -> Batch:
 
 def covariances(batch: Batch, start: Likelihoods) -> Tensor:
     """[B, T] (A - mean A) (log pi - mean log pi), means over own tokens; zero elsewhere."""
-    own = own_words(batch)
+    own = own_tokens(batch)
     advantages, logprobs = batch.advantages, start.logprobs.detach().to(batch.advantages)
     centred = [torch.where(own, each - each[own].mean(), 0.0) for each in (advantages, logprobs)]
     return centred[0] * centred[1]
@@ -43,7 +43,7 @@ def without_covariance(
     """The batch in which `share` of the own tokens, at least one, have no advantage: drawn from those whose covariance
     lies between `least` and `most`, as far as there are any (Clip-Cov, arXiv:2505.22617). Where all advantages are
     equal no covariance differs from zero, and nothing is muted."""
-    own = own_words(batch)
+    own = own_tokens(batch)
     if not bool(own.any()):
         return batch
     found = covariances(batch, start)

@@ -26,7 +26,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from redqueen.objectives.additive import log_ratios, measured, own_words, weighted_sum
+from redqueen.objectives.additive import log_ratios, measured, own_tokens, weighted_sum
 from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
 LARGEST_LOG_RATIO = 20.0  # e^20: beyond it a ratio is not a number one can sum
@@ -146,7 +146,7 @@ class Gspo:
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
         log_ratio = log_ratios(likelihoods, batch)
-        lengths = own_words(batch).sum(dim=1, keepdim=True).clamp(min=1)  # a row without weight has no tokens
+        lengths = own_tokens(batch).sum(dim=1, keepdim=True).clamp(min=1)  # a row without weight has no tokens
         row = (log_ratio.detach().sum(dim=1, keepdim=True) / lengths).clamp(max=10.0).exp()
         ratios = row * torch.exp(log_ratio - log_ratio.detach())
         per_token, clipped = _clipped(ratios, batch.advantages, self.low, self.high)
@@ -195,7 +195,7 @@ class Gmpo:
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
         free = log_ratios(likelihoods, batch)
         held = torch.where(batch.advantages > 0, free.clamp(max=self.high), free.clamp(min=-self.low))
-        lengths = own_words(batch).sum(dim=1, keepdim=True).clamp(min=1)
+        lengths = own_tokens(batch).sum(dim=1, keepdim=True).clamp(min=1)
         row = (held.detach().sum(dim=1, keepdim=True) / lengths).clamp(max=10.0).exp()
         loss, metrics = _result(likelihoods, batch, -batch.advantages * row * torch.exp(held - held.detach()))
         return loss, metrics | {"clip_fraction": measured(batch, (held != free).to(free.dtype))}

@@ -18,7 +18,7 @@ and for single replies from `batch.pack_samples`, with v the value of a reply,
 
 | `Sppo`    | (h(y) - eta v)^2 / 2                      | SPPO, arXiv:2405.00675, equation 4.4; v = P(y wins) - 1/2   |
 
-`by_word` takes means over tokens in place of sums, so that long replies count as much as short ones (advised by
+`by_token` takes means over tokens in place of sums, so that long replies count as much as short ones (advised by
 the authors of `Ipo`; beta then has another scale).
 
 Every pair counts by its weight, whatever the lengths of its replies. The losses are additive over pairs: a part of a
@@ -40,7 +40,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from redqueen.objectives.additive import Sum, measured, own_words
+from redqueen.objectives.additive import Sum, measured, own_tokens
 from redqueen.protocols import Objective
 from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
@@ -51,7 +51,7 @@ class Dpo:
 
     beta: float = 0.1
     label_smoothing: float = 0.0  # e, how often a label is taken to be wrong
-    by_word: bool = False
+    by_token: bool = False
 
     def __post_init__(self) -> None:
         _check_positive(self.beta)
@@ -59,7 +59,7 @@ class Dpo:
             raise RedQueenError(f"label smoothing lies from 0 to below 0.5, not at {self.label_smoothing:g}")
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Dpo"), self.by_word)
+        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Dpo"), self.by_token)
         z, wrong = self.beta * sides.margins, self.label_smoothing
         return sides.result(likelihoods, batch, -(1.0 - wrong) * logsigmoid(z) - wrong * logsigmoid(-z))
 
@@ -84,13 +84,13 @@ class Ipo:
     certain (Azar et al. 2023). Formula: the module's table."""
 
     beta: float = 0.1
-    by_word: bool = False
+    by_token: bool = False
 
     def __post_init__(self) -> None:
         _check_positive(self.beta)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Ipo"), self.by_word)
+        sides = _sides(batch, likelihoods.logprobs - _reference(batch, "Ipo"), self.by_token)
         return sides.result(likelihoods, batch, (sides.margins - 0.5 / self.beta).square())
 
 
@@ -120,7 +120,7 @@ class SimPo:
         _check_positive(self.beta)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        sides = _sides(batch, likelihoods.logprobs, by_word=True)
+        sides = _sides(batch, likelihoods.logprobs, by_token=True)
         return sides.result(likelihoods, batch, -logsigmoid(self.beta * sides.margins - self.gamma))
 
 
@@ -135,7 +135,7 @@ class Orpo:
         _check_positive(self.weight)
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        sides = _sides(batch, likelihoods.logprobs, by_word=True)
+        sides = _sides(batch, likelihoods.logprobs, by_token=True)
         odds = _log_odds(sides.chosen) - _log_odds(sides.rejected)
         return sides.result(likelihoods, batch, -sides.chosen - self.weight * logsigmoid(odds))
 
@@ -158,7 +158,7 @@ class Sppo:
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
         if batch.pairs is None:
             raise RedQueenError("Sppo needs whole replies: make the batch with pack_samples(trajectories, values)")
-        own = own_words(batch)
+        own = own_tokens(batch)
         numbers, places = torch.unique(batch.pairs, return_inverse=True)
 
         def over_replies(of_rows: Tensor) -> Tensor:
@@ -185,7 +185,7 @@ class ChosenLikelihood:
     weight: float = 1.0
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        chosen = own_words(batch) & (batch.advantages > 0)  # half of the weight is theirs
+        chosen = own_tokens(batch) & (batch.advantages > 0)  # half of the weight is theirs
         loss = 2.0 * (batch.loss_weights * torch.where(chosen, -likelihoods.logprobs, 0.0)).sum()
         return self.weight * loss, {"chosen_loss": float(loss.detach())}
 
@@ -205,18 +205,18 @@ def preference_loss(
     beta: float | None = None,
     chosen_weight: float = 0.0,
     label_smoothing: float = 0.0,
-    by_word: bool = False,
+    by_token: bool = False,
     gamma: float = 1.0,
     alpha: float = 1.0,
 ) -> Objective:
     """`Dpo` ("logistic"), `Ipo` ("squared"), `Hinge`, `SimPo`, `Orpo` or `StepApo`, plus `chosen_weight` times the -log
     likelihood of the chosen replies if that is not 0. `beta` is the paper's where it is None, and the weight of the
-    odds ratio in `Orpo`. `label_smoothing` is read by `Dpo` only, `by_word` by `Dpo` and `Ipo`, `gamma` by `SimPo`,
+    odds ratio in `Orpo`. `label_smoothing` is read by `Dpo` only, `by_token` by `Dpo` and `Ipo`, `gamma` by `SimPo`,
     `alpha` by `StepApo`."""
     at = BETAS.get(shape, 0.1) if beta is None else beta
     made: dict[str, Objective] = {
-        "logistic": Dpo(at, label_smoothing, by_word),
-        "squared": Ipo(at, by_word),
+        "logistic": Dpo(at, label_smoothing, by_token),
+        "squared": Ipo(at, by_token),
         "hinge": Hinge(at),
         "simpo": SimPo(at, gamma),
         "orpo": Orpo(at),
@@ -259,12 +259,12 @@ class _Sides:
         }
 
 
-def _sides(batch: Batch, per_token: Tensor, by_word: bool = False) -> _Sides:
+def _sides(batch: Batch, per_token: Tensor, by_token: bool = False) -> _Sides:
     """The sums (or means) of `per_token` [B, T] over the tokens of each side of a pair. A pair without own tokens has
     weight 0."""
     if batch.pairs is None:
         raise RedQueenError("a preference needs pairs of replies: make the batch with pack_pairs(chosen, rejected)")
-    own = own_words(batch)
+    own = own_tokens(batch)
     numbers, places = torch.unique(batch.pairs, return_inverse=True)
     chosen = (own & (batch.advantages > 0)).any(dim=1)
     sides = 2 * places + torch.where(chosen, 0, 1)  # [B]
@@ -278,7 +278,7 @@ def _sides(batch: Batch, per_token: Tensor, by_word: bool = False) -> _Sides:
     assert bool(((counts > 0)[:, 0] == (counts > 0)[:, 1]).all()), "a pair is one chosen and one rejected reply"
     sums = over_sides(per_token)
     means = sums / counts.clamp(min=1.0)
-    values = means if by_word else sums
+    values = means if by_token else sums
     better = over_sides(batch.advantages.to(per_token.dtype)) / counts.clamp(min=1.0)
     weights = over_sides(batch.loss_weights).sum(dim=1)
     return _Sides(values[:, 0], values[:, 1], better[:, 0] - better[:, 1], weights, means[:, 0] - means[:, 1], counts)

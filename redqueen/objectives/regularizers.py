@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from redqueen.objectives.additive import Sum, log_ratios, measured, own_words, weighted_sum
+from redqueen.objectives.additive import Sum, log_ratios, measured, own_tokens, weighted_sum
 from redqueen.protocols import Objective
 from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
@@ -56,7 +56,7 @@ class KLPenalty:
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
         difference = likelihoods.logprobs - _reference(batch, "KLPenalty").logprobs
-        estimates = self.estimator(torch.where(own_words(batch), difference, 0.0))
+        estimates = self.estimator(torch.where(own_tokens(batch), difference, 0.0))
         if self.weigh_by_ratio:
             estimates = estimates * log_ratios(likelihoods, batch).clamp(-20.0, 20.0).exp()
         loss = self.coefficient * weighted_sum(batch, estimates)
@@ -77,7 +77,7 @@ class ExactKL:
         policy, reference = likelihoods.legal_logprobs, _reference(batch, "ExactKL").legal_logprobs
         if policy is None or reference is None:
             raise RedQueenError("ExactKL needs listed replies: for free text use KLPenalty with an estimator")
-        own = own_words(batch)
+        own = own_tokens(batch)
         if not bool(((policy != -torch.inf).any(dim=-1) | ~own).all()):
             raise RedQueenError("ExactKL met tokens that were not held to listed replies: use KLPenalty for free text")
         divergences = divergence(torch.where(own.unsqueeze(-1), policy, -torch.inf), reference)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from redqueen.objectives.additive import measured, own_words, weighted_sum
+from redqueen.objectives.additive import measured, own_tokens, weighted_sum
 from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
 NEAREST = 1e-5  # to certainty
@@ -40,7 +40,7 @@ class Unlikelihood:
     silent_without_advantage = True
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        repeated = own_words(batch) & (batch.advantages < 0)
+        repeated = own_tokens(batch) & (batch.advantages < 0)
         chances = torch.where(repeated, likelihoods.logprobs, -torch.inf).exp()
         loss = weighted_sum(batch, _away_from_one(chances) * batch.advantages.clamp(max=0.0).abs())
         return self.weight * loss, {
@@ -69,7 +69,7 @@ class PseudoRepetition:
             raise RedQueenError(f"the decay of a repeat's probability lies from 0 to 1, not at {self.decay:g}")
 
     def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        own = own_words(batch)
+        own = own_tokens(batch)
         back = torch.where(own, -batch.advantages, 0.0).round().long()  # [B, T] places to the copy before
         repeated = back > 0
         places = torch.arange(back.shape[1], device=back.device) - back
@@ -98,7 +98,7 @@ def repeats_marked(batch: Batch, run: int = 4) -> Batch:
     row, and 0 for all others: for `Unlikelihood`. Raises RedQueenError for a `run` below 1."""
     if run < 1:
         raise RedQueenError(f"a run has at least one token, not {run}")
-    own = own_words(batch)
+    own = own_tokens(batch)
     marks = torch.zeros_like(batch.advantages)
     for row in range(len(batch)):
         places = own[row].nonzero()[:, 0]

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 # old flag: the new ones, of which a recipe has one at most (its own fields say which); add yours in alphabetical order
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "--begins-as": ("--untrained",),
+    "--by-word": ("--by-token",),
     "--challenger": ("--proposer",),
     "--challenger-steps": ("--proposer-steps",),
     "--clip": ("--clip-high",),
@@ -31,6 +32,7 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "--updates": ("--updates-per-batch",),
     "--verifier": ("--judge",),
     "--warmup-steps": ("--warm-up",),
+    "--world": ("--prompts",),
 }
 
 # what a recipe takes instead of a flag that others have, by one of its own flags: a sentence

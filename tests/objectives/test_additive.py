@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from redqueen.objectives import policy_gradient
-from redqueen.objectives.additive import Sum, log_ratios, measured, own_words, silent_without_advantage, weighted_sum
+from redqueen.objectives.additive import Sum, log_ratios, measured, own_tokens, silent_without_advantage, weighted_sum
 from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gmpo, Gspo, Reinforce, Sapo
 from redqueen.objectives.regularizers import EntropyBonus, ExactKL, KLPenalty, k2
 from redqueen.types import Batch, Likelihoods
@@ -35,7 +35,7 @@ def batch():
 
 
 def test_own_words_are_those_with_weight():
-    assert own_words(batch()).tolist() == [[True, False], [True, True]]
+    assert own_tokens(batch()).tolist() == [[True, False], [True, True]]
 
 
 def test_a_weighted_sum_does_not_read_what_stands_elsewhere():

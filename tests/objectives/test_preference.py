@@ -197,10 +197,10 @@ def even(gap=2.0):
     [
         (Dpo(0.1), log(2), 0.05),
         (Dpo(0.1, label_smoothing=0.1), log(2), 0.04),  # beta (1 - 2 e) / 2
-        (Dpo(0.1, by_word=True), log(2), 0.05),
+        (Dpo(0.1, by_token=True), log(2), 0.05),
         (Hinge(0.1), 1.0, 0.1),
         (Ipo(0.1), 25.0, 10.0),  # 1 / tau
-        (Ipo(0.1, by_word=True), 25.0, 10.0),
+        (Ipo(0.1, by_token=True), 25.0, 10.0),
         (StepApo(0.3, 1.0), log(1 + exp(1)), 0.3 / (1 + exp(-1))),
         (StepApo(0.3, 0.0), log(2), 0.15),
     ],
@@ -212,8 +212,8 @@ def test_where_policy_and_reference_are_one_loss_and_pull_are_those_of_the_table
     assert loss.item() == pytest.approx(value, rel=1e-6)
     assert metrics["preference_margin"] == metrics["preference_accuracy"] == 0.0
     assert metrics["chosen_ratio"] == metrics["rejected_ratio"] == 0.0
-    by_word = getattr(objective, "by_word", False)
-    share = torch.where(OWN, 1.0 / (OWN.sum(dim=1, keepdim=True) if by_word else 1.0), 0.0)
+    by_token = getattr(objective, "by_token", False)
+    share = torch.where(OWN, 1.0 / (OWN.sum(dim=1, keepdim=True) if by_token else 1.0), 0.0)
     expected = -SIGNS[:, None] * share * pull / 2.0  # half of the loss is each pair's
     assert torch.allclose(gradient(objective, batch, logprobs), expected.double())
 
@@ -251,10 +251,10 @@ def test_step_apo_by_hand():
 def test_means_over_words_by_hand():
     """Pair 7: 0.6 / 3 + 0.3 / 1; pair 3: -0.2 / 2 - 0.5 / 1."""
     batch, logprobs = pairs()
-    loss, metrics = Dpo(beta=2.0, by_word=True)(likelihoods(logprobs), batch)
+    loss, metrics = Dpo(beta=2.0, by_token=True)(likelihoods(logprobs), batch)
     assert loss.item() == pytest.approx((softplus(-2.0 * 0.5) + softplus(2.0 * 0.6)) / 2)
     assert metrics["preference_margin"] == pytest.approx((0.5 - 0.6) / 2)
-    loss, _ = Ipo(beta=0.5, by_word=True)(likelihoods(logprobs), batch)
+    loss, _ = Ipo(beta=0.5, by_token=True)(likelihoods(logprobs), batch)
     assert loss.item() == pytest.approx(((0.5 - 1.0) ** 2 + (-0.6 - 1.0) ** 2) / 2)
 
 
@@ -312,8 +312,8 @@ def test_the_end_of_text_counts_on_both_sides_and_padding_on_none():
     margin = -6.5 / 2 + 4.5 / 2
     assert loss.item() == pytest.approx(softplus(-0.1 * margin))
     assert metrics["preference_margin"] == pytest.approx(margin)
-    _, by_word = Dpo(beta=0.1, by_word=True)(rating(batch), batch)
-    assert by_word["preference_margin"] == pytest.approx(-6.5 / 2 / 4 + 4.5 / 2 / 2)
+    _, by_token = Dpo(beta=0.1, by_token=True)(rating(batch), batch)
+    assert by_token["preference_margin"] == pytest.approx(-6.5 / 2 / 4 + 4.5 / 2 / 2)
 
 
 @pytest.mark.parametrize("chances, value", [((1.0, 0.0), 250_000.0), ((0.9, 0.1), 160_000.0)])

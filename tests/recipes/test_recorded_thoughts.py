@@ -5,7 +5,7 @@ import re
 import pytest
 
 from redqueen.contracts.recipes import TINY, metrics, small, trained
-from redqueen.objectives.additive import own_words
+from redqueen.objectives.additive import own_tokens
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run
@@ -63,7 +63,7 @@ def heard(monkeypatch):
     update, report = TransformerPolicy.update, Run.report
 
     def updated(policy, batch, objective):
-        rows = zip(batch.tokens, own_words(batch), strict=True)
+        rows = zip(batch.tokens, own_tokens(batch), strict=True)
         masked.extend(policy.format.decode(tokens[mask].tolist()) for tokens, mask in rows)
         return update(policy, batch, objective)
 

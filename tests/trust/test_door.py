@@ -146,7 +146,7 @@ FIELDS = [
     ("grpo", "questions", "judged:inner={}"),
     ("grpo", "game", "{}"),
     ("mars", "games", "{}"),
-    ("self_redteam", "world", "{}"),
+    ("self_redteam", "prompts", "{}"),
     ("self_redteam", "judge", "{}"),
     ("iterative_dpo", "oracle", "{}"),
     ("eva", "reward", "{}"),

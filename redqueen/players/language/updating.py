@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from redqueen.credit.filters import rows_with_advantage
-from redqueen.objectives.additive import counted, own_words, silent_without_advantage
+from redqueen.objectives.additive import counted, own_tokens, silent_without_advantage
 from redqueen.objectives.batch import take
 from redqueen.protocols import Objective
 from redqueen.types import Batch, Likelihoods, Metrics
@@ -26,7 +26,7 @@ class Mismatch:
         self._sum, self._count, self._highest = 0.0, 0, 0.0
 
     def observe(self, likelihoods: Likelihoods, batch: Batch, version: int) -> None:
-        fresh = own_words(batch) & (batch.versions == version) & ~batch.recited
+        fresh = own_tokens(batch) & (batch.versions == version) & ~batch.recited
         apart = (likelihoods.logprobs.detach() - batch.sampled_logprobs)[fresh].abs()
         if len(apart):
             self._sum += float(apart.sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from redqueen.objectives.additive import own_words
+from redqueen.objectives.additive import own_tokens
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Policy
@@ -29,6 +29,6 @@ def on_this_machine(policy: Policy, why: str) -> TransformerPolicy:
 
 def refreshed(learner: Writer, batch: Batch) -> Batch:
     """The batch with the learner's current log-probabilities, if it was updated since it sampled them."""
-    if bool(((batch.versions == learner.version) & ~batch.recited)[own_words(batch)].all()):
+    if bool(((batch.versions == learner.version) & ~batch.recited)[own_tokens(batch)].all()):
         return batch
     return replace(batch, sampled_logprobs=learner.likelihoods(batch).logprobs.to(batch.sampled_logprobs))

@@ -20,6 +20,7 @@ from redqueen.chance import derive
 from redqueen.checks.safety import Exchange, Labels
 from redqueen.games.red_team import BENIGN, HARMFUL, OPENING, Crossing, Question, World, hidden, read_hidden
 from redqueen.protocols import lacking
+from redqueen.questions.data_rows import names_data
 from redqueen.types import Demonstration, RedQueenError, Refusal, Task
 
 LETTERS = "abcdefghijkl"
@@ -28,20 +29,25 @@ COMPLY, REFUSE = "ok", "no"
 
 
 class RedTeamWorld(World, Protocol):
-    """A world with unlimited seeds, an exact classifier, and a held-out test."""
+    """A world with as many seeds as are asked for, and a held-out test."""
 
     def seed(self, kind: str, rng: Random) -> Task: ...
-    def classify(self, exchange: Exchange) -> Labels: ...
     def held_out(self, count: int) -> Mapping[str, list[Task]]:
         """`count` tasks for a defender in each group, always the same; the kind of a task says whether it is harmful,
         its answer what would be right. A group "attack/NAME" holds disguised harm, "benign/NAME" what is to be
-        answered. The facts `prompt` and `truth` are what `classify` is given, as of a `Crossing`; without them it is
+        answered. The facts `prompt` and `truth` are what a classifier is given, as of a `Crossing`; without them it is
         given the task's prompt and whether it is harmful."""
         ...
 
     def schooling(self, count: int, rng: Random) -> list[Demonstration]:
         """Harmless requests with good answers, to learn along with the game; none if the world has no texts."""
         ...
+
+
+class RuledWorld(RedTeamWorld, Protocol):
+    """A world whose own rule labels every exchange, without an error."""
+
+    def classify(self, exchange: Exchange) -> Labels: ...
 
 
 @dataclass(frozen=True)
@@ -226,13 +232,17 @@ WORLDS: Mapping[str, str] = MappingProxyType(
         "red_styles": "redqueen.questions.small.red_styles:RedStyles",
     }
 )
-_CATALOGUE = Catalogue("red team world", WORLDS, "redqueen.worlds")
+_FILE = "prompts"
+_CATALOGUE = Catalogue(
+    "red team world", WORLDS, "redqueen.worlds", {_FILE: "redqueen.questions.red_prompts:RedPrompts"}
+)
 
 
 def find_world(spec: str) -> RedTeamWorld:
-    """The world that `spec` names: "red_team", "red_team:thoughts=false", "path/to/file.py:MyWorld", or an
-    entry point of the group `redqueen.worlds`. Raises RedQueenError with one line that says what is wrong."""
-    world = _CATALOGUE.find(spec)
+    """The world that `spec` names: "red_team", "red_team:thoughts=false", a file of prompts ("prompts.jsonl", with
+    settings "prompts:path=FILE,thoughts=false"), "path/to/file.py:MyWorld", or an entry point of the group
+    `redqueen.worlds`. Raises RedQueenError with one line that says what is wrong."""
+    world = _CATALOGUE.find(f"{_FILE}:path={spec}" if names_data(spec) else spec)
     missing = lacking(world, RedTeamWorld)
     if missing:
         raise RedQueenError(

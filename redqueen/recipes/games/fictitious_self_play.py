@@ -4,7 +4,7 @@ Who says what is right: the rules of the game.
 
 SPIRAL uses the same pool of opponents (arXiv:2506.24119, section 5).
 Each step the learner meets one self drawn uniformly from its last 25 snapshots, as first and as second player
-equally often; only its own words train it. Playing best against the average of the past, the average
+equally often; only its own tokens train it. Playing best against the average of the past, the average
 itself approaches equilibrium, while the last iterate need not:
 
     A = R - b[game, role]    as in SPIRAL;    opponent ~ uniform over {self at step 0, n, 2n, ...}
@@ -13,7 +13,7 @@ The average policy, which weighs every iterate by how often it reaches a state, 
 Differs from `spiral` in the pool, the line that adds to it, and the seats that alternate. A best response is
 approximated by one gradient step, not by training to convergence.
 
-With `staleness` above 0 matches stay in flight over several updates (`play/flow.py`), and a word that
+With `staleness` above 0 matches stay in flight over several updates (`play/flow.py`), and a token that
 an older self wrote counts by the ratio of the likelihoods, at most 2: a truncated importance weight.
 """
 

@@ -14,7 +14,7 @@ the methods that play against themselves start from, and what they are to be com
     orpo       -h(chosen) - beta log sigmoid(log odds ratio), h as in simpo             ORPO (arXiv:2403.07691)
     step-apo   -log sigmoid(beta m - alpha d), d the file's column margin               Step-APO (arXiv:2409.08642)
 
-`--by-word` takes means over words in place of sums, so that a pair does not count by its length. Where m grows both
+`--by-token` takes means over tokens in place of sums, so that a pair does not count by its length. Where m grows both
 replies often become less likely: `chosen_ratio` and `rejected_ratio` tell, `--chosen-weight` adds the likelihood of the
 chosen ones, and an alarm rings where held-out chosen replies lose it.
 
@@ -56,7 +56,7 @@ class Config:
     beta: Annotated[float | None, Within(0.0, above=True)] = None  # 0.1; simpo 2.0, step-apo 0.3
     loss: PairLoss = "logistic"
     label_smoothing: Annotated[Amount, OnlyWith("loss", "logistic")] = 0.0
-    by_word: Annotated[bool, OnlyWith("loss", ("logistic", "squared"))] = False
+    by_token: Annotated[bool, OnlyWith("loss", ("logistic", "squared"))] = False
     gamma: Annotated[Amount, OnlyWith("loss", "simpo")] = 1.0
     alpha: Annotated[Amount, OnlyWith("loss", "step-apo")] = 1.0
     chosen_weight: Annotated[Amount, NotWith("loss", "orpo")] = 0.0  # which has it
@@ -75,7 +75,7 @@ def train(config: Config, run: Run) -> Policy:
         config.beta,
         config.chosen_weight,
         config.label_smoothing,
-        config.by_word,
+        config.by_token,
         config.gamma,
         config.alpha,
     )

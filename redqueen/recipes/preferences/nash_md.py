@@ -9,15 +9,15 @@ reaches it in its last iterate, without an average, if it plays not itself but a
     pi_mix(y' | x)  in proportion to  pi(y' | x)^(1 - b)  mu(y' | x)^b
     gradient        log pi(y | x) ( P(y beats y') - 1/2 ),  y from pi, y' from pi_mix,   and   - tau KL(pi || mu)
 
-mu is the initial policy. b = 0 is self-play, b = 1 is play against the reference. The learner's words are learned from
-alone. Where replies are listed the mixture and the KL are exact; in free text the mixture chooses among a few replies
-of the policy (`composed/mixture.py`), and the KL is estimated from the words said (k2, whose gradient is that of the KL
-of each word after those before it; what a word does to the KL of later words is left out).
+mu is the initial policy. b = 0 is self-play, b = 1 is play against the reference. Only the learner's tokens are trained
+on. Where replies are listed the mixture and the KL are exact; in free text the mixture chooses among a few replies of
+the policy (`composed/mixture.py`), and the KL is estimated from the sampled tokens (k2, whose gradient is that of the
+KL of each token given those before it; its effect on the KL of later tokens is left out).
 
 Differences: b is fixed (in the paper's theory it is tau times the step, and vanishes with it), so the last iterate
 settles where it answers the mixture and not itself: at b 0 that is the equilibrium, at b 1 the best reply to mu, and
 between them the farther off the equilibrium the larger b. The win rate of a reply is over `rivals` draws of the
-mixture (the paper: one). The paper's mixture is made word by word; this one is of whole replies, as in the theory.
+mixture (the paper: one). The paper's mixture is made token by token; this one is of whole replies, as in the theory.
 Iterates are kept, to measure their average with the last one (`wins/average`).
 """
 

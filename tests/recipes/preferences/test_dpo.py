@@ -88,7 +88,7 @@ def test_it_learns_no_more_than_so_many_passes_over_the_pairs(pairs, tmp_path):
     "settings",
     [
         {"loss": "squared", "label_smoothing": 0.1},
-        {"loss": "hinge", "by_word": True},
+        {"loss": "hinge", "by_token": True},
         {"gamma": 2.0},
         {"alpha": 0.5},
         {"loss": "orpo", "chosen_weight": 1.0},

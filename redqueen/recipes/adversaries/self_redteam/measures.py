@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from random import Random
+from typing import cast
 
 import numpy as np
 
-from redqueen.checks.safety import Exchange
+from redqueen.checks.safety import Exchange, Ruled, SafetyClassifier, labelled
 from redqueen.games.red_team import DEFENDER, HARMFUL, read_hidden
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.talk import told
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Policy, State
-from redqueen.questions.small.red_words import RedTeamWorld
+from redqueen.questions.small.red_words import RedTeamWorld, RuledWorld
 from redqueen.types import Ask, Basis, Mean, Metrics, Task
 
 DEFEND = SingleReply(str(DEFENDER))
@@ -22,17 +24,27 @@ Rates = tuple[float, float]  # harm done, answered
 
 
 class HeldOutAttacks:
-    """A defender's answers to a world's held-out requests, on the same seeds at every measurement; the world's own rule
-    labels them, whoever judges in training.
+    """A defender's answers to a world's held-out requests, on the same seeds at every measurement. `classifier` labels
+    them, or else the world's own rule, whoever judges in training; an answer without a label counts in no rate.
 
     `attack_success/NAME` is how often harm succeeds in a group, `over_refusal/NAME` how often what is benign is not
     answered. `attack_success` is over all groups of attacks, without plain harm; `benign_compliance` is the share of
     all benign requests that is answered. Where replies are listed and can be read, all are exact.
     """
 
-    def __init__(self, world: RedTeamWorld, defender: Policy, count: int, attempts: int = 2, seed: int = 0) -> None:
+    def __init__(
+        self,
+        world: RedTeamWorld,
+        defender: Policy,
+        count: int,
+        attempts: int = 2,
+        seed: int = 0,
+        classifier: SafetyClassifier | None = None,
+    ) -> None:
         self._world = world
         self._defender = defender
+        self._classifier = classifier or Ruled(cast(RuledWorld, world).classify)
+        self._unlabelled = math.nan if classifier else 0.0  # a rule that gives no label found neither harm nor answer
         self._groups = world.held_out(count)
         self._attempts = attempts
         self._seed = seed
@@ -49,10 +61,8 @@ class HeldOutAttacks:
             else:
                 metrics[f"over_refusal/{rest}"] = Mean(1.0 - answers, len(tasks))
                 answered.append(answers)
-        return metrics | {
-            "attack_success": float(np.mean(attacks)),
-            "benign_compliance": float(np.mean(answered)),
-        }
+        overall = {"attack_success": attacks, "benign_compliance": answered}
+        return metrics | {name: float(np.mean(rates)) for name, rates in overall.items() if rates}
 
     def basis(self) -> dict[str, Basis]:
         attacks = [task for name, tasks in self._groups.items() if name.startswith("attack/") for task in tasks]
@@ -60,6 +70,7 @@ class HeldOutAttacks:
         return {
             name: Basis(exact=self._listed(tasks), count=len(tasks), of="held-out requests", attempts=self._attempts)
             for name, tasks in (("attack_success", attacks), ("benign_compliance", benign))
+            if tasks
         }
 
     def _listed(self, tasks: Sequence[Task]) -> bool:
@@ -67,30 +78,51 @@ class HeldOutAttacks:
 
     def _rates(self, tasks: Sequence[Task]) -> Rates:
         rates = self._exact(tasks) if self._listed(tasks) else self._sampled(tasks)
-        weights = np.array([task.weight for task in tasks])
-        harm, answered = (np.average(column, weights=weights) for column in np.array(rates).T)
+        weights = np.array([task.weight for task in tasks])[:, None] * ~np.isnan(rates)
+        known = weights.sum(axis=0)
+        sums = (weights * np.nan_to_num(rates)).sum(axis=0)
+        harm, answered = np.divide(sums, known, out=np.full(2, np.nan), where=known > 0)
         return float(harm), float(answered)
 
-    def _exact(self, tasks: Sequence[Task]) -> list[Rates]:
+    def _exact(self, tasks: Sequence[Task]) -> np.ndarray:
+        """[tasks, 2] expected harm done and answered."""
         asks = [Ask(DEFENDER, told(task.prompt), task.choices) for task in tasks]
         found = []
         for task, ask, chances in zip(tasks, asks, self._defender.probabilities(asks), strict=True):
-            outcomes = np.array([self._outcome(task, text) for text in ask.choices], dtype=np.float64)
-            found.append((float(chances @ outcomes[:, 0]), float(chances @ outcomes[:, 1])))
+            found.append(chances @ self._outcomes([task] * len(ask.choices), ask.choices))
+        return np.array(found)
+
+    def _sampled(self, tasks: Sequence[Task]) -> np.ndarray:
+        """[tasks, 2] the shares of harm done and answered among the labelled attempts, NaN where none is labelled."""
+        episodes = play(alone(DEFEND, tasks, self._defender, self._attempts), Random(self._seed))
+        outcomes = self._outcomes([each.task for each in episodes], [each.outcome.facts["reply"] for each in episodes])
+        attempts = outcomes.reshape(len(tasks), self._attempts, 2)
+        known = (~np.isnan(attempts)).sum(axis=1)
+        rates = np.full(known.shape, np.nan)
+        np.divide(np.nansum(attempts, axis=1), known, out=rates, where=known > 0)
+        return rates
+
+    def _outcomes(self, tasks: Sequence[Task], replies: Sequence[object]) -> np.ndarray:
+        """[replies, 2] of 0 and 1, or NaN without a label: whether harm was done, whether the request was answered. A
+        reply in which there is no answer is neither, and nobody is asked."""
+        given = [self._exchange(*each) for each in zip(tasks, replies, strict=True)]
+        labels = iter(labelled(self._classifier, [each for each in given if each.response]))
+        found = np.zeros((len(given), 2))
+        for place, exchange in enumerate(given):
+            if exchange.response:
+                label = next(labels)
+                answered = None if label.refusal is None else not label.refusal
+                found[place] = [self._number(label.response_harmful), self._number(answered)]
         return found
 
-    def _sampled(self, tasks: Sequence[Task]) -> list[Rates]:
-        episodes = play(alone(DEFEND, tasks, self._defender, self._attempts), Random(self._seed))
-        outcomes = np.array([self._outcome(each.task, str(each.outcome.facts["reply"])) for each in episodes])
-        return [(float(h), float(a)) for h, a in outcomes.reshape(len(tasks), self._attempts, 2).mean(axis=1)]
+    def _number(self, label: bool | None) -> float:
+        return self._unlabelled if label is None else float(label)
 
-    def _outcome(self, task: Task, reply: str) -> Rates:
+    def _exchange(self, task: Task, reply: object) -> Exchange:
         thinks = self._world.thoughts and not task.choices
-        answer = read_hidden(reply).answer if thinks else reply
-        crossed = str(task.facts.get("prompt", task.prompt))
+        answer = read_hidden(str(reply)).answer if thinks else str(reply)
         truth = task.facts.get("truth", {"harmful": task.kind == HARMFUL})
-        labels = self._world.classify(Exchange(crossed, answer, truth))
-        return float(labels.response_harmful is True), float(labels.refusal is False)
+        return Exchange(str(task.facts.get("prompt", task.prompt)), answer, truth)
 
     def state(self) -> State:
         return {}

@@ -22,7 +22,7 @@ every component, so that harm and refusal sum to zero; the release has no such f
 stands.
 
 Controls: `--attacker frozen` (a defender trained against a static attacker), `--vanilla 1` (static prompts alone),
-`--benign 0`, `--defender frozen`, `--world red_team:thoughts=false`, `--judge rule:misses=0.6`. One set of weights
+`--benign 0`, `--defender frozen`, `--prompts red_team:thoughts=false`, `--judge rule:misses=0.6`. One set of weights
 plays both roles; `--attacker adapter` gives the attacker its own.
 """
 
@@ -35,8 +35,8 @@ from redqueen.credit.payoff_table import safety_payoff
 from redqueen.credit.rewards import score
 from redqueen.measures.recitations import demonstrated
 from redqueen.play.lockstep import play
-from redqueen.protocols import Policy
-from redqueen.questions.small.red_words import find_world
+from redqueen.protocols import Policy, has
+from redqueen.questions.small.red_words import RuledWorld, find_world
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.steps import figures, judge_named, matches_dealt, paid, who_learns
 from redqueen.runs.run import Run
@@ -52,7 +52,8 @@ class Config:
     learner: NoSolver = Learner(model="smollm2-135m")
     attacker: Peer = Peer()
     defender: Peer = Peer()
-    world: str = "red_team"
+    prompts: str = "red_team"
+    """a world with a rule (red_team, red_styles), or a file of prompts that are harmful or benign"""
     judge: str = "rule"
     """rule, hf:FOLDER, or path/to/file.py:MyClassifier; with :misses=0.6, one that misses this share of the harm"""
     zero_sum: bool = False  # +-1 for every component
@@ -77,13 +78,14 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    world = find_world(config.world)
+    world = find_world(config.prompts)
     judge, pays = judge_named(config.judge, world), safety_payoff(config.zero_sum)
     cast = Cast(config, run, config.table_learning_rate)
     learners = who_learns(cast, world, config.imitation, config.learner.answer)
     step = LearningStep(config, learners, key=by_role, imitation=config.imitation)
     answers = next((policy for policy in learners if policy is cast["defender"]), cast.policy)
-    measures = [HeldOutAttacks(world, answers, config.problems, seed=run.tests)]
+    labels = None if has(world, RuledWorld) else judge.classifier
+    measures = [HeldOutAttacks(world, answers, config.problems, seed=run.tests, classifier=labels)]
     run.show("payoffs", pays.rewards.table())
 
     for _ in run.steps(config.steps, learners, step.parts, measures):

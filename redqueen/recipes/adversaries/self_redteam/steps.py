@@ -14,8 +14,8 @@ from redqueen.checks.safety import Exchange, Missing, Ruled, SafetyClassifier, T
 from redqueen.credit.payoff_table import verdict_of
 from redqueen.credit.rewards import spoken_by
 from redqueen.games.red_team import BENIGN, HARMFUL, RedTeam
-from redqueen.protocols import Policy
-from redqueen.questions.small.red_words import RedTeamWorld
+from redqueen.protocols import Policy, has
+from redqueen.questions.small.red_words import RedTeamWorld, RuledWorld
 from redqueen.settings.roles import SHARED, Cast
 from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
 
@@ -69,12 +69,17 @@ class Judge:
 
 
 def judge_named(spec: str, world: RedTeamWorld) -> Judge:
-    """Who labels: "rule" (the world's own), "hf:FOLDER" (a sequence classifier of Hugging Face), or a classifier of
-    the user's own (`find_classifier`). "rule:misses=0.6" and so on is one that misses this share of harm: what a biased
-    judge does. Raises RedQueenError for a share that is none."""
+    """Who labels: "rule" (the world's own, where it has one), "hf:FOLDER" (a sequence classifier of Hugging Face), or a
+    classifier of the user's own (`find_classifier`). "rule:misses=0.6" and so on is one that misses this share of harm:
+    what a biased judge does. Raises RedQueenError for a share that is none, and for the rule of a file of prompts."""
     name, _, share = spec.partition(MISSES)
     classifier: SafetyClassifier
     if name == "rule":
+        if not has(world, RuledWorld):
+            raise RedQueenError(
+                f"{world.name} has no rule that says what is harmful: name a classifier, "
+                "--judge hf:FOLDER or --judge FILE.py:NAME"
+            )
         classifier = Ruled(world.classify)
     elif name.startswith("hf:"):
         from redqueen.players.transformer.classifier import SequenceClassifier

@@ -13,8 +13,8 @@ it would learn the generator's style. The winner gains 1, the loser loses 1 (`pa
 R is the reward itself, +-1. A round ends every `round` steps: then both sides take the place of those that spoke, and
 those of earlier rounds stay in the pools from which each step's pairs are drawn, so that neither side is always beaten.
 
-Differences: words are drawn anew from pi_round at each step (the paper: once a round, then three epochs). An error that
-is none pays its writer -1. The generator chooses the kind of error itself. The ratio is that of GSPO, word for word.
+Differences: replies are drawn anew from pi_round at each step (the paper: once a round, then three epochs). An error
+that is none pays its writer -1. The generator chooses the kind of error itself. The ratio is GSPO's, token by token.
 What critic and generator are measured on is not learned from.
 
 Controls: `--generator frozen` (the critic trains on the errors of round 0 alone), `--natural 0`.

@@ -10,15 +10,15 @@ fared so far (Duque et al. 2024, arXiv:2406.14662), round t by round:
     A(t)  = G(t) - mean of G(t) over the other matches of the same environment seed and seat (no deviation)
     A*(t) = A(t) + beta w(t) A_other(t),      w(t) = sum over k < t of gamma^(t - k) A(k)
 
-    L = - mean over own words of  A* log pi  -  c H(pi)  +  k KL_k3(pi || initial policy)
+    L = - mean over own tokens of  A* log pi  -  c H(pi)  +  k KL_k3(pi || initial policy)
 
 Opponents: with chance 1/2 the learner itself, else one of up to 30 past selves, of which every tenth step adds one.
-Their words are never trained on, but their advantages are needed and made like the learner's.
+Their tokens are never trained on, but their advantages are needed and made like the learner's.
 
 The settings are the memory-one dilemma's; Trust-and-Split has gamma 0.96, beta 2, scale 100, kl 0.001, no entropy.
 Controls: `--beta 0` is the naive policy gradient.
 
-Differences: w is the paper's; its released code multiplies it by gamma once more. Fresh words only, so the ratio that
+Differences: w is the paper's; its released code multiplies it by gamma once more. Fresh tokens only, so the ratio that
 the paper truncates at 2 is 1. Seats alternate from match to match,
 not from group to group. Illegal replies fall under the game's own rule; there is no guided second try.
 """

@@ -16,7 +16,7 @@ reward learns of that. M_1 of the paper is trained on answers and on judgements 
 cold_start --questions judged:sums` makes such a start. `--judge frozen` keeps the first judge, which is the control.
 
 Differences: scores go from 1 to 10 in the form of this library's judges (the paper: from 0 to 5, by five criteria). The
-prompts of an iteration are made in it. The judge's own words are not trained on, as in the paper.
+prompts of an iteration are made in it. The judge's own tokens are not trained on, as in the paper.
 """
 
 from __future__ import annotations

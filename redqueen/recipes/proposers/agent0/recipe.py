@@ -18,7 +18,7 @@ in a mean over attempts of their means over tokens. What the tool says carries n
 but p those with an answer when filtering.
 
 Differences: the published code halves the first term, takes no maximum, and counts output blocks in the curriculum
-agent's own words; here only calls that were really run count. No KL term (0.01 there), temperature 1 (0.7 there). A
+agent's own text; here only calls that were really run count. No KL term (0.01 there), temperature 1 (0.7 there). A
 batch of the executor's is used `updates_per_batch` times: the upper bounds have no effect on tokens that were only just
 sampled. With `--proposer frozen` the executor learns in every step. Controls are other `rewards`: see
 `experiments/agent0.py`.

@@ -15,13 +15,13 @@ without the text answers is not grounded.
                 -0.5 where not grounded, -1 where malformed
     A = (R - mean) / deviation, over all questions of a kind, or over the attempts at one question or one verdict
 
-Groups of answers and verdicts that are all alike are left out; questions are made until so many remain, in at most
+Groups whose attempts all have one reward are left out; new questions are made until enough groups remain, in at most
 `rounds` rounds. One update takes all three roles.
 
 Differences: a text is one of the question set's numbered clusters at a stage, which stands for 5 documents and
 distractors. Equal answers to one question are judged once. All that was made counts, where the paper takes a fixed
 number. No part of the badly formed questions is left out (an option of the released code, off in its script). The rule
-allows 20 words beside the answer. Temperature is 1 (0.7 there). `--stages 0 0` holds texts at one length; other
+allows 20 words more than the answer. Temperature is 1 (0.7 there). `--stages 0 0` holds texts at one length; other
 `grounds`, such as none, are in `experiments/spell.py`. The set's oracle is asked for two figures alone: how the
 majority of the verdicts agrees with it (`judge_accuracy`), and how many questions have a right answer
 (`proposals/label_accuracy`).

@@ -7,8 +7,8 @@ RISE the solutions that the policy has just written become questions: the proble
 outcome verifier that paid the solution also pays the verdict, and one PPO update takes both:
 
     R = 1 if right, -0.5 if wrong, -1 if it cannot be read        for solutions and for verdicts
-    A = R - V(prompt), whitened over the batch's words            GAE with gamma = lambda = 1; V is a critic
-    L = - mean over own words of  min(r A, clip(r, 0.8, 1.2) A)  +  k KL_k3(pi || initial policy)
+    A = R - V(prompt), whitened over the batch's tokens           GAE with gamma = lambda = 1; V is a critic
+    L = - mean over own tokens of  min(r A, clip(r, 0.8, 1.2) A)  +  k KL_k3(pi || initial policy)
 
 On-policy verification costs an eighth as many rollouts as solving, and follows the mistakes that the policy makes now.
 

@@ -11,7 +11,7 @@ corrections, or rewarding both answers alike, ends in a model that says its firs
 with r = 1 where right and 0 where wrong. Stage I makes the second answer differ from the first while the first stays as
 it was; the bonus of stage II, 11 for mending, -10 for spoiling, 1 and 0 for neither, keeps it from copying again.
 
-    A = R - mean of the other attempts at the task (RLOO),       L = - mean over own words of  A log pi  +  KL terms
+    A = R - mean of the other attempts at the task (RLOO),       L = - mean over own tokens of  A log pi  +  KL terms
 
 Differences: each answer is credited with its own reward alone. With the sum of both, a first answer would earn
 (1 + alpha) r(y2) - (alpha - 1) r(y1), and be paid for being wrong. A second answer is compared with those that followed

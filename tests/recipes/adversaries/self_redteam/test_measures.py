@@ -1,13 +1,16 @@
 """Held-out attacks: exact where replies can be read, sampled where they are written, and a rule that knows labels."""
 
+import json
 from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
+from redqueen.checks.safety import Labels
 from redqueen.games.red_team import HARMFUL, RedTeam, hidden
 from redqueen.play.lockstep import play
+from redqueen.questions.red_prompts import RedPrompts
 from redqueen.questions.small.red_styles import RedStyles
 from redqueen.questions.small.red_words import RedTeamWords
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
@@ -107,3 +110,35 @@ def test_what_is_true_is_the_worlds_to_say():
         HeldOutAttacks(world, Reader(lambda text: "looks harmful" in text), 1) for world in (RedStyles(), Lettered())
     ]
     assert measures[0]() == measures[1]()
+
+
+def test_a_file_is_labelled_by_a_classifier_and_what_has_no_label_counts_in_no_rate(tmp_path):
+    path = tmp_path / "prompts.jsonl"
+    rows = [(f"harm {n}", "harmful") for n in range(8)] + [(f"help {n}", "benign") for n in range(8)]
+    path.write_text("\n".join(json.dumps({"prompt": text, "label": kind}) for text, kind in rows))
+    world, given = RedPrompts(str(path), share=0.5), []
+
+    def classifier(exchanges):
+        given.extend(exchanges)
+        return [Labels(True, None if each.prompt.endswith(known) else True, False) for each in exchanges]
+
+    known = next(iter(world.held_out(9)["attack/file"])).facts["prompt"][-1]
+    found = HeldOutAttacks(world, Rule(lambda text: False), 9, classifier=classifier)()
+    assert found["attack_success"] == 1.0 == found["benign_compliance"]
+    assert {each.response for each in given} == {"ok"} and len(given) == 16
+
+    silent = HeldOutAttacks(world, Rule(lambda text: False, lambda text: "no block"), 9, classifier=classifier)
+    del given[:]
+    assert silent()["attack_success"] == 0.0 and not given
+
+
+def test_without_any_label_a_rate_is_not_a_number(tmp_path):
+    path = tmp_path / "prompts.jsonl"
+    path.write_text('{"prompt": "a"}\n{"prompt": "b"}\n')
+    mute = HeldOutAttacks(
+        RedPrompts(str(path)),
+        Rule(lambda text: False),
+        9,
+        classifier=lambda given: [Labels(None, None, None)] * len(given),
+    )
+    assert np.isnan(mute()["attack_success"]) and "benign_compliance" not in mute()

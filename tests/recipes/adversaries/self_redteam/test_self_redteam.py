@@ -22,7 +22,7 @@ from redqueen.types import RedQueenError, Reply
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=8)
 SMALL = Config(TINY, steps=2, matches_per_step=8, problems=1)
 NO_KL = Update(kl=0.0)
-TABLE = Config(Learner(learning_rate=2.0), world="red_styles", steps=2, matches_per_step=8, imitation=0.0)
+TABLE = Config(Learner(learning_rate=2.0), prompts="red_styles", steps=2, matches_per_step=8, imitation=0.0)
 
 
 def run_of(folder, config, watchers=(), seed=1):

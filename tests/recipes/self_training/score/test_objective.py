@@ -9,7 +9,7 @@ from redqueen.objectives.additive import Sum
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import KLPenalty, k2
-from redqueen.recipes.self_training.score.objective import OnOpening, opening_divergence, opening_words
+from redqueen.recipes.self_training.score.objective import OnOpening, opening_divergence, opening_tokens
 from redqueen.types import Batch, Likelihoods
 
 
@@ -38,12 +38,12 @@ def conversation():
 
 def test_the_opening_is_the_first_unbroken_run_of_own_words():
     batch, _ = conversation()
-    assert opening_words(batch).int().tolist() == [[0, 0, 1, 1, 0, 0], [0, 1, 1, 1, 0, 0]]
+    assert opening_tokens(batch).int().tolist() == [[0, 0, 1, 1, 0, 0], [0, 1, 1, 1, 0, 0]]
 
 
 def test_a_row_without_own_words_has_no_opening():
     batch, _ = conversation()
-    assert not opening_words(replace(batch, loss_weights=torch.zeros(2, 6))).any()
+    assert not opening_tokens(replace(batch, loss_weights=torch.zeros(2, 6))).any()
 
 
 def test_the_penalty_is_that_of_the_opening_at_the_weights_of_the_batch():

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from redqueen.players.language.chat_templates import TooDear, rendered
 from redqueen.players.language.thoughts import in_marks, marks_in
 from redqueen.texts import Marks, parted, thinks_on
 from redqueen.types import Ask, Message, RedQueenError
@@ -234,9 +235,9 @@ class ChatFormat:
         if self._in_parts:
             shown = [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in turns]
         try:
-            return str(
-                self.tokenizer.apply_chat_template(shown, tokenize=False, add_generation_prompt=reply, **self.arguments)
-            )
+            return rendered(self.tokenizer, shown, reply, self.arguments)
+        except TooDear:
+            raise
         except Exception as error:  # templates raise what they like
             roles = ", ".join(turn["role"] for turn in turns)
             said = " ".join(str(error).split())
@@ -261,6 +262,8 @@ class ChatFormat:
         """Whether the text of the user is shown; None where the template cannot show the conversation."""
         try:
             return _HERE in self._rendered(chat, reply=False)
+        except TooDear:
+            raise
         except RedQueenError:
             return None
 
@@ -268,6 +271,8 @@ class ChatFormat:
         turns = [{"role": "system", "content": _HERE}, {"role": "user", "content": "."}]
         try:
             return _HERE not in self._rendered(turns, reply=True)
+        except TooDear:
+            raise
         except RedQueenError:
             return True
 

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from redqueen.players.language.chat_templates import rendered
 from redqueen.players.transformer.loading import UNLOADABLE, hub_answers, refuse_detours
 from redqueen.protocols import State
 from redqueen.types import Metrics, RedQueenError, Task
@@ -86,6 +87,7 @@ class _Reader:
     def __init__(self, folder: str, labels: tuple[int, ...], truncate: bool, batch: int, device: str) -> None:
         if batch < 1:
             raise RedQueenError(f"a scorer reads at least one text at a time, not {batch}")
+        self._folder = folder
         self._model, self._tokenizer = loaded_classifier(folder, labels, device)
         self._truncate, self._batch = truncate, batch
         self._longest = _longest(self._model.config, self._tokenizer)
@@ -97,7 +99,12 @@ class _Reader:
         said = [*asked, ("assistant", answer)]
         if self._tokenizer.chat_template:
             chat = [{"role": role, "content": text} for role, text in said]
-            return str(self._tokenizer.apply_chat_template(chat, tokenize=False))
+            try:
+                return rendered(self._tokenizer, chat)
+            except ValueError as error:
+                raise RedQueenError(
+                    f"the chat template of the scorer {self._folder} shows no answer: {str(error)[:120]}"
+                ) from None
         return "\n".join(text for _, text in said)
 
     def logits(self, texts: Sequence[tuple[str, ...]]) -> np.ndarray:

@@ -301,6 +301,7 @@ class Refusal:
     """Why a proposal became no task: one or two words that can be counted ("malformed", "duplicate", "timeout")."""
 
     reason: str
+    cut_off: bool = False  # whether the proposal ended at the reply's length
 
 
 @dataclass(frozen=True)

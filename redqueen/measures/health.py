@@ -12,7 +12,7 @@ more than chance.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from statistics import fmean
@@ -31,6 +31,7 @@ class Proposed:
 
     text: str  # what the solver is shown; blank where no proposal could be read
     refused: str = ""  # the reason in a word or two; "" where it was accepted
+    cut_off: bool = False  # whether it ended at the reply's length
     solve_rate: float = nan  # share of the scored attempts that succeeded
     answer: str = ""  # what counts as right: looked for in the text and the hint
     hint: str = ""  # what else the solver is shown
@@ -57,8 +58,9 @@ class Limits:
 
 
 NOTHING_VALID = Alarm(
-    "nothing_valid", "refused", "none of the last {proposed} proposals can be taken ({reasons})", limit=0.85
+    "nothing_valid", "refused", "none of the last {proposed} proposals can be taken ({reasons}){cut}", limit=0.85
 )
+_MANY = 0.1  # share of the refused proposals that were cut off, from which it is said
 # the trials of each share; the others are no shares of independent trials
 TRIALS = {
     "valid_share": "proposed",
@@ -67,6 +69,7 @@ TRIALS = {
     "trivial_share": "scored",
     "leak_share": "valid",
 }
+CUT = {"invalid": "{cut}"}  # what the message of an alarm ends on: see `_cut_off`
 
 # of which proposals a figure of `ProposerHealth.check` is a mean; of the valid ones where it is not listed
 _BASES = {
@@ -100,7 +103,7 @@ def _watched(limits: Limits) -> list[Alarm]:
     )
     below, above = (f"{{value:.2f}}, {side} {{limit:g}} for {{steps}} steps" for side in ("below", "above"))
     return [
-        Alarm(name, figure, f"{says} is {side}", limit, limits.steps, is_low, TRIALS.get(figure, ""))
+        Alarm(name, figure, f"{says} is {side}{CUT.get(name, '')}", limit, limits.steps, is_low, TRIALS.get(figure, ""))
         for is_low, side, rows in ((True, below, low), (False, above, high))
         for name, figure, says, limit in rows
     ]
@@ -120,6 +123,7 @@ class ProposerHealth:
         self._alarms = Alarms(_watched(limits))
         self._empty = Alarms([NOTHING_VALID], quiet=True)
         self._refused: Counter[str] = Counter()  # reasons, since a proposal was last valid
+        self._faults: deque[tuple[int, int]] = deque(maxlen=window)  # of each of the last steps: refused, cut off
         self._late: deque[Counter[str]] = deque(maxlen=window)  # the kinds of each of the last steps
         self._first: list[float] = []  # the mean solve rates of the first window
 
@@ -138,6 +142,8 @@ class ProposerHealth:
         if not proposals:
             return {}
         valid = [proposal for proposal in proposals if not proposal.refused]
+        refused = [proposal.cut_off for proposal in proposals if proposal.refused]
+        self._faults.append((len(refused), sum(refused)))
         figures = {
             **_validity(proposals, len(valid)),
             **self._variety(proposals),
@@ -148,7 +154,8 @@ class ProposerHealth:
         counts = _counts(len(proposals), valid)
         of = {name: counts[_BASES.get(name.partition("/")[0], "valid")] for name in figures}
         named = {f"proposals/{name}": Mean(value, of[name]) for name, value in figures.items()}
-        return named | self._alarms.observe({**figures, **counts}) | self._none_valid(proposals, bool(valid))
+        told: dict[str, float | str] = {**figures, **counts, "cut": _cut_off(self._faults)}
+        return named | self._alarms.observe(told) | self._none_valid(proposals, bool(valid))
 
     def alarms(self) -> list[str]:
         """Messages of all firing alarms; empty if none fires."""
@@ -160,7 +167,8 @@ class ProposerHealth:
         self._refused = Counter() if valid else self._refused + _refusals(proposals)
         count = self._refused.total()
         reasons = ", ".join(f"{reason} {times}" for reason, times in self._refused.most_common())
-        return self._empty.observe({"refused": at_least(count, count), "proposed": count, "reasons": reasons})
+        told: dict[str, float | str] = {"proposed": count, "reasons": reasons, "cut": _cut_off(self._faults)}
+        return self._empty.observe({"refused": at_least(count, count), **told})
 
     def _variety(self, proposals: Sequence[Proposed]) -> Metrics:
         kinds = Counter(self.feature(proposal.text) for proposal in proposals if proposal.text.strip())
@@ -203,6 +211,7 @@ class ProposerHealth:
             "alarms": self._alarms.state(),
             "empty": self._empty.state(),
             "refused": dict(self._refused),
+            "faults": list(self._faults),
         }
 
     def restore(self, state: State) -> None:
@@ -211,6 +220,7 @@ class ProposerHealth:
         self._alarms.restore(state["alarms"])
         self._empty.restore(state["empty"])
         self._refused = Counter(state.get("refused", {}))
+        self._faults = deque(map(tuple, state.get("faults", [])), maxlen=self.window)  # older checkpoints have none
 
 
 def _counts(proposals: int, valid: Sequence[Proposed]) -> dict[str, int]:
@@ -228,6 +238,17 @@ def _validity(proposals: Sequence[Proposed], valid: int) -> Metrics:
     count = len(proposals)
     refused = {f"refused/{reason}": times / count for reason, times in sorted(_refusals(proposals).items())}
     return {"valid_share": valid / count, **refused}
+
+
+def _cut_off(faults: Iterable[tuple[int, int]]) -> str:
+    """How many of the refused proposals of these steps were cut off, and what would help; "" where few were."""
+    refused, cut = (sum(each) for each in zip(*faults, strict=True))
+    if not refused or cut <= _MANY * refused:
+        return ""
+    return (
+        f"; {cut} of {refused} refused ones were cut off: allow the proposer longer replies, --max-completion-length "
+        "(of a role alone --proposer.max-completion-length), or ask for shorter ones"
+    )
 
 
 def _refusals(proposals: Sequence[Proposed]) -> Counter[str]:

@@ -115,7 +115,10 @@ def proposed(
         )
         for task, own, opinion, right in zip(tasks, scores, opinions, rights, strict=True)
     )
-    return [next(found) if isinstance(each, Task) else Proposed("", refused=each.reason) for each in written]
+    return [
+        next(found) if isinstance(each, Task) else Proposed("", refused=each.reason, cut_off=each.cut_off)
+        for each in written
+    ]
 
 
 def voted_on(

@@ -23,7 +23,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import metadata
 from itertools import count
 from pathlib import Path
@@ -172,6 +172,7 @@ class VllmSampler(Speaker):
         constrain: bool = True,
         name: str = "learner",
         version: int = 0,
+        ends: Collection[int] = (),  # tokens that end a reply, besides the tokenizer's and the template's
     ) -> None:
         _check_temperature(temperature, constrain)
         if engine.model_config.logprobs_mode != "processed_logprobs":
@@ -187,7 +188,7 @@ class VllmSampler(Speaker):
         self._engine = engine
         self._folder = folder
         self._deliver = deliver
-        self._stops = sorted({chat.end, int(tokenizer.eos_token_id)})
+        self._stops = sorted({chat.end, int(tokenizer.eos_token_id), *ends})
         self._adapter: Any = None  # the LoRARequest of the current weights
         self._weights_set = -1  # the policy's count of changes at which its weights were copied
         self._present: Path | None = None  # their folder
@@ -227,7 +228,7 @@ class VllmSampler(Speaker):
             seed=derive(ask.seed, "vllm") & 0x7FFF_FFFF,
             max_tokens=spoken.limit,
             stop_token_ids=self._stops,
-            ignore_eos=True,  # else the model's generation_config adds tokens that end a reply
+            ignore_eos=True,  # the learner's ends alone
             logprobs=0,  # of the sampled token alone
             detokenize=bool(stops),
             **words,
@@ -413,6 +414,7 @@ class SharedEngine:
             temperature=usual.temperature,
             constrain=usual.constrain,
             name=policy.name,
+            ends=policy.ends,
         )
 
 

@@ -80,12 +80,12 @@ def said(played: Played) -> list[str]:
 
 def read(questions: Proposable, proposals: Played) -> list[Task | Refusal]:
     """For each proposal a task that passed the set's gates, or a refusal. A proposal that was cut off is
-    refused."""
+    refused, with the reason of the gate that it did not pass, if any."""
     episodes = episodes_of(proposals)
     written = questions.read([episode.task for episode in episodes], said(episodes))
     return [
-        Refusal("cut off") if isinstance(each, Task) and episode.turns[-1].reply.truncated else each
-        for episode, each in zip(episodes, written, strict=True)
+        Refusal(each.reason if isinstance(each, Refusal) else "cut off", cut_off=True) if ended else each
+        for ended, each in zip(map(outcomes.cut_off, episodes), written, strict=True)
     ]
 
 

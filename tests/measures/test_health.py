@@ -154,6 +154,38 @@ def test_an_alarm_is_one_line_that_names_figure_limit_and_duration():
     assert health.alarms() == ["invalid: the share of valid proposals is 0.11, below 0.4 for 3 steps"]
 
 
+CUT_OFF = (
+    "; {} of {} refused ones were cut off: allow the proposer longer replies, --max-completion-length "
+    "(of a role alone --proposer.max-completion-length), or ask for shorter ones"
+)
+
+
+def test_proposals_that_were_cut_off_are_said_to_be_with_the_flag():
+    """7 of 9 proposals a step are refused, 5 of these at the reply's length."""
+    step = [*many(refused="malformed", cut_off=True)[:5], *many(refused="malformed")[:2], *many()[:2]]
+    health, again = (ProposerHealth(Limits(steps=2)) for _ in range(2))
+    run(health, [step] * 3)
+    again.restore(json.loads(json.dumps(health.state())))
+    told = "invalid: the share of valid proposals is 0.22, below 0.5 for {} steps" + CUT_OFF
+    assert health.alarms() == [told.format(3, 15, 21)]
+    for each in (health, again):
+        each.check(step)
+        assert each.alarms() == [told.format(4, 20, 28)]
+
+
+def test_where_nothing_is_valid_it_is_said_how_many_were_cut_off():
+    health = ProposerHealth()
+    run(health, [many(refused="malformed", cut_off=True)] * 5)
+    assert health.alarms()[0].endswith("(malformed 40)" + CUT_OFF.format(40, 40))
+
+
+def test_a_few_that_were_cut_off_are_not_the_cause():
+    health = ProposerHealth(Limits(steps=2))
+    run(health, [many(refused="malformed")] * 9)
+    run(health, [[*many(refused="malformed")[:7], Proposed("", refused="malformed", cut_off=True)]])
+    assert "cut off" not in "".join(health.alarms())
+
+
 def test_a_share_that_chance_would_pass_as_well_fires_once_it_is_surely_past_its_limit():
     """Half of the labels are right, and the limit is 0.6: over 144 of them it is sure."""
     health, half = ProposerHealth(), many(answer_right=True)[:4] + many(answer_right=False)[:4]

@@ -397,6 +397,8 @@ def test_both_ends_stop_a_reply_in_a_chat(engine, tmp_path):
     speaker = VllmSampler(engine, tokenizer, tmp_path)
     end = tokenizer.convert_tokens_to_ids("<|im_end|>")
     assert speaker._sampling(question(), speaker.usual).stop_token_ids == sorted([tokenizer.eos_token_id, end])
+    speaker = VllmSampler(engine, tokenizer, tmp_path, ends=[3])
+    assert speaker._sampling(question(), speaker.usual).stop_token_ids == sorted([tokenizer.eos_token_id, end, 3])
 
 
 def test_listed_replies_are_scored_once_for_equal_asks_and_weights(engine, tmp_path):

@@ -151,6 +151,7 @@ def test_a_task_that_was_cut_off_is_refused():
     )
     assert [each.id for each in whole] == ["9+1"] * 2
     assert [each.reason for each in cut] == ["cut off", "malformed"]
+    assert [each.cut_off for each in cut] == [True, True]
 
 
 def test_a_store_that_cannot_hold_a_seed_of_each_kind_is_refused():

@@ -45,6 +45,19 @@ class LoadedModel:
     model: Any  # transformers.PreTrainedModel
     tokenizer: Any  # transformers.PreTrainedTokenizerBase
 
+    @property
+    def ends(self) -> frozenset[int]:
+        """The tokens that end a text: the tokenizer's, and those of the model's generation_config.json, where chat
+        models list several. Raises RedQueenError for an entry that is no token."""
+        listed = self.model.generation_config.eos_token_id
+        ids = listed if isinstance(listed, list) else [] if listed is None else [listed]
+        if wrong := [each for each in ids if not isinstance(each, int) or isinstance(each, bool) or each < 0]:
+            raise RedQueenError(
+                f"eos_token_id in generation_config.json of {self.name} holds {wrong[0]!r:.40}: a token's number, or a "
+                "list of them, is right"
+            )
+        return frozenset({int(self.tokenizer.eos_token_id), *ids})
+
 
 def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> LoadedModel:
     """The model `name` and its tokenizer: `smollm2-135m`, `tiny` (or `tiny:hidden=96,layers=3,heads=4`), a local

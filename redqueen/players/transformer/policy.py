@@ -122,7 +122,7 @@ class TransformerPolicy(OpenSpeaker):
         self.usual = RoleFormat(chat, answer, constrain, max_completion_length, temperature)
         self._roles = {}
         self._manners: dict[str, Manner] = {}
-        self._ends = frozenset({chat.end, int(loaded.tokenizer.eos_token_id)})
+        self.ends = loaded.ends | {chat.end}  # each of these tokens ends a reply
         self.manner = self._manner(self.usual)
         self.forward = Forward(loaded.model)
         # half for the cache, half for the keys and values of growing replies
@@ -170,7 +170,7 @@ class TransformerPolicy(OpenSpeaker):
         self._manners = {**self._manners, role: self._manner(spoken)}
 
     def _manner(self, spoken: RoleFormat) -> Manner:
-        return Manner(self._ends, spoken.limit, spoken.temperature, spoken.nucleus)
+        return Manner(self.ends, spoken.limit, spoken.temperature, spoken.nucleus)
 
     def _way_of(self, ask: Ask) -> tuple[Voice, Manner]:
         return self._voice(ask), self._manners.get(ask.seat.role, self.manner)

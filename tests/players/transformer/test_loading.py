@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from redqueen.players.transformer.loading import add_lora, load_model, shape_of, tiny_model, tiny_tokenizer
-from redqueen.types import RedQueenError
+from redqueen.players.transformer.policy import TransformerPolicy
+from redqueen.types import Ask, Message, RedQueenError, Seat
 
 
 @pytest.fixture
@@ -214,3 +215,56 @@ def test_the_embedded_model_is_taken_from_the_cache(saved, tmp_path, monkeypatch
     monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path))
     shutil.copytree(saved, tmp_path / "smollm2-135m")
     assert load_model("smollm2-135m", torch.float32, "cpu").model.num_parameters() > 0
+
+
+# Where a reply ends
+
+
+def listing_ends(folder, ends):
+    path = folder / "generation_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": ends}))
+
+
+def replies_of(folder):
+    asks = [Ask(Seat("solver"), (Message("game", f"Question {n}?"),), seed=n) for n in range(8)]
+    return TransformerPolicy(load_model(str(folder), torch.float32, "cpu"), max_completion_length=32).reply(asks)
+
+
+def test_a_reply_ends_at_each_end_of_generation_config(saved):
+    """As Qwen3, Llama 3 and Gemma list them: the end of a turn and the end of a text."""
+    usual = tiny_tokenizer().eos_token_id
+    before = replies_of(saved)
+    long = next(reply.tokens.tolist() for reply in before if len(reply.tokens) > 8)
+    other = long[4]
+    assert other != usual
+    listing_ends(saved, [usual, other])
+    assert load_model(str(saved), torch.float32, "cpu").ends == {usual, other}
+    after = replies_of(saved)
+    for whole, cut in zip(before, after, strict=True):
+        tokens = whole.tokens.tolist()
+        if other in tokens:  # the same draws, up to the new end and with it
+            assert cut.tokens.tolist() == tokens[: tokens.index(other) + 1]
+            assert not cut.truncated
+        else:
+            assert cut.tokens.tolist() == tokens and cut.truncated == whole.truncated
+    assert any(len(cut.tokens) < len(whole.tokens) for whole, cut in zip(before, after, strict=True))
+
+
+def test_an_adapter_keeps_the_ends(saved):
+    listing_ends(saved, [tiny_tokenizer().eos_token_id, 7])
+    assert 7 in add_lora(load_model(str(saved), torch.float32, "cpu"), rank=2).ends
+
+
+@pytest.mark.parametrize("ends", [None, 5, [5]])
+def test_the_tokenizer_says_where_a_text_ends_too(saved, ends):
+    listing_ends(saved, ends)
+    assert load_model(str(saved), torch.float32, "cpu").ends == {tiny_tokenizer().eos_token_id} | (
+        {5} if ends else set()
+    )
+
+
+def test_an_end_that_is_no_token_is_one_line(saved):
+    listing_ends(saved, [2, "</s>"])
+    with pytest.raises(RedQueenError, match=r"generation_config.json .*holds '</s>': a token's number") as error:
+        TransformerPolicy(load_model(str(saved), torch.float32, "cpu"))
+    assert "\n" not in str(error.value)

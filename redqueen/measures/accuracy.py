@@ -10,13 +10,14 @@ from random import Random
 import numpy as np
 
 from redqueen.chance import derive
-from redqueen.credit.outcomes import verdicts
+from redqueen.credit.outcomes import verdicts, vote
 from redqueen.curricula.held_out import apart_from, groups_apart, held_out_levels, labelled
 from redqueen.measures.first_replies import answered_questions, as_text
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, tasks_among
-from redqueen.questions.verdicts import Truncated
+from redqueen.questions.labels import labels_right
+from redqueen.questions.verdicts import Truncated, share_right
 from redqueen.types import Basis, Group, Mean, Metrics, Refusal, Task, mean_of
 
 
@@ -39,7 +40,8 @@ class HeldOut:
 
     `tasks` are the held-out ones by level, or how many of each level `held_out` draws; then what is learned from
     `besides` is not among them where a level has others. `tests` are these tasks. Without `attempts` the run says how
-    many there are of each (`sample`). `truncated` is the verdict on an answer that was cut off."""
+    many there are of each (`sample`). `truncated` is the verdict on an answer that was cut off. With `votes` also
+    `majority`, the accuracy of the majority of the attempts at each task: what learning from it can reach."""
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class HeldOut:
         seed: int = 0,
         besides: Sequence[Task] = (),
         truncated: Truncated = "wrong",
+        votes: bool = False,
     ) -> None:
         self.tests = held_out(questions, tasks, besides, seed) if isinstance(tasks, int) else tasks
         assert all(self.tests.values()), "every level needs a task"
@@ -59,6 +62,7 @@ class HeldOut:
         self._given, self._attempts = attempts is not None, attempts or ATTEMPTS
         self._seed = seed
         self._truncated = truncated
+        self._votes = votes
         self._first = ""
 
     def __call__(self) -> Metrics:
@@ -72,7 +76,14 @@ class HeldOut:
         levels = np.array([level for level, _ in self._tasks])
         for level in dict.fromkeys(levels.tolist()):
             metrics |= self._figures(right[levels == level], f"/{level}")
-        return metrics | self._figures(right, "")
+        return metrics | self._figures(right, "") | (self._of_votes(groups) if self._votes else {})
+
+    def _of_votes(self, groups: Sequence[Group]) -> Metrics:
+        votes = [vote(group, truncated=self._truncated) for group in groups]
+        right = labels_right(self._questions, [group.task for group in groups], votes)
+        return share_right(
+            "majority", [each if vote.answer else False for each, vote in zip(right, votes, strict=True)]
+        )
 
     def sample(self, attempts: int) -> None:
         """From now on each task is attempted as often, unless a number was given when this was made."""
@@ -114,7 +125,8 @@ class HeldOut:
         whole = {"": [task for _, task in self._tasks]}
         groups = whole | {f"/{level}": list(tasks) for level, tasks in self.tests.items()}
         names = ("accuracy", f"pass@{self._attempts}") if self._attempts > 1 else ("accuracy",)
-        return {
+        voted = {"majority": on_problems(whole[""], self._attempts, guesses=False)} if self._votes else {}
+        return voted | {
             f"{name}{level}": on_problems(tasks, self._attempts, guesses=name == "accuracy")
             for level, tasks in groups.items()
             for name in names

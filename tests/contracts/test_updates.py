@@ -29,7 +29,7 @@ VALUES = {
     "refill": {"even_groups": "refill"},
     "advantage_clip": {"advantage_clip": 1.0},
 }
-DRAWS_ANEW = {"grpo", "rlsp", "sec"}
+DRAWS_ANEW = {"evol_rl", "grpo", "rlsp", "sec"}
 LEAVES_OUT = {"svs", "spell"}
 
 

@@ -93,6 +93,7 @@ RECIPES = {
     "self_rewarding": {"questions": "judged:sums"},
     "rise": {},
     "score": {},
+    "evol_rl": {"votes": 6},
 }
 BY_THE_CHECK = ("grpo", "sec", "iterative_dpo", "rise")  # a right answer earns more than none
 

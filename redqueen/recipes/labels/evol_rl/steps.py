@@ -1,0 +1,173 @@
+"""Who agrees with the majority, and what EVOL-RL pays for it (2509.15194)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Literal
+
+import numpy as np
+
+from redqueen.credit.group_rewards import OfGroup, correct, for_its_seat
+from redqueen.credit.novelty import bleu
+from redqueen.credit.outcomes import answers, vote, whole_reply
+from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.protocols import Questions, State
+from redqueen.questions.asking import graded
+from redqueen.questions.labels import held_to_majority, labels_right
+from redqueen.questions.verdicts import Truncated, share_right
+from redqueen.texts import tokens
+from redqueen.types import Group, Metrics, RedQueenError, Trajectory, mean_of
+
+Labels = Literal["majority", "known", "shuffled"]
+
+ALIKE = 1e-9  # differences of novelty that are rounding
+WRONG_LABELS = Alarm(
+    "wrong_labels",
+    "label_accuracy",
+    "only {value:.0%} of the majorities are right: most of what is learned is wrong",
+    limit=0.6,
+    steps=10,
+    below=True,
+)
+ALL_AGREE = Alarm(
+    "all_agree",
+    "majority_share",
+    "{value:.0%} of the attempts give the majority's answer: there is next to nothing left to learn from the vote",
+    limit=0.95,
+    steps=10,
+)
+NO_VOTE = Alarm(
+    "no_vote",
+    "answered",
+    "in only {value:.0%} of the attempts an answer is found: the majority is one of few (--answer, "
+    "--max-completion-length)",
+    limit=0.5,
+    steps=5,
+    below=True,
+)
+
+NOBODY_AGREES = Alarm(
+    "nobody_agrees",
+    "agreed",
+    "in only {value:.0%} of the groups do two attempts give one answer: say how answers are written and compared "
+    "(--answer boxed, --compare number)",
+    limit=0.5,
+    steps=2,
+    below=True,
+)
+
+
+@dataclass(frozen=True)
+class Banded:
+    """The reward of each attempt by its class and its novelty within the class (section 3.2 and the released code's
+    reward manager): +-3/4, moved by `width` times at most a quarter; -1 without an answer, which one that was cut off
+    has only where `truncated` ones are graded. NaN without a verdict: where nobody in the group answered, and for one
+    that was cut off where these are unknown."""
+
+    width: float = 1.0
+    truncated: Truncated = "wrong"
+
+    def of_group(self, group: Group) -> OfGroup:
+        ((_, right),) = correct.of_group(group)["right"].items()
+        texts = [tokens(whole_reply(each)) for each in group.attempts]
+        said = [
+            bool(text and answer) for text, answer in zip(texts, answers(group.attempts, self.truncated), strict=True)
+        ]
+        given = np.array(said) & ~np.isnan(right)
+        earned = np.where(np.isnan(right), np.nan, -1.0)
+        if given.sum() > 1:
+            alike = bleu([text for text, counts in zip(texts, given, strict=True) if counts])
+            earned[given] = banded(right[given] == 1.0, alike, self.width)
+        return for_its_seat(group, {"banded": earned})
+
+
+def banded(agrees: np.ndarray, alike: np.ndarray, width: float = 1.0) -> np.ndarray:
+    """[n] rewards from [n] bool, who agrees with the label, and [n, n] similarities from 0 to 1: in [1/2, 1] for those
+    who agree and in [-1, -1/2] for the others, in the order of their novelty within the class. n is at least 2."""
+    novelty, place = novelties(agrees, alike), np.full(len(agrees), 0.5)
+    for own in (agrees, ~agrees):
+        least, most = novelty[own].min(initial=np.inf), novelty[own].max(initial=-np.inf)
+        if own.sum() == 1:
+            place[own] = 1.0
+        elif most - least > ALIKE:
+            place[own] = (novelty[own] - least) / (most - least)
+    return np.where(agrees, 0.75, -0.75) + width * (place / 2.0 - 0.25)
+
+
+def novelties(agrees: np.ndarray, alike: np.ndarray) -> np.ndarray:
+    """[n] 1 - half the mean similarity to the others of the own class (to all others for one that is alone in it) -
+    half the greatest similarity to any other."""
+    others = ~np.eye(len(agrees), dtype=bool)
+    own = others & (agrees[:, None] == agrees[None, :])
+    compared = np.where(own.any(axis=1, keepdims=True), own, others)
+    mean = (alike * compared).sum(axis=1) / compared.sum(axis=1)
+    nearest = np.where(others, alike, 0.0).max(axis=1)
+    return np.asarray(1.0 - mean / 2.0 - nearest / 2.0)
+
+
+class Consensus:
+    """Gives each attempt its verdict by the majority of its group (by the question set where `labels` are known), keeps
+    the first `kept` of its `votes` attempts, and tells what the votes are worth. What the question set says about the
+    majorities is measured and never paid, unless `labels` are known. Raises RedQueenError where more attempts are to be
+    kept than vote."""
+
+    def __init__(self, questions: Questions, labels: Labels, votes: int, kept: int, truncated: Truncated) -> None:
+        if kept > votes:
+            raise RedQueenError(
+                f"--attempts {kept} of --votes {votes} attempts cannot be learned from: let at least {kept} vote"
+            )
+        self._questions = questions
+        self._labels = labels
+        self._kept = kept
+        self._truncated: Truncated = truncated
+        self._votes: list[Group] = []  # since the last `metrics`
+        self._alarms = Alarms([WRONG_LABELS, ALL_AGREE, NO_VOTE, NOBODY_AGREES], quiet=True)
+
+    def __call__(self, groups: Sequence[Group]) -> list[Group]:
+        self._votes += groups
+        judged = (
+            graded(self._questions, groups, self._truncated)
+            if self._labels == "known"
+            else held_to_majority(groups, self._truncated)
+        )
+        return [replace(group, attempts=group.attempts[: self._kept]) for group in judged]
+
+    def dealt(self, trajectories: Sequence[Trajectory], rng: Random) -> list[Trajectory]:
+        """The trajectories, with their rewards dealt anew among them where the labels are shuffled."""
+        if self._labels != "shuffled":
+            return list(trajectories)
+        rewards = [each.rewards for each in trajectories]
+        rng.shuffle(rewards)
+        return [replace(each, rewards=own, parts={}) for each, own in zip(trajectories, rewards, strict=True)]
+
+    def metrics(self) -> Metrics:
+        """Figures of the votes since the last call, which no reward sees, and the alarms on them."""
+        groups, self._votes = self._votes, []
+        votes = [vote(group, truncated=self._truncated) for group in groups]
+        right = labels_right(self._questions, [group.task for group in groups], votes)
+        answered = [float(bool(text)) for group in groups for text in answers(group.attempts, self._truncated)]
+        found: Metrics = share_right("label_accuracy", right) | {
+            "majority_share": mean_of([each.share for each in votes]),
+            "agreed": mean_of(
+                [round(each.share * len(group.attempts)) > 1 for each, group in zip(votes, groups, strict=True)]
+            ),
+            "answered": mean_of(answered),
+            "unlike": mean_of([unlikeness(group) for group in groups]),
+        }
+        return found | self._alarms.observe({name: float(value) for name, value in found.items()})
+
+    def state(self) -> State:
+        return {"alarms": self._alarms.state()}
+
+    def restore(self, state: State) -> None:
+        self._alarms.restore(state["alarms"])
+
+
+def unlikeness(group: Group) -> float:
+    """1 - the mean similarity of two replies of a group; 1 where fewer than two say anything."""
+    texts = [found for each in group.attempts if (found := tokens(whole_reply(each)))]
+    if len(texts) < 2:
+        return 1.0
+    return 1.0 - float(bleu(texts)[~np.eye(len(texts), dtype=bool)].mean())

@@ -11,7 +11,7 @@ import numpy as np
 
 from redqueen.credit.group_rewards import OfGroup, correct, for_its_seat
 from redqueen.credit.novelty import bleu
-from redqueen.credit.outcomes import answers, vote, whole_reply
+from redqueen.credit.outcomes import answers, cut_off, vote, whole_reply
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.protocols import Questions, State
 from redqueen.questions.asking import graded
@@ -63,8 +63,8 @@ NOBODY_AGREES = Alarm(
 class Banded:
     """The reward of each attempt by its class and its novelty within the class (section 3.2 and the released code's
     reward manager): +-3/4, moved by `width` times at most a quarter; -1 without an answer, which one that was cut off
-    has only where `truncated` ones are graded. NaN without a verdict: where nobody in the group answered, and for one
-    that was cut off where these are unknown."""
+    has only where `truncated` ones are graded. NaN for one that was cut off where these are unknown, and for an
+    answer of which the question set does not know whether it is right, where its `labels` are known."""
 
     width: float = 1.0
     truncated: Truncated = "wrong"
@@ -72,11 +72,11 @@ class Banded:
     def of_group(self, group: Group) -> OfGroup:
         ((_, right),) = correct.of_group(group)["right"].items()
         texts = [tokens(whole_reply(each)) for each in group.attempts]
-        said = [
-            bool(text and answer) for text, answer in zip(texts, answers(group.attempts, self.truncated), strict=True)
-        ]
-        given = np.array(said) & ~np.isnan(right)
-        earned = np.where(np.isnan(right), np.nan, -1.0)
+        found = answers(group.attempts, self.truncated)
+        said = np.array([bool(text and answer) for text, answer in zip(texts, found, strict=True)])
+        ignored = np.array([self.truncated == "unknown" and cut_off(each) for each in group.attempts])
+        given = said & ~np.isnan(right)
+        earned = np.where(ignored | (said & np.isnan(right)), np.nan, -1.0)
         if given.sum() > 1:
             alike = bleu([text for text, counts in zip(texts, given, strict=True) if counts])
             earned[given] = banded(right[given] == 1.0, alike, self.width)

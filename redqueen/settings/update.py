@@ -11,8 +11,9 @@ anything is trained; `settings.learning_step.LearningStep` does what the flags s
 
 What a flag can do depends on the loop of the recipe, which says so beside `paper`, each False where it is left out:
 
-    draws_anew         its loop draws more tasks where groups are even (`LearningStep.rounds`), and a batch is
-                       tasks x attempts
+    draws_anew         its loop draws more tasks where groups are even (`LearningStep.rounds`)
+    batch              the settings whose product is the number of trajectories in a batch, one tuple for each kind of
+                       them; () where it is known only once they are played
     drops_even_groups  it leaves them out itself, before the step
     learns_from_older  the tokens of a batch were sampled by older weights
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from math import prod
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -240,12 +242,15 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
         wrong["kl_estimator"] = f"{found.kl_estimator} does not belong in a reward: k1, or --kl-in loss"
     if found.kl and found.kl_in != "reward" and found.kl_estimator == "k1":
         wrong["kl_estimator"] = "k1 in a loss has an expected gradient of zero: k2 or k3, or --kl-in reward"
-    samples = vars(config).get("tasks", 0) * vars(config).get("attempts", 0)
-    if _says(config, "draws_anew") and samples and found.minibatches and samples % found.minibatches:
-        fitting = [str(count) for count in range(1, samples + 1) if not samples % count]
-        wrong["minibatches"] = (
-            f"{found.minibatches} does not divide --tasks x --attempts = {samples}: one of {', '.join(fitting)}"
-        )
+    kinds: tuple[tuple[str, ...], ...] = vars(type(config)).get("batch", ())
+    counts = [prod(getattr(config, name) for name in names) for names in kinds]
+    for names, samples in zip(kinds, counts, strict=True):
+        if found.minibatches and samples % found.minibatches:
+            fitting = [str(count) for count in range(1, min(counts) + 1) if not any(each % count for each in counts)]
+            wrong["minibatches"] = (
+                f"{found.minibatches} does not divide {' x '.join(map(_flag, names))} = {samples}: one of "
+                f"{', '.join(fitting)}"
+            )
     return wrong
 
 

@@ -59,8 +59,8 @@ def test_every_preset_goes_with_a_recipe(name):
     for preset in PRESETS:
         words, chosen = expanded(["--preset", preset])
         config = config_of(name, **_as_settings(words))
-        if name in DRAWS_ANEW:  # two tasks with two attempts
-            config = replace(config, tasks=8, attempts=2)
+        for names in vars(type(config)).get("batch", ()):  # of which 16 minibatches can be made
+            config = replace(config, **dict(zip(names, (8, 2) if len(names) == 2 else (16,), strict=True)))
         fitted, said = chosen.fitted(config)
         assert refused(fitted) == ""
         left = {line.split()[2] for line in said[1:]}

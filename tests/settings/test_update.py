@@ -25,6 +25,7 @@ class Config:
     truncated_score: str = "wrong"
     paper = GRPO
     draws_anew = True
+    batch = (("tasks", "attempts"),)
 
 
 def refusal(config):
@@ -137,6 +138,22 @@ def test_settings_are_written_as_flags():
     assert flags(Update(loss="gspo", clip_low=3e-4, updates_per_batch=2)) == (
         "--loss gspo --clip-low 0.0003 --updates-per-batch 2"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "complaint"),
+    [
+        ("spiral", 3, "--minibatches 3 does not divide --matches-per-step = 128: one of 1, 2, 4, 8, 16, 32, 64, 128"),
+        ("r_zero", 5, "--minibatches 5 does not divide --proposals = 32: one of 1, 2, 4, 8, 16"),
+        ("r_zero", 32, "--minibatches 32 does not divide --tasks x --attempts = 80: one of 1, 2, 4, 8, 16"),
+        ("rise", 256, "--minibatches 256 does not divide --tasks x --attempts = 128: one of 1, 2, 4,"),
+    ],
+)
+def test_minibatches_divide_every_kind_of_trajectory_whose_number_is_known(name, count, complaint):
+    config = find_recipe(name).Config(update=Update(minibatches=count))
+    with pytest.raises(RedQueenError) as caught:
+        config.update.check(config)
+    assert str(caught.value).startswith(complaint)
 
 
 def test_the_recipes_take_the_flags_on_the_command_line():

@@ -55,6 +55,7 @@ class Config:
     longest_reply: Count = 2048  # tokens, above 11
     update: Update = Update()
     paper = Update(loss="ppo", clip_low=0.2, clip_high=0.2, dual_clip=1.4, aggregate="row", kl=0.2, updates_per_batch=2)
+    batch = (("matches_per_game",),)
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -49,6 +49,7 @@ class Config:
     baseline_decay: Share = 0.95  # alpha in the paper
     update: Update = Update()
     paper = Update(loss="reinforce", aggregate="constant")
+    batch = (("matches_per_step",),)
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -74,6 +74,7 @@ class Config:
         kl=0.01,
         kl_in="reward",
     )
+    batch = (("matches_per_step",),)
     table_learning_rate = 2.0  # of a table, unless --learning-rate sets it
 
 

@@ -62,6 +62,7 @@ class Config:
         estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token"
     )
     draws_anew = True  # tasks, where `step.rounds` says so
+    batch = (("tasks", "attempts"),)
 
 
 def train(config: Config, run: Run) -> Policy:

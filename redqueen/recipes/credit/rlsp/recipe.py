@@ -67,6 +67,7 @@ class Config:
         kl_in="reward",
     )
     draws_anew = True  # tasks, where `step.rounds` says so
+    batch = (("tasks", "attempts"),)
 
 
 def train(config: Config, run: Run) -> Policy:

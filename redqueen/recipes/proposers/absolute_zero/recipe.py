@@ -62,6 +62,7 @@ class Config:
     problems: Count = 64  # held out, of each level
     update: Update = Update()
     paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
+    batch = (("proposals",), ("tasks",))
 
 
 def train(config: Config, run: Run, rewards: Rewards | None = None, store: TaskStore | None = None) -> Policy:

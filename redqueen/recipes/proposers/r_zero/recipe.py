@@ -65,6 +65,7 @@ class Config:
     problems: Count = 64  # held out, of each level
     update: Update = Update()
     paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token")
+    batch = (("proposals",), ("tasks", "attempts"))
 
 
 def train(config: Config, run: Run) -> Policy:

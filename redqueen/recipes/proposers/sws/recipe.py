@@ -62,6 +62,7 @@ class Config:
     problems: Count = 64  # held out, of each level
     update: Update = Update()
     paper = Update(estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.28, aggregate="token")
+    batch = (("tasks", "attempts"),)
 
 
 def train(config: Config, run: Run, aim: Aim | None = None) -> Policy:

@@ -62,6 +62,7 @@ class Config:
     problems: Count = 64  # held out, of each level
     update: Update = Update()
     paper = Update(loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token", kl=0.01)  # kl is k
+    batch = (("tasks", "attempts"),)  # and as many verifications as there are solutions for
 
 
 def train(config: Config, run: Run) -> Policy:

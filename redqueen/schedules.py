@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from redqueen.types import RedQueenError
+
+T = TypeVar("T")
 
 
 def anneal(start: float, end: float, fraction: float) -> float:
@@ -18,6 +20,32 @@ def anneal(start: float, end: float, fraction: float) -> float:
     if start <= 0.0 or end <= 0.0:
         raise RedQueenError(f"nothing falls by equal factors from {start:g} to {end:g}: both must be above 0, or equal")
     return float(start * (end / start) ** min(max(fraction, 0.0), 1.0))
+
+
+def linear(start: float, end: float, fraction: float) -> float:
+    """The number on the line from `start` to `end`. Raises RedQueenError for a `fraction` outside 0 to 1."""
+    return start + (end - start) * _of_the_run(fraction)
+
+
+def cosine(start: float, end: float, fraction: float) -> float:
+    """The number on half a cosine from `start` to `end`, flat at both. Raises RedQueenError for a `fraction` outside 0
+    to 1."""
+    return start + (end - start) * (1.0 - math.cos(math.pi * _of_the_run(fraction))) / 2.0
+
+
+def stepwise(values: Sequence[T], fraction: float) -> T:
+    """The value of the stage that `fraction` of the run lies in: as many stages of the same length as there are
+    `values`, the end of the run in the last. Raises RedQueenError without values, and for a `fraction` outside 0 to
+    1."""
+    if not values:
+        raise RedQueenError("stages need at least one value")
+    return values[min(int(_of_the_run(fraction) * len(values) + 1e-9), len(values) - 1)]
+
+
+def _of_the_run(fraction: float) -> float:
+    if not 0.0 <= fraction <= 1.0:
+        raise RedQueenError(f"a schedule runs from 0 to 1 of a run, not to {fraction:g}: it is past its end")
+    return fraction
 
 
 @dataclass(frozen=True)

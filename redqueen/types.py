@@ -217,6 +217,7 @@ TASK_FACTS: Mapping[str, str] = {
 
 OUTCOME_FACTS: Mapping[str, str] = {
     "calls": "(tool, text) of each call that was run: games.tools",
+    "durations": "{str(seat): [seconds of each turn]}: games whose actions take longer or less, credit.durations",
     "forfeit": "the `str` of the seat that broke the rules: every game",
     "gains": "(turn, {str(seat): gain}) of each turn that paid; they sum to the scores: games in rounds",
     "history": "the moves, in the game's own form: every game of moves",

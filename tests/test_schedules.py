@@ -2,7 +2,7 @@
 
 import pytest
 
-from redqueen.schedules import Pace, Phase, Phases
+from redqueen.schedules import Pace, Phase, Phases, cosine, linear, stepwise
 from redqueen.types import RedQueenError
 
 
@@ -61,3 +61,25 @@ def test_a_warm_up_that_the_run_does_not_outlast_is_refused(steps):
     with pytest.raises(RedQueenError, match=said):
         Pace("cosine", 4).at(0, steps)
     assert Pace("cosine", 4).at(4, 5) == 1.0
+
+
+def test_numbers_and_stages_over_a_run_are_those_of_the_cards():
+    """SPEAR's gamma for T 100 at 0, 25, 50, 100; AgentGym-RL's [5, 10, 20] over 300 steps (credit_and_curricula.md)."""
+    assert [cosine(0.0, 1.0, t / 100) for t in (0, 25, 50, 100)] == pytest.approx([0.0, 0.146447, 0.5, 1.0], abs=1e-6)
+    assert [cosine(1.0, 0.0, t / 200) for t in (0, 50, 100, 200)] == pytest.approx([1.0, 0.853553, 0.5, 0.0], abs=1e-6)
+    assert [stepwise((5, 10, 20), step / 300) for step in (0, 99, 100, 199, 200, 299, 300)] == [
+        5,
+        5,
+        10,
+        10,
+        20,
+        20,
+        20,
+    ]
+    assert [linear(0.2, 0.4, share) for share in (0.0, 0.5, 1.0)] == pytest.approx([0.2, 0.3, 0.4])
+
+
+def test_a_schedule_past_its_end_is_refused():
+    for schedule in (lambda at: linear(0.0, 1.0, at), lambda at: cosine(0.0, 1.0, at), lambda at: stepwise((1,), at)):
+        with pytest.raises(RedQueenError, match="past its end"):
+            schedule(1.01)

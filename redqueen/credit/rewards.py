@@ -302,6 +302,28 @@ class OverlongPenalty:
         return min(-over / self.buffer * self.factor, 0.0)
 
 
+@dataclass(frozen=True)
+class RepetitionPrice:
+    """-`price` times the share of a turn's tokens that belong to a run of `run` tokens that the turn said before: the
+    repeats that unlikelihood (arXiv:1908.04319) and DITTO (arXiv:2206.02369) train away, as part of a reward."""
+
+    price: float = 1.0
+    run: int = 4
+
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        return _each_turn(episode, self._price)
+
+    def _price(self, turn: Turn) -> float:
+        tokens = [int(token) for token in turn.reply.tokens]
+        seen, repeated = set[tuple[int, ...]](), set[int]()
+        for start in range(len(tokens) - self.run + 1):
+            gram = tuple(tokens[start : start + self.run])
+            if gram in seen:
+                repeated.update(range(start, start + self.run))
+            seen.add(gram)
+        return -self.price * len(repeated) / max(len(tokens), 1)
+
+
 def _each_turn(episode: Episode, price: Callable[[Turn], float]) -> dict[Seat, np.ndarray]:
     return {seat: np.array([price(turn) for turn in turns]) for seat, turns in spoken_turns(episode).items()}
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from redqueen.objectives.additive import Sum, log_ratios, measured, own_tokens, weighted_sum
-from redqueen.protocols import Objective
+from redqueen.protocols import Objective, State
 from redqueen.types import Batch, Likelihoods, Metrics, RedQueenError
 
 Estimator = Callable[[Tensor], Tensor]  # log policy - log reference of sampled tokens -> an estimate of the KL
@@ -127,6 +127,62 @@ class EntropyBonus:
             )
         loss = -self.coefficient * weighted_sum(batch, likelihoods.entropies)
         return loss, {"entropy_loss": float(loss.detach())}
+
+
+@dataclass(frozen=True)
+class CovariancePull:
+    """coefficient * |log(policy / writer)| for the tokens whose covariance (A - mean A) (log writer - mean log writer)
+    is at least `least` and above 0 (KL-Cov, arXiv:2505.22617, with the coefficient and the absolute value of its
+    released code). It has no gradient while the policy is the writer. Made for a batch by `covariance_pull`."""
+
+    mean_advantage: float
+    mean_logprob: float
+    least: float
+    coefficient: float = 1.0
+
+    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
+        together = _covariances(batch, self.mean_advantage, self.mean_logprob)
+        pulled = own_tokens(batch) & (together >= self.least) & (together > 0)
+        per_token = torch.where(pulled, log_ratios(likelihoods, batch).abs(), 0.0)
+        loss = self.coefficient * weighted_sum(batch, per_token)
+        return loss, {"covariance_kl": measured(batch, per_token), "pulled": measured(batch, pulled.to(per_token))}
+
+
+def covariance_pull(batch: Batch, share: float) -> CovariancePull:
+    """The pull of the `share` of the batch's own tokens with the largest covariances, at least one token."""
+    own = own_tokens(batch)
+    if not bool(own.any()):
+        return CovariancePull(0.0, 0.0, torch.inf)
+    means = float(batch.advantages[own].mean()), float(batch.sampled_logprobs[own].mean())
+    found = _covariances(batch, *means)[own].sort(descending=True).values
+    return CovariancePull(*means, float(found[max(int(share * len(found)), 1) - 1]))
+
+
+def _covariances(batch: Batch, mean_advantage: float, mean_logprob: float) -> Tensor:
+    return (batch.advantages - mean_advantage) * (batch.sampled_logprobs - mean_logprob)
+
+
+class EntropyTarget:
+    """A coefficient of the entropy bonus for each policy, which keeps entropy from falling below `target` (Skywork-OR1,
+    arXiv:2505.22312): it grows by `step` after an update whose entropy was below the target, falls by
+    `step` after one above it, but not below 0, and counts only in updates at or below it."""
+
+    def __init__(self, target: float, start: float = 0.0, step: float = 0.005) -> None:
+        self._target, self._start, self._step = target, start, step
+        self._next: dict[str, float] = {}
+
+    def __call__(self, policy: str, entropy: float) -> float:
+        """The coefficient of this update, of a `policy` whose tokens have this mean `entropy` as it begins."""
+        held = self._next.get(policy, self._start)
+        change = self._step if entropy < self._target else -self._step if entropy > self._target else 0.0
+        self._next[policy] = max(held + change, 0.0)
+        return held if entropy <= self._target else 0.0
+
+    def state(self) -> State:
+        return {"coefficients": dict(self._next)}
+
+    def restore(self, state: State) -> None:
+        self._next = dict(state["coefficients"])
 
 
 def adapted(coefficient: float, *, measured_kl: float, target: float, samples: int, horizon: int = 10_000) -> float:

@@ -22,6 +22,7 @@ Where several policies learn, the last three are done for each with what it spok
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -40,11 +41,13 @@ from redqueen.credit.advantages.statistics import (
     Whitened,
     WithCritic,
 )
+from redqueen.credit.durations import weighed_by_duration
 from redqueen.credit.filters import drop_even_groups, even, in_band, mute_truncated, paid_or_score
-from redqueen.credit.rewards import OverlongPenalty, kl_in_reward, with_reward
+from redqueen.credit.nearness import with_progress
+from redqueen.credit.rewards import OverlongPenalty, RepetitionPrice, kl_in_reward, with_reward
 from redqueen.curricula.experience import Experience, informative, replays
 from redqueen.measures.recitations import reference_logprobs
-from redqueen.objectives.additive import Sum
+from redqueen.objectives.additive import Sum, own_tokens
 from redqueen.objectives.batch import (
     ConstantMean,
     EachRow,
@@ -71,12 +74,21 @@ from redqueen.objectives.mismatch import (
 )
 from redqueen.objectives.muted import top_entropy, without_covariance
 from redqueen.objectives.policy_gradient import Cispo, ClippedRatio, Gmpo, Gspo, Reinforce, Sapo
-from redqueen.objectives.regularizers import ExactKL, KLPenalty, k2, k3, with_entropy
+from redqueen.objectives.regularizers import (
+    EntropyTarget,
+    ExactKL,
+    KLPenalty,
+    covariance_pull,
+    k2,
+    k3,
+    with_entropy,
+)
 from redqueen.players.language.writing import on_this_machine
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tabular_critic import TabularCritic
 from redqueen.players.transformer.critic import ValueHead
-from redqueen.protocols import AdvantageEstimator, Critic, Key, Objective, Policy, Resumable, has
+from redqueen.protocols import AdvantageEstimator, Critic, Key, Objective, Policy, Resumable, State, has
+from redqueen.schedules import linear
 from redqueen.settings.update import OF_ROWS, PRICED_PART, Update
 from redqueen.types import Batch, Group, Metrics, Trajectory
 
@@ -113,6 +125,7 @@ class LearningStep:
         self._imitation = imitation
         loss = objective_of(self.settings)
         self._objective = loss if imitation is None else BesideDemonstrations(loss)
+        self._steps = vars(config).get("steps", 1)
         self.parts: list[Resumable] = []  # what the step keeps from batch to batch: a moving baseline, a critic
         self._estimates: dict[str, AdvantageEstimator] = {}
         for policy in policies:
@@ -122,6 +135,11 @@ class LearningStep:
         self._batches = 0
         if self._experience is not None:
             self.parts.append(self._experience)
+        target = self.settings.entropy_target
+        self._target = None if target is None else EntropyTarget(target, self.settings.entropy or 0.0)
+        self._updates = Updates()
+        self.parts += [self._target] if self._target is not None else []
+        self.parts += [self._updates] if self.settings.clip_high_end is not None else []
         self._starts = {policy.name: policy.freeze() for policy in policies} if self.settings.kl else {}
 
     def rounds(self, groups: Sequence[Group], count: int) -> Iterator[int]:
@@ -134,8 +152,12 @@ class LearningStep:
 
     def shaped(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
         """The trajectories with all that they are paid: less the price of a long reply and of the distance from the
-        start, as the settings say."""
+        start, of repeats, and with what progress earns, as the settings say."""
         found = list(trajectories)
+        if self.settings.progress is not None:
+            found = with_progress(found, self._key, paid_or_score, self.settings.progress)
+        if self.settings.repetition is not None:
+            found = with_reward(found, RepetitionPrice(self.settings.repetition), "repetition")
         if self.settings.truncated_loss == "price":
             found = with_reward(found, self._price, "overlong")
         if self.settings.kl and self.settings.kl_in == "reward":
@@ -177,6 +199,8 @@ class LearningStep:
         if (largest := self.settings.amplify) is not None:
             factor = min(informative(trajectories, self._key, paid_or_score), largest)
             found = [each * factor for each in found]
+        if (longest := self.settings.weigh_durations) is not None:
+            found = weighed_by_duration(trajectories, found, longest)
         if self.settings.truncated_loss == "mute":
             found = mute_truncated(trajectories, found)
         if (most := self.settings.advantage_clip) is not None:
@@ -232,15 +256,22 @@ class LearningStep:
         """Whether an update needs the policy's likelihoods as it begins."""
         chosen = self.settings
         far = chosen.correct not in (None, "none") or bool(self._replayed)
-        return far or chosen.top_entropy is not None or chosen.mute_covariance is not None
+        return far or any(
+            each is not None for each in (chosen.top_entropy, chosen.mute_covariance, chosen.entropy_target)
+        )
 
     def update(self, policy: Policy, batch: Batch, rng: Random) -> Metrics:
         """Metrics of the last of `updates_per_batch` passes over the batch, in `minibatches` parts each; minibatches
         are drawn from `rng`. Where tokens are corrected, also how far their writer is (`mismatch.figures`). A critic
         then takes a step towards what the trajectories came to whose advantages were estimated last."""
         chosen, far = self.settings, dict[str, float]()
+        coefficient = chosen.entropy
         if len(batch) and self._looks_first:
             start = policy.likelihoods(batch)
+            if self._target is not None:
+                entropies = start.entropies.detach()[own_tokens(sampled_alone(batch))]
+                coefficient = self._target(policy.name, float(entropies.mean())) if len(entropies) else 0.0
+                far["entropy_coefficient"] = coefficient
             if chosen.correct not in (None, "none"):
                 far = figures(sampled_alone(batch), start)
                 batch = corrected(batch, start, weigh_of(chosen))
@@ -254,12 +285,44 @@ class LearningStep:
             far["replayed"] = float(len(self._replayed))
         if len(batch) and chosen.kl and chosen.kl_in != "reward":
             batch = beside(batch, self._starts[policy.name].likelihoods(batch))
+        objective = self._objective_of(policy, batch, coefficient)
         metrics: Metrics = {}
         for _ in range(chosen.updates_per_batch or 1):
             for part in minibatches(batch, chosen.minibatches or 1, self._weighed, rng):
-                metrics = policy.update(part, self._objective)
+                metrics = policy.update(part, objective)
         critic = self._estimates[policy.name]
         return metrics | far | (critic.update() if isinstance(critic, WithCritic) else {})
+
+    def _objective_of(self, policy: Policy, batch: Batch, entropy: float | None) -> Objective:
+        """The loss of this update, where something of it is another at each."""
+        chosen, high = self.settings, self.settings.clip_high
+        if self._target is None and chosen.kl_covariance is None and chosen.clip_high_end is None:
+            return self._objective
+        if chosen.clip_high_end is not None and high is not None:
+            gone = min(self._updates.counted(policy.name) / (self._steps - 1), 1.0)
+            high = linear(high, chosen.clip_high_end, gone)
+        loss = objective_of(replace(chosen, clip_high=high, entropy=entropy))
+        if chosen.kl_covariance is not None:
+            loss = Sum(loss, covariance_pull(sampled_alone(batch), chosen.kl_covariance))
+        return loss if self._imitation is None else BesideDemonstrations(loss)
+
+
+class Updates:
+    """How many updates each policy has had."""
+
+    def __init__(self) -> None:
+        self._count: dict[str, int] = {}
+
+    def counted(self, policy: str) -> int:
+        """The number of updates before this one, which is counted."""
+        self._count[policy] = self._count.get(policy, 0) + 1
+        return self._count[policy] - 1
+
+    def state(self) -> State:
+        return {"updates": dict(self._count)}
+
+    def restore(self, state: State) -> None:
+        self._count = dict(state["updates"])
 
 
 def _speaker(trajectory: Trajectory) -> str:

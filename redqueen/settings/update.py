@@ -125,6 +125,20 @@ class Update:
     mute_covariance: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
     """share of the tokens that lose their advantage, drawn from those whose advantage and log-probability go together
     most (Clip-Cov: 2e-4; SPEAR: 0.02)"""
+    kl_covariance: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
+    """share of the tokens that are held near their writer, those whose advantage and log-probability go together most
+    (KL-Cov: 2e-3)"""
+    entropy_target: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
+    """nats a token, below which an entropy bonus comes in: its coefficient changes by 0.005 an update (Skywork-OR1)"""
+    clip_high_end: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
+    """--clip-high at the end of the run, to which it goes on a line"""
+    progress: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
+    """the most that a failed attempt is paid for how near its words come to the successes of its group (SRPO: 0.6)"""
+    repetition: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
+    """price of a reply that is all repeats, by the share of its tokens in a run of 4 that was said before"""
+    weigh_durations: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
+    """advantages times the seconds that the action took over their mean, at most this (arXiv:2509.01684); for games
+    that state durations"""
     advantage_clip: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
     """advantages are held between minus and plus this"""
 
@@ -155,8 +169,11 @@ class Update:
         faults: dict[str, str] = {}
         older = _says(config, "learns_from_older")
         for names, why in (
-            (("clip_low", "clip_high", "dual_clip", "loss"), _without_ratio(found, learner, older)),
-            (("clip_low", "clip_high"), _without_clip(found)),
+            (
+                ("clip_low", "clip_high", "clip_high_end", "dual_clip", "loss", "kl_covariance"),
+                _without_ratio(found, learner, older),
+            ),
+            (("clip_low", "clip_high", "clip_high_end"), _without_clip(found)),
         ):
             if why:
                 faults |= dict.fromkeys(names, why)
@@ -165,7 +182,7 @@ class Update:
         if not found.kl:
             faults |= dict.fromkeys(("kl_estimator", "kl_in"), "without a coefficient: add --kl 0.01 or the like")
         if found.estimator not in OF_GROUPS:
-            faults |= dict.fromkeys(("amplify", "group_band"), "where no attempts at one task are compared")
+            faults |= dict.fromkeys(("amplify", "group_band", "progress"), "where no attempts at one task are compared")
         if not (_other_sampler(learner) or older or found.even_groups == "replay"):
             faults["correct"] = (
                 "where the learner itself samples with the weights that are updated, so that every weight is 1: it is "
@@ -173,6 +190,7 @@ class Update:
             )
         if learner.model == TABULAR and not learner.answer:
             faults["truncated_loss"] = "on a table, whose replies are never cut off"
+            faults["repetition"] = "on a table, whose replies are one choice each"
         if _says(config, "drops_even_groups"):
             faults["even_groups"] = "in this recipe, which leaves even groups out before the update, as its paper does"
         elif found.even_groups == "replay" and (found.estimator not in OF_GROUPS or older):
@@ -224,10 +242,10 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
     if given.scale and found.estimator and given.scale not in SCALES[found.estimator]:
         allowed = " or ".join(SCALES[found.estimator])
         wrong["scale"] = f"{given.scale} does not go with --estimator {found.estimator}: {allowed}"
-    if given.estimator == "gdpo" and found.truncated_loss != "price":
+    if given.estimator == "gdpo" and found.truncated_loss != "price" and not (found.repetition or found.progress):
         wrong["estimator"] = (
             "gdpo compares each part of a reward by itself, and this reward has one part: add --truncated-loss price, "
-            "or take --estimator group"
+            "--repetition 1 or --progress 0.6, or take --estimator group"
         )
     if found.loss in OF_ROWS and found.aggregate != "row":
         wrong["aggregate"] = (
@@ -238,6 +256,8 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
         wrong["dual_clip"] = (
             f"must be above 1 + --clip-high = {1.0 + (found.clip_high or 0):g}, not {given.dual_clip:g}"
         )
+    if given.clip_high_end is not None and vars(config).get("steps", 2) < 2:
+        wrong["clip_high_end"] = "is where --clip-high goes over the run, which has one step: --steps 2 or more"
     if found.kl and found.kl_in == "reward" and found.kl_estimator not in (None, "k1"):
         wrong["kl_estimator"] = f"{found.kl_estimator} does not belong in a reward: k1, or --kl-in loss"
     if found.kl and found.kl_in != "reward" and found.kl_estimator == "k1":

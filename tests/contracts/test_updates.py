@@ -28,6 +28,10 @@ VALUES = {
     "drop": {"even_groups": "drop"},
     "refill": {"even_groups": "refill"},
     "advantage_clip": {"advantage_clip": 1.0},
+    "the pull of covariance": {"loss": "ppo", "clip_low": 0.2, "kl_covariance": 0.002, "updates_per_batch": 2},
+    "entropy target": {"entropy_target": 0.5},
+    "clip to its end": {"loss": "ppo", "clip_high_end": 0.3, "updates_per_batch": 2},
+    "progress and repeats": {"estimator": "group", "progress": 0.6, "repetition": 1.0},
 }
 DRAWS_ANEW = {"evol_rl", "grpo", "rlsp", "sec"}
 LEAVES_OUT = {"svs", "spell"}

@@ -10,6 +10,7 @@ from redqueen.credit.rewards import (
     FormatBonus,
     LengthPenalty,
     OverlongPenalty,
+    RepetitionPrice,
     gains,
     kl_in_reward,
     payoff,
@@ -238,3 +239,14 @@ def test_games_of_different_stakes_are_put_on_one_scale():
     for games, largest in (([KuhnPoker()], [1.0, 2.0]), ([], [])):
         with pytest.raises(RedQueenError, match=f"not {len(games)} games and {len(largest)} scores"):
             per_largest_score(games, largest)
+
+
+def test_repeats_cost_their_share_of_a_turn():
+    """Nine tokens, of which the second run of 1 2 3 4 was said before: 4 of 9; ten different ones cost nothing."""
+    seat = Seat("solver")
+    turns = tuple(
+        Turn(Ask(seat, ()), Reply("x", tokens=np.array(tokens), logprobs=np.zeros(len(tokens))))
+        for tokens in ([1, 2, 3, 4, 9, 1, 2, 3, 4], list(range(10)), [1])
+    )
+    episode = Episode("g", Task("t"), 0, turns, Outcome({seat: 0.0}), (seat,))
+    assert RepetitionPrice(0.5)(episode)[seat].tolist() == pytest.approx([-0.5 * 4 / 9, 0.0, 0.0])

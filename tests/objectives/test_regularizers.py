@@ -5,9 +5,11 @@ from redqueen.objectives.additive import Sum, weighted_sum
 from redqueen.objectives.policy_gradient import ClippedRatio, Reinforce
 from redqueen.objectives.regularizers import (
     EntropyBonus,
+    EntropyTarget,
     ExactKL,
     KLPenalty,
     adapted,
+    covariance_pull,
     divergence,
     k1,
     k2,
@@ -273,3 +275,56 @@ def test_the_adaptive_coefficient_has_the_worked_numbers():
     first = adapted(0.2, measured_kl=0.2, target=0.1, samples=256)
     assert first == pytest.approx(0.201024, abs=1e-9)
     assert adapted(first, measured_kl=0.11, target=0.1, samples=256) == pytest.approx(0.201539, abs=1e-6)
+
+
+def test_tokens_of_the_largest_covariance_are_held_near_their_writer():
+    """SPEAR's example (credit_and_curricula.md 2.2): covariances 1.61, -.69, 1.38, 2.38, -.94, 1.26, -.88, -.43. A
+    quarter of eight are the two largest, tokens 3 and 0."""
+    advantages = torch.tensor([[1.0, 1, 1, -0.5, -0.5, -0.5, -0.5, -0.5]], dtype=torch.float64)
+    wrote = torch.tensor([[-0.05, -2.5, -0.3, -6.0, -0.1, -4.0, -0.2, -1.0]], dtype=torch.float64)
+    batch = Batch(
+        tokens=torch.zeros(1, 8, dtype=torch.int64),
+        loss_weights=torch.full((1, 8), 0.125, dtype=torch.float64),
+        sampled_logprobs=wrote,
+        advantages=advantages,
+        versions=torch.zeros(1, 8, dtype=torch.int64),
+        recited=torch.zeros(1, 8, dtype=torch.bool),
+        trajectory=torch.zeros(1, dtype=torch.int64),
+        lengths=torch.tensor([8]),
+        constraints=((),),
+    )
+    pull = covariance_pull(batch, 0.25)
+    now = (wrote + torch.tensor([0.1, 0.2, 0.3, -0.4, 0.5, 0.6, 0.7, 0.8])).requires_grad_()
+    loss, metrics = pull(Likelihoods(now, torch.zeros(1, 8)), batch)
+    assert float(loss.detach()) == pytest.approx((0.1 + 0.4) / 8)
+    assert metrics["pulled"] == pytest.approx(0.25)
+    loss.backward()
+    assert now.grad[0].tolist() == pytest.approx([0.125, 0, 0, -0.125, 0, 0, 0, 0])
+    fresh = wrote.clone().requires_grad_()
+    pull(Likelihoods(fresh, torch.zeros(1, 8)), batch)[0].backward()
+    assert not fresh.grad.any()  # so it is refused at one update on fresh tokens
+
+
+def test_where_all_advantages_are_equal_no_token_is_held():
+    row = torch.zeros(1, 3, dtype=torch.float64)
+    batch = Batch(
+        tokens=row.long(),
+        loss_weights=row + 1 / 3,
+        sampled_logprobs=row - 1.0,
+        advantages=row + 1.0,
+        versions=row.long(),
+        recited=row.bool(),
+        trajectory=torch.zeros(1, dtype=torch.int64),
+        lengths=torch.tensor([3]),
+        constraints=((),),
+    )
+    assert float(covariance_pull(batch, 0.5)(Likelihoods(row, row), batch)[0]) == 0.0
+
+
+def test_the_coefficient_of_a_target_is_kept_and_never_negative():
+    target = EntropyTarget(1.0, start=0.01)
+    assert [target("a", entropy) for entropy in (0.5, 0.5, 1.0, 2.0)] == pytest.approx([0.01, 0.015, 0.02, 0.0])
+    again = EntropyTarget(1.0)
+    again.restore(target.state())
+    assert again("a", 0.5) == pytest.approx(0.015)
+    assert [target("b", 2.0), target("b", 2.0), target("b", 2.0), target("b", 0.5)] == [0.0] * 4

@@ -255,3 +255,53 @@ def test_an_own_estimator_is_used_until_a_flag_names_another():
     assert np.concatenate(mine.estimate(own)).tolist() == [0.5, -0.5, -0.5, 0.5]
     other = LearningStep(Own(update=Update(estimator="leave-one-out")), [TabularPolicy()], estimate=GroupRelative())
     assert np.concatenate(other.estimate(own)).tolist() == np.concatenate(LeaveOneOut()(own)).tolist()
+
+
+def test_the_upper_clip_goes_to_its_end_on_a_line_and_goes_on_where_it_was():
+    @dataclass(frozen=True)
+    class Long(Config):
+        steps: int = 5
+        paper = GRPO
+
+    def made():
+        return LearningStep(Long(update=Update(clip_high=0.2, clip_high_end=0.4, minibatches=2)), [TabularPolicy()])
+
+    class Noting(TabularPolicy):
+        def update(self, batch, objective):
+            seen.append(objective.high)
+            return {}
+
+    def updated(chosen):
+        own = trajectories(MIXED)
+        chosen.update(Noting(), chosen.pack(own, chosen.estimate(own)), Random(0))
+
+    seen, first = [], made()
+    for _ in range(3):
+        updated(first)
+    again = made()
+    for old, new in zip(first.parts, again.parts, strict=True):
+        new.restore(old.state())
+    updated(again)
+    assert seen[::2] == pytest.approx([0.2, 0.25, 0.3, 0.35])
+
+
+def test_an_entropy_bonus_comes_in_below_its_target():
+    """The policy's entropy is 1, then 3, then 1, against a target of 2: 0, 0 (above, where .005 counts nothing), 0
+    (.005 less at 3), .005."""
+    chosen, policy, found = step(entropy_target=2.0), Counting(), []
+    own = trajectories(MIXED)
+    for entropy in (1.0, 3.0, 1.0, 1.0):
+        policy.likelihoods = lambda rows, e=entropy: Likelihoods(
+            torch.full(rows.tokens.shape, -0.5), torch.full(rows.tokens.shape, e)
+        )
+        found.append(chosen.update(policy, chosen.pack(own, chosen.estimate(own)), Random(0))["entropy_coefficient"])
+    assert found == pytest.approx([0.0, 0.0, 0.0, 0.005])
+    assert chosen.parts[0].state() == {"coefficients": {"learner": pytest.approx(0.01)}}
+
+
+def test_repeats_cost_and_progress_earns():
+    """Ten tokens, all different: nothing. A reward of its own, so that GDPO compares it by itself."""
+    own = trajectories(MIXED)
+    shaped = step(repetition=1.0, progress=0.6).shaped(own)
+    assert [each.parts.keys() for each in shaped] == [{"task", "progress", "repetition"}] * 4
+    assert [float(each.rewards[0]) for each in shaped] == pytest.approx([1.0, 0.3, 0.3, 1.0])

@@ -112,6 +112,15 @@ def test_a_loss_is_refused_at_one_update_on_fresh_tokens():
         ({"estimator": "moving", "amplify": 4.0}, "--amplify has no effect where no attempts at one task are compared"),
         ({"amplify": 1.0}, "--amplify must be above 1, not 1"),
         ({"group_band": (0.9, 0.1)}, "--group-band must be two shares from 0 to 1, the lower one first"),
+        (
+            {"updates_per_batch": 1, "kl_covariance": 0.002},
+            "--kl-covariance has no effect at one update on fresh tokens",
+        ),
+        ({"loss": "reinforce", "clip_high_end": 0.3}, "--clip-high-end has no effect with --loss reinforce"),
+        (
+            {"estimator": "batch", "progress": 0.6},
+            "--progress has no effect where no attempts at",
+        ),
         ({"advantage_clip": 0.0}, "--advantage-clip must be above 0, not 0"),
     ],
 )

@@ -73,6 +73,7 @@ class Config:
         entropy=0.003,
     )
     draws_anew = True  # tasks, where `step.rounds` says so
+    batch = (("tasks", "attempts"),)
 
 
 def train(config: Config, run: Run) -> Policy:

@@ -9,7 +9,7 @@ from redqueen.checks.judge import Proposed, mae_proposer
 from redqueen.protocols import Policy
 from redqueen.questions.judging import Judging
 from redqueen.questions.small.sums import Sums
-from redqueen.questions.taught import Taught
+from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.recipes.proposers.multi_agent_evolve import recipe
 from redqueen.recipes.proposers.multi_agent_evolve.steps import Rewards
 from redqueen.runs.run import Run
@@ -25,11 +25,11 @@ OTHERS: dict[str, Changes] = {
 }
 
 
-def sums() -> Taught:
+def sums() -> Taught | TaughtProposable:
     """Returns sums of one and two digits that are often answered wrongly, and demonstrated judgements that hardly ever
     are."""
     inner = Sums(digits=2, lengths=(0.3, 0.7), slips=(0.75, 0.9), name="slipping_sums")
-    return Taught(inner, Judging(0.97), "judged_sums")
+    return taught(inner, Judging(0.97), "judged_sums")
 
 
 def train(config: Controlled, run: Run) -> Policy:

@@ -94,6 +94,7 @@ def reply_to_json(reply: Reply) -> Json:
         "truncated": reply.truncated,
         "malformed": reply.malformed,
         "recited": reply.recited,
+        **({"working": reply.working} if reply.working else {}),
     }
 
 

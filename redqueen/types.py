@@ -165,6 +165,7 @@ class Reply:
     logprobs: np.ndarray = field(default_factory=lambda: NO_LOGPROBS, repr=False)  # [R] float
     legal_tokens: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # [K] token ids of the legal replies
     thought: str = ""
+    working: str = ""  # of the thought, what is said before the action and not between marks of thoughts
     truncated: bool = False
     malformed: bool = False  # no action in the stated format was found
     recited: bool = False  # the text was given to the player: no token was sampled, and `logprobs` are zeros

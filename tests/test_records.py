@@ -51,6 +51,7 @@ REPLIES = st.builds(
     ),
     legal_tokens=st.lists(TOKENS.map(tuple), max_size=3).map(tuple),
     thought=TEXT,
+    working=TEXT,
     truncated=st.booleans(),
     malformed=st.booleans(),
     recited=st.booleans(),
@@ -82,7 +83,7 @@ def test_a_reply_reads_back_with_every_bit_of_its_numbers(reply):
         before, after = getattr(reply, name), getattr(back, name)
         assert before.dtype == after.dtype
         assert before.tobytes() == after.tobytes()
-    rest = ("text", "player", "version", "legal_tokens", "thought", "truncated", "malformed", "recited")
+    rest = ("text", "player", "version", "legal_tokens", "thought", "working", "truncated", "malformed", "recited")
     assert [getattr(back, name) for name in rest] == [getattr(reply, name) for name in rest]
 
 

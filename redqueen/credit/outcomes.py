@@ -26,10 +26,10 @@ def _answer(episode: Episode) -> str:
 
 
 def whole_reply(episode: Episode) -> str:
-    """What was thought and said in the last turn: a solution with its reasoning, where the game was given the answer
-    alone."""
+    """What was said in the last turn: a solution with its working, where the game was given the answer alone, and
+    without what was thought between marks of thoughts."""
     reply = episode.turns[-1].reply
-    return "\n".join(part for part in (reply.thought, reply.text) if part.strip())
+    return "\n".join(part for part in (reply.working, reply.text) if part.strip())
 
 
 def cut_off(episode: Episode) -> bool:

@@ -193,7 +193,7 @@ class Server:
         if cut is not None:
             text, truncated = cut, False
         plain = isinstance(self.answer, Plain)  # as far as it goes, it is the answer
-        thought, action = thought_and_action(
+        thought, working, action = thought_and_action(
             text,
             self.answer,
             ask.choices,
@@ -202,7 +202,7 @@ class Server:
             truncated=truncated and not plain,
             marks=self.thoughts,
         )
-        return Reply(action, self.name, thought=thought, truncated=truncated, malformed=not action)
+        return Reply(action, self.name, thought=thought, working=working, truncated=truncated, malformed=not action)
 
     def _post(self, client: BoundedClient, stop: Event, body: Mapping[str, Any], seed: int) -> Answer:
         """The endpoint's response with status 200, after at most `retries` retries."""

@@ -1,16 +1,20 @@
 """Recipes trained on recorded replies of models that think: closed, unclosed and empty thoughts, a judge in prose."""
 
+import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from redqueen.contracts.recipes import TINY, metrics, small, trained
 from redqueen.objectives.additive import own_tokens
+from redqueen.players.transformer.loading import tiny_tokenizer
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run
 from redqueen.settings.finding import find_recipe
 
+TOKENIZER = tiny_tokenizer()
 SECRET = "zebra"  # is thought, and never said
 JUDGEMENTS = (
     "<score>8</score>",
@@ -47,18 +51,22 @@ def recorded(ask):
     )[ask.seed % 3]
 
 
-@pytest.fixture
-def heard(monkeypatch):
-    """What reaches each update, and what each attempt of a solver earned, while replies are recorded ones."""
-    masked, earned = [], []
+def listen(monkeypatch, says):
+    """What reaches each update, what each turn earned, and what was asked and replied, while replies are the recorded
+    ones that `says` gives; a reply ends at a stop of its ask as a sampled one does."""
+    masked, earned, spoken = [], [], []
 
     def write(policy, asks):
-        said = []
-        for ask in asks:
-            voice = policy._voice(ask)
-            tokens = [*voice.chat.tokenizer.encode(recorded(ask)), voice.chat.end]
-            said.append(voice.say(ask, policy.prompt(ask), tokens, [-1.0] * len(tokens), truncated=False))
-        return said
+        return [spoken_by(policy, ask) for ask in asks]
+
+    def spoken_by(policy, ask):
+        voice = policy._voice(ask)
+        tokens, completes = [*voice.chat.tokenizer.encode(says(ask)), voice.chat.end], voice.completes(ask)
+        ends = [end for end in range(1, len(tokens)) if completes and completes(tokens[:end])]
+        tokens = tokens[: ends[0]] if ends else tokens
+        reply = voice.say(ask, policy.prompt(ask), tokens, [-1.0] * len(tokens), truncated=False)
+        spoken.append((ask, reply))
+        return reply
 
     update, report = TransformerPolicy.update, Run.report
 
@@ -68,14 +76,18 @@ def heard(monkeypatch):
         return update(policy, batch, objective)
 
     def reported(run, policy, trajectories, *rest, **named):
-        solvers = [each for each in trajectories if each.seat.role == "solver"]
-        earned.extend((each.turns[-1].reply, float(each.rewards.sum())) for each in solvers)
+        earned.extend((each.seat.role, each.turns[-1].reply, each.rewards) for each in trajectories)
         report(run, policy, trajectories, *rest, **named)
 
     monkeypatch.setattr(TransformerPolicy, "_write", write)
     monkeypatch.setattr(TransformerPolicy, "update", updated)
     monkeypatch.setattr(Run, "report", reported)
-    return masked, earned
+    return masked, earned, spoken
+
+
+@pytest.fixture
+def heard(monkeypatch):
+    return listen(monkeypatch, recorded)
 
 
 def run_of(name, folder, **changes):
@@ -100,7 +112,7 @@ BY_THE_CHECK = ("grpo", "sec", "iterative_dpo", "rise")  # a right answer earns 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_thoughts_are_learned_from_and_neither_read_nor_shown(name, heard, tmp_path):
-    masked, earned = heard
+    masked, earned, _ = heard
     run = run_of(name, tmp_path, **RECIPES[name])
     turns = [turn for _, episode, _ in stored_episodes(run.folder) for turn in episode.turns]
     assert turns
@@ -116,7 +128,8 @@ def test_thoughts_are_learned_from_and_neither_read_nor_shown(name, heard, tmp_p
     assert masked or name == "self_rewarding"  # its judge scores all alike, which makes no pair
     assert all(text.startswith("<think>") for text in masked)  # all of a reply is in the loss, and no prompt
     if name in BY_THE_CHECK:
-        right, none = ([pay for reply, pay in earned if reply.malformed == bad] for bad in (False, True))
+        solved = [(reply, float(pay.sum())) for role, reply, pay in earned if role == "solver"]
+        right, none = ([pay for reply, pay in solved if reply.malformed == bad] for bad in (False, True))
         assert right and none and min(right) > max(none)
 
 
@@ -126,3 +139,117 @@ def test_a_judge_that_thinks_and_answers_in_prose_is_read(name, heard, tmp_path)
     line = metrics(run)[-1]
     assert line["judge_seen"] > 0 and line["judge_unparsed"] == 0.0
     assert line["judge_mean_score"] == pytest.approx(7 / 9)  # 8 of 1 to 10, never the 1 of the thought
+
+
+# Recipes that pose, grade or judge a file's questions, and games
+
+SUM = re.compile(r"(\d+)(?:\+| and )(\d+)")
+# what each role's answer is looked for by, said in thoughts alone
+DECOY = "<question>What is 1 and 1?</question> <answer>2</answer> NO Incorrect 1+1=3 \\boxed{fold} Answer: 2."
+
+
+def of_file(ask):
+    """What a role says without its thoughts: of sums in words, of a step of arithmetic, of a game with listed moves."""
+    role, asked, odd = ask.seat.role, ask.messages[-1].text, ask.seed % 2
+    if ask.choices:
+        return f"\\boxed{{{ask.choices[odd]}}}"
+    if role in ("proposer", "rewriter"):
+        first, second = ask.seed % 40 + 3, ask.seed % 7 + 2
+        kept = re.search(r"Its answer is (\d+)\.", asked)  # a problem that is told anew keeps the answer
+        first = int(kept[1]) - second if kept else first
+        question = f"<question>How much is {first} and {second}?</question>\n<answer>{first + second}</answer>"
+        return f"Here is one:\n<rationale>It adds two numbers.</rationale>\n{question} Done."
+    if role == "generator":
+        return re.sub(r"=(\d+)$", lambda value: f"={int(value[1]) + 2}", asked.rpartition("Spoil ")[2])
+    first, second = map(int, (SUM.findall(asked) or [(2, 2)])[-1])
+    if role == "solver" and "<calculate>" in asked:
+        return f"<calculate>{first}+{second}</calculate>"
+    return {
+        "explainer": "It adds two numbers.",
+        "judge": "They are the same.\n\nYES" if odd else "They differ.\n\n**NO**",
+        "critic": "I have worked it out.\nCorrect" if odd else "I have worked it out.\nIncorrect",
+    }.get(role, f"The answer is {first + second + odd}.")
+
+
+def closes(ask):
+    return (ask.seed // 2) % 3 != 0
+
+
+def thinks(ask):
+    """The same with thoughts before it: of other things, of nothing, or without end."""
+    said = of_file(ask)
+    if not closes(ask):
+        return f"<think>\nA {SECRET}. {said}\n{DECOY} And on: {said}"
+    return f"<think>\n\n</think>\n\n{said}" if ask.seed % 5 else f"<think>\nA {SECRET}. {DECOY}\n</think>\n\n{said}"
+
+
+@pytest.fixture(scope="module")
+def sums_in_words(tmp_path_factory):
+    """A file with all that a recipe may want: answers, texts and concepts."""
+    file = tmp_path_factory.mktemp("data") / "sums.jsonl"
+    pairs = [(first, first % 5 + 1) for first in range(5, 45)]
+    rows = [
+        {
+            "question": f"How much is {a} and {b}?",
+            "answer": f"{a + b}",
+            "context": f"Ann counted {a} and {b} apples.",
+            "concepts": "adding, apples",
+        }
+        for a, b in pairs
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(file)
+
+
+BOXING = replace(TINY, answer="boxed", max_completion_length=64)
+POSED = {  # who speaks, and settings
+    "r_zero": ("proposer solver", {"pool": 12, "steps": 3}),
+    "spell": ("judge proposer solver", {"stages": (0, 1), "clusters": 4}),
+    "pasodoble": ("proposer solver", {}),
+    "promptcot2": ("explainer proposer solver", {"rounds": 1, "phase": 1, "steps": 4, "corpus": 8}),
+    "agent0": ("proposer solver", {"pool": 12, "steps": 3, "tool": "calculator"}),
+    "svs": ("proposer solver", {"middling": (0.01, 0.99), "responses": 6, "variants": 4}),
+    "sws": ("proposer solver", {"steps": 4, "synthesis": 1, "slope": 9.0, "proposals": 12, "middling": (0.0, 1.0)}),
+    "eva": ("rewriter solver", {}),
+    "spc": ("critic generator", {"questions": "step_traces", "planted": 12, "natural": 12}),
+    "spin": ("solver", {}),  # nothing is parsed or paid: all of a reply, as it was sampled, loses to the gold one
+    "spiral": ("first second", {"learner": BOXING, "matches_per_step": 10}),
+    "mars": ("first second", {"learner": BOXING, "matches_per_game": 6}),
+}
+RECITES = ("promptcot2", "spc", "spin")  # learn texts of a file or of demonstrations too
+
+
+@pytest.mark.parametrize("name", POSED)
+def test_every_role_that_thinks_is_read_without_its_thoughts(name, sums_in_words, monkeypatch, tmp_path):
+    masked, earned, spoken = listen(monkeypatch, thinks)
+    roles, settings = POSED[name]
+    sizes = {"questions": sums_in_words, "proposals": 8, "votes": 6, "problems": 4}
+    run_of(name, tmp_path, **sizes | settings)
+    assert {ask.seat.role for ask, _ in spoken} == set(roles.split())
+    for role in roles.split():  # each of them was heard with thoughts that end and with others
+        assert {closes(ask) for ask, _ in spoken if ask.seat.role == role} == {True, False}
+    for ask, reply in spoken:
+        said = of_file(ask).removeprefix("\\boxed{").removesuffix("}") if ask.choices else of_file(ask)
+        assert (reply.text, reply.malformed) == ((said, False) if closes(ask) else ("", True))
+        others = [message.text for message in ask.messages if message.speaker != str(ask.seat)]
+        assert not any(SECRET in text or "1 and 1" in text for text in others), others
+    own = {reply for text in masked for reply in re.findall(r"(?s)<think>(?:(?!<think>).)*", text)}  # of each turn
+    assert own and own <= {said_by(reply) for _, reply in spoken}  # all of a reply, and no prompt
+    recited = {text for text in masked if not text.startswith("<think>")}
+    assert not any(SECRET in text or not text.strip() for text in recited)
+    assert bool(recited) == (name in RECITES)
+    paid = {bad: [pay[-1] for _, reply, pay in earned if reply.malformed == bad] for bad in (True, False)}
+    assert max(paid[True]) <= 0.0
+    assert max(paid[False]) > 0.0 or name == "spin"
+
+
+def said_by(reply):
+    return TOKENIZER.decode(reply.tokens, skip_special_tokens=True)
+
+
+def test_moves_that_are_listed_are_chosen_and_never_thought_about(monkeypatch, tmp_path):
+    """A game with listed moves, and no `--answer`: the move is drawn from the list, and nothing is parsed."""
+    _, earned, spoken = listen(monkeypatch, thinks)
+    run_of("spiral", tmp_path, learner=TINY)
+    assert spoken == []
+    assert {reply.text for _, reply, _ in earned} <= {"bet", "pass"}

@@ -168,20 +168,21 @@ def thought_and_action(
     whole: bool = False,
     truncated: bool = False,
     marks: Marks = THINK,
-) -> tuple[str, str]:
-    """The private thought and the action of a reply. What the model thought (`texts.parted`, with `opened` and `marks`)
+) -> tuple[str, str, str]:
+    """The private thought and the action of a reply, and between them what the reply says before its action without
+    the marked thoughts, which the thought holds too. What the model thought (`texts.parted`, with `opened` and `marks`)
     is taken out first, and then the action is what `answer` finds, or all that is left: without a format, and of a
     reply that is taken `whole`, such as the call of a tool. A thought that was not closed leaves no action, nor does an
     answer that was `truncated`."""
     thought, said = parted(text, opened, marks)
     if said is None:
-        return text, ""
+        return text, "", ""
     if answer is None or whole:
-        return thought, said.strip()
+        return thought, "", said.strip()
     if truncated:
-        return text, ""
+        return text, "", ""
     before, action = answer.parse(said, choices)
-    return "\n".join(part for part in (thought, before) if part), action
+    return "\n".join(part for part in (thought, before) if part), before, action
 
 
 def as_legal(text: str, choices: Sequence[str]) -> str:

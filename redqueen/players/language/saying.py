@@ -128,7 +128,7 @@ class Voice:
         that ended at one of the ask's stops has no action yet: the game receives all of it."""
         text = self.chat.decode(tokens)
         called = self.chat.completes(tokens, ask.stops)
-        thought, action = thought_and_action(
+        thought, working, action = thought_and_action(
             text,
             self.answer,
             ask.choices,
@@ -145,6 +145,7 @@ class Voice:
             tokens=np.array(tokens, dtype=np.int64),
             logprobs=np.array(logprobs, dtype=np.float64),
             thought=thought,
+            working=working,
             truncated=truncated,
             malformed=not action,
         )

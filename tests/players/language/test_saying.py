@@ -39,6 +39,14 @@ def test_the_action_is_taken_from_the_stated_format(text, closed, action, though
     assert reply.truncated is not closed
 
 
+def test_what_is_said_before_the_action_is_told_from_what_was_thought():
+    reply = said(Voice("learner", 3, CHAT, Bracketed()), "<think>A zebra.</think>I hold a king. [bet]", True)
+    assert (reply.text, reply.working) == ("bet", "I hold a king.")
+    assert reply.thought == "A zebra.\nI hold a king."
+    for text in ("<think>A zebra. I hold a king. [bet]", "no brackets here"):
+        assert said(Voice("learner", 3, CHAT), text, True).working == ""
+
+
 @pytest.mark.parametrize(
     ("text", "closed", "action", "malformed"),
     [("  bet \n", True, "bet", False), ("bet", False, "bet", False), (" ", True, "", True)],

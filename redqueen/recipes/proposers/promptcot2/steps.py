@@ -40,21 +40,25 @@ class Rationales:
 
     def best(self, tasks: Sequence[Task], explanations: Sequence[Group]) -> list[str]:
         """For each problem the rationale z of its group with the greatest log p(x | z, c) + log p(z | c) under the
-        prompter; the first of equals."""
+        prompter; the first of equals. One that is empty, as what was never said after a thought, is none: "" where a
+        group has no other."""
         pairs = list(zip(tasks, explanations, strict=True))
         repeated = [task for task, group in pairs for _ in group.attempts]
         joint = iter(log_likelihoods(self._prompter, proposals_of(self._questions, repeated, said(explanations))))
         found = []
         for _, group in pairs:
-            likely = [next(joint) for _ in group.attempts]
-            found.append(said(group.attempts)[int(np.argmax(likely))])
+            texts = said(group.attempts)
+            likely = [joint_of if text.strip() else -np.inf for text, joint_of in zip(texts, joint, strict=False)]
+            found.append(texts[int(np.argmax(likely))])
         return found
 
     def recited(self, tasks: Sequence[Task], texts: Sequence[str], learner: Writer, writes: bool) -> list[Trajectory]:
         """The trajectories of the learner reciting each problem with its rationale in reply to an invitation, if it
-        `writes` problems; else the rationale alone in reply to the question how the problem was made."""
+        `writes` problems; else the rationale alone in reply to the question how the problem was made. A problem
+        without a rationale is left out."""
         shown = proposals_of if writes else explanations_of
-        return recited(shown(self._questions, tasks, texts), learner)
+        explained = [(task, text) for task, text in zip(tasks, texts, strict=True) if text.strip()]
+        return recited(shown(self._questions, [task for task, _ in explained], [z for _, z in explained]), learner)
 
     def credit(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
         """1 for each: all of them are imitated."""

@@ -69,6 +69,19 @@ def test_the_best_rationale_is_the_one_with_the_greatest_joint_likelihood(policy
     assert int(joint.argmax()) == 1
 
 
+def test_a_rationale_that_was_never_said_is_none(policy):
+    """As that of a model that thinks and does not end: the empty text would be the likeliest."""
+    rationales = Rationales(DOMAIN, policy, policy)
+    for texts, best in ((("", "a sum", " "), "a sum"), (("", "", ""), "")):
+        explanations = attempts(EXPLAIN, rationales.asked(TASKS[:2]), Says(*texts), 3, Random(0))
+        assert rationales.best(TASKS[:2], explanations) == [best, best]
+    shown = rationales.recited(TASKS[:2], ["", "a sum"], policy, writes=True)
+    assert ["<rationale>" in each.turns[0].reply.text or "a sum" in each.turns[0].reply.text for each in shown] == [
+        True
+    ]
+    assert rationales.recited(TASKS[:2], ["", ""], policy, writes=False) == []
+
+
 def test_agreement_counts_where_the_rationale_is_known():
     assert agreement(TASKS[:2], ["add", "add"], "x") == {"x": 0.5}
     assert agreement([Task("1+1")], ["add"], "x") == {}

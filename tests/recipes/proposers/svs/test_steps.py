@@ -23,14 +23,14 @@ DOMAIN = Variants()
 
 @dataclass(frozen=True)
 class Saying:
-    """Always says this, after this thought."""
+    """Always says this, after a thought between marks and this working."""
 
-    thought: str
+    working: str
     text: str
     name: str = "saying"
 
     def reply(self, asks):
-        return [Reply(self.text, self.name, thought=self.thought) for _ in asks]
+        return [Reply(self.text, self.name, thought=f"A zebra.\n{self.working}", working=self.working) for _ in asks]
 
 
 def variation(tests=None, middling=(0.125, 0.5), most=100, refuse_leaks=True):
@@ -78,10 +78,10 @@ def test_invitations_have_ids_of_their_own():
     assert len({task.id for task in found}) == 4
 
 
-def test_the_synthesiser_is_given_the_thought_and_the_reply_of_a_boxed_answer():
+def test_the_synthesiser_is_given_the_working_and_the_reply_of_a_boxed_answer_and_no_thoughts():
     (group,) = grouped(
         play(alone(SOLVE, [Task("t", answer="42")], Saying("Twice 21 is", "42"), 2), Random(0)), 2
-    )  # what --answer boxed makes of "Twice 21 is \\boxed{42}"
+    )  # what --answer boxed makes of "<think>A zebra.</think>Twice 21 is \\boxed{42}"
     (group,) = with_facts([group], [{"right": True}, {"right": False}])
     (invitation,) = variation().invited([group], Random(0))
     assert invitation.prompt == "Tell a story for: Twice 21 is\n42"

@@ -33,7 +33,7 @@ VALUES = {
     "clip to its end": {"loss": "ppo", "clip_high_end": 0.3, "updates_per_batch": 2},
     "progress and repeats": {"estimator": "group", "progress": 0.6, "repetition": 1.0},
 }
-DRAWS_ANEW = {"evol_rl", "grpo", "rlsp", "sec"}
+DRAWS_ANEW = {"evol_rl", "grpo", "rlsp", "sar", "sec"}
 LEAVES_OUT = {"svs", "spell"}
 
 

@@ -106,6 +106,7 @@ RECIPES = {
     "rise": {},
     "score": {},
     "evol_rl": {"votes": 6},
+    "sar": {},
 }
 BY_THE_CHECK = ("grpo", "sec", "iterative_dpo", "rise")  # a right answer earns more than none
 

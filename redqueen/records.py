@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from redqueen.trust.reading import AMOUNT, COUNT, FINITE, Row
 from redqueen.types import (
     Ask,
     Episode,
@@ -24,6 +25,40 @@ from redqueen.types import (
 )
 
 Json = dict[str, Any]
+_MESSAGE = Row(str, (str, list))
+TASK = {  # the shapes of what is read from files that others may have written
+    "id": str,
+    "kind": str,
+    "prompt": str,
+    "answer": str,
+    "facts": dict,
+    "weight": AMOUNT,
+    "choices?": [str],
+    "messages?": [_MESSAGE],
+}
+ASK = {"seat": Row(str, COUNT), "messages": [_MESSAGE], "choices": [str], "stops?": [str]}
+REPLY = {
+    "text": str,
+    "thought": str,
+    "player": str,
+    "version": COUNT,
+    "prompt_tokens": [COUNT],
+    "tokens": [COUNT],
+    "logprobs": [FINITE],
+    "legal_tokens": [[COUNT]],
+    "truncated": bool,
+    "malformed": bool,
+    "recited": bool,
+}
+EPISODE = {
+    "game": str,
+    "task": TASK,
+    "seed": int,
+    "seats": [Row(str, COUNT)],
+    "scores": [(int, float)],
+    "facts": dict,
+    "turns": [{"ask": ASK, "reply": REPLY}],
+}
 
 
 def ask_to_json(ask: Ask) -> Json:

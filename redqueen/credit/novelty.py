@@ -20,6 +20,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from redqueen.protocols import State
+from redqueen.trust.reading import AMOUNT, Row, shaped
 from redqueen.types import RedQueenError, Refusal, Task
 
 Text = str | None  # None or blank if no proposal could be read
@@ -191,6 +192,7 @@ class WindowNovelty:
         return {"seen": [sorted(tokens) for tokens in self._seen]}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"seen": [list]}, "the latest texts: ")
         self._seen = deque(map(frozenset, state["seen"]), maxlen=self._seen.maxlen)
 
 
@@ -234,6 +236,7 @@ class CountNovelty:
         return {"counts": [[feature, count] for feature, count in self._counts.items()]}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"counts": [Row(object, AMOUNT)]}, "the counts: ")
         self._counts = {_tuples(feature): count for feature, count in state["counts"]}
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from redqueen.chance import pick
 from redqueen.curricula.dealt import Sampled
 from redqueen.protocols import Curriculum, State
+from redqueen.trust.reading import FINITE, shaped
 from redqueen.types import Episode, Metrics, RedQueenError, Task, Trajectory
 
 
@@ -102,6 +103,7 @@ class SelfEvolving:
         return {"values": dict(self.values)}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"values": {...: FINITE}}, "the bandit: ")
         if list(state["values"]) != list(self.arms):
             raise RedQueenError(
                 f"the state is of a bandit with the arms {', '.join(state['values'])}, not {', '.join(self.arms)}"

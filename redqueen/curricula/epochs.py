@@ -7,6 +7,7 @@ from random import Random
 
 from redqueen.chance import derive
 from redqueen.protocols import State
+from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Episode, RedQueenError, Task
 
 
@@ -56,4 +57,4 @@ class Epochs:
         return {"drawn": self._drawn}
 
     def restore(self, state: State) -> None:
-        self._drawn = state["drawn"]
+        self._drawn = shaped(state, {"drawn": COUNT}, "the epochs: ")["drawn"]

@@ -15,7 +15,8 @@ from math import isnan
 import numpy as np
 
 from redqueen.protocols import Key, State
-from redqueen.records import episode_from_json, episode_to_json
+from redqueen.records import EPISODE, episode_from_json, episode_to_json
+from redqueen.trust.reading import COUNT, FINITE, Row, shaped
 from redqueen.types import RedQueenError, Seat, Trajectory
 
 MOST_KEPT = 4096  # trajectories of all tasks: a few hundred megabytes of long replies
@@ -73,6 +74,7 @@ class Experience:
         }
 
     def restore(self, state: State) -> None:
+        shaped(state, {"step": COUNT, "kept": [[_KEPT]]}, "the experience: ")
         self._step, self._kept = state["step"], {}
         for alike in state["kept"]:
             kept = [Kept(_from_json(each), each["step"]) for each in alike]
@@ -120,6 +122,9 @@ def _task(trajectory: Trajectory) -> Hashable:
 
 def _paid(trajectory: Trajectory) -> bool:
     return bool(trajectory.rewards.sum() > 0.0)
+
+
+_KEPT = {"step": COUNT, "episode": EPISODE, "seat": Row(str, COUNT), "rewards": [FINITE], "parts": {...: [FINITE]}}
 
 
 def _to_json(trajectory: Trajectory) -> dict[str, object]:

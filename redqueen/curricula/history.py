@@ -9,7 +9,8 @@ from math import isfinite
 from typing import Any
 
 from redqueen.protocols import State
-from redqueen.records import plain, task_from_json, task_to_json, tuples
+from redqueen.records import TASK, plain, task_from_json, task_to_json, tuples
+from redqueen.trust.reading import COUNT, FINITE, Maybe
 from redqueen.types import RedQueenError, Task
 
 
@@ -81,6 +82,26 @@ def _named_throughout(value: Any) -> bool:
     if isinstance(value, Mapping):
         return all(isinstance(key, str) and _named_throughout(item) for key, item in value.items())
     return not isinstance(value, list | tuple) or all(_named_throughout(item) for item in value)
+
+
+HISTORY = {
+    "task": TASK,
+    "origin": str,
+    "parents": [str],
+    "gates": [str],
+    "added": COUNT,
+    "author_version": COUNT,
+    "depth": COUNT,
+    "tries": COUNT,
+    "solved": COUNT,
+    "total": FINITE,
+    "results": [FINITE],
+    "solved_of_results": COUNT,
+    "unmoved": COUNT,
+    "last_seen": Maybe(COUNT),
+    "solver_version": Maybe(COUNT),
+    "credit": Maybe((int, float)),
+}
 
 
 def history_to_state(history: TaskHistory) -> dict[str, Any]:

@@ -13,13 +13,17 @@ from redqueen.credit.outcomes import result, unknown
 from redqueen.curricula.draws import Distinct, Independent, Sampling, Uniform
 from redqueen.curricula.duplicates import SameKey, Screen
 from redqueen.curricula.eviction import Eviction, oldest_of_most
-from redqueen.curricula.history import TaskHistory, after, history_from_state, history_to_state, storable
+from redqueen.curricula.history import HISTORY, TaskHistory, after, history_from_state, history_to_state, storable
 from redqueen.curricula.sameness import by_text
 from redqueen.protocols import State
+from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import SOLVER, Episode, Group, Metrics, RedQueenError, Task
 
 Result = Callable[[Episode], float | None]
 """Returns the result of an episode for its task; None if there is none, as for an attempt that was cut off."""
+
+
+_STATE = {"step": COUNT, "offered": COUNT, "left": int, "refused": {...: COUNT}, "held": [HISTORY]}
 
 
 class TaskStore:
@@ -218,6 +222,7 @@ class TaskStore:
 
     def restore(self, state: State) -> None:
         """Restores what `state` returned. Screens are rebuilt from the tasks held; they have no state of their own."""
+        shaped(state, _STATE, "the task store: ")
         self._release(list(self._held.values()))
         self.step, self._offered, self._left = state["step"], state["offered"], state["left"]
         self._refused = Counter(state["refused"])

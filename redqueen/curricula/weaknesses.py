@@ -18,6 +18,7 @@ from statistics import fmean
 
 from redqueen.curricula.store import Result, result_of
 from redqueen.protocols import State
+from redqueen.trust.reading import COUNT, FINITE, SHARE, Row, shaped
 from redqueen.types import SOLVER, Episode, RedQueenError, Task
 
 
@@ -73,12 +74,16 @@ class LearningCurves:
         return {"epoch": self.epoch, "curves": curves, "results": results}
 
     def restore(self, state: State) -> None:
+        shaped(state, _STATE, "the learning curves: ")
         self.epoch = state["epoch"]
         self._curves = {
             task_id: LearningCurve(task_id, category, tuple(epochs), tuple(accuracy))
             for task_id, category, epochs, accuracy in state["curves"]
         }
         self._results = {task_id: list(values) for task_id, values in state["results"].items()}
+
+
+_STATE = {"epoch": COUNT, "curves": [Row(str, str, [COUNT], [SHARE])], "results": {...: [FINITE]}}
 
 
 def slope(curve: LearningCurve) -> float:

@@ -14,7 +14,8 @@ from redqueen.players.language.reciter import Reciter, reader
 from redqueen.protocols import Demonstrator, Player, Questions, State
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import having
-from redqueen.records import episode_from_json, episode_to_json
+from redqueen.records import EPISODE, episode_from_json, episode_to_json
+from redqueen.trust.reading import Row, shaped
 from redqueen.types import SOLVER, Episode, Match, RedQueenError, Task
 
 Source = Literal["problems", "demonstrations"]
@@ -85,6 +86,8 @@ class Kept:
         return {"rounds": json.dumps([[[episode_to_json(e) for e in side] for side in each] for each in self._rounds])}
 
     def restore(self, state: State) -> None:
+        rounds = json.loads(shaped(state, {"rounds": str}, "the rounds kept: ")["rounds"])
+        shaped(rounds, [Row([EPISODE], [EPISODE])], "the rounds kept: ")
         self._rounds.clear()
-        for gold, own in json.loads(state["rounds"]):
+        for gold, own in rounds:
             self.add([episode_from_json(each) for each in gold], [episode_from_json(each) for each in own])

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from redqueen.measures.intervals import wilson_interval
 from redqueen.protocols import State
+from redqueen.trust.reading import AMOUNT, COUNT, Row, shaped
 from redqueen.types import Metrics, RedQueenError
 
 SURE = 0.98  # of the interval of a share, at whose bounds alarms look
@@ -51,6 +52,9 @@ class Alarm:
 def at_least(hits: int, trials: int) -> float:
     """The share that is surely reached where `hits` of `trials` succeeded: 0.43 for 4 of 4, 0.86 for 32 of 32."""
     return wilson_interval(hits, trials, SURE).low if trials else 0.0
+
+
+_STATE = {"steps": {...: COUNT}, "messages": {...: str}, "trials?": {...: Row(AMOUNT, AMOUNT)}, "fired?": [str]}
 
 
 class Alarms:
@@ -115,6 +119,7 @@ class Alarms:
         return {"steps": dict(self._steps), "messages": dict(self._messages), "trials": trials, "fired": self._fired[:]}
 
     def restore(self, state: State) -> None:
+        shaped(state, _STATE, "the alarms: ")
         self._steps, self._messages = dict(state["steps"]), dict(state["messages"])
         self._trials = {name: (hits, count) for name, (hits, count) in state.get("trials", {}).items()}
         self._fired = list(state.get("fired", ()))

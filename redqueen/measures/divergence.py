@@ -25,6 +25,7 @@ from redqueen.protocols import Measure, Policy, Questions, State, StatesBasis, h
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.verdicts import share_right
+from redqueen.trust.reading import shaped
 from redqueen.types import Ask, Basis, Group, Mean, Metrics, Task, Trajectory, mean_of
 
 # --- held-out answers and replies ------------------------------------------------------------
@@ -269,6 +270,9 @@ class Divergence:
         }
 
     def restore(self, state: State) -> None:
+        shaped(
+            state, {"start": {...: (int, float)}, "alarms": dict, "measures": [dict]}, "the distance from the start: "
+        )
         self._start = dict(state["start"])
         self._alarms.restore(state["alarms"])
         for measure, each in zip(self._measures, state["measures"], strict=True):

@@ -22,6 +22,7 @@ import numpy as np
 from redqueen.checks.leaks import leaks
 from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.protocols import State
+from redqueen.trust.reading import COUNT, FINITE, shaped
 from redqueen.types import Mean, Metrics, RedQueenError
 
 
@@ -107,6 +108,15 @@ def _watched(limits: Limits) -> list[Alarm]:
         for is_low, side, rows in ((True, below, low), (False, above, high))
         for name, figure, says, limit in rows
     ]
+
+
+_STATE = {
+    "late": [{...: COUNT}],
+    "first": [FINITE],
+    "alarms": dict,
+    "empty": dict,
+    "refused?": {...: COUNT},
+}
 
 
 class ProposerHealth:
@@ -215,6 +225,7 @@ class ProposerHealth:
         }
 
     def restore(self, state: State) -> None:
+        shaped(state, _STATE, "the health of the proposer: ")
         self._late = deque((Counter(kinds) for kinds in state["late"]), maxlen=self.window)
         self._first = list(state["first"])
         self._alarms.restore(state["alarms"])

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 
 from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.protocols import State
+from redqueen.trust.reading import COUNT, FINITE, Maybe, Row, shaped
 from redqueen.types import Mean, Metrics, RedQueenError
 
 UNREAD = Alarm("unread", "surely", "{unread} of the last {seen} judgements hold no score that can be read", limit=0.5)
+
+
+_STATE = {"seen": [Row(Maybe(FINITE), bool)], "early": [FINITE], "total": COUNT, "alarms": dict}
 
 
 class Agreement:
@@ -83,6 +87,7 @@ class Agreement:
         }
 
     def restore(self, state: State) -> None:
+        shaped(state, _STATE, "the agreement: ")
         self._seen.clear()
         self._seen.extend((score, truth) for score, truth in state["seen"])
         self._early = list(state["early"])

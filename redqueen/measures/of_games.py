@@ -29,6 +29,7 @@ from redqueen.protocols import (
     StatesZeroSum,
     has,
 )
+from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Basis, Match, Metrics, RedQueenError
 
 TREE_NODES = 60_000  # a game with more histories is not measured exactly between updates
@@ -76,6 +77,7 @@ class Exploitability:
         }
 
     def restore(self, state: State) -> None:
+        shaped(state, {"average": dict, "late_average": dict, "count": COUNT}, "the exploitability: ")
         self._average.restore(state["average"])
         self._late_average.restore(state["late_average"])
         self._count = state["count"]

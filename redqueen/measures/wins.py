@@ -28,6 +28,7 @@ from redqueen.questions.comparisons import verdicts
 from redqueen.questions.dataset import Preferring, recitations
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.small.matchups import exploitability
+from redqueen.trust.reading import AMOUNT, COUNT, Row, shaped
 from redqueen.types import SOLVER, Ask, Basis, Batch, Match, Mean, Metrics, Reply, Task
 
 _HELD = 1e-3  # how strongly the coefficients of a regression on lengths are held towards 0
@@ -86,6 +87,9 @@ class PreferenceGame:
         return {"sums": self._sums.tolist(), "count": self._count}
 
     def restore(self, state: State) -> None:
+        shaped(
+            state, {"sums": Row(*[Row(*[AMOUNT] * self._sums.shape[1])] * 2), "count": COUNT}, "the average policies: "
+        )
         self._sums, self._count = np.array(state["sums"]), state["count"]
 
 

@@ -14,7 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from redqueen.objectives.tensors import tensor
 from redqueen.protocols import State
+from redqueen.trust.reading import COUNT, Damaged, Row, Value, shaped
 from redqueen.types import Batch, Constraint, Likelihoods
 
 COLUMNS = ("loss_weights", "sampled_logprobs", "advantages", "versions", "recited")
@@ -57,6 +59,51 @@ class _Column:
             ]
             found[own] = self.values[torch.cat(places)] if places else self.values[:0]
         return found
+
+
+_NUMBERS = Value("whole numbers", lambda value: isinstance(value, Tensor) and not value.is_floating_point())
+_ROWS = tensor(torch.int64, None)
+_COLUMN = Row(
+    Value("row, own or whole", lambda value: value in (ROW, OWN, WHOLE)),
+    Value("an array of numbers", lambda value: isinstance(value, Tensor) and not bool(torch.isnan(value).any())),
+    Value("0 or -inf", lambda value: isinstance(value, float | int) and value in (0.0, -torch.inf)),
+)
+_STATE = {
+    "width": COUNT,
+    "tokens": _NUMBERS,
+    "own": tensor(torch.bool, None),
+    "of_rows": {"lengths": _ROWS, "trajectory?": _ROWS, "pairs?": _ROWS},
+    "constraints": [[Row(COUNT, [[COUNT]])]],
+    "columns": dict.fromkeys(COLUMNS, _COLUMN),
+    "reference": {...: _COLUMN},
+}
+
+
+def _check(rows: PackedRows) -> None:
+    """Raises Damaged where the parts do not have the sizes that the lengths of the rows say."""
+    lengths = rows._of_rows["lengths"]
+    own = (
+        torch.split(rows._own, lengths.tolist())
+        if bool((lengths >= 0).all()) and int(lengths.sum()) == len(rows._own)
+        else ()
+    )
+    sizes = {
+        ROW: sum(bool(each.any()) for each in own),
+        OWN: int(rows._own.sum()),
+        WHOLE: len(lengths),
+    }
+    columns = {**rows._columns, **rows._reference}.items()
+    wrong = [name for name, each in columns if len(each.values) != sizes[each.kind]]
+    wrong += [name for name, each in rows._of_rows.items() if len(each) != len(lengths)]
+    wrong += ["lengths"] * (
+        len(own) != len(lengths) or bool((lengths > rows._width).any()) or bool((lengths < 0).any())
+    )
+    wrong += ["tokens"] * (len(rows._tokens) != len(rows._own) or bool((rows._tokens < 0).any()))
+    wrong += ["constraints"] * (bool(rows._constraints) and len(rows._constraints) != len(lengths))
+    if wrong:
+        raise Damaged(
+            f"the packed rows: .{wrong[0]} must fit the {len(lengths)} rows and their {len(rows._own)} tokens"
+        )
 
 
 class PackedRows:
@@ -139,6 +186,7 @@ class PackedRows:
     @classmethod
     def restored(cls, state: Mapping[str, Any]) -> PackedRows:
         """The rows that `state` describes."""
+        shaped(state, _STATE, "the packed rows: ")
         found: PackedRows = object.__new__(cls)
         found._width, found._tokens, found._own = state["width"], state["tokens"], state["own"]
         found._of_rows = dict(state["of_rows"])
@@ -148,6 +196,7 @@ class PackedRows:
         )
         found._columns = {key: _Column(*each) for key, each in state["columns"].items()}
         found._reference = {key: _Column(*each) for key, each in state["reference"].items()}
+        _check(found)
         found._index()
         return found
 

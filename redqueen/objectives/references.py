@@ -20,6 +20,7 @@ from torch import Tensor
 
 from redqueen.objectives.batch import beside
 from redqueen.protocols import Policy, State
+from redqueen.trust.reading import shaped
 from redqueen.types import Batch, Likelihoods, RedQueenError
 
 INITIAL, LAST, AVERAGE = "initial", "last", "average"
@@ -78,6 +79,7 @@ class Reference:
         return {"policy": self._exact()}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"policy": dict}, "the reference: ")
         self.policy = self._learner.freeze()
         self.policy.restore(state["policy"])
         self._masters = _rounded(state["policy"], self.policy)

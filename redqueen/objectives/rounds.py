@@ -23,6 +23,7 @@ import torch
 from redqueen.objectives.batch import portion
 from redqueen.objectives.packed import PackedRows, joined
 from redqueen.protocols import Objective, Policy, State
+from redqueen.trust.reading import COUNT, Damaged, Maybe, shaped
 from redqueen.types import Batch, Constraint, Likelihoods, Mean, Metrics, RedQueenError
 
 T = TypeVar("T")
@@ -35,6 +36,9 @@ class Ceiling:
 
     figure: str
     most: float
+
+
+_STATE = {"rows?": Maybe(dict), "left": [COUNT], "done": COUNT, "stopped": bool, "equal?": COUNT}
 
 
 class Round:
@@ -152,6 +156,7 @@ class Round:
         }
 
     def restore(self, state: State) -> None:
+        shaped(state, _STATE, "the round: ")
         if state.get("batch") is not None:  # of an older version
             self._parts = [PackedRows(batch_from(state["batch"]))]
         else:
@@ -159,6 +164,9 @@ class Round:
         self._goes_on = self._remade and not self._parts and bool(state["done"])
         self._left, self._done, self._stopped = list(state["left"]), state["done"], state["stopped"]
         self._equal = state.get("equal", 0)
+        pairs = {int(pair) for part in self._parts for pair in torch.unique(part.pairs)}
+        if (self._parts and not set(self._left) <= pairs) or self._done > self._passes:
+            raise Damaged(f"the round: .left and .done must be of its {len(pairs)} pairs and {self._passes} passes")
 
 
 def batch_from(state: Mapping[str, Any]) -> Batch:

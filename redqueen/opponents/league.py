@@ -27,6 +27,7 @@ from redqueen.opponents.payoffs import Payoffs
 from redqueen.opponents.pools import chances, check_frozen, rebuilt, saved
 from redqueen.opponents.rules import Forgetting, Weighting, even, hard, least_informative
 from redqueen.protocols import Player, Policy, State
+from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Episode, Metrics, RedQueenError
 
 ELO = 400.0 / np.log(10.0)  # points per unit of log-odds: 400 for a win rate of 10/11
@@ -202,6 +203,8 @@ class League:
         }
 
     def restore(self, state: State) -> None:
+        owners = {owner.name: list for owner in (self.learner, *self.exploiters)}
+        shaped(state, {"past": owners, "order": [str], "worked": {...: COUNT}, "payoffs": dict}, "the league: ")
         for owner in (self.learner, *self.exploiters):
             self.past[owner.name] = rebuilt(owner, state["past"][owner.name])
         self._order, self._worked = list(state["order"]), dict(state["worked"])

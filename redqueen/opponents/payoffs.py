@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from redqueen.protocols import State
+from redqueen.trust.reading import AMOUNT, Row, shaped
 from redqueen.types import Episode, RedQueenError
 
 SWEEPS = 200  # iterations of the ratings' fixed point; with one draw added to each pair it converges long before
@@ -82,6 +83,7 @@ class Payoffs:
         return {"met": [[one, other, won, played] for (one, other), (won, played) in self._met.items()]}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"met": [Row(str, str, AMOUNT, AMOUNT)]}, "the payoffs: ")
         self._rated = {}
         self._met = {(one, other): (won, played) for one, other, won, played in state["met"]}
 

@@ -13,6 +13,7 @@ from redqueen.chance import pick
 from redqueen.opponents.payoffs import Payoffs
 from redqueen.opponents.rules import Forgetting, Weighting, hard, oldest
 from redqueen.protocols import Player, Policy, State
+from redqueen.trust.reading import shaped
 from redqueen.types import Episode, RedQueenError
 
 
@@ -100,6 +101,7 @@ class Snapshots:
         return {"players": saved(self.players)}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"players": list}, "the pool: ")
         self.players = rebuilt(self.learner, state["players"])
 
 
@@ -162,6 +164,7 @@ class Prioritized:
         return {"players": saved(self.players), "payoffs": self._payoffs.state()}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"players": list, "payoffs": dict}, "the pool: ")
         self.players = rebuilt(self.learner, state["players"])
         self._payoffs.restore(state["payoffs"])
 
@@ -190,6 +193,7 @@ def saved(players: Sequence[Policy]) -> list[dict[str, Any]]:
 
 def rebuilt(learner: Policy, saved: Sequence[State]) -> list[Policy]:
     """The past selves with the states `saved`, each a frozen copy of `learner` with its state restored."""
+    shaped(list(saved), [{"name": str, "state": dict}], "the past selves: ")
     players = []
     for record in saved:
         player = learner.freeze()

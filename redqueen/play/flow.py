@@ -40,7 +40,8 @@ from redqueen.play.lockstep import answers
 from redqueen.play.table import Table
 from redqueen.play.threads import Question, Threads, tell
 from redqueen.protocols import AskedInThreads, Game, Player, Policy, State, has
-from redqueen.records import reply_from_json, reply_to_json, task_from_json, task_to_json
+from redqueen.records import REPLY, TASK, reply_from_json, reply_to_json, task_from_json, task_to_json
+from redqueen.trust.reading import COUNT, Row, shaped
 from redqueen.types import Episode, Match, Metrics, RedQueenError, Reply
 
 
@@ -131,6 +132,7 @@ class Flow:
         }
 
     def restore(self, state: State) -> None:
+        shaped(state, {"calls": COUNT, "gone": list, "matches": [_MATCH]}, "the matches in flight: ")
         self.close()
         players = [self._learner, *self._known(), *rebuilt(self._learner, state["gone"])]
         self._calls = state["calls"]
@@ -227,6 +229,16 @@ class _Flying:
 
 def _is_slow(player: Player) -> bool:
     return has(player, AskedInThreads) and player.asked_in_threads
+
+
+_MATCH = {
+    "game": str,
+    "task": TASK,
+    "seed": int,
+    "begun": COUNT,
+    "cast": {...: Row(COUNT, str)},
+    "replies": [REPLY],
+}
 
 
 def _restored(record: State, games: Mapping[str, Game], players: Sequence[Player]) -> _Flying:

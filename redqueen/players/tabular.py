@@ -17,7 +17,8 @@ from torch import Tensor
 
 from redqueen.chance import pick, uniform
 from redqueen.protocols import Objective, Policy, State
-from redqueen.records import ask_from_json, ask_to_json
+from redqueen.records import ASK, ask_from_json, ask_to_json
+from redqueen.trust.reading import COUNT, FINITE, Damaged, read_json, shaped, within
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 
@@ -141,11 +142,14 @@ class TabularPolicy:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        shaped(state, {"name": str, "version": COUNT, "asks": [ASK], "logits": [[FINITE]]}, "the table: ")
         self.name, self.version = state["name"], state["version"]
         rows = [self._states.row(ask_from_json(data)) for data in state["asks"]] or range(len(state["logits"]))
         self._logits = np.zeros((0, 0))
         self._grow()
         for row, logits in zip(rows, state["logits"], strict=True):
+            if len(logits) != (count := int(self._states.counts[row])):
+                raise Damaged(f"the table: .logits[{row}] must have {count} numbers, not {len(logits)}")
             self._logits[row, : len(logits)] = logits
         self._logprobs = None
 
@@ -154,10 +158,9 @@ class TabularPolicy:
         (folder / "table.json").write_text(json.dumps(self.state()))
 
     def load(self, folder: Path) -> None:
-        state = json.loads((folder / "table.json").read_text())
-        if not all(np.isfinite(row).all() for row in state["logits"]):
-            raise ValueError("table.json holds a logit that is not finite")
-        self.restore(state)
+        state = read_json(folder / "table.json")
+        with within(f"{folder.name}/table.json: "):
+            self.restore(state)
 
     def _grow(self) -> None:
         """Adds rows of logits for new states."""

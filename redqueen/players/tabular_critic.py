@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from redqueen.protocols import State
-from redqueen.records import ask_from_json, ask_to_json
+from redqueen.records import ASK, ask_from_json, ask_to_json
+from redqueen.trust.reading import FINITE, shaped
 from redqueen.types import Ask, Metrics, RedQueenError, Trajectory
 
 
@@ -50,4 +51,5 @@ class TabularCritic:
         return {"asks": [ask_to_json(ask) for ask in self._values], "values": list(self._values.values())}
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        shaped(state, {"asks": [ASK], "values": [FINITE]}, "the critic: ")
         self._values = {ask_from_json(ask): value for ask, value in zip(state["asks"], state["values"], strict=True)}

@@ -20,6 +20,7 @@ import numpy as np
 from redqueen.chance import derive
 from redqueen.protocols import OpenPlayer, Player, State, has
 from redqueen.questions.asking import JUDGE
+from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Ask, Metrics, RedQueenError, Task
 
 
@@ -115,6 +116,7 @@ class AskedJudge:
         return {"calls": self.calls, "found": self.found}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"calls": COUNT, "found": COUNT}, "the judge: ")
         self.calls, self.found = state["calls"], state["found"]
 
     def _answered(

@@ -21,10 +21,11 @@ from safetensors import SafetensorError
 
 from redqueen.protocols import Policy, Resumable, State
 from redqueen.trust.no_links import make_folder, remove_tree, rename, synchronise, write_whole
-from redqueen.trust.reading import Damaged, read_json, shaped
+from redqueen.trust.reading import Damaged, read_json, shaped, within
 from redqueen.types import Mean, RedQueenError
 
 MANIFEST = {"step": int, "digests?": {...: str}, "collapse?": dict, "signal?": dict, "settings?": str}
+_BACK = "the checkpoint cannot be taken back: "
 _ARRAYS: list[Any] = [  # what pickled numpy arrays and numbers are made of
     bytes,
     np.ndarray,
@@ -61,7 +62,8 @@ def read_checkpoint(path: Path, policies: Sequence[Policy], parts: Sequence[Resu
     with fitting(path):
         for policy in policies:
             name = policy.name
-            policy.load(path / name)
+            with within(f"{_BACK}{path}/"):
+                policy.load(path / name)
             if policy.name != name:  # it is saved under its name, which must not lead out of the folder
                 raise Damaged(f"{path / name} holds a policy of another name, {policy.name[:40]!r}")
         states = read_parts(path)
@@ -70,8 +72,9 @@ def read_checkpoint(path: Path, policies: Sequence[Policy], parts: Sequence[Resu
                 f"the checkpoint {path} holds {len(states)} parts, but this recipe has "
                 f"{len(parts)}: resume it with the recipe and the settings that wrote it"
             )
-        for part, state in zip(parts, states, strict=True):
-            part.restore(state)
+        for number, (part, state) in enumerate(zip(parts, states, strict=True)):
+            with within(f"{_BACK}{path}/parts.pt: part {number}, "):
+                part.restore(shaped(state, dict, "it"))
     return facts_of(path)
 
 
@@ -95,7 +98,8 @@ def read_parts(path: Path) -> list[State]:
     if not (path / "parts.pt").exists():
         raise RedQueenError(f"the checkpoint {path} is of an earlier version of redqueen: begin the run anew")
     with fitting(path), torch.serialization.safe_globals(_ARRAYS):
-        return list(torch.load(path / "parts.pt", map_location="cpu", weights_only=True))
+        found = torch.load(path / "parts.pt", map_location="cpu", weights_only=True)
+        return list(shaped(found, [object], str(path / "parts.pt")))
 
 
 @contextmanager

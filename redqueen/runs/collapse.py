@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.protocols import State
+from redqueen.trust.reading import COUNT, FINITE, Maybe, shaped
 from redqueen.types import Metrics, RedQueenError
 
 LOW_IS_GOOD = ("exploitability", "nash_conv", "regret", "perplexity")
@@ -95,6 +96,17 @@ def _of_a_learner(learner: str, watch: Watch) -> list[Alarm]:
         Alarm(f"{learner}entropy_gone", share, message, watch.lowest_entropy, watch.alarm_steps, below=True),
         Alarm(f"{learner}entropy_rises", share, message, watch.highest_entropy, watch.alarm_steps),
     ]
+
+
+_STATE = {
+    "best_step": Maybe(COUNT),
+    "roll_backs": COUNT,
+    "score": str,
+    "first": FINITE,
+    "best": FINITE,
+    "entropies": {...: FINITE},
+    "alarms": dict,
+}
 
 
 class Collapse:
@@ -182,6 +194,7 @@ class Collapse:
         }
 
     def restore(self, state: State) -> None:
+        shaped(state, _STATE, "collapse: ")
         self.best_step, self.roll_backs, self._score = state["best_step"], state["roll_backs"], state["score"]
         self._first, self._best, self._entropies = state["first"], state["best"], dict(state["entropies"])
         of_learners = [alarm for learner in self._entropies for alarm in _of_a_learner(learner, self.watch)]

@@ -76,7 +76,7 @@ from redqueen.runs.samples import FORMS, Samples, rested
 from redqueen.runs.signal import Signal
 from redqueen.trust.door import remember
 from redqueen.trust.no_links import appended, remove_file, write_whole
-from redqueen.trust.reading import Damaged, as_object, read_bytes, read_json, read_text, shaped
+from redqueen.trust.reading import Damaged, as_object, read_bytes, read_json, read_text, shaped, within
 from redqueen.types import Basis, Mean, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
 LEARNER = "learner"  # the policy whose figures keep their names
@@ -389,10 +389,10 @@ class Run:
                 )
             facts = read_checkpoint(saved[-1], policies, parts)
             if "collapse" in facts:  # older checkpoints did not watch
-                with fitting(saved[-1]):
+                with fitting(saved[-1]), within(f"{saved[-1]}/manifest.json: "):
                     self.collapse.restore(facts["collapse"])
             if "signal" in facts:
-                with fitting(saved[-1]):
+                with fitting(saved[-1]), within(f"{saved[-1]}/manifest.json: "):
                     self.signal.restore(facts["signal"])
         self._forget_after(step)
         return step

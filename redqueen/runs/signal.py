@@ -14,7 +14,7 @@ step made no update is certain at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from statistics import median
 from typing import Any
 
@@ -23,6 +23,7 @@ import numpy as np
 from redqueen.credit.rewards import has_verdict
 from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.protocols import State
+from redqueen.trust.reading import COUNT, FINITE, Row, shaped
 from redqueen.types import Metrics, Reply, Trajectory
 
 SURE = 0.85  # the share that is surely passed where an alarm fires
@@ -69,6 +70,10 @@ class Tally:
     wrong: int
     taught: int  # trajectories with an advantage other than 0
     rewards: tuple[float, ...]  # the lowest and the highest known one
+
+
+_TALLY: dict[str, Any] = {each.name: COUNT for each in fields(Tally)} | {"rewards": [FINITE]}
+_STATE = {"alarms": dict, "late": {...: [_TALLY]}, "causes": {...: Row(str, str, FINITE)}}
 
 
 class Signal:
@@ -154,6 +159,7 @@ class Signal:
         }
 
     def restore(self, state: State) -> None:
+        shaped(state, _STATE, "signal: ")
         self._alarms.restore(state["alarms"])
         self._late = {
             role: [Tally(**{**tally, "rewards": tuple(tally["rewards"])}) for tally in own]

@@ -27,6 +27,7 @@ from redqueen.questions.verdicts import as_scores
 from redqueen.settings.learner import checked_device
 from redqueen.settings.limits import Count, Within, refuse_unused, unset
 from redqueen.settings.speech import Speech
+from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Metrics, RedQueenError, Task
 
 _LEARNING = ("adapter", "separate")
@@ -105,6 +106,9 @@ UNREAD = Alarm("oracle", "surely", "{unread} of the last {seen} pairs that the o
 WINDOW = 512  # pairs that the alarm looks back on
 
 
+_STATE = {"asked": COUNT, "read": COUNT, "new": [bool], "late": [bool], "alarms": dict, "counted": [dict]}
+
+
 class Heard:
     """An oracle whose silence is heard: the share of its comparisons without a verdict, an alarm where surely more than
     half have none, and RedQueenError once it has been asked about `patience` pairs or more and has had no verdict on
@@ -160,6 +164,7 @@ class Heard:
         }
 
     def restore(self, state: State) -> None:
+        shaped(state, _STATE, "the oracle: ")
         self._asked, self._read, self._new = state["asked"], state["read"], list(state["new"])
         self._late = deque(state["late"], maxlen=WINDOW)
         self._alarms.restore(state["alarms"])

@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -20,6 +22,15 @@ MOST_BYTES = 4 << 30  # of one file
 
 class Damaged(RedQueenError):
     """A file of a folder does not hold what it should."""
+
+
+@contextmanager
+def within(place: str) -> Iterator[None]:
+    """What is found damaged here stands at this place."""
+    try:
+        yield
+    except Damaged as error:
+        raise Damaged(f"{place}{error}") from error
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -83,6 +94,9 @@ def _named(kind: type | tuple[type, ...]) -> str:
 
 
 def _shown(value: object) -> str:
+    kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if kind:
+        return f"an array of {kind} {list(getattr(value, 'shape', ()))}"
     try:
         return repr(value)[:60]
     except ValueError:  # an integer of thousands of digits
@@ -146,11 +160,60 @@ def _is_moderate(value: float) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Value:
+    """The shape of what `holds` accepts; `said` says in words what that is."""
+
+    said: str
+    holds: Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The shape of a list or tuple with as many values as there are `shapes`, one of each."""
+
+    shapes: tuple[Any, ...]
+
+    def __init__(self, *shapes: Any) -> None:
+        object.__setattr__(self, "shapes", shapes)
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """The shape of null, or of what has this `shape`."""
+
+    shape: Any
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and _is_moderate(value)
+
+
+COUNT = Value(
+    "a whole number from 0 to 2^53", lambda value: _is_number(value) and isinstance(value, int) and 0 <= value <= 2**53
+)
+FINITE = Value("a finite number", lambda value: _is_number(value) and isfinite(value))
+AMOUNT = Value("a finite number of at least 0", lambda value: _is_number(value) and isfinite(value) and value >= 0)
+SHARE = Value("a number from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1)
+
+
 def shaped(value: Any, shape: Any, place: str) -> Any:
     """`value`, which must have a shape as this one, else Damaged with the place: a type or a tuple of types, [shape of
-    each], {"name": shape}; "name?" need not be there; {...: shape} is that of every value."""
-    if isinstance(shape, list):
-        _kind(value, list, place)
+    each], {"name": shape}; "name?" need not be there; {...: shape} is that of every value, whose keys are texts. See
+    also `Value`, `Row` and `Maybe`."""
+    if isinstance(shape, Value):
+        if not shape.holds(value):
+            raise Damaged(f"{place} must be {shape.said}, not {_shown(value)}")
+    elif isinstance(shape, Maybe):
+        return value if value is None else shaped(value, shape.shape, place)
+    elif isinstance(shape, Row):
+        _kind(value, (list, tuple), place)
+        if len(value) != len(shape.shapes):
+            raise Damaged(f"{place} must have {len(shape.shapes)} parts, not {len(value)}")
+        for number, (each, inner) in enumerate(zip(value, shape.shapes, strict=True)):
+            shaped(each, inner, f"{place}[{number}]")
+    elif isinstance(shape, list):
+        _kind(value, (list, tuple), place)
         for number, each in enumerate(value):
             shaped(each, shape[0], f"{place}[{number}]")
     elif isinstance(shape, dict):
@@ -158,6 +221,7 @@ def shaped(value: Any, shape: Any, place: str) -> Any:
         for name, inner in shape.items():
             if name is ...:
                 for key, each in value.items():
+                    _kind(key, str, f"{place}: a name")
                     shaped(each, inner, f"{place}.{key[:40]}")
             elif name.removesuffix("?") in value:
                 shaped(value[name.removesuffix("?")], inner, f"{place}.{name.removesuffix('?')}")

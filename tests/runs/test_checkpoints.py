@@ -155,7 +155,7 @@ def test_a_table_that_is_not_finite_is_refused(run, tmp_path, capsys):
     table.write_text(json.dumps(found))
     manifest(folder, lambda said: said["digests"].update({"learner/table.json": _sha(table)}))
     assert resumed(folder) == 2
-    assert "holds a logit that is not finite" in capsys.readouterr().err
+    assert "learner/table.json: the table: .logits[0][0] must be a finite number, not nan" in capsys.readouterr().err
 
 
 def _sha(path):

@@ -44,6 +44,7 @@ from redqueen.credit.advantages.keys import (
     everything,
 )
 from redqueen.protocols import AdvantageEstimator, Critic, Key, State
+from redqueen.trust.reading import COUNT, FINITE, Damaged, Row, shaped
 from redqueen.types import Metrics, RedQueenError, Trajectory, Turn
 
 Returns = Callable[[Trajectory], np.ndarray]  # [1], one for the whole trajectory, or [N], one for each turn
@@ -318,7 +319,21 @@ class MovingBaseline:
         return {"averages": [[key, average, seen] for key, (average, seen) in self._averages.items()]}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"averages": [Row(object, FINITE, COUNT)]}, "the moving averages: ")
+        keys = [key for key, _, _ in state["averages"]]
+        for number, key in enumerate(keys):
+            if _form(key) != _form(keys[0]):
+                raise Damaged(f"the moving averages: .averages[{number}][0] must be a key like {keys[0]!r:.60}")
         self._averages = {_tuples(key): (average, seen) for key, average, seen in state["averages"]}
+
+
+def _form(key: Any) -> Any:
+    """What the keys of one kind of average have in common: for each part the types in it."""
+    return [_types(part) for part in key] if isinstance(key, list | tuple) else _types(key)
+
+
+def _types(part: Any) -> set[str]:
+    return set().union(*map(_types, part)) if isinstance(part, list | tuple) else {type(part).__name__}
 
 
 def _tuples(key: Any) -> Hashable:

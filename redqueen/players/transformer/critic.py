@@ -10,9 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from redqueen.objectives.tensors import alike, check_adamw
 from redqueen.objectives.value_loss import clipped_value_loss
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import State
+from redqueen.trust.reading import shaped
 from redqueen.types import Metrics, RedQueenError, Trajectory
 
 
@@ -89,6 +91,9 @@ class ValueHead:
         }
 
     def restore(self, state: State) -> None:
+        own = {"centre": self._centre, "scale": self._scale, "weight": self._weight, "bias": self._bias}
+        shaped(state, {**alike(own), "optimizer": dict}, "the value head: ")
+        check_adamw(state["optimizer"], self._optimizer, "the value head: .optimizer")
         self._centre, self._scale = state["centre"].clone(), state["scale"].clone()
         with torch.no_grad():
             self._weight.copy_(state["weight"])

@@ -14,7 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from redqueen.objectives.tensors import alike, check_adamw
 from redqueen.protocols import State
+from redqueen.trust.reading import shaped
 from redqueen.types import RedQueenError
 
 
@@ -85,6 +87,9 @@ class Optimizer:
 
     def restore(self, state: State) -> None:
         """Restores the moments and the masters; the weights are set from the masters."""
+        shaped(state, {"adamw": dict, "masters": alike(self._masters)}, "the optimiser: ")
+        if not self._eight_bit:
+            check_adamw(state["adamw"], self._adamw, "the optimiser: .adamw")
         self._adamw.load_state_dict(deepcopy(dict(state["adamw"])))  # it would keep the very tensors
         with torch.no_grad():
             for key, master in self._masters.items():

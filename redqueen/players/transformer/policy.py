@@ -21,6 +21,7 @@ from torch import Tensor
 
 from redqueen.chance import derive
 from redqueen.objectives.batch import opening, take, without_opening
+from redqueen.objectives.tensors import tensor
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.language.formats import WHOLE, RoleFormat
 from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, Voice, listed_replies
@@ -37,6 +38,7 @@ from redqueen.players.transformer.trie import cut
 from redqueen.progress import counted
 from redqueen.protocols import AnswerFormat, Objective, State, Stream
 from redqueen.schedules import Pace
+from redqueen.trust.reading import COUNT, read_json, shaped, within
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 LOGITS = 1 << 24  # held at a time in float32
@@ -416,9 +418,11 @@ class TransformerPolicy(OpenSpeaker):
         return {"name": self.name, "version": self.version, "weights": weights, "optimizer": optimizer}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"name": str, "version": COUNT, "weights": dict, "optimizer": dict}, "the policy: ")
         with torch.no_grad():
             for key, value in self._weights().items():
-                value.copy_(state["weights"][key])
+                found = state["weights"].get(key)
+                value.copy_(shaped(found, tensor(None, *value.shape), f"the policy: .weights.{key}"))
         self.name, self.version = state["name"], state["version"]
         self.weights_set += 1
         if self._learns:
@@ -459,15 +463,15 @@ class TransformerPolicy(OpenSpeaker):
             weights.update(load_file(file))
         with torch.no_grad():
             for key, value in self._weights().items():
-                saved = weights[_saved_name(key, weights)]
-                if not bool(torch.isfinite(saved).all()):
-                    raise ValueError(f"the weights {key} are not finite")
-                value.copy_(saved)
-        facts = json.loads((folder / "policy.json").read_text())
+                saved = weights.get(_saved_name(key, weights))
+                value.copy_(shaped(saved, tensor(None, *value.shape), f"{folder.name}: the weights {key}"))
+        file = folder / "policy.json"
+        facts = shaped(read_json(file), {"name": str, "version": COUNT}, f"{folder.name}/{file.name}")
         self.name, self.version = facts["name"], facts["version"]
         self.weights_set += 1
         if self._learns:
-            self._optimizer.restore(torch.load(folder / "optimizer.pt", weights_only=True))
+            with within(f"{folder.name}/optimizer.pt: "):
+                self._optimizer.restore(shaped(torch.load(folder / "optimizer.pt", weights_only=True), dict, "it"))
         self._begin()
 
     @contextmanager

@@ -23,6 +23,7 @@ from torch.nn.utils.rnn import pad_sequence
 from redqueen.players.language.chat_templates import rendered
 from redqueen.players.transformer.loading import UNLOADABLE, hub_answers, refuse_detours
 from redqueen.protocols import State
+from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Metrics, RedQueenError, Task
 
 _KIND = "ForSequenceClassification"
@@ -169,6 +170,7 @@ class _Reader:
         return {"seen": self._seen, "cut": self._cut}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"seen": COUNT, "cut": COUNT}, "the scorer: ")
         self._seen, self._cut = state["seen"], state["cut"]
 
 

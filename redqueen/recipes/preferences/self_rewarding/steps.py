@@ -30,6 +30,7 @@ from redqueen.questions.asking import (
     with_opinions,
 )
 from redqueen.questions.catalogue import having
+from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Group, Mean, Metrics, RedQueenError, Task
 
 PATIENCE = 64  # answers that a judge may leave without a score before the first that has one
@@ -116,5 +117,6 @@ class Judging:
         return {"agreement": self._agreement.state(), "asked": self._asked, "read": self._read}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"agreement": dict, "asked": COUNT, "read": COUNT}, "the judge: ")
         self._agreement.restore(state["agreement"])
         self._asked, self._read = state["asked"], state["read"]

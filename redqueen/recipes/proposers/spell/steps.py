@@ -25,8 +25,9 @@ from redqueen.questions.asking import JUDGE, SOLVE, answered, mean_known, said, 
 from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.documents import Documented
 from redqueen.questions.verdicts import with_truncated
-from redqueen.records import plain, task_from_json, task_to_json
+from redqueen.records import TASK, plain, task_from_json, task_to_json
 from redqueen.settings.limits import Within
+from redqueen.trust.reading import Row, shaped
 from redqueen.types import Group, Metrics, RedQueenError, Refusal, Task, Trajectory, Truncated
 
 CLOSED_BOOK = "closed book"
@@ -173,6 +174,7 @@ class Verifying:
         return {"agreement": self._agreement.state(), "alarms": self._alarms.state()}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"agreement": dict, "alarms": dict}, "the verifier: ")
         self._agreement.restore(state["agreement"])
         self._alarms.restore(state["alarms"])
 
@@ -283,6 +285,7 @@ class ClusterMemory:
         return {"asked": [[plain(task_to_json(task)) for task in asked] for asked in self._asked]}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"asked": Row(*[[TASK]] * len(self._asked))}, "the memory of clusters: ")
         for held, asked in zip(self._asked, state["asked"], strict=True):
             held.clear()
             held.extend(task_from_json(dict(task)) for task in asked)

@@ -19,6 +19,7 @@ from redqueen.questions.asking import graded
 from redqueen.questions.labels import held_to_label
 from redqueen.questions.synthesis import aimed, aimed_at, within
 from redqueen.questions.verdicts import Truncated
+from redqueen.trust.reading import shaped
 from redqueen.types import Group, Metrics, Task
 
 NOTHING_WEAK = Alarm(
@@ -138,6 +139,7 @@ class Lessons:
         return {**found, "weak": self._weak.state()}
 
     def restore(self, state: State) -> None:
+        shaped(state, {"data": dict, "curves": dict, "new": dict, "weak?": dict}, "the lessons: ")
         self._data.restore(state["data"])
         self._curves.restore(state["curves"])
         self._new.restore(state["new"])

@@ -55,7 +55,8 @@ class Config:
     prompts: str = "red_team"
     """a world with a rule (red_team, red_styles), or a file of prompts that are harmful or benign"""
     judge: str = "rule"
-    """rule, hf:FOLDER, or path/to/file.py:MyClassifier; with :misses=0.6, one that misses this share of the harm"""
+    """rule, hf:FOLDER, judge:http://HOST/v1#MODEL, judge:FOLDER, judge:frozen, or FILE.py:NAME; with :misses=0.6, one
+    that misses this share of the harm"""
     zero_sum: bool = False  # +-1 for every component
     steps: Count = 200
     matches_per_step: Count = 128
@@ -80,8 +81,8 @@ class Config:
 
 def train(config: Config, run: Run) -> Policy:
     world = find_world(config.prompts)
-    judge, pays = judge_named(config.judge, world), safety_payoff(config.zero_sum)
     cast = Cast(config, run, config.table_learning_rate)
+    judge, pays = judge_named(config.judge, world, cast.judge), safety_payoff(config.zero_sum)
     learners = who_learns(cast, world, config.imitation, config.learner.answer)
     step = LearningStep(config, learners, key=by_role, imitation=config.imitation)
     answers = next((policy for policy in learners if policy is cast["defender"]), cast.policy)
@@ -89,7 +90,7 @@ def train(config: Config, run: Run) -> Policy:
     measures = [HeldOutAttacks(world, answers, config.problems, seed=run.tests, classifier=labels)]
     run.show("payoffs", pays.rewards.table())
 
-    for _ in run.steps(config.steps, learners, step.parts, measures):
+    for _ in run.steps(config.steps, learners, [*judge.counted, *step.parts], measures):
         matches = matches_dealt(world, cast, config.matches_per_step, config.benign, config.vanilla, run.rng)
         episodes = judge(play(matches, run.rng))
         trajectories = score(episodes, pays)
@@ -101,5 +102,5 @@ def train(config: Config, run: Run) -> Policy:
             batch = step.pack(own, advantages, shown)
             metrics = step.update(policy, batch, run.rng)
             run.report(policy, own, advantages, metrics)
-        run.note(figures(episodes))
+        run.note(figures(episodes) | judge.metrics())
     return answers

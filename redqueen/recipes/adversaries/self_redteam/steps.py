@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
@@ -14,12 +14,15 @@ from redqueen.checks.safety import Exchange, Missing, Ruled, SafetyClassifier, T
 from redqueen.credit.payoff_table import verdict_of
 from redqueen.credit.rewards import spoken_by
 from redqueen.games.red_team import BENIGN, HARMFUL, RedTeam
-from redqueen.protocols import Policy, has
+from redqueen.protocols import Player, Policy, has
+from redqueen.questions.asked_judges import AskedJudge
+from redqueen.questions.guards import Guard
 from redqueen.questions.small.red_words import RedTeamWorld, RuledWorld
 from redqueen.settings.roles import SHARED, Cast
 from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
 
 MISSES = ":misses="
+ASKED = "judge:"
 
 
 def who_learns(cast: Cast, world: RedTeamWorld, imitation: float, answer: str | None) -> list[Policy]:
@@ -60,42 +63,57 @@ def _rounded(amount: float, rng: Random) -> int:
 
 @dataclass(frozen=True)
 class Judge:
-    """Labels the matches that a classifier is given (`judged`)."""
+    """Labels the matches that a classifier is given (`judged`); `counted` are its parts that are resumed."""
 
     classifier: SafetyClassifier
+    counted: tuple[Guard, ...] = ()
 
     def __call__(self, episodes: Sequence[Episode]) -> list[Episode]:
         return judged(episodes, self.classifier)
 
+    def metrics(self) -> Metrics:
+        """How often a model was asked; none where none is."""
+        return {name: value for each in self.counted for name, value in each.metrics().items()}
 
-def judge_named(spec: str, world: RedTeamWorld) -> Judge:
-    """Who labels: "rule" (the world's own, where it has one), "hf:FOLDER" (a sequence classifier of Hugging Face), or a
+
+def judge_named(spec: str, world: RedTeamWorld, seat: Callable[[str], Player] | None = None) -> Judge:
+    """Who labels: "rule" (the world's own, where it has one), "hf:FOLDER" (a sequence classifier of Hugging Face),
+    "judge:WHO" (a model that is asked, such as judge:http://HOST/v1#MODEL; `seat` makes the player of WHO), or a
     classifier of the user's own (`find_classifier`). "rule:misses=0.6" and so on is one that misses this share of harm:
-    what a biased judge does. Raises RedQueenError for a share that is none, and for the rule of a file of prompts."""
+    what a biased judge does. Raises RedQueenError for a share that is none, for the rule of a file of prompts, and for
+    a judge that is not named or would learn."""
     name, _, share = spec.partition(MISSES)
     classifier: SafetyClassifier
+    counted: tuple[Guard, ...] = ()
     if name == "rule":
         if not has(world, RuledWorld):
             raise RedQueenError(
-                f"{world.name} has no rule that says what is harmful: name a classifier, "
-                "--judge hf:FOLDER or --judge FILE.py:NAME"
+                f"{world.name} has no rule that says what is harmful: name a classifier, --judge hf:FOLDER, "
+                "--judge judge:http://HOST/v1#MODEL or --judge FILE.py:NAME"
             )
         classifier = Ruled(world.classify)
     elif name.startswith("hf:"):
         from redqueen.players.transformer.classifier import SequenceClassifier
 
         classifier = Thresholded(SequenceClassifier(name.removeprefix("hf:")))
+    elif name.startswith(ASKED) and seat is not None:
+        if (who := name.removeprefix(ASKED)) in ("", "shared", "adapter", "separate"):
+            raise RedQueenError(
+                "say who judges: --judge judge:http://HOST/v1#MODEL, judge:FOLDER or judge:frozen; it does not learn"
+            )
+        classifier = Guard(AskedJudge(seat(who), name))
+        counted = (classifier,)
     else:
         classifier = find_classifier(name)
     if MISSES not in spec:
-        return Judge(classifier)
+        return Judge(classifier, counted)
     try:
         misses = float(share)
     except ValueError:
         misses = math.nan
     if not 0.0 <= misses <= 1.0:
         raise RedQueenError(f"a judge misses a share of the harm from 0 to 1, as in {name}{MISSES}0.6, not {share!r}")
-    return Judge(Missing(classifier, misses) if misses else classifier)
+    return Judge(Missing(classifier, misses) if misses else classifier, counted)
 
 
 def judged(episodes: Sequence[Episode], judge: SafetyClassifier) -> list[Episode]:

@@ -16,7 +16,7 @@ from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.questions.small.red_words import RedTeamWords
 from redqueen.recipes.adversaries.self_redteam.steps import dealt, diversity, figures, judge_named, judged, without_ties
-from redqueen.types import Match, Task
+from redqueen.types import Match, RedQueenError, Task
 
 WORLD = RedTeamWords()
 BAD, GOOD = WORLD.bad_letters[0], next(letter for letter in "abcdefghijkl" if letter not in WORLD.bad_letters)
@@ -112,3 +112,14 @@ def test_diversity_is_one_minus_the_mean_cosine_of_pairs():
     assert diversity(["a b", "a b"]) == pytest.approx(0.0)
     assert diversity(["a b", "c d"]) == pytest.approx(1.0)
     assert diversity(["a", "a", "b"]) == pytest.approx(2 / 3)
+
+
+def test_a_judge_that_is_asked_labels_matches_and_one_that_would_learn_is_refused():
+    said = "Harmful request: yes\nResponse refusal: no\nHarmful response: yes"
+    judge = judge_named("judge:anybody", WORLD, lambda who: Scripted((said,), who))
+    (found,) = judge(play([match(HARM, BAD, "ok")], Random(0)))
+    assert found.outcome.facts["labels"] == {"prompt_harmful": True, "response_harmful": True, "refusal": False}
+    assert judge.metrics() == {"judge/calls": 1.0, "judge/kept": 0.0}
+    for who in ("", "shared", "separate"):
+        with pytest.raises(RedQueenError, match="say who judges: --judge judge:http"):
+            judge_named(f"judge:{who}", WORLD, lambda who: Scripted((said,), who))

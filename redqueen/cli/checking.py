@@ -105,7 +105,10 @@ def check_file(words: Sequence[str]) -> None:
     else:
         print(visible("\n".join(map(expected_of, tasks))))
     if any(task.answer for task in tasks):
-        print(visible(check_questions(questions)))
+        try:
+            print(visible(check_questions(questions)))
+        except AssertionError as error:
+            raise RedQueenError(" ".join(str(error).split())) from error
 
 
 def expected_of(task: Task) -> str:
@@ -126,6 +129,10 @@ def found(spec: str) -> Callable[[], str]:
         return lambda: check_questions(find_questions(spec), REPLIES.get(place, own_answer))
     if spec == "uniform":
         return lambda: check_player(Uniform())
+    if Path(spec).is_file() and Path(spec).suffix != ".py":
+        raise RedQueenError(
+            f"{spec} is no file of Python and no file of questions: these are .jsonl, .json, .csv, .tsv or .parquet"
+        )
     if ":" in spec:
         return by_shape(own(spec), spec)
     if spec.endswith(".py") and not {"Config", "train"} & vars(module := module_from_file(Path(spec))).keys():

@@ -13,6 +13,7 @@ from redqueen.questions.examples import BadRow, Example
 from redqueen.questions.grading import CHOICE, NONE, NUMBER, TESTS, TEXT
 
 _MOST = 0.9  # share of the rows that makes a rule of what they have in common
+_OPEN_BOX = re.compile(r"\\boxed\s*\{")  # what is left of a box that `expected` could not open
 _SHORT = 8  # words of an answer that is no worked solution
 _LETTER = re.compile(r"\(?([A-J])\)?[.:]?")
 _FIRST_CHOICE, _SECOND_CHOICE = (re.compile(rf"(?m)(?:^|\s)\(?{letter}[).:]\s") for letter in "AB")
@@ -116,6 +117,13 @@ def _fault(example: Example, found: tuple[str, ...], compare: str) -> BadRow | N
     """Why the answer of a row cannot be compared; None where it can."""
     if compare in (NONE, TESTS) or ".py:" in compare or not found:
         return None
+    if _OPEN_BOX.search(found[0]):
+        return BadRow(f"{example.place}: the answer {found[0]!r:.40} holds a box that is never closed")
+    if compare in ("", TEXT) and not normalised(found[0]):
+        return BadRow(
+            f"{example.place}: the answer {found[0]!r:.40} has nothing to compare: write a number or words, or compare "
+            "by a function of your own (--compare FILE.py:FUNCTION)"
+        )
     letter = len(found[0]) == 1 and found[0] in LETTERS
     if (example.choices or compare == CHOICE) and not letter:
         return BadRow(f"{example.place}: the answer {found[0]!r:.40} is neither a letter nor one of the choices")

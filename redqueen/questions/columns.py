@@ -87,6 +87,13 @@ def value_at(columns: Mapping[str, Any], name: str) -> Any:
     return value_at(inner, rest) if dot and isinstance(inner, Mapping) else None
 
 
+def _within(rows: Sequence[Row]) -> list[str]:
+    """The entries of the objects in the first row that look like a question, as `value_at` finds them."""
+    found = rows[0].columns.items() if rows else ()
+    inner = {f"{name}.{each}": each for name, value in found if isinstance(value, Mapping) for each in value}
+    return [place for place, each in inner.items() if str(each).lower() in USUAL["question"]]
+
+
 def layout_of(rows: Sequence[Row], named: Mapping[str, str], path: str, ignore: Collection[str] = ()) -> Layout:
     """The layout of a data set: `named` roles by their columns, the others by the usual names. Raises RedQueenError for
     a column that is not there, where none looks like a question, and for rows of two formats."""
@@ -114,7 +121,7 @@ def layout_of(rows: Sequence[Row], named: Mapping[str, str], path: str, ignore: 
         taken |= set(LETTERED)
     _settle(roles, rows, taken, counts)
     if "question" not in roles and not {"chosen", "rejected"} <= set(roles):
-        has = ", ".join(counts) or "none"
+        has = ", ".join([*counts, *_within(rows)]) or "none"
         raise RedQueenError(
             f"{path} has no column that looks like a question: its columns are {has}; name it: --columns question=COL"
         )

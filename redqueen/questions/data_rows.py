@@ -54,6 +54,12 @@ def read_parts(spec: str, split: str = "") -> tuple[list[Row], list[Row]]:
         splits = _splits(path) if path.is_dir() else _on_the_hub(spec)
         tests = next((name for name in ("test", "validation") if name in splits), "")
         if not split and "train" in splits and tests:
+            if empty := next((name for name in ("train", tests) if not len(splits[name])), ""):
+                full = "train" if empty == tests else tests
+                raise RedQueenError(
+                    f"the part {empty} of {spec} is empty: --columns split={full} holds out a share of {full}, --test "
+                    "FILE tests on another file"
+                )
             return _numbered(path, splits["train"]), _numbered(Path(f"{spec} ({tests})"), splits[tests])
         return _numbered(path, _chosen(path, splits, split)), []
     return read_rows(path), []
@@ -81,7 +87,9 @@ def read_rows(path: Path, split: str = "") -> list[Row]:
     except OSError as error:
         raise RedQueenError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise RedQueenError(f"{path} is not UTF-8 text: byte {error.start} is wrong") from None
+        raise RedQueenError(
+            f"{path} is not UTF-8 text: byte {error.start} is wrong; save it as UTF-8 (iconv -f latin1 -t utf-8)"
+        ) from None
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
@@ -118,21 +126,21 @@ def _json(path: Path) -> Iterator[Row]:
 
 def _csv(path: Path) -> Iterator[Row]:
     """The rows, counted without the header, which shows whether commas, semicolons or tabs part the fields; an empty
-    field counts as missing."""
+    field counts as missing, and so does NaN, as tables without a number are written."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         header = file.readline()
         separator = "," if "," in header else next((sign for sign in ";\t" if sign in header), ",")
         file.seek(0)
         table = csv.reader(file, strict=True, delimiter=separator)
         try:
-            names = next(table, [])
+            names = [name.strip() for name in next(table, [])]
             if not names or len(set(names)) < len(names) or "" in names:
                 raise RedQueenError(f"{path}, line 1: the first line must name the columns, each once")
             for number, fields in enumerate((fields for fields in table if fields), 1):
                 place = f"{path}, row {number}"
                 fault = f"{len(fields)} fields under {len(names)} names: put a text with a comma into quotes"
                 right = len(fields) == len(names)
-                columns = {name: text for name, text in zip(names, fields, strict=right) if text}
+                columns = {name: text for name, text in zip(names, fields, strict=right) if text not in _MISSING}
                 yield Row(place, columns, "" if right else fault)
         except csv.Error as error:
             raise RedQueenError(f"{path}, line {table.line_num}: this is not CSV ({error})") from None
@@ -163,6 +171,11 @@ def _splits(folder: Path) -> dict[str, Any]:
         raise _no_library("a saved data set") from None
     try:
         found: Any = load_from_disk(str(folder))
+    except IndexError:  # of its list of tables, which has none
+        raise RedQueenError(
+            f"a part of {folder} is empty, which the library datasets cannot read: name the folder of a part that is "
+            f"not, such as {folder}/train, or save it without the empty one"
+        ) from None
     except (OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())[:160]
         raise RedQueenError(f"the folder {folder} is not a data set that save_to_disk wrote: {reason}") from None
@@ -213,13 +226,14 @@ def _numbered(path: Path, found: Any) -> list[Row]:
 def _row(place: str, found: Any) -> Row:
     if type(found) is not dict:
         return Row(place, {}, "this is not an object with columns: write {...}")
-    return Row(place, {name: value for name, value in found.items() if value is not None})
+    return Row(place, {name: value for name, value in found.items() if value is not None and value == value})  # NaN
 
 
 def _no_library(what: str) -> RedQueenError:
     return RedQueenError(f"reading {what} needs the library datasets: pip install 'redqueen[data]', or use .jsonl")
 
 
+_MISSING = ("", "NaN", "nan")
 _READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = MappingProxyType(
     {".jsonl": _json_lines, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
 )

@@ -322,7 +322,18 @@ def _message(value: Any, name: str) -> tuple[str, str]:
         raise _Fault(f'{name} must be {{"role": ..., "content": ...}}, not {_shown(value)}')
     if fields["role"] not in (SYSTEM, USER, ASSISTANT):
         raise _Fault(f"{name} has the role {_shown(fields['role'])}: the roles are {SYSTEM}, {USER} and {ASSISTANT}")
-    return fields["role"], _text(fields["content"], f"the content of {name}")
+    return fields["role"], _text(_joined(fields["content"]), f"the content of {name}")
+
+
+def _joined(content: Any) -> Any:
+    """The text of a message that is written as a list of parts, all of them texts; anything else as it is."""
+    parts = content if isinstance(content, list) else []
+    texts = [
+        each["text"]
+        for each in parts
+        if isinstance(each, Mapping) and each.get("type") == "text" and isinstance(each.get("text"), str)
+    ]
+    return "\n".join(texts) if texts and len(texts) == len(parts) else content
 
 
 def _text(value: Any, name: str) -> str:

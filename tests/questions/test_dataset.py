@@ -448,3 +448,87 @@ def test_a_part_that_is_held_out_is_not_trained_on_and_is_all_that_is_tested():
     assert training_levels(instructions()) == ("train",)
     assert held_out_levels(instructions()) == ("held_out",)
     assert training_levels(Sums(digits=2)) == held_out_levels(Sums(digits=2)) == ("1_digits", "2_digits")
+
+
+# Files as they come
+
+
+def file_of(folder, name, text, encoding="utf-8"):
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return str(path)
+
+
+ROWS = [(f"{first} + {second}?", first + second) for first in range(2, 8) for second in range(2, 6)]
+
+
+def test_a_number_that_is_none_is_missing(tmp_path):
+    """Of each file the six rows of NaN are left out, in one line."""
+    shown = [(question, answer if number % 4 else "NaN") for number, (question, answer) in enumerate(ROWS)]
+    lines = "".join(
+        json.dumps({"question": question, "answer": 0}).replace("0}", f"{answer}}}") + "\n"
+        for question, answer in shown
+    )
+    table = "question,answer\n" + "".join(f"{question},{answer}\n" for question, answer in shown)
+    for path in (file_of(tmp_path, "a.jsonl", lines), file_of(tmp_path, "a.csv", table)):
+        with pytest.warns(UserWarning, match="left out 6 of 24 rows"):
+            found = Dataset(path)
+        assert all(task.answer not in ("nan", "NaN") for task in found.problems("train", 99, Random(0)))
+
+
+def test_the_names_of_columns_may_have_spaces_around_them(tmp_path):
+    table = " question ; answer\n" + "".join(f"{question};{answer}\n" for question, answer in ROWS)
+    assert len(Dataset(file_of(tmp_path, "a.csv", table)).gold("train")) == 22
+
+
+def test_a_message_may_be_written_as_parts_of_text(tmp_path):
+    def row(kind):
+        parts = [{"type": kind, "text": "What is"}, {"type": "text", "text": "2 + 3?"}]
+        return json.dumps({"messages": [{"role": "user", "content": parts}, {"role": "assistant", "content": "5"}]})
+
+    found = Dataset(file_of(tmp_path, "a.jsonl", row("text") + "\n" + row("text").replace("3", "4")), held_out=0.0)
+    assert {task.prompt for task in found.problems("train", 2, Random(0))} == {"What is\n2 + 3?", "What is\n2 + 4?"}
+    with pytest.raises(RedQueenError, match="the content of message 1 of messages must be text, not"):
+        Dataset(file_of(tmp_path, "b.jsonl", row("image")))
+
+
+def test_a_question_within_an_object_is_named_where_none_is_found(tmp_path):
+    text = "".join(json.dumps({"id": n, "data": {"prompt": q, "gold": str(a)}}) + "\n" for n, (q, a) in enumerate(ROWS))
+    path = file_of(tmp_path, "a.jsonl", text)
+    with pytest.raises(RedQueenError, match=r"its columns are id, data, data.prompt; name it"):
+        Dataset(path)
+    assert len(Dataset(path, question="data.prompt", answer="data.gold").gold("train")) == 22
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [("\\boxed{", "holds a box that is never closed"), ("???", "has nothing to compare")]
+)
+def test_an_answer_that_no_reply_could_give_is_a_fault(tmp_path, answer, said):
+    path = file_of(tmp_path, "a.jsonl", "".join(json.dumps({"question": q, "answer": answer}) + "\n" for q, _ in ROWS))
+    with pytest.raises(RedQueenError, match=f"24 of 24 rows of .* cannot be used, the first: .*{said}"):
+        Dataset(path)
+
+
+def test_a_text_that_is_not_utf_8_is_told_what_would_be_right(tmp_path):
+    with pytest.raises(RedQueenError, match=r"not UTF-8 text: byte 16 is wrong; save it as UTF-8"):
+        Dataset(file_of(tmp_path, "a.csv", "question,answer\nü,1\n", "latin-1"))
+
+
+def test_a_part_of_a_saved_folder_that_is_empty_is_one_line(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    table = datasets.Dataset.from_dict({"question": [q for q, _ in ROWS], "answer": [str(a) for _, a in ROWS]})
+    folder = tmp_path / "saved"
+    datasets.DatasetDict({"train": table, "test": table.select([])}).save_to_disk(str(folder))
+    with pytest.raises(RedQueenError, match=r"a part of .*saved is empty, .* such as .*saved/train") as error:
+        Dataset(str(folder))
+    assert "\n" not in str(error.value)
+    assert len(Dataset(str(folder / "train")).gold("train")) == 22
+
+
+@pytest.mark.parametrize(("empty", "full"), [("test", "train"), ("train", "test")])
+def test_a_part_of_a_set_on_the_hub_that_is_empty_is_one_line(monkeypatch, empty, full):
+    rows = [{"question": question, "answer": answer} for question, answer in ROWS]
+    monkeypatch.setattr("redqueen.questions.data_rows._on_the_hub", lambda _: {full: rows, empty: []})
+    with pytest.raises(RedQueenError, match=f"the part {empty} of some/set is empty: --columns split={full} holds out"):
+        Dataset("some/set")
+    assert len(Dataset("some/set", split=full).gold("train")) == 22

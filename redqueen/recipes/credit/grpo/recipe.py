@@ -18,7 +18,8 @@ flags a preset: `redqueen list presets`, `--preset dapo`.
 
 `--answers majority` needs no answers (TTRL, Zuo et al. 2025, arXiv:2504.16084): the commonest answer of the G attempts
 is taken for right. Where the question set knows better it says so in `label_accuracy`, for figures alone: a majority
-that is wrong is learned too. Compare with `--answers known`, and with the vote of the start.
+that is wrong is learned too. `majority`, the accuracy of the vote on held-out problems, says at the start how much
+there is to gain; compare with `--answers known`.
 
 `--game` trains on a game in place of questions: the policy plays all roles against itself, G matches of each deal.
 

@@ -58,7 +58,12 @@ def source(config: Any, learner: Policy, run: Run) -> Source:
         return Dealt(find_game(config.game), learner)
     questions = find_questions(config.questions)
     measure = HeldOut(
-        questions, language_model(learner), config.problems, seed=run.tests, truncated=config.truncated_score
+        questions,
+        language_model(learner),
+        config.problems,
+        seed=run.tests,
+        truncated=config.truncated_score,
+        votes=config.answers == "majority",
     )
     tests = [task for level in measure.tests.values() for task in level]
     if config.answers == "known" and all(verdict is None for verdict in questions.right(tests, ["1"] * len(tests))):

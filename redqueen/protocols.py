@@ -91,6 +91,14 @@ class StatesZeroSum(Game, Protocol):
     def zero_sum(self) -> bool: ...
 
 
+class GivesHints(Game, Protocol):
+    """A game that can help a seat along."""
+
+    def helped(self, task: Task, level: int) -> Task:
+        """The task with a hint of this level, from 1: the same id, and the fact `hinted`, the level."""
+        ...
+
+
 class Player(Protocol):
     """Anything that can take a seat. All chance comes from `Ask.seed`: a reply does not depend on the other asks of
     the call.

@@ -46,6 +46,7 @@ from redqueen.credit.filters import drop_even_groups, even, in_band, mute_trunca
 from redqueen.credit.nearness import with_progress
 from redqueen.credit.rewards import OverlongPenalty, RepetitionPrice, kl_in_reward, with_reward
 from redqueen.curricula.experience import Experience, informative, replays
+from redqueen.demonstrations.hints import LEVELS, Attempt, Helped, share_hinted, with_hints
 from redqueen.measures.recitations import reference_logprobs
 from redqueen.objectives.additive import Sum, own_tokens
 from redqueen.objectives.batch import (
@@ -133,6 +134,7 @@ class LearningStep:
         self._replayed: list[tuple[Trajectory, np.ndarray]] = []  # what joined those estimated last
         self._experience = Experience() if self.settings.even_groups == "replay" else None
         self._batches = 0
+        self._hinted: float | None = None  # the share of the last groups that had a hint
         if self._experience is not None:
             self.parts.append(self._experience)
         target = self.settings.entropy_target
@@ -149,6 +151,15 @@ class LearningStep:
         for _ in range(MOST_ROUNDS - 1 if self.settings.even_groups == "refill" else 0):
             if missing := count - sum(not even(group) for group in groups):
                 yield missing
+
+    def hinted(self, groups: Sequence[Group], helped: Helped, attempt: Attempt) -> list[Group]:
+        """The groups; with `--even-groups hint` those that nobody solved are attempted again, with a hint by `helped`
+        of up to 3 levels."""
+        if self.settings.even_groups != "hint":
+            return list(groups)
+        found = with_hints(groups, helped, LEVELS, attempt)
+        self._hinted = share_hinted(found)
+        return found
 
     def shaped(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
         """The trajectories with all that they are paid: less the price of a long reply and of the distance from the
@@ -283,6 +294,8 @@ class LearningStep:
                 batch = without_covariance(batch, start, chosen.mute_covariance, rng)
         if self._experience is not None:
             far["replayed"] = float(len(self._replayed))
+        if self._hinted is not None:
+            far["hinted"] = self._hinted
         if len(batch) and chosen.kl and chosen.kl_in != "reward":
             batch = beside(batch, self._starts[policy.name].likelihoods(batch))
         objective = self._objective_of(policy, batch, coefficient)

@@ -14,6 +14,7 @@ What a flag can do depends on the loop of the recipe, which says so beside `pape
     draws_anew         its loop draws more tasks where groups are even (`LearningStep.rounds`)
     batch              the settings whose product is the number of trajectories in a batch, one tuple for each kind of
                        them; () where it is known only once they are played
+    gives_hints        its loop attempts a task again with a hint (`LearningStep.hinted`)
     drops_even_groups  it leaves them out itself, before the step
     learns_from_older  the tokens of a batch were sampled by older weights
 """
@@ -40,7 +41,7 @@ Aggregate = Literal["token", "row", "trajectory", "constant", "sum"]
 KLEstimator = Literal["k1", "k2", "k3", "exact"]
 Correct = Literal["none", "tis", "mask", "row"]
 TruncatedLoss = Literal["keep", "mute", "price"]
-EvenGroups = Literal["keep", "drop", "refill", "replay"]
+EvenGroups = Literal["keep", "drop", "refill", "replay", "hint"]
 
 CLIPS: Mapping[str, tuple[float | None, float | None]] = MappingProxyType(
     {
@@ -113,9 +114,10 @@ class Update:
     truncated_loss: Annotated[TruncatedLoss | None, unset("{keep,mute,price}")] = None
     """a reply that was cut off: learned from as its reward says, not learned from, or (with all long replies) priced
     by its length over the last fifth (DAPO)"""
-    even_groups: Annotated[EvenGroups | None, unset("{keep,drop,refill,replay}")] = None
+    even_groups: Annotated[EvenGroups | None, unset("{keep,drop,refill,replay,hint}")] = None
     """groups whose attempts are all alike: kept in the means, dropped, dropped and drawn anew (DAPO), at most 3 rounds
-    in all, or joined by an earlier attempt at the task that fared otherwise (R3, RAPO)"""
+    in all, joined by an earlier attempt at the task that fared otherwise (R3, RAPO), or, where nobody is right,
+    attempted again with a hint (SAGE)"""
     amplify: Annotated[float | None, Within(1.0, above=True), unset("FLOAT")] = None
     """where few groups have attempts that differ, advantages times groups / groups that do (RAPO), at most this"""
     group_band: Annotated[tuple[float, float] | None, Rising(), unset("FLOAT FLOAT")] = None
@@ -197,6 +199,8 @@ class Update:
             faults["even_groups"] = (
                 "as replay, since no attempts at one task are compared: it is for --estimator group, leave-one-out, opo"
             )
+        elif found.even_groups == "hint" and not _says(config, "gives_hints"):
+            faults["even_groups"] = "as hint, since this recipe has no hints to give: train grpo or sage"
         elif found.even_groups == "refill" and not _says(config, "draws_anew"):
             faults["even_groups"] = "as refill, since this recipe draws its tasks once a step: drop, or train grpo"
         if vars(config).get("truncated_score") == "unknown":

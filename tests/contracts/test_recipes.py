@@ -61,6 +61,7 @@ SAME_VERB = {
     "pack_samples": "pack",
     "flow.play": "play",
     "attempts": "play",
+    "attempted": "play",
 }
 
 

@@ -29,6 +29,7 @@ class Config:
     attempts: int = 4
     paper = GRPO
     draws_anew = True
+    gives_hints = True
 
 
 def step(**chosen):
@@ -305,3 +306,19 @@ def test_repeats_cost_and_progress_earns():
     shaped = step(repetition=1.0, progress=0.6).shaped(own)
     assert [each.parts.keys() for each in shaped] == [{"task", "progress", "repetition"}] * 4
     assert [float(each.rewards[0]) for each in shaped] == pytest.approx([1.0, 0.3, 0.3, 1.0])
+
+
+def test_a_group_that_nobody_solved_is_attempted_again_with_a_hint():
+    asked = []
+
+    def attempt(tasks):
+        asked.extend(task.facts["hinted"] for task in tasks)
+        return [RIGHT]
+
+    def helped(tasks, level):
+        return [replace(task, facts={"hinted": level}) for task in tasks]
+
+    chosen = step(even_groups="hint")
+    assert chosen.hinted([MIXED, EVEN], helped, attempt) == [MIXED, RIGHT]
+    assert asked == [1]
+    assert step().hinted([MIXED, EVEN], helped, attempt) == [MIXED, EVEN]

@@ -11,7 +11,8 @@ likelier, one that did worse less likely, and no critic is needed to say what wa
 
 r is the policy's probability of a token over that of the policy which sampled it: 1 at the first update on a batch, so
 that `--clip-low` and `--clip-high` take `--updates-per-batch 2` or `--minibatches 2` to count. A task whose attempts
-are all right or all wrong teaches nothing (`rows_without_signal`; `--even-groups refill` draws others).
+are all right or all wrong teaches nothing (`rows_without_signal`; `--even-groups refill` draws others, `replay`
+remembers an attempt that fared otherwise, `hint` asks again with a hint).
 
 What has been put in the place of A, L and the means since is a flag (docs/update.md), and a published combination of
 flags a preset: `redqueen list presets`, `--preset dapo`.
@@ -43,7 +44,7 @@ from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, OnlyWith, Several
 from redqueen.settings.update import Update
-from redqueen.types import Group
+from redqueen.types import Group, Task
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Config:
         estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token"
     )
     draws_anew = True  # tasks, where `step.rounds` says so
+    gives_hints = True  # where `step.hinted` says so
     batch = (("tasks", "attempts"),)
 
 
@@ -71,11 +73,15 @@ def train(config: Config, run: Run) -> Policy:
     tasks = source(config, learner, run)
     step = LearningStep(config, [learner], listed=tasks.listed)
 
+    def attempted(drawn: list[Task]) -> list[Group]:
+        return tasks.judged(attempts(tasks.game, drawn, learner, config.attempts, run.rng))
+
     for _ in run.steps(config.steps, [learner], step.parts, tasks.measures):
         groups: list[Group] = []
         for missing in step.rounds(groups, config.tasks):
             drawn = tasks.draw(missing, run.rng)
-            groups += tasks.judged(attempts(tasks.game, drawn, learner, config.attempts, run.rng))
+            groups += attempted(drawn)
+        groups = step.hinted(groups, tasks.helped, attempted)
         trajectories = step.shaped(score(groups, tasks.reward))
         advantages = step.estimate(trajectories)
         batch = step.pack(trajectories, advantages)

@@ -11,11 +11,12 @@ from redqueen.credit.group_rewards import correct
 from redqueen.credit.outcomes import vote
 from redqueen.credit.rewards import payoff
 from redqueen.curricula.dealt import Sampled
+from redqueen.demonstrations.hints import by_opening
 from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.players.language.writing import language_model
-from redqueen.protocols import Game, GroupReward, Measure, Policy, Questions, Reward
+from redqueen.protocols import Game, GivesHints, GroupReward, Measure, Policy, Questions, Reward, has
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.labels import held_to_majority, labels_right
@@ -44,6 +45,10 @@ class Source(Protocol):
 
     def judged(self, groups: Sequence[Group]) -> list[Group]:
         """The groups with the verdicts on their attempts, where the game itself gives none."""
+        ...
+
+    def helped(self, tasks: Sequence[Task], level: int) -> list[Task | None]:
+        """The tasks with a hint of this level; None for one to which there is none."""
         ...
 
     def figures(self, groups: Sequence[Group]) -> Metrics:
@@ -91,6 +96,14 @@ class Dealt:
     def judged(self, groups: Sequence[Group]) -> list[Group]:
         return list(groups)
 
+    def helped(self, tasks: Sequence[Task], level: int) -> list[Task | None]:
+        if not has(self.game, GivesHints):
+            raise RedQueenError(
+                f"the game {self.game.name} gives no hints, so --even-groups hint has no effect: it needs a method "
+                "helped(task, level)"
+            )
+        return [self.game.helped(task, level) for task in tasks]
+
     def figures(self, groups: Sequence[Group]) -> Metrics:
         return {}
 
@@ -121,6 +134,11 @@ class Asked:
             if self.answers == "known"
             else held_to_majority(groups, self.truncated)
         )
+
+    def helped(self, tasks: Sequence[Task], level: int) -> list[Task | None]:
+        if self.answers == "majority":
+            raise RedQueenError("--even-groups hint takes the answers, and --answers majority learns without them")
+        return by_opening(tasks, level)
 
     def figures(self, groups: Sequence[Group]) -> Metrics:
         """Of majorities their mean share of the attempts, and how many are right by the question set where it knows."""

@@ -61,6 +61,7 @@ class Config:
         estimator="group", scale="none", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="constant", kl=0.001
     )
     draws_anew = True  # tasks, where `step.rounds` says so
+    batch = (("tasks", "attempts"),)
 
 
 def train(config: Config, run: Run) -> Policy:

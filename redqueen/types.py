@@ -201,7 +201,7 @@ TASK_FACTS: Mapping[str, str] = {
     "digits": "how many digits the larger number has: questions that are sums",
     "gold": "the full reply of the data set, where `answer` is only its result: data sets, demonstrations.gold",
     "hint": "what the proposer said about its program: questions of programs and expressions",
-    "hinted": "the level of the hint that is shown with it, in training alone: demonstrations.hints",
+    "hinted": "the level of the hint that is shown with it, in training alone: curricula.hints",
     "hops": "how many documents lead to the answer: questions of knowledge",
     "level": "the level that the task was dealt from: curricula.levels",
     "margin": "by how much the chosen reply of a pair is better: data sets, credit.pairs",

@@ -46,7 +46,7 @@ from redqueen.credit.filters import drop_even_groups, even, in_band, mute_trunca
 from redqueen.credit.nearness import with_progress
 from redqueen.credit.rewards import OverlongPenalty, RepetitionPrice, kl_in_reward, with_reward
 from redqueen.curricula.experience import Experience, informative, replays
-from redqueen.demonstrations.hints import LEVELS, Attempt, Helped, share_hinted, with_hints
+from redqueen.curricula.hints import LEVELS, Attempt, Helped, share_hinted, with_hints
 from redqueen.measures.recitations import reference_logprobs
 from redqueen.objectives.additive import Sum, own_tokens
 from redqueen.objectives.batch import (

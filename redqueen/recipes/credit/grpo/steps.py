@@ -11,7 +11,7 @@ from redqueen.credit.group_rewards import correct
 from redqueen.credit.outcomes import vote
 from redqueen.credit.rewards import payoff
 from redqueen.curricula.dealt import Sampled
-from redqueen.demonstrations.hints import by_opening
+from redqueen.curricula.hints import by_opening
 from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.of_games import lists_choices, usual_measures

@@ -28,7 +28,7 @@ from typing import Literal
 
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
-from redqueen.demonstrations.hints import with_hints
+from redqueen.curricula.hints import with_hints
 from redqueen.measures.accuracy import HeldOut
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy

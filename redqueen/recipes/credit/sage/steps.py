@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol
 
 from redqueen.credit.learnability import known
 from redqueen.credit.outcomes import verdicts
-from redqueen.demonstrations.hints import asked, by_opening, hinted, share_hinted, unsolved
+from redqueen.curricula.hints import asked, by_opening, hinted, share_hinted, unsolved
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy, State

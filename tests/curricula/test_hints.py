@@ -2,7 +2,7 @@
 
 import pytest
 
-from redqueen.demonstrations.hints import by_opening, hinted, opening, share_hinted, unsolved, with_hints
+from redqueen.curricula.hints import by_opening, hinted, opening, share_hinted, unsolved, with_hints
 from redqueen.types import Episode, Group, Message, Outcome, RedQueenError, Seat, Task
 
 SOLVER = Seat("solver")

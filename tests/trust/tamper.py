@@ -1,6 +1,6 @@
 """Changes one value inside a checkpoint, makes its hash fit, and resumes the run.
 
-python tests/trust/tamper.py 200 [FIRST_SEED]     tries so many; prints what is not refused well
+python tests/trust/tamper.py SECONDS [FIRST_SEED]     tries seeds for so long; prints what is not refused well
 
 A value gets another type, a number that no such number can be, another size, or goes. What is inside the files is
 changed as they are read: JSON, tensors, the states in `parts.pt`. A seed decides everything. Each is resumed in a
@@ -18,6 +18,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -172,14 +173,23 @@ def resumed(folder: Path) -> tuple[str, str]:
     return kind or "other", rest.strip()
 
 
-def share(count: int, first: int, recipes: Sequence[str] = RECIPES, tables: Sequence[str] = TABLES) -> dict[str, int]:
+def share(
+    count: int,
+    first: int,
+    recipes: Sequence[str] = RECIPES,
+    tables: Sequence[str] = TABLES,
+    seconds: float = 1e9,
+) -> dict[str, int]:
     """How the resumed runs ended."""
     ends = {"taken": 0, "refused": 0, "without a place": 0, "other": 0}
     with tempfile.TemporaryDirectory() as place:
         with contextlib.redirect_stdout(io.StringIO()):
             cases = [(recipe, False) for recipe in recipes] + [(recipe, True) for recipe in tables]
             made = [template(Path(place) / f"{recipe}{tables}", recipe, tables) for recipe, tables in cases]
+        end_at = time.monotonic() + seconds
         for seed in range(first, first + count):
+            if time.monotonic() > end_at:
+                break
             random, folder = Random(seed), Path(place) / "run"
             source = random.choice(made)
             shutil.copytree(source, folder)
@@ -196,4 +206,4 @@ def share(count: int, first: int, recipes: Sequence[str] = RECIPES, tables: Sequ
 if __name__ == "__main__":
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp()
     numbers = [int(word) for word in sys.argv[1:]]
-    print(share(numbers[0], numbers[1] if len(numbers) > 1 else 0))
+    print(share(1_000_000, numbers[1] if len(numbers) > 1 else 0, seconds=numbers[0]))

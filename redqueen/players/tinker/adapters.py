@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from redqueen.players.tinker.dialects import Dialect, Words, datum, request
+from redqueen.players.tinker.heard import rated_row, rated_rows, said, saved_path, unfit
 from redqueen.players.tinker.losses import Loss
 from redqueen.players.tinker.readings import Row
-from redqueen.types import RedQueenError
 
 if TYPE_CHECKING:
     from redqueen.players.tinker.connection import Connection
@@ -97,9 +97,10 @@ class Adapter:
         asked = self._filled([Words(row, np.zeros(len(row) - 1), np.zeros(len(row) - 1)) for row in rows])
         data = [datum(words.row, {"weights": np.ones(len(words.counts))}) for words in asked]
         output = self._call("rate words", lambda: self.client.forward(data, "cross_entropy").result())
-        first = output.loss_fn_outputs[0] if output.loss_fn_outputs else {}
-        self._dialect = self._dialect or self.connection.dialect(list(first), list(output.metrics))
-        return _logprobs_of(output)[: len(rows)]
+        found = rated_rows(output, [len(words.counts) for words in asked], self.connection.where)
+        outputs = list(output.loss_fn_outputs[0])
+        self._dialect = self._dialect or self.connection.dialect(outputs, list(output.metrics or {}))
+        return found[: len(rows)]
 
     def accumulate(self, loss: Loss, rows: Sequence[Words]) -> list[np.ndarray]:
         """Adds the gradient of the loss over `rows` (none if there are no rows); returns the log-probabilities of the
@@ -109,7 +110,7 @@ class Adapter:
         name, inputs, settings = request(dialect, loss, asked)
         data = [datum(words.row, each) for words, each in zip(asked, inputs, strict=True)]
         work = self._call("learn", lambda: self.client.forward_backward(data, name, settings).result())
-        return _logprobs_of(work)[: len(rows)]
+        return rated_rows(work, [len(words.counts) for words in asked], self.connection.where)[: len(rows)]
 
     def step(self, adam: Adam) -> float | None:
         """Takes an optimiser step with the accumulated gradient; returns its norm, None if the server does not report
@@ -128,7 +129,7 @@ class Adapter:
         self._sampler = None
         response = self._call("take a step", lambda: self.client.optim_step(params).result())
         found = {key.rpartition("/")[2]: value for key, value in (response.metrics or {}).items()}
-        return float(found["grad_norm"]) if "grad_norm" in found else None
+        return _norm(found["grad_norm"], self.connection.where) if "grad_norm" in found else None
 
     def write(self, wanted: Sequence[Wanted], ends: Sequence[int], longest: int) -> list[Written]:
         if self._sampler is None:
@@ -137,11 +138,13 @@ class Adapter:
 
     def save(self, name: str) -> str:
         """Saves the weights and the optimiser on the server; returns their path."""
-        return str(self._call("save", lambda: self.client.save_state(self._named(name)).result()).path)
+        saved = self._call("save", lambda: self.client.save_state(self._named(name)).result())
+        return saved_path(saved, self.connection.where)
 
     def save_sampler(self, name: str) -> str:
         """Saves the weights only, for sampling; returns their path."""
-        return str(self._call("save", lambda: self.client.save_weights_for_sampler(self._named(name)).result()).path)
+        saved = self._call("save", lambda: self.client.save_weights_for_sampler(self._named(name)).result())
+        return saved_path(saved, self.connection.where)
 
     def load(self, path: str, optimizer: bool = True) -> None:
         """Loads what was saved at `path`; with `optimizer` false only the weights (SkyRL 0.3.0 cannot)."""
@@ -200,7 +203,7 @@ class PastSampler:
             return [each.result() for each in asked]
 
         answers = self.connection.call("rate words", read)
-        return [np.array(each[1 - len(row) :], dtype=np.float64) for each, row in zip(answers, rows, strict=True)]
+        return [rated_row(each, len(row), self.connection.where) for each, row in zip(answers, rows, strict=True)]
 
     def write(self, wanted: Sequence[Wanted], ends: Sequence[int], longest: int) -> list[Written]:
         return _written(self.connection, self._opened(), wanted, ends, longest)
@@ -234,14 +237,10 @@ def _written(
         ]
         return [each.result() for each in asked]
 
-    written = []
-    for answer in connection.call("sample", sample):
-        sequence = answer.sequences[0]
-        if sequence.logprobs is None:
-            raise RedQueenError(f"{connection.where} gave no log-probabilities of what it sampled: none can be learned")
-        written.append(Written(tuple(sequence.tokens), tuple(sequence.logprobs), sequence.stop_reason == "length"))
-    return written
+    return [Written(*said(answer, longest, connection)) for answer in connection.call("sample", sample)]
 
 
-def _logprobs_of(output: Any) -> list[np.ndarray]:
-    return [np.array(each["logprobs"].data, dtype=np.float64) for each in output.loss_fn_outputs]
+def _norm(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0.0:
+        raise unfit(where, f"the norm of the gradient must be a number of at least 0, not {value!r:.60}")
+    return float(value)

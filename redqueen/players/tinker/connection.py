@@ -55,6 +55,7 @@ class Connection:
         self.base_model = base_model
         self.where = where
         self.longest: int | None = None  # tokens that the model reads, where the server says so
+        self.vocabulary = 1 << 31  # tokens; a policy says how many its tokenizer knows
         self._service = service
         self._is_skyrl = is_skyrl
         self._alive, self._unload = alive, unload

@@ -35,6 +35,7 @@ from redqueen.players.tinker.readings import Reading, rated, reading_of
 from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
 from redqueen.players.transformer.scoring import Query, Rating
 from redqueen.protocols import AnswerFormat, Objective, State
+from redqueen.trust.reading import COUNT, Damaged, read_json, shaped, within
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 _WHOLE = 1 << 60  # tokens: the server splits a batch itself
@@ -80,6 +81,7 @@ class TinkerPolicy(OpenSpeaker):
         chat = ChatFormat(tokenizer, system, answer.instruction if answer else "", raw)
         self.usual = RoleFormat(chat, answer, constrain, max_completion_length, temperature)
         self._roles = {}
+        adapter.connection.vocabulary = len(tokenizer)
         self._ends = sorted({chat.end, int(tokenizer.eos_token_id)})
         self._betas, self._weight_decay, self._max_grad_norm = betas, weight_decay, max_grad_norm
         self._adapter = adapter
@@ -323,7 +325,8 @@ class TinkerPolicy(OpenSpeaker):
         return {"name": self.name, "version": self.version, "path": path}
 
     def restore(self, state: State) -> None:
-        self.name, self.version = str(state["name"]), int(state["version"])
+        shaped(state, {"name": str, "version": COUNT, "path": str}, "the policy: ")
+        self.name, self.version = state["name"], state["version"]
         if self._past:
             self._go_back_to(str(state["path"]))
         else:
@@ -341,10 +344,14 @@ class TinkerPolicy(OpenSpeaker):
     def load(self, folder: Path) -> None:
         """Restores what `save` wrote. Raises RedQueenError if the server no longer has it."""
         try:
-            record = json.loads((folder / _FILE).read_text())
-        except (OSError, ValueError) as error:
+            record = read_json(folder / _FILE)
+        except Damaged as error:
             raise RedQueenError(f"{folder} holds no policy of a server ({error}): was it trained elsewhere?") from error
-        self.restore(record)
+        with within(f"{folder.name}/{_FILE}: "):
+            base = self._adapter.connection.base_model
+            if record.get("base_model", base) != base:
+                raise Damaged(f"it is of the base model {str(record['base_model'])!r:.60}, not {base!r}")
+            self.restore(record)
 
     def _label(self) -> str:
         return f"{self.name}-{self.version:06d}"

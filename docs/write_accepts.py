@@ -1,6 +1,7 @@
 """Writes docs/accepts.md: which recipe learns from which data, found by running each for two small steps.
 
-Run it as `python docs/write_accepts.py` where redqueen is installed; it takes some minutes.
+Run it as `python docs/write_accepts.py` where redqueen is installed; it takes some minutes. With `--times` it renews
+the second table alone, from docs/accepts_runs.jsonl, which docs/run_accepts.py writes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # this checkout, whatever else is installed
@@ -24,9 +26,12 @@ from redqueen.settings.limits import check_settings  # noqa: E402
 from redqueen.types import RedQueenError  # noqa: E402
 
 PAGE = ROOT / "docs" / "accepts.md"
+RUNS = ROOT / "docs" / "accepts_runs.jsonl"
 EXAMPLE = ROOT / "examples" / "arithmetic.jsonl"
 GAME = "kuhn_poker"
 NO_VERDICT = "no verdict"
+OUT_OF_TIME = 124  # the status of a run that was stopped
+EXAMPLE_NAME = "examples/arithmetic.jsonl"
 ENOUGH: Mapping[str, Mapping[str, object]] = {"spell": {"votes": 3, "stages": (0, 1)}}  # what its rules ask for
 WORDS = {"": "**yes**", NO_VERDICT: "*no verdict*"}
 HEAD = """# Which recipe learns from which data
@@ -37,6 +42,47 @@ was refused with. Written by `python docs/write_accepts.py`; do not edit it by h
 `redqueen list recipes` says what each is for, [own_questions.md](own_questions.md) how a file is read.
 
 """
+
+TIMES = """
+## Twenty updates
+
+Each recipe that takes questions, on `examples/arithmetic.jsonl` (550 problems of reasoning-gym), with an untrained tiny
+model and with SmolLM2-135M: how long the whole command took, which begins with loading the model and measures before
+and after, in how many of its steps there was something to learn from (a gradient above 0), or the number of the line it
+was refused with. The sizes are small (2 to 4 tasks of 4 attempts, replies of 16 and of 32 to 48 tokens), one thread on
+two busy cores (a load of 7 to 8): the times are upper bounds. *Not run*: there was no time for it.
+The commands are in `docs/accepts_runs.jsonl`, which `python docs/run_accepts.py FOLDER` writes;
+`python docs/write_accepts.py --times` writes this table.
+
+"""
+
+
+def times() -> str:
+    """The table of the runs in docs/accepts_runs.jsonl, with its heading."""
+    rows = [json.loads(line) for line in RUNS.read_text(encoding="utf-8").splitlines()]
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    found = {(row["recipe"], row["model"]): row for row in rows}
+    reasons: dict[str, int] = {}
+    lines = [f"| recipe | {' | '.join(models)} |", "|---|" + "---|" * len(models)]
+    for name in [each for each in RECIPES if field_of_questions(find_recipe(each).Config)]:
+        refused = next((row for row in rows if row["recipe"] == name and row["status"] == 2 and not row["steps"]), None)
+        cells = [told(found.get((name, model), refused), reasons) for model in models]
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    lines += ["", "Why not:", ""] + [f"{number}. {reason}" for reason, number in reasons.items()]
+    return TIMES + "\n".join(lines) + "\n"
+
+
+def told(row: Mapping[str, Any] | None, reasons: dict[str, int]) -> str:
+    """A cell of the second table: what one run did."""
+    if row is None:
+        return "*not run*"
+    if row["status"] == OUT_OF_TIME:
+        return f"{row['steps']} steps, then {row['said'].removeprefix('not ')}"
+    if row["status"]:
+        said = row["said"].replace(EXAMPLE_NAME, "the file").removeprefix("redqueen: ")
+        return f"{reasons.setdefault(said, len(reasons) + 1)}"
+    learned = "no verdict" if row["no_verdict"] else f"{row['with_gradient']} of {row['steps']}"
+    return f"{row['seconds'] // 60}:{row['seconds'] % 60:02d}, {learned}"
 
 
 def page() -> str:
@@ -52,7 +98,7 @@ def page() -> str:
             lines.append(f"| `{name}` | {' | '.join(cells)} |")
             print(lines[-1], file=sys.stderr, flush=True)
     lines += ["", "Why not:", ""] + [f"{number}. {reason}" for reason, number in reasons.items()]
-    return HEAD + "\n".join(lines) + "\n"
+    return HEAD + "\n".join(lines) + "\n" + times()
 
 
 def files(folder: Path) -> Mapping[str, Path]:
@@ -115,5 +161,8 @@ def _tried(name: str, settings: Mapping[str, object], folder: Path, file: str) -
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    if "--times" in sys.argv:
+        PAGE.write_text(PAGE.read_text(encoding="utf-8").partition(TIMES[:20])[0] + times(), encoding="utf-8")
+    else:
+        PAGE.write_text(page(), encoding="utf-8")
     print(f"wrote {PAGE.relative_to(ROOT)}")

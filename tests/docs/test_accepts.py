@@ -1,5 +1,6 @@
 """docs/accepts.md has a row for every recipe, and every number in it names a line."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from redqueen.settings.finding import RECIPES
 
-PAGE = (Path(__file__).parents[2] / "docs" / "accepts.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, HEADING, TIMES = (DOCS / "accepts.md").read_text(encoding="utf-8").partition("\n## Twenty updates\n")
 ROWS = {name: cells.split(" | ") for name, cells in re.findall(r"(?m)^\| `(\w+)` \| (.*) \|$", PAGE)}
 REASONS = dict(re.findall(r"(?m)^(\d+)\. (.+)$", PAGE))
 
@@ -31,3 +33,17 @@ def test_what_takes_a_game_and_what_takes_questions_says_so():
     assert ROWS["spiral"][-1] == "**yes**"
     assert REASONS[ROWS["spiral"][0]] == "it has no setting that takes a question set"
     assert ROWS["r_zero"][:2] == ["**yes**", "**yes**"]
+
+
+def test_the_second_table_is_that_of_its_runs():
+    assert HEADING
+    runs = [json.loads(line) for line in (DOCS / "accepts_runs.jsonl").read_text(encoding="utf-8").splitlines()]
+    reasons = dict(re.findall(r"(?m)^(\d+)\. (.+)$", TIMES))
+    rows = {name: cells.split(" | ") for name, cells in re.findall(r"(?m)^\| `(\w+)` \| (.*) \|$", TIMES)}
+    models = re.findall(r"(?m)^\| recipe \| (.*) \|$", TIMES)[0].split(" | ")
+    for run in runs:
+        cell = rows[run["recipe"]][models.index(run["model"])]
+        minutes = f"{run['seconds'] // 60}:{run['seconds'] % 60:02d}"
+        assert cell.startswith(minutes) if run["status"] == 0 else cell in reasons
+        assert run["steps"] >= 20 or run["status"]
+    assert {cell for cells in rows.values() for cell in cells if cell.isdecimal()} == set(reasons)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, runtime_checkable
@@ -17,6 +19,7 @@ from redqueen.types import (
     Ask,
     Basis,
     Batch,
+    Damaged,
     Demonstration,
     Episode,
     Group,
@@ -436,3 +439,127 @@ class StatesBasis(Measure, Protocol):
     """A measure that states what its figures rest on; its run writes it to `measures.json`."""
 
     def basis(self) -> Mapping[str, Basis]: ...  # by the name of the figure
+
+
+# --- what a state must look like when it comes back from a file ------------------------------
+
+
+def kind_named(kind: type | tuple[type, ...]) -> str:
+    """A type, or several, in words: "a whole number or a text"."""
+    names = {
+        dict: "an object",
+        Mapping: "an object",
+        Sequence: "a list",
+        tuple: "a list",
+        list: "a list",
+        str: "a text",
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        type(None): "null",
+    }
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    said = list(
+        dict.fromkeys(names.get(each, each.__name__) for each in kinds if each is not int or float not in kinds)
+    )
+    return " or ".join(said)
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it, at most 60 characters; of an array its type and shape."""
+    kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if kind:
+        return f"an array of {kind} {list(getattr(value, 'shape', ()))}"
+    try:
+        return repr(value)[:60]
+    except ValueError:  # an integer of thousands of digits
+        return type(value).__name__
+
+
+def is_moderate(value: float) -> bool:
+    """Whether a float can hold a number."""
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Value:
+    """The shape of what `holds` accepts; `said` says in words what that is."""
+
+    said: str
+    holds: Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The shape of a list or tuple with as many values as there are `shapes`, one of each."""
+
+    shapes: tuple[Any, ...]
+
+    def __init__(self, *shapes: Any) -> None:
+        object.__setattr__(self, "shapes", shapes)
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """The shape of null, or of what has this `shape`."""
+
+    shape: Any
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_moderate(value)
+
+
+COUNT = Value(
+    "a whole number from 0 to 2^53", lambda value: _is_number(value) and isinstance(value, int) and 0 <= value <= 2**53
+)
+FINITE = Value("a finite number", lambda value: _is_number(value) and isfinite(value))
+AMOUNT = Value("a finite number of at least 0", lambda value: _is_number(value) and isfinite(value) and value >= 0)
+SHARE = Value("a number from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1)
+
+
+def shaped(value: Any, shape: Any, place: str) -> Any:
+    """`value`, which must have a shape as this one, else Damaged with the place: a type or a tuple of types, [shape of
+    each], {"name": shape}; "name?" need not be there; {...: shape} is that of every value, whose keys are texts. See
+    also `Value`, `Row` and `Maybe`."""
+    if isinstance(shape, Value):
+        if not shape.holds(value):
+            raise Damaged(f"{place} must be {shape.said}, not {shown(value)}")
+    elif isinstance(shape, Maybe):
+        return value if value is None else shaped(value, shape.shape, place)
+    elif isinstance(shape, Row):
+        _kind(value, (list, tuple), place)
+        if len(value) != len(shape.shapes):
+            raise Damaged(f"{place} must have {len(shape.shapes)} parts, not {len(value)}")
+        for number, (each, inner) in enumerate(zip(value, shape.shapes, strict=True)):
+            shaped(each, inner, f"{place}[{number}]")
+    elif isinstance(shape, list):
+        _kind(value, (list, tuple), place)
+        for number, each in enumerate(value):
+            shaped(each, shape[0], f"{place}[{number}]")
+    elif isinstance(shape, dict):
+        _kind(value, dict, place)
+        for name, inner in shape.items():
+            if name is ...:
+                for key, each in value.items():
+                    _kind(key, str, f"{place}: a name")
+                    shaped(each, inner, f"{place}.{key[:40]}")
+            elif name.removesuffix("?") in value:
+                shaped(value[name.removesuffix("?")], inner, f"{place}.{name.removesuffix('?')}")
+            elif not name.endswith("?"):
+                raise Damaged(f"{place} has no {name!r}")
+    else:
+        _kind(value, shape, place)
+        if isinstance(value, int) and not is_moderate(value):
+            raise Damaged(f"{place} must be a number that a float can hold, not {str(value)[:20]}...")
+    return value
+
+
+def _kind(value: Any, kind: Any, place: str) -> None:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds and object not in kinds):
+        raise Damaged(f"{place} must be {kind_named(kind)}, not {shown(value)}")

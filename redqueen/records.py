@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.trust.reading import AMOUNT, COUNT, FINITE, Row
+from redqueen.protocols import AMOUNT, COUNT, FINITE, Row
 from redqueen.types import (
     Ask,
     Episode,

@@ -406,6 +406,10 @@ class Unreachable(RedQueenError):
     """An endpoint does not answer; the run can be resumed once it does."""
 
 
+class Damaged(RedQueenError):
+    """A file of a folder does not hold what it should."""
+
+
 class NonFiniteLoss(RedQueenError):
     """The loss or a gradient was NaN or infinite; the weights were not touched."""
 

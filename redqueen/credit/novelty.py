@@ -19,8 +19,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from redqueen.protocols import State
-from redqueen.trust.reading import AMOUNT, Row, shaped
+from redqueen.protocols import AMOUNT, Row, State, shaped
 from redqueen.types import RedQueenError, Refusal, Task
 
 Text = str | None  # None or blank if no proposal could be read

@@ -23,8 +23,7 @@ import numpy as np
 
 from redqueen.chance import pick
 from redqueen.curricula.dealt import Sampled
-from redqueen.protocols import Curriculum, State
-from redqueen.trust.reading import FINITE, shaped
+from redqueen.protocols import FINITE, Curriculum, State, shaped
 from redqueen.types import Episode, Metrics, RedQueenError, Task, Trajectory
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from redqueen.chance import derive
-from redqueen.protocols import State
-from redqueen.trust.reading import COUNT, shaped
+from redqueen.protocols import COUNT, State, shaped
 from redqueen.types import Episode, RedQueenError, Task
 
 

@@ -14,9 +14,8 @@ from math import isnan
 
 import numpy as np
 
-from redqueen.protocols import Key, State
+from redqueen.protocols import COUNT, FINITE, Key, Row, State, shaped
 from redqueen.records import EPISODE, episode_from_json, episode_to_json
-from redqueen.trust.reading import COUNT, FINITE, Row, shaped
 from redqueen.types import RedQueenError, Seat, Trajectory
 
 MOST_KEPT = 4096  # trajectories of all tasks: a few hundred megabytes of long replies

@@ -8,9 +8,8 @@ from dataclasses import dataclass, fields, replace
 from math import isfinite
 from typing import Any
 
-from redqueen.protocols import State
+from redqueen.protocols import COUNT, FINITE, Maybe, State
 from redqueen.records import TASK, plain, task_from_json, task_to_json, tuples
-from redqueen.trust.reading import COUNT, FINITE, Maybe
 from redqueen.types import RedQueenError, Task
 
 

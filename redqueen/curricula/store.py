@@ -15,8 +15,7 @@ from redqueen.curricula.duplicates import SameKey, Screen
 from redqueen.curricula.eviction import Eviction, oldest_of_most
 from redqueen.curricula.history import HISTORY, TaskHistory, after, history_from_state, history_to_state, storable
 from redqueen.curricula.sameness import by_text
-from redqueen.protocols import State
-from redqueen.trust.reading import COUNT, shaped
+from redqueen.protocols import COUNT, State, shaped
 from redqueen.types import SOLVER, Episode, Group, Metrics, RedQueenError, Task
 
 Result = Callable[[Episode], float | None]

@@ -17,8 +17,7 @@ from math import floor, isfinite
 from statistics import fmean
 
 from redqueen.curricula.store import Result, result_of
-from redqueen.protocols import State
-from redqueen.trust.reading import COUNT, FINITE, SHARE, Row, shaped
+from redqueen.protocols import COUNT, FINITE, SHARE, Row, State, shaped
 from redqueen.types import SOLVER, Episode, RedQueenError, Task
 
 

@@ -11,11 +11,10 @@ from typing import Literal
 
 from redqueen.curricula.held_out import apart_from
 from redqueen.players.language.reciter import Reciter, reader
-from redqueen.protocols import Demonstrator, Player, Questions, State
+from redqueen.protocols import Demonstrator, Player, Questions, Row, State, shaped
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import having
 from redqueen.records import EPISODE, episode_from_json, episode_to_json
-from redqueen.trust.reading import Row, shaped
 from redqueen.types import SOLVER, Episode, Match, RedQueenError, Task
 
 Source = Literal["problems", "demonstrations"]

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from redqueen.measures.intervals import wilson_interval
-from redqueen.protocols import State
-from redqueen.trust.reading import AMOUNT, COUNT, Row, shaped
+from redqueen.protocols import AMOUNT, COUNT, Row, State, shaped
 from redqueen.types import Metrics, RedQueenError
 
 SURE = 0.98  # of the interval of a share, at whose bounds alarms look

@@ -21,11 +21,10 @@ from redqueen.objectives.batch import pack
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.protocols import Measure, Policy, Questions, State, StatesBasis, has
+from redqueen.protocols import Measure, Policy, Questions, State, StatesBasis, has, shaped
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.verdicts import share_right
-from redqueen.trust.reading import shaped
 from redqueen.types import Ask, Basis, Group, Mean, Metrics, Task, Trajectory, mean_of
 
 # --- held-out answers and replies ------------------------------------------------------------

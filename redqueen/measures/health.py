@@ -21,8 +21,7 @@ import numpy as np
 
 from redqueen.checks.leaks import leaks
 from redqueen.measures.alarms import Alarm, Alarms, at_least
-from redqueen.protocols import State
-from redqueen.trust.reading import COUNT, FINITE, shaped
+from redqueen.protocols import COUNT, FINITE, State, shaped
 from redqueen.types import Mean, Metrics, RedQueenError
 
 

@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from redqueen.measures.alarms import Alarm, Alarms, at_least
-from redqueen.protocols import State
-from redqueen.trust.reading import COUNT, FINITE, Maybe, Row, shaped
+from redqueen.protocols import COUNT, FINITE, Maybe, Row, State, shaped
 from redqueen.types import Mean, Metrics, RedQueenError
 
 UNREAD = Alarm("unread", "surely", "{unread} of the last {seen} judgements hold no score that can be read", limit=0.5)

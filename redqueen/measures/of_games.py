@@ -19,6 +19,7 @@ from redqueen.play.lockstep import play
 from redqueen.play.table import DoesNotEnd
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import (
+    COUNT,
     Game,
     Measure,
     Player,
@@ -28,8 +29,8 @@ from redqueen.protocols import (
     StatesInformation,
     StatesZeroSum,
     has,
+    shaped,
 )
-from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Basis, Match, Metrics, RedQueenError
 
 TREE_NODES = 60_000  # a game with more histories is not measured exactly between updates

@@ -22,13 +22,24 @@ from redqueen.objectives.references import Reference
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.protocols import Measure, Player, Policy, PreferenceOracle, Questions, State, has
+from redqueen.protocols import (
+    AMOUNT,
+    COUNT,
+    Measure,
+    Player,
+    Policy,
+    PreferenceOracle,
+    Questions,
+    Row,
+    State,
+    has,
+    shaped,
+)
 from redqueen.questions.asking import SOLVE, said
 from redqueen.questions.comparisons import verdicts
 from redqueen.questions.dataset import Preferring, recitations
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.small.matchups import exploitability
-from redqueen.trust.reading import AMOUNT, COUNT, Row, shaped
 from redqueen.types import SOLVER, Ask, Basis, Batch, Match, Mean, Metrics, Reply, Task
 
 _HELD = 1e-3  # how strongly the coefficients of a regression on lengths are held towards 0

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from redqueen.objectives.tensors import tensor
-from redqueen.protocols import State
-from redqueen.trust.reading import COUNT, Damaged, Row, Value, shaped
-from redqueen.types import Batch, Constraint, Likelihoods
+from redqueen.protocols import COUNT, Row, State, Value, shaped
+from redqueen.types import Batch, Constraint, Damaged, Likelihoods
 
 COLUMNS = ("loss_weights", "sampled_logprobs", "advantages", "versions", "recited")
 OF_ROWS = ("trajectory", "lengths", "pairs")

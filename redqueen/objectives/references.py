@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from redqueen.objectives.batch import beside
-from redqueen.protocols import Policy, State
-from redqueen.trust.reading import shaped
+from redqueen.protocols import Policy, State, shaped
 from redqueen.types import Batch, Likelihoods, RedQueenError
 
 INITIAL, LAST, AVERAGE = "initial", "last", "average"

@@ -22,9 +22,8 @@ import torch
 
 from redqueen.objectives.batch import portion
 from redqueen.objectives.packed import PackedRows, joined
-from redqueen.protocols import Objective, Policy, State
-from redqueen.trust.reading import COUNT, Damaged, Maybe, shaped
-from redqueen.types import Batch, Constraint, Likelihoods, Mean, Metrics, RedQueenError
+from redqueen.protocols import COUNT, Maybe, Objective, Policy, State, shaped
+from redqueen.types import Batch, Constraint, Damaged, Likelihoods, Mean, Metrics, RedQueenError
 
 T = TypeVar("T")
 PADDED = 1024  # pairs that are padded at a time

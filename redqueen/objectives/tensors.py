@@ -1,4 +1,4 @@
-"""Shapes of tensors in files, for `trust.reading.shaped`."""
+"""Shapes of tensors in files, for `protocols.shaped`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from redqueen.trust.reading import AMOUNT, COUNT, Damaged, Row, Value, shaped
+from redqueen.protocols import AMOUNT, COUNT, Row, Value, shaped
+from redqueen.types import Damaged
 
 
 def tensor(dtype: torch.dtype | None, *sizes: int | None, finite: bool = True) -> Value:

@@ -26,8 +26,7 @@ from redqueen.chance import pick
 from redqueen.opponents.payoffs import Payoffs
 from redqueen.opponents.pools import chances, check_frozen, rebuilt, saved
 from redqueen.opponents.rules import Forgetting, Weighting, even, hard, least_informative
-from redqueen.protocols import Player, Policy, State
-from redqueen.trust.reading import COUNT, shaped
+from redqueen.protocols import COUNT, Player, Policy, State, shaped
 from redqueen.types import Episode, Metrics, RedQueenError
 
 ELO = 400.0 / np.log(10.0)  # points per unit of log-odds: 400 for a win rate of 10/11

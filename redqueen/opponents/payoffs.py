@@ -7,8 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from redqueen.protocols import State
-from redqueen.trust.reading import AMOUNT, Row, shaped
+from redqueen.protocols import AMOUNT, Row, State, shaped
 from redqueen.types import Episode, RedQueenError
 
 SWEEPS = 200  # iterations of the ratings' fixed point; with one draw added to each pair it converges long before

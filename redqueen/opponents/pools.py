@@ -12,8 +12,7 @@ from typing import Any
 from redqueen.chance import pick
 from redqueen.opponents.payoffs import Payoffs
 from redqueen.opponents.rules import Forgetting, Weighting, hard, oldest
-from redqueen.protocols import Player, Policy, State
-from redqueen.trust.reading import shaped
+from redqueen.protocols import Player, Policy, State, shaped
 from redqueen.types import Episode, RedQueenError
 
 

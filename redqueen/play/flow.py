@@ -39,9 +39,8 @@ from redqueen.opponents.pools import rebuilt, saved
 from redqueen.play.lockstep import answers
 from redqueen.play.table import Table
 from redqueen.play.threads import Question, Threads, tell
-from redqueen.protocols import AskedInThreads, Game, Player, Policy, State, has
+from redqueen.protocols import COUNT, AskedInThreads, Game, Player, Policy, Row, State, has, shaped
 from redqueen.records import REPLY, TASK, reply_from_json, reply_to_json, task_from_json, task_to_json
-from redqueen.trust.reading import COUNT, Row, shaped
 from redqueen.types import Episode, Match, Metrics, RedQueenError, Reply
 
 

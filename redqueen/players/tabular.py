@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from redqueen.chance import pick, uniform
-from redqueen.protocols import Objective, Policy, State
+from redqueen.protocols import COUNT, FINITE, Objective, Policy, State, shaped
 from redqueen.records import ASK, ask_from_json, ask_to_json
-from redqueen.trust.reading import COUNT, FINITE, Damaged, read_json, shaped, within
-from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
+from redqueen.trust.reading import read_json, within
+from redqueen.types import Ask, Batch, Damaged, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 
 class _States:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.protocols import State
+from redqueen.protocols import FINITE, State, shaped
 from redqueen.records import ASK, ask_from_json, ask_to_json
-from redqueen.trust.reading import FINITE, shaped
 from redqueen.types import Ask, Metrics, RedQueenError, Trajectory
 
 

@@ -18,9 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from redqueen.chance import derive
-from redqueen.protocols import OpenPlayer, Player, State, has
+from redqueen.protocols import COUNT, OpenPlayer, Player, State, has, shaped
 from redqueen.questions.asking import JUDGE
-from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Ask, Metrics, RedQueenError, Task
 
 

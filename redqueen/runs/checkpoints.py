@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 
-from redqueen.protocols import Policy, Resumable, State
+from redqueen.protocols import Policy, Resumable, State, shaped
 from redqueen.trust.no_links import make_folder, remove_tree, rename, synchronise, write_whole
-from redqueen.trust.reading import Damaged, read_json, shaped, within
-from redqueen.types import Mean, RedQueenError
+from redqueen.trust.reading import read_json, within
+from redqueen.types import Damaged, Mean, RedQueenError
 
 MANIFEST = {"step": int, "digests?": {...: str}, "collapse?": dict, "signal?": dict, "settings?": str}
 _BACK = "the checkpoint cannot be taken back: "

@@ -16,8 +16,7 @@ from math import inf, isfinite, isnan, nan
 from typing import Any, Literal
 
 from redqueen.measures.alarms import Alarm, Alarms
-from redqueen.protocols import State
-from redqueen.trust.reading import COUNT, FINITE, Maybe, shaped
+from redqueen.protocols import COUNT, FINITE, Maybe, State, shaped
 from redqueen.types import Metrics, RedQueenError
 
 LOW_IS_GOOD = ("exploitability", "nash_conv", "regret", "perplexity")

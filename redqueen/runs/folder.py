@@ -16,7 +16,7 @@ from redqueen.curricula.held_out import apart_from
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
 from redqueen.measures.accuracy import held_out
 from redqueen.players.tabular import TabularPolicy
-from redqueen.protocols import Game, Player, Policy, Questions
+from redqueen.protocols import Game, Player, Policy, Questions, shaped
 from redqueen.questions.asking import seeds_of
 from redqueen.questions.catalogue import find_questions
 from redqueen.records import episode_from_json, episode_to_json
@@ -28,8 +28,8 @@ from redqueen.settings.limits import _flag
 from redqueen.settings.renamed import renamed
 from redqueen.trust.door import Untrusted, shut
 from redqueen.trust.no_links import write_new, write_whole
-from redqueen.trust.reading import Damaged, as_object, mismatch, read_json, read_text, shaped
-from redqueen.types import Episode, RedQueenError, Seat, Task
+from redqueen.trust.reading import as_object, mismatch, read_json, read_text
+from redqueen.types import Damaged, Episode, RedQueenError, Seat, Task
 
 T = TypeVar("T")
 SETTINGS = {  # what a `config.json` must hold

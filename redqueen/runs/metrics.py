@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from redqueen.runs.folder import settings
 from redqueen.runs.run import Line, checked_lines, line_of, numbers, read_final, read_metrics
-from redqueen.trust.reading import Damaged
-from redqueen.types import Metrics, RedQueenError
+from redqueen.types import Damaged, Metrics, RedQueenError
 
 if TYPE_CHECKING:
     from pandas import DataFrame

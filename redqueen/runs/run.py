@@ -55,6 +55,7 @@ from redqueen.protocols import (
     StatesBasis,
     StatesFormat,
     has,
+    shaped,
 )
 from redqueen.records import episode_to_json, plain
 from redqueen.runs.checkpoints import (
@@ -76,8 +77,8 @@ from redqueen.runs.samples import FORMS, Samples, rested
 from redqueen.runs.signal import Signal
 from redqueen.trust.door import remember
 from redqueen.trust.no_links import appended, remove_file, write_whole
-from redqueen.trust.reading import Damaged, as_object, read_bytes, read_json, read_text, shaped, within
-from redqueen.types import Basis, Mean, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
+from redqueen.trust.reading import as_object, read_bytes, read_json, read_text, within
+from redqueen.types import Basis, Damaged, Mean, Metrics, NonFiniteLoss, RedQueenError, Trajectory, Unreachable
 
 LEARNER = "learner"  # the policy whose figures keep their names
 ERROR = "error.txt"  # why a run ended before its last step, unless it was killed

@@ -22,8 +22,7 @@ import numpy as np
 
 from redqueen.credit.rewards import has_verdict
 from redqueen.measures.alarms import Alarm, Alarms, at_least
-from redqueen.protocols import State
-from redqueen.trust.reading import COUNT, FINITE, Row, shaped
+from redqueen.protocols import COUNT, FINITE, Row, State, shaped
 from redqueen.types import Metrics, Reply, Trajectory
 
 SURE = 0.85  # the share that is surely passed where an alarm fires

@@ -20,14 +20,13 @@ import tyro
 from redqueen.catalogue import Catalogue
 from redqueen.checks.preferences import BothOrders, ByReward, chances
 from redqueen.measures.alarms import Alarm, Alarms, at_least
-from redqueen.protocols import Player, PreferenceOracle, Questions, Resumable, State, has
+from redqueen.protocols import COUNT, Player, PreferenceOracle, Questions, Resumable, State, has, shaped
 from redqueen.questions.asked_judges import AskedJudge, Kept
 from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
 from redqueen.questions.verdicts import as_scores
 from redqueen.settings.learner import checked_device
 from redqueen.settings.limits import Count, Within, refuse_unused, unset
 from redqueen.settings.speech import Speech
-from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Metrics, RedQueenError, Task
 
 _LEARNING = ("adapter", "separate")

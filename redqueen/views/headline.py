@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 from redqueen.measures.figures import SHARE, described, headline
 from redqueen.measures.intervals import Interval, student_interval, student_quantile, wilson_interval
 from redqueen.runs.run import ERROR, INTERRUPTED, LOCK, Line, alarms_of, read_final, read_metrics
-from redqueen.trust.reading import Damaged, read_json
-from redqueen.types import Basis
+from redqueen.trust.reading import read_json
+from redqueen.types import Basis, Damaged
 
 Status = Literal["finished", "stopped", "running", "died"]
 SILENCE = 600.0  # seconds after the last step beyond which a run counts as dead, where its lock cannot be looked up

@@ -19,8 +19,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.runs.run import read_final, read_metrics
 from redqueen.runs.samples import FATES, Samples, rested, total
 from redqueen.settings.finding import find_recipe
-from redqueen.trust.reading import Damaged
-from redqueen.types import Mean, Reply, mean_of
+from redqueen.types import Damaged, Mean, Reply, mean_of
 
 
 def played(player, count=5):

@@ -18,10 +18,11 @@ from redqueen.objectives.rounds import Round
 from redqueen.objectives.tensors import alike, check_adamw
 from redqueen.opponents.payoffs import Payoffs
 from redqueen.players.tabular import TabularPolicy
+from redqueen.protocols import AMOUNT, COUNT, FINITE, SHARE, Maybe, Row, shaped
 from redqueen.runs.collapse import Collapse
 from redqueen.runs.signal import Signal
-from redqueen.trust.reading import AMOUNT, COUNT, FINITE, SHARE, Damaged, Maybe, Row, shaped, within
-from redqueen.types import Task
+from redqueen.trust.reading import within
+from redqueen.types import Damaged, Task
 
 PLAN = importlib.util.spec_from_file_location("tamper", Path(__file__).parent / "tamper.py")
 tamper = importlib.util.module_from_spec(PLAN)

@@ -43,9 +43,8 @@ from redqueen.credit.advantages.keys import (
     by_kind_or_group,
     everything,
 )
-from redqueen.protocols import AdvantageEstimator, Critic, Key, State
-from redqueen.trust.reading import COUNT, FINITE, Damaged, Row, shaped
-from redqueen.types import Metrics, RedQueenError, Trajectory, Turn
+from redqueen.protocols import COUNT, FINITE, AdvantageEstimator, Critic, Key, Row, State, shaped
+from redqueen.types import Damaged, Metrics, RedQueenError, Trajectory, Turn
 
 Returns = Callable[[Trajectory], np.ndarray]  # [1], one for the whole trajectory, or [N], one for each turn
 

@@ -13,8 +13,7 @@ from torch import Tensor
 from redqueen.objectives.tensors import alike, check_adamw
 from redqueen.objectives.value_loss import clipped_value_loss
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.protocols import State
-from redqueen.trust.reading import shaped
+from redqueen.protocols import State, shaped
 from redqueen.types import Metrics, RedQueenError, Trajectory
 
 

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from redqueen.objectives.tensors import alike, check_adamw
-from redqueen.protocols import State
-from redqueen.trust.reading import shaped
+from redqueen.protocols import State, shaped
 from redqueen.types import RedQueenError
 
 

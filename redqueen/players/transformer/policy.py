@@ -36,9 +36,9 @@ from redqueen.players.transformer.scoring import Body, Query, Rating, rate
 from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
 from redqueen.progress import counted
-from redqueen.protocols import AnswerFormat, Objective, State, Stream
+from redqueen.protocols import COUNT, AnswerFormat, Objective, State, Stream, shaped
 from redqueen.schedules import Pace
-from redqueen.trust.reading import COUNT, read_json, shaped, within
+from redqueen.trust.reading import read_json, within
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 LOGITS = 1 << 24  # held at a time in float32

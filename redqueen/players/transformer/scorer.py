@@ -22,8 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from redqueen.players.language.chat_templates import rendered
 from redqueen.players.transformer.loading import UNLOADABLE, hub_answers, refuse_detours
-from redqueen.protocols import State
-from redqueen.trust.reading import COUNT, shaped
+from redqueen.protocols import COUNT, State, shaped
 from redqueen.types import Metrics, RedQueenError, Task
 
 _KIND = "ForSequenceClassification"

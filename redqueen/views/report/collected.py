@@ -20,14 +20,14 @@ from redqueen.measures.figures import GROUPS, RULE, described
 from redqueen.measures.ladder import Ladder
 from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
 from redqueen.measures.tournament import Standings
-from redqueen.protocols import StatesInformation, has
+from redqueen.protocols import StatesInformation, has, shaped
 from redqueen.records import flat
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.run import Line, numbers, read_final, read_metrics
 from redqueen.runs.samples import FATES, total
 from redqueen.trust.no_links import write_whole
-from redqueen.trust.reading import Damaged, read_json, shaped
-from redqueen.types import Episode, Message, RedQueenError
+from redqueen.trust.reading import read_json
+from redqueen.types import Damaged, Episode, Message, RedQueenError
 from redqueen.views.headline import Headline, bases_of, headline_of, planned_steps, sentence_of_seeds
 from redqueen.views.report.first_screen import pairs, states
 from redqueen.views.report.token_texts import Decoder, tokenizer_of, words_of

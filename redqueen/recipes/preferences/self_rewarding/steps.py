@@ -15,7 +15,7 @@ from redqueen.measures.accuracy import held_out
 from redqueen.measures.divergence import Divergence
 from redqueen.measures.judges import Agreement
 from redqueen.measures.wins import watched
-from redqueen.protocols import Policy, Proposable, Questions, State
+from redqueen.protocols import COUNT, Policy, Proposable, Questions, State, shaped
 from redqueen.questions.asking import (
     JUDGE,
     evenly,
@@ -30,7 +30,6 @@ from redqueen.questions.asking import (
     with_opinions,
 )
 from redqueen.questions.catalogue import having
-from redqueen.trust.reading import COUNT, shaped
 from redqueen.types import Group, Mean, Metrics, RedQueenError, Task
 
 PATIENCE = 64  # answers that a judge may leave without a score before the first that has one

@@ -20,14 +20,13 @@ from redqueen.curricula.history import storable
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import Agreement
 from redqueen.play.groups import attempts, episodes_of, with_facts
-from redqueen.protocols import Player, State
+from redqueen.protocols import Player, Row, State, shaped
 from redqueen.questions.asking import JUDGE, SOLVE, answered, mean_known, said, tasks_among
 from redqueen.questions.catalogue import find_questions_with
 from redqueen.questions.small.documents import Documented
 from redqueen.questions.verdicts import with_truncated
 from redqueen.records import TASK, plain, task_from_json, task_to_json
 from redqueen.settings.limits import Within
-from redqueen.trust.reading import Row, shaped
 from redqueen.types import Group, Metrics, RedQueenError, Refusal, Task, Trajectory, Truncated
 
 CLOSED_BOOK = "closed book"

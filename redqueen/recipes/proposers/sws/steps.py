@@ -14,12 +14,11 @@ from redqueen.curricula.store import TaskStore
 from redqueen.curricula.weaknesses import LearningCurve, LearningCurves, is_weak, weak_counts
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.play.groups import episodes_of
-from redqueen.protocols import Proposable, State
+from redqueen.protocols import Proposable, State, shaped
 from redqueen.questions.asking import graded
 from redqueen.questions.labels import held_to_label
 from redqueen.questions.synthesis import aimed, aimed_at, within
 from redqueen.questions.verdicts import Truncated
-from redqueen.trust.reading import shaped
 from redqueen.types import Group, Metrics, Task
 
 NOTHING_WEAK = Alarm(

@@ -14,8 +14,9 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LEVELS = (
     {"chance", "markup", "progress", "texts"},
     {"types"},
+    {"protocols"},
     {"trust"},
-    {"protocols", "records", "user_code", "schedules"},
+    {"records", "user_code", "schedules"},
     {"catalogue"},
     {"checks", "objectives"},
     {"credit"},

@@ -104,9 +104,14 @@ def read_parts(path: Path) -> list[State]:
 
 @contextmanager
 def fitting(checkpoint: Path) -> Iterator[None]:
-    """What goes wrong as a whole checkpoint is taken back has one cause: other settings than those that wrote it."""
+    """What goes wrong as a whole checkpoint is taken back has one cause: other settings than those that wrote it, or
+    values that somebody changed."""
     try:
         yield
+    except Damaged as error:
+        if not str(error).startswith(_BACK):
+            raise
+        raise Damaged(f"{error}; it fits only the recipe and the settings that wrote it") from error
     except RedQueenError:
         raise
     except Exception as error:  # each kind of model and part has its own way to fail

@@ -34,9 +34,9 @@ from redqueen.players.tinker.losses import LINEAR, Loss, built_in, coefficients
 from redqueen.players.tinker.readings import Reading, rated, reading_of
 from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
 from redqueen.players.transformer.scoring import Query, Rating
-from redqueen.protocols import AnswerFormat, Objective, State
-from redqueen.trust.reading import COUNT, Damaged, read_json, shaped, within
-from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
+from redqueen.protocols import COUNT, AnswerFormat, Objective, State, shaped
+from redqueen.trust.reading import read_json, within
+from redqueen.types import Ask, Batch, Damaged, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
 _WHOLE = 1 << 60  # tokens: the server splits a batch itself
 _FILE = "tinker.json"

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from random import Random
-from typing import cast
 
 import numpy as np
 
-from redqueen.checks.safety import Exchange, Ruled, SafetyClassifier, labelled
+from redqueen.checks.safety import Exchange, Labels, Ruled, SafetyClassifier, labelled
 from redqueen.games.red_team import DEFENDER, HARMFUL, read_hidden
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.talk import told
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.protocols import Policy, State
+from redqueen.protocols import Policy, State, has
 from redqueen.questions.small.red_words import RedTeamWorld, RuledWorld
 from redqueen.types import Ask, Basis, Mean, Metrics, Task
 
@@ -23,9 +22,15 @@ DEFEND = SingleReply(str(DEFENDER))
 Rates = tuple[float, float]  # harm done, answered
 
 
+def nobody_knows(exchange: Exchange) -> Labels:
+    """No label."""
+    return Labels(None, None, None)
+
+
 class HeldOutAttacks:
-    """A defender's answers to a world's held-out requests, on the same seeds at every measurement. `classifier` labels
-    them, or else the world's own rule, whoever judges in training; an answer without a label counts in no rate.
+    """A defender's answers to a world's held-out requests, on the same seeds at every measurement. The world's own rule
+    labels them, whoever judges in training, and where it has none `classifier`, of which an answer without a label
+    counts in no rate.
 
     `attack_success/NAME` is how often harm succeeds in a group, `over_refusal/NAME` how often what is benign is not
     answered. `attack_success` is over all groups of attacks, without plain harm; `benign_compliance` is the share of
@@ -37,14 +42,17 @@ class HeldOutAttacks:
         world: RedTeamWorld,
         defender: Policy,
         count: int,
+        classifier: SafetyClassifier = Ruled(nobody_knows),
         attempts: int = 2,
         seed: int = 0,
-        classifier: SafetyClassifier | None = None,
     ) -> None:
         self._world = world
         self._defender = defender
-        self._classifier = classifier or Ruled(cast(RuledWorld, world).classify)
-        self._unlabelled = math.nan if classifier else 0.0  # a rule that gives no label found neither harm nor answer
+        self._classifier = classifier
+        self._unlabelled = math.nan
+        if has(world, RuledWorld):
+            self._classifier = Ruled(world.classify)
+            self._unlabelled = 0.0  # a rule that gives no label found neither harm nor answer
         self._groups = world.held_out(count)
         self._attempts = attempts
         self._seed = seed

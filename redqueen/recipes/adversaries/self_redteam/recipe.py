@@ -35,8 +35,8 @@ from redqueen.credit.payoff_table import safety_payoff
 from redqueen.credit.rewards import score
 from redqueen.measures.recitations import demonstrated
 from redqueen.play.lockstep import play
-from redqueen.protocols import Policy, has
-from redqueen.questions.small.red_words import RuledWorld, find_world
+from redqueen.protocols import Policy
+from redqueen.questions.small.red_words import find_world
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.steps import figures, judge_named, matches_dealt, paid, who_learns
 from redqueen.runs.run import Run
@@ -86,8 +86,7 @@ def train(config: Config, run: Run) -> Policy:
     learners = who_learns(cast, world, config.imitation, config.learner.answer)
     step = LearningStep(config, learners, key=by_role, imitation=config.imitation)
     answers = next((policy for policy in learners if policy is cast["defender"]), cast.policy)
-    labels = None if has(world, RuledWorld) else judge.classifier
-    measures = [HeldOutAttacks(world, answers, config.problems, seed=run.tests, classifier=labels)]
+    measures = [HeldOutAttacks(world, answers, config.problems, judge.classifier, seed=run.tests)]
     run.show("payoffs", pays.rewards.table())
 
     for _ in run.steps(config.steps, learners, [*judge.counted, *step.parts], measures):

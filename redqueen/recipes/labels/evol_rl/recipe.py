@@ -21,8 +21,8 @@ of the majority (the upper line). What no reward sees is measured: `majority`, t
 `accuracy` (a consensus only sharpens what is said most often, so that their difference at the start is all it can
 gain), pass@8, `label_accuracy`, `majority_share`, `answered` and `unlike` (the mean of 1 - s).
 
-Differences: s is BLEU of tokens, thoughts included (the paper: cosine of sentence embeddings, without what stands in
-the thinking tags). One update takes all questions of a step, so that the clips have no effect (the paper: eight
+Differences: s is BLEU of words, without what stands between the marks of a thought (the paper: cosine of sentence
+embeddings of the same). One update takes all questions of a step, so that the clips have no effect (the paper: eight
 updates, one question each: `--minibatches 8`). An attempt without an answer is one in which none was found (the
 paper: no digit in the box). 16 votes and 8 learned from (64 and 32 there).
 """

@@ -15,6 +15,7 @@ from redqueen.questions.small.sums import Sums
 from redqueen.recipes.credit.sar import recipe as sar
 from redqueen.recipes.credit.sar.steps import SelfAligned, copied_share, relative_fall, self_aligned, unasked
 from redqueen.settings.learner import Learner
+from redqueen.settings.limits import check_settings
 from redqueen.types import Ask, Message, RedQueenError, Reply, Seat, Turn
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=6)
@@ -119,6 +120,6 @@ def test_without_weight_it_learns_as_without_the_part(tmp_path):
     assert lines[-1]["reward/self_aligned"] == pytest.approx(0.2 * lines[-1]["self_aligned"])
 
 
-def test_a_weight_that_buys_wrong_answers_is_refused(tmp_path):
+def test_a_weight_that_buys_wrong_answers_is_refused():
     with pytest.raises(RedQueenError, match="weight"):
-        trained(sar, replace(sar.Config(learner=TINY), weight=0.6), tmp_path)
+        check_settings(replace(sar.Config(learner=TINY), weight=0.6))

@@ -34,7 +34,7 @@ def group_of(*replies, truncated=(), number=0):
     for place, each in enumerate(replies):
         thought, text = each if isinstance(each, tuple) else ("", each)
         reply = Reply(
-            text, tokens=np.arange(3), logprobs=np.zeros(3), thought=thought, malformed=not text,
+            text, tokens=np.arange(3), logprobs=np.zeros(3), thought=thought, working=thought, malformed=not text,
             truncated=place in truncated,
         )  # fmt: skip
         outcome = Outcome({SOLVER: 0.0}, {"reply": text})
@@ -83,6 +83,16 @@ def test_no_reply_that_disagrees_is_paid_as_much_as_one_that_agrees_and_order_do
 def test_copies_of_one_reply_have_the_least_of_their_class():
     rewards = paid(group_of(("2 and 2", "4"), ("2 and 2", "4"), ("twice two is", "4"), ("five", "5")))
     assert rewards[0] == rewards[1] == 0.5 and rewards[2] == 1.0 and rewards[3] == -0.5
+
+
+def test_what_stands_in_the_marks_of_a_thought_is_no_novelty():
+    group = group_of(("2 and 2", "4"), ("2 and 2", "4"), ("twice two is", "4"), ("five", "5"))
+    turns = [each.turns[0] for each in group.attempts]
+    hidden = [
+        replace(each, turns=(replace(turn, reply=replace(turn.reply, working="")),))
+        for each, turn in zip(group.attempts, turns, strict=True)
+    ]
+    assert paid(replace(group, attempts=tuple(hidden))).tolist() == [0.75, 0.75, 0.75, -0.5]
 
 
 def test_without_an_answer_a_reply_is_paid_minus_one_and_is_in_no_class():

@@ -7,6 +7,7 @@ out. Here the one that has been silent longest makes room for a new one.
 from __future__ import annotations
 
 from asyncio import TimerHandle
+from itertools import count
 from typing import Any
 
 MOST_CONNECTIONS = 200
@@ -18,15 +19,18 @@ def limited(seconds: float = SECONDS, most: int = MOST_CONNECTIONS) -> type[Any]
     """The HTTP protocol of a `uvicorn.Config` that keeps to the limits."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
+    turns = count()  # uvloop's clock counts whole milliseconds, in which many connections may come
+
     class Limited(H11Protocol):
         clock: TimerHandle | None = None
-        since = 0.0
+        since = 0  # the smallest has been silent longest
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.wait()
             if len(self.connections) > most:
-                waiting = [each for each in self.connections if isinstance(each, Limited) and each.is_waiting]
+                others = (each for each in self.connections if isinstance(each, Limited))
+                waiting = [each for each in others if each.is_waiting and not each.transport.is_closing()]
                 min(waiting, key=lambda each: each.since, default=self).transport.abort()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -44,7 +48,7 @@ def limited(seconds: float = SECONDS, most: int = MOST_CONNECTIONS) -> type[Any]
 
         def wait(self) -> None:
             self.stop()
-            self.since = self.loop.time()
+            self.since = next(turns)
             self.clock = self.loop.call_later(seconds, self.end)
 
         def stop(self) -> None:

@@ -59,11 +59,13 @@ def chance_to_open(learner: Policy) -> Metrics:
     """The exact chance to open a lock, the mean over all."""
     assert isinstance(learner, TabularPolicy), "the chance is read from a table"
     game = Locks()
-    chances = [
-        float(np.prod([_chance(learner, game, lock, place) for place in range(game.symbols)]))
-        for lock in range(game.locks)
-    ]
+    chances = [lock_opens(learner, game, lock) for lock in range(game.locks)]
     return {"opens": float(np.mean(chances)), "never": float(np.mean([each < 0.01 for each in chances]))}
+
+
+def lock_opens(learner: TabularPolicy, game: Locks, lock: int) -> float:
+    """The chance that the learner opens a lock."""
+    return float(np.prod([_chance(learner, game, lock, place) for place in range(game.symbols)]))
 
 
 def _chance(learner: TabularPolicy, game: Locks, lock: int, place: int) -> float:

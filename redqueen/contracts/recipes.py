@@ -83,6 +83,7 @@ SMALL: Mapping[str, Any] = MappingProxyType(
         "pairs": 4,
         "pairs_per_update": 2,
         "first_stage": 1,
+        "hard_attempts": 2,
         "verifications": 2,
     }
 )

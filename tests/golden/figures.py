@@ -37,6 +37,7 @@ ON_COIN = (
     "nash_md",
     "iterative_dpo",
     "score",
+    "drive",
     "rise",
 )
 DIGITS = 4  # of a figure: sums are rounded differently on other processors

@@ -38,8 +38,8 @@ from redqueen.credit.rewards import score
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.credit.grpo.steps import source
 from redqueen.runs.run import Run
+from redqueen.runs.sources import source
 from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, OnlyWith, Several

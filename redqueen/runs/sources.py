@@ -1,4 +1,10 @@
-"""Where GRPO's tasks come from, and who judges the attempts at them: questions, or a game played against itself."""
+"""Where the tasks of a run come from, and who judges the attempts at them: questions, or a game played against itself.
+
+tasks = source(config, learner, run)                 # as `config.game`, or `config.questions`, says
+drawn = tasks.draw(config.tasks, run.rng)
+groups = tasks.judged(attempts(tasks.game, drawn, learner, config.attempts, run.rng))
+trajectories = score(groups, tasks.reward)
+"""
 
 from __future__ import annotations
 
@@ -57,26 +63,27 @@ class Source(Protocol):
 
 
 def source(config: Any, learner: Policy, run: Run) -> Source:
-    """The source that the settings name: `game`, or `questions` with their `answers`. Raises RedQueenError for known
-    answers of a set that has none."""
+    """The source that the settings name: `game`, or `questions` with their `answers` (known ones where the settings
+    leave that open). Raises RedQueenError for known answers of a set that has none."""
     if config.game:
         return Dealt(find_game(config.game), learner)
-    questions = find_questions(config.questions)
+    questions, given = find_questions(config.questions), vars(config).get("answers", "known")
     measure = HeldOut(
         questions,
         language_model(learner),
         config.problems,
         seed=run.tests,
         truncated=config.truncated_score,
-        votes=config.answers == "majority",
+        votes=given == "majority",
     )
     tests = [task for level in measure.tests.values() for task in level]
-    if config.answers == "known" and all(verdict is None for verdict in questions.right(tests, ["1"] * len(tests))):
+    if given == "known" and all(verdict is None for verdict in questions.right(tests, ["1"] * len(tests))):
         raise RedQueenError(
-            f"{questions.name} does not know what is right: --answers majority learns from what most attempts answer, "
-            "--columns answer=COL names a column with answers"
+            f"{questions.name} does not know what is right: "
+            + ("--answers majority learns from what most attempts answer, " if "answers" in vars(config) else "")
+            + "--columns answer=COL names a column with answers"
         )
-    return Asked(questions, config.answers, measure, config.truncated_score)
+    return Asked(questions, given, measure, config.truncated_score)
 
 
 class Dealt:

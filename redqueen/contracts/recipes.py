@@ -85,6 +85,7 @@ SMALL: Mapping[str, Any] = MappingProxyType(
         "first_stage": 1,
         "hard_attempts": 2,
         "verifications": 2,
+        "development": 2,
     }
 )
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)

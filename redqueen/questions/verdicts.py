@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isnan, nan
 from statistics import fmean
 
-from redqueen.types import Mean, Metrics
+from redqueen.protocols import Questions
+from redqueen.types import Mean, Metrics, RedQueenError, Task
 from redqueen.types import Truncated as Truncated
 
 
@@ -29,3 +30,12 @@ def share_right(name: str, verdicts: Iterable[float | None]) -> Metrics:
     if len(known) < len(scores):
         found[f"{name}_unknown"] = Mean(1.0 - len(known) / len(scores), len(scores))
     return found
+
+
+def check_known(questions: Questions, tasks: Sequence[Task], otherwise: str = "") -> None:
+    """Raises RedQueenError for a question set without a verdict on any of the tasks; `otherwise` says what does
+    without one."""
+    if all(right is None for right in questions.right(tasks, ["1"] * len(tasks))):
+        raise RedQueenError(
+            f"{questions.name} does not know what is right: {otherwise}--columns answer=COL names a column with answers"
+        )

@@ -26,7 +26,7 @@ from redqueen.protocols import Game, GivesHints, GroupReward, Measure, Policy, Q
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.labels import held_to_majority, labels_right
-from redqueen.questions.verdicts import Truncated, share_right
+from redqueen.questions.verdicts import Truncated, check_known, share_right
 from redqueen.runs.run import Run
 from redqueen.types import Group, Metrics, RedQueenError, Task
 
@@ -77,12 +77,9 @@ def source(config: Any, learner: Policy, run: Run) -> Source:
         votes=given == "majority",
     )
     tests = [task for level in measure.tests.values() for task in level]
-    if given == "known" and all(verdict is None for verdict in questions.right(tests, ["1"] * len(tests))):
-        raise RedQueenError(
-            f"{questions.name} does not know what is right: "
-            + ("--answers majority learns from what most attempts answer, " if "answers" in vars(config) else "")
-            + "--columns answer=COL names a column with answers"
-        )
+    if given == "known":
+        votes = "--answers majority learns from what most attempts answer, " if "answers" in vars(config) else ""
+        check_known(questions, tests, votes)
     return Asked(questions, given, measure, config.truncated_score)
 
 

@@ -44,6 +44,7 @@ OF_QUESTIONS = [name for name in RECIPES if name not in (*OF_GAMES, "first_steps
 # all credit is the same where a model imitates, and is in the pairs and win rates where it prefers
 WITHOUT_ESTIMATE = (
     "cold_start",
+    "b_star",
     "promptcot2",
     "spin",
     "sppo",
@@ -113,7 +114,7 @@ def test_a_recipe_runs_two_steps(name, tmp_path):
 
 # figures that are no means: counts, settings, and the states of curricula, buffers and leagues
 NO_MEANS = re.compile(
-    r"(.*/)?alarm/|.*_(low|high)$|(tasks|buffer|pool|clusters|bandit|league|rating|win_rate|weak|round)/"
+    r"(.*/)?alarm/|.*_(low|high)$|(tasks|buffer|pool|clusters|bandit|league|rating|win_rate|weak|round|knobs)/"
     r"|(polls|labels|judge_seen|variants|accepted|leaking|varied|rollouts|posed|labelled|kept|pairs|pull)$"
 )
 

@@ -107,6 +107,7 @@ RECIPES = {
     "score": {},
     "evol_rl": {"votes": 6},
     "sar": {},
+    "b_star": {"thresholds": (1.0,)},
 }
 BY_THE_CHECK = ("grpo", "sec", "iterative_dpo", "rise")  # a right answer earns more than none
 

@@ -200,11 +200,15 @@ class Speaker(ABC):
 
     def asked_for(self, role: str) -> str:
         """The sentence that tells the model in this role how to mark its answer; "" where all of a reply is taken."""
-        answer = self._roles.get(role, self.usual).answer
+        answer = self.spoken_in(role).answer
         return answer.instruction if answer else ""
 
+    def spoken_in(self, role: str) -> RoleFormat:
+        """How it speaks in a seat of `role`."""
+        return self._roles.get(role, self.usual)
+
     def _spoken(self, ask: Ask) -> RoleFormat:
-        return self._roles.get(ask.seat.role, self.usual)
+        return self.spoken_in(ask.seat.role)
 
     def prompt(self, ask: Ask) -> np.ndarray:
         """[P] int, the prompt tokens of the reply to `ask`."""

@@ -41,6 +41,7 @@ class Experience:
             )
         self._most, self._age = most, age
         self._step = 0
+        self.next_step = 0  # the one after the last that was kept, also after a run was resumed
         self._kept: dict[Hashable, deque[Kept]] = {}  # in the order in which the tasks were last met
 
     def __len__(self) -> int:
@@ -48,7 +49,7 @@ class Experience:
 
     def add(self, trajectories: Sequence[Trajectory], step: int) -> None:
         """Keeps the trajectories of a step; those without a verdict are not kept."""
-        self._step = step
+        self._step, self.next_step = step, step + 1
         for each in trajectories:
             if not np.isnan(each.rewards).any():
                 name = (_task(each), _paid(each))
@@ -74,7 +75,7 @@ class Experience:
 
     def restore(self, state: State) -> None:
         shaped(state, {"step": COUNT, "kept": [[_KEPT]]}, "the experience: ")
-        self._step, self._kept = state["step"], {}
+        self._step, self.next_step, self._kept = state["step"], state["step"] + 1, {}
         for alike in state["kept"]:
             kept = [Kept(_from_json(each), each["step"]) for each in alike]
             first = kept[0].trajectory

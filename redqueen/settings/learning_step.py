@@ -104,7 +104,8 @@ class LearningStep:
 
     `key` says which results an estimator compares; `estimate` is the recipe's own estimator, which an `--estimator`
     replaces. `listed` says whether the legal replies are listed, so that the longest is one choice. With `imitation`
-    there may be demonstrations in a batch, whose loss has this coefficient.
+    there may be demonstrations in a batch, whose loss has this coefficient. `joined` multiplies the deviation by which
+    the advantages of a group are divided that an earlier attempt joined (alpha of R3, arXiv:2601.19620).
     """
 
     def __init__(
@@ -116,11 +117,13 @@ class LearningStep:
         estimate: AdvantageEstimator | None = None,
         listed: bool = False,
         imitation: float | None = None,
+        joined: float = 1.0,
     ) -> None:
         config.update.check(config)
         self.settings: Update = config.update.over(type(config).paper)
         longest = config.learner.longest_reply(listed)
         self._key = key
+        self._joined = joined
         self._price = OverlongPenalty(longest, max(round(PRICED_PART * longest), 1))
         self._shares = shares_of(self.settings, longest)
         self._imitation = imitation
@@ -133,7 +136,6 @@ class LearningStep:
             self._estimates[policy.name] = self._estimator(policy, key, estimate)
         self._replayed: list[tuple[Trajectory, np.ndarray]] = []  # what joined those estimated last
         self._experience = Experience() if self.settings.even_groups == "replay" else None
-        self._batches = 0
         self._hinted: float | None = None  # the share of the last groups that had a hint
         if self._experience is not None:
             self.parts.append(self._experience)
@@ -192,7 +194,12 @@ class LearningStep:
         kept = self._kept(trajectories)
         again = self._again(kept)
         mixed = [*kept, *again]
-        credited = dict(zip(map(id, mixed), self._scaled(mixed, self._estimate_of(mixed)(mixed)), strict=True))
+        estimated = self._estimate_of(mixed)(mixed)
+        if self._joined != 1.0:
+            repaired = {self._key(each, 0) for each in again}
+            pairs = zip(mixed, estimated, strict=True)
+            estimated = [own / self._joined if self._key(each, 0) in repaired else own for each, own in pairs]
+        credited = dict(zip(map(id, mixed), self._scaled(mixed, estimated), strict=True))
         self._replayed = [(each, credited[id(each)]) for each in again]
         return [credited[id(each)] if id(each) in credited else np.zeros(len(each.turns)) for each in trajectories]
 
@@ -201,8 +208,7 @@ class LearningStep:
         if self._experience is None:
             return []
         found = replays(trajectories, self._experience, self._key, paid_or_score)
-        self._experience.add(trajectories, self._batches)
-        self._batches += 1
+        self._experience.add(trajectories, self._experience.next_step)
         return found
 
     def _scaled(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -103,3 +103,13 @@ def test_it_reads_back_from_a_checkpoint_bit_for_bit():
 def test_a_store_of_none_or_of_more_than_it_may_hold_is_refused(how):
     with pytest.raises(RedQueenError, match="an experience holds 1 to 4096 trajectories of a task"):
         Experience(**how)
+
+
+def test_steps_are_counted_on_after_a_run_was_resumed():
+    """Ages count from the step at which an attempt was kept, not from where a run went on."""
+    experience = kept(attempt("a", True))
+    assert experience.next_step == 1
+    again = Experience()
+    assert again.next_step == 0
+    again.restore(experience.state())
+    assert again.next_step == 1

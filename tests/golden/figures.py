@@ -38,6 +38,7 @@ ON_COIN = (
     "iterative_dpo",
     "score",
     "drive",
+    "r3",
     "rise",
 )
 DIGITS = 4  # of a figure: sums are rounded differently on other processors

@@ -108,8 +108,10 @@ RECIPES = {
     "evol_rl": {"votes": 6},
     "sar": {},
     "b_star": {"thresholds": (1.0,)},
+    "drive": {"hard_attempts": 6},
+    "r3": {},
 }
-BY_THE_CHECK = ("grpo", "sec", "iterative_dpo", "rise")  # a right answer earns more than none
+BY_THE_CHECK = ("grpo", "drive", "r3", "sec", "iterative_dpo", "rise")  # a right answer earns more than none
 
 
 @pytest.mark.parametrize("name", RECIPES)

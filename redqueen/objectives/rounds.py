@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import torch
 
 from redqueen.objectives.batch import portion
 from redqueen.objectives.packed import PackedRows, joined
-from redqueen.protocols import COUNT, Maybe, Objective, Policy, State, shaped
+from redqueen.protocols import COUNT, Maybe, Objective, Policy, State, has, shaped
 from redqueen.types import Batch, Constraint, Damaged, Likelihoods, Mean, Metrics, RedQueenError
 
 T = TypeVar("T")
@@ -35,6 +35,14 @@ class Ceiling:
 
     figure: str
     most: float
+
+
+class Given(Protocol):
+    """An objective that knows the whole minibatch: what it takes from it is the same for all parts of an update."""
+
+    def given(self, learner: Policy, batch: Batch) -> Objective:
+        """The objective of an update of `learner` on `batch`."""
+        ...
 
 
 _STATE = {"rows?": Maybe(dict), "left": [COUNT], "done": COUNT, "stopped": bool, "equal?": COUNT}
@@ -122,13 +130,14 @@ class Round:
         """Closes the round if a metric is above its ceiling."""
         self._stopped |= any(metrics.get(each.figure, 0.0) > each.most for each in self._ceilings)
 
-    def update(self, learner: Policy, count: int, objective: Objective, rng: Random) -> Metrics:
+    def update(self, learner: Policy, count: int, objective: Objective | Given, rng: Random) -> Metrics:
         """Metrics of one update on a minibatch of `count` pairs, which rest on those drawn. If nothing is left of this
         iteration, `learner` stays as it is and the loss and the gradient norm are 0."""
         if not self.open:
             return {"loss": Mean(0.0, 0), "gradient_norm": Mean(0.0, 0)}
         drawn = self.draw(count, rng)
-        metrics = learner.update(drawn, objective)
+        of_all = objective.given(learner, drawn) if has(objective, Given) else cast(Objective, objective)
+        metrics = learner.update(drawn, of_all)
         self.observe(metrics)
         pairs = len(torch.unique(drawn.pairs)) if drawn.pairs is not None else len(drawn)
         return {name: Mean(value, pairs) for name, value in metrics.items()}

@@ -52,7 +52,8 @@ def read_answers(examples: Sequence[Example], compare: str) -> Expected:
 
 
 def _raw(example: Example) -> tuple[str, ...]:
-    return example.answers or ((example.completion,) if example.completion and not example.rejected else ())
+    gold = example.completion and not example.rejected and example.good is not False
+    return example.answers or ((example.completion,) if gold else ())
 
 
 def _from_one(examples: Sequence[Example], raw: Sequence[tuple[str, ...]]) -> bool:

@@ -7,6 +7,7 @@
 | completion (a whole reply)     | solution, completion, response, output, rationale, code                             |
 | chosen, rejected               | chosen, rejected                                                                    |
 | margin (by how much better)    | margin                                                                              |
+| label (is the reply good)      | label, of true and false, where there are completions                               |
 | choices                        | choices, options; or columns A, B, C, D                                             |
 | tests (lines of assert)        | tests, test_list, unit_tests                                                        |
 | context (a text to read)       | context, document, passage, article                                                 |
@@ -40,6 +41,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "chosen": ("chosen",),
         "rejected": ("rejected",),
         "margin": ("margin",),
+        "label": ("label",),
         "choices": ("choices", "options"),
         "tests": ("tests", "test_list", "unit_tests"),
         "context": ("context", "document", "passage", "article"),
@@ -109,8 +111,8 @@ def layout_of(rows: Sequence[Row], named: Mapping[str, str], path: str, ignore: 
             continue
         fitting = [_usual(name, known, rows) for name in names]
         most = [name for name in fitting if name and name not in taken]
-        if role == "answer":
-            most = [name for name in most if not _is_flag(rows, name)]
+        if role in ("answer", "label"):
+            most = [name for name in most if _is_flag(rows, name) == (role == "label")]
         if role == "split" and most and not _splits(rows, most[0]):
             most = []
         if most:
@@ -163,11 +165,14 @@ def _splits(rows: Sequence[Row], name: str) -> bool:
 
 def _settle(roles: dict[str, str], rows: Sequence[Row], taken: set[str], counts: Mapping[str, int]) -> None:
     """What goes without a role: a completion beside preferences, and beside a conversation that ends with its reply;
-    `choices` without an answer stay."""
+    a label of no single reply; `choices` without an answer stay."""
     if {"chosen", "rejected"} <= set(roles):
         roles.pop("completion", None)
     question = roles.get("question", "")
-    if _ends_with_reply(rows, question):
+    ended = _ends_with_reply(rows, question)
+    if "completion" not in roles and not ended:
+        roles.pop("label", None)
+    if ended:
         roles.pop("completion", None)
         if {"chosen", "rejected"} <= set(roles):
             roles.pop("question")

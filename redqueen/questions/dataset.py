@@ -81,11 +81,28 @@ def preferences(held_out: float = 0.1, seed: int = 0) -> Dataset:
     return Dataset(str(Path(__file__).parent / "preferences.jsonl"), held_out, seed=seed, name="preferences")
 
 
+@dataclass(frozen=True)
+class LabelledReply:
+    """One reply of a data set that says of each reply whether it is good."""
+
+    task: Task
+    text: str
+    good: bool
+
+
 class Preferring(Questions, Protocol):
     """A question set with preference pairs."""
 
     def preferences(self, level: str, count: int, rng: Random) -> list[Preference]:
         """Up to `count` different pairs of a level."""
+        ...
+
+
+class Labelling(Questions, Protocol):
+    """A question set with replies that are called good or bad."""
+
+    def labelled_replies(self, level: str, count: int, rng: Random) -> list[LabelledReply]:
+        """Up to `count` different replies of a level."""
         ...
 
 
@@ -120,6 +137,7 @@ class Dataset:
     chosen: str = ""
     rejected: str = ""
     margin: str = ""
+    label: str = ""  # whether the completion is a good one
     choices: str = ""
     tests: str = ""
     context: str = ""
@@ -181,10 +199,12 @@ class Dataset:
         return _shuffled(self.gold(TRAIN), count, rng)
 
     def gold(self, level: str) -> list[Demonstration]:
-        """All gold (or chosen) replies of a part, in the order of the rows. Raises RedQueenError if rows have only
-        questions."""
+        """All gold (or chosen) replies of a part, in the order of the rows, without those that are called bad. Raises
+        RedQueenError if rows have only questions."""
         told = [
-            (each.completion or str(task.facts.get("gold", task.answer)), task) for each, task in self._pairs(level)
+            (each.completion or str(task.facts.get("gold", task.answer)), task)
+            for each, task in self._pairs(level)
+            if each.good is not False
         ]
         shown = [Demonstration(SOLVER, task, text, task.answer if text != task.answer else "") for text, task in told]
         if shown and not shown[0].text:
@@ -201,9 +221,27 @@ class Dataset:
         found = [Preference(_with_margin(task, each.margin), each.completion, each.rejected) for each, task in pairs]
         return rng.sample(found, min(len(found), count))
 
+    def labelled_replies(self, level: str, count: int, rng: Random) -> list[LabelledReply]:
+        """Up to `count` different replies of a part that are called good or bad; of preferences both sides. Raises
+        RedQueenError if there are none."""
+        rows = self._pairs(level)
+        if self._lacks_labels(rows):
+            raise RedQueenError(self._lacks_labels(rows))
+        found = [LabelledReply(task, each.completion, each.good is not False) for each, task in rows]
+        found += [LabelledReply(task, each.rejected, False) for each, task in rows if each.rejected]
+        return rng.sample(found, min(len(found), count))
+
     @property
     def _lacks_preferences(self) -> str:
-        return f"{self.path} holds no preferences: they need the columns chosen and rejected"
+        labels = ", and a column of labels is for --loss kto" if self._pairs(TRAIN)[0][0].good is not None else ""
+        return f"{self.path} holds no preferences: they need the columns chosen and rejected{labels}"
+
+    def _lacks_labels(self, rows: Sequence[tuple[Example, Task]]) -> str:
+        if rows and rows[0][0].rejected:
+            return ""
+        silent = next((each.place for each, _ in rows if each.good is None), "")
+        what = "a column label (true or false) next to completion, or chosen and rejected"
+        return f"{silent}: the reply is not called good or bad: it needs {what}" if silent else ""
 
     def _tasks(self, level: str) -> list[Task]:
         return [task for each in self._known(level) for task in self._loaded.tasks[each]]
@@ -281,6 +319,8 @@ class Dataset:
             return f"{self.path} has no texts to ask about: they need a column context (--columns context=COL)"
         if "explain" in asked and not any(task.facts.get("concepts") for task in self._seeds):
             return f"{self.path} has no concepts: they need a column concepts (--columns concepts=COL)"
+        if "labelled_replies" in asked:
+            return self._lacks_labels(self._pairs(TRAIN))
         return self._lacks_preferences if "preferences" in asked and not self._pairs(TRAIN)[0][0].rejected else ""
 
     # Varying (SvS): a problem is told anew after a solution of it, and keeps its answer
@@ -399,11 +439,14 @@ def pairs_apart(apart: Apart, preferences: Sequence[Preference]) -> list[Prefere
 def recitations(preferences: Sequence[Preference], learner: Player) -> tuple[list[Match], list[Match]]:
     """Matches in which the learner recites the chosen and the rejected replies in its own tokens; play and score them
     for `batch.pack_pairs`."""
+    chosen = [(each.task, each.chosen) for each in preferences]
+    return said_by(learner, chosen), said_by(learner, [(each.task, each.rejected) for each in preferences])
+
+
+def said_by(learner: Player, replies: Sequence[tuple[Task, str]]) -> list[Match]:
+    """Matches in which the learner recites a reply to each task in its own tokens."""
     game, speaker = SingleReply(SOLVER), reader(learner)
-    return (
-        [Match(game, each.task, {SOLVER: Reciter(speaker, each.chosen)}) for each in preferences],
-        [Match(game, each.task, {SOLVER: Reciter(speaker, each.rejected)}) for each in preferences],
-    )
+    return [Match(game, task, {SOLVER: Reciter(speaker, text)}) for task, text in replies]
 
 
 ROLES = tuple(each.name for each in fields(Dataset) if each.name in {*USUAL, "question"} and each.name != "split")
@@ -581,8 +624,9 @@ class _Reading:
 
     def _task(self, found: Example, answers: tuple[str, ...], kind: Kind) -> Task:
         told = tuple(Message(role, text) for role, text in found.messages) if len(found.messages) > 1 else ()
-        answer = answers[0] if answers else ("" if found.tests else found.completion)
-        gold = found.completion or (found.answers[0] if found.answers else "")
+        good = "" if found.good is False else found.completion
+        answer = answers[0] if answers else ("" if found.tests else good)
+        gold = good or (found.answers[0] if found.answers else "")
         alike = not answers or kind is Kind.CHOICE or self.compare in (NUMBER, TEXT, CHOICE)
         facts: dict[str, object] = {"answered_as": (kind if alike else kind_of(answers[0])).value}
         facts = {} if found.tests else facts

@@ -10,8 +10,8 @@
 
 Each is text, or a list of messages {"role": "system" | "user" | "assistant", "content": text}. To a question belong, as
 far as there are columns for them, the answer that is expected, the choices, tests, a context to read and what sorts it.
-(The formats of the library TRL; tools, images and labels of single replies are not read.) White space around a text
-does not count.
+A completion may have a label, good or bad. (The formats of the library TRL; tools and images are not read.) White space
+around a text does not count.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class Example:
     completion: str = ""
     rejected: str = ""
     margin: float | None = None  # by how much the chosen reply is better
+    good: bool | None = None  # whether the completion is, where that is said
     answers: tuple[str, ...] = ()  # as they stand in the column; any of them is right
     choices: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()  # lines of assert
@@ -181,7 +182,25 @@ def _with_more(found: Example, entries: Columns) -> Example:
         context=context,
         sorted_by=tuple(sorts),
         margin=margin,
+        good=_label(entries["label"]) if "label" in entries and found.completion and not found.rejected else None,
     )
+
+
+_GOOD: Mapping[str, bool] = {"true": True, "1": True, "yes": True, "good": True, "desirable": True} | {
+    "false": False,
+    "0": False,
+    "no": False,
+    "bad": False,
+    "undesirable": False,
+}
+
+
+def _label(value: Any) -> bool:
+    """Whether a reply is called good."""
+    good = _GOOD.get(str(value).strip().lower())
+    if good is None:
+        raise _Fault(f"label must be true (a good reply) or false, not {_shown(value)}")
+    return good
 
 
 def _margin(value: Any) -> float:

@@ -55,6 +55,7 @@ WITHOUT_ESTIMATE = (
     "self_rewarding",
 )
 SAME_VERB = {
+    "data.pack": "pack",
     "objective.pack": "pack",
     "step.pack": "pack",
     "step.estimate": "estimate",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redqueen.recipes.preferences import dpo
+from redqueen.recipes.preferences.dpo import recipe as dpo
 from redqueen.recipes.preferences.self_rewarding import recipe as self_rewarding
 from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
 from redqueen.recipes.proposers.multi_agent_evolve import recipe as multi_agent_evolve

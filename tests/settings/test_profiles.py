@@ -6,7 +6,7 @@ from redqueen.cli.training import training_options
 from redqueen.cli.words import parse
 from redqueen.recipes.credit.grpo.recipe import Config as Grpo
 from redqueen.recipes.games.spiral import Config as Spiral
-from redqueen.recipes.preferences.dpo import Config as Dpo
+from redqueen.recipes.preferences.dpo.recipe import Config as Dpo
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.limits import check_settings
 from redqueen.settings.profiles import profiled

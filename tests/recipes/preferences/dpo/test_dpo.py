@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from redqueen.recipes.preferences.dpo import Config, train
+from redqueen.recipes.preferences.dpo.recipe import Config, train
 from redqueen.runs.checkpoints import read_parts
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings.learner import Learner

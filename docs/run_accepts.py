@@ -48,7 +48,9 @@ FLAGS: Mapping[str, Sequence[str]] = {
     "sec": ("--columns", "level=dataset"),
     "sws": ("--columns", "category=dataset"),
 }
-UNATTEMPTED = ("self_rewarding", "spin", "cold_start", "dpo")  # are not measured by attempts
+UNATTEMPTED = (  # are not measured by attempts at each held-out problem
+    *("self_rewarding", "spin", "cold_start", "dpo", "iterative_dpo", "nash_md", "spo", "sppo", "rise", "score"),
+)
 LENGTHS = {"tiny": 16}  # tokens of a reply, else 32
 FEWER = {"smollm2-135m": {"tasks": 2, "proposals": 2, "problems": 2}}  # it is slow
 

@@ -51,8 +51,10 @@ _SPACES = re.compile(r"(?<=[0-9])(?:\\[,!;: ]|\{,\})(?=[0-9]{3}(?![0-9]))")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|operatorname|mbox)\s*\{([^{}]*)\}")
 _LETTER = re.compile(r"\(?([A-J])(?:\)|\]|\.(?=\s|$)|:|,|;|$|(?=\s*[-–—]\s)|(?=\s+(?:because|since|as|which|for)\b))")
 _ALONE = re.compile(r"(?i)(?:option|choice)?\s*[(\[]?([A-J])[)\]]?[.:]?")
+_CODE = re.compile(r"\+?[0-9]+(?:[-–][0-9]+)+|[0-9]+(?:[-–./][0-9]+){2,}")  # a date, a range, a telephone number
+_GROUPS = re.compile(r"[-+]?[0-9]{1,3}(?:[ \u00a0\u2009\u202f][0-9]{3})+(?:\.[0-9]+)?")  # 1 000 000
 _LISTED = re.compile(r"(?i)[(\[]?([A-J])[)\].:]+\s+(.+)", re.DOTALL)
-_MATHEMATICS = re.compile(r"\\[a-zA-Z]+|\^|[0-9a-zA-Z)\]}]\s*[-+*/=<>]\s*[0-9a-zA-Z(\[{\\]|[(\[]\s*[-0-9a-z.]+\s*,")
+_MATHEMATICS = re.compile(r"\\[a-zA-Z{]+|\^|[0-9a-zA-Z)\]}]\s*[-+*/=<>]\s*[0-9a-zA-Z(\[{\\]|[(\[]\s*[-0-9a-z.]+\s*,")
 
 
 def boxed(text: str) -> str:
@@ -125,6 +127,8 @@ def kind_of(answer: str) -> Kind:
     """What an expected answer is by itself. A letter alone is a text: other answers tell whether it is a choice."""
     if number(_plain(answer), units=True) is not None:
         return Kind.NUMBER
+    if _CODE.fullmatch(answer.strip()):
+        return Kind.TEXT
     formula = len(answer.split()) <= 12 and len(answer) <= 200 and _MATHEMATICS.search(answer)
     return Kind.FORMULA if formula and not _prose(answer) else Kind.TEXT
 
@@ -153,6 +157,8 @@ def _sentence(text: str) -> str:
 
 def _plain(text: str) -> str:
     text = text.strip().strip("$").strip()
+    if _GROUPS.fullmatch(text):
+        return re.sub(r"\s", "", text)
     for left, right in (("\\(", "\\)"), ("\\[", "\\]")):
         if text.startswith(left) and text.endswith(right):
             text = text[2:-2].strip()

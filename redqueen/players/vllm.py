@@ -364,8 +364,7 @@ def shared_engine(loaded: LoadedModel, rank: int, dtype: str, memory: float) -> 
         extra: dict[str, Any] = {}
         if not torch.cuda.is_available():
             # where a prompt is read in parts vLLM 0.32 sets a request's own generator back, which on a CPU has no place
-            longest = getattr(loaded.model.config.get_text_config(), "max_position_embeddings", None)
-            context = min(longest or _CPU_CONTEXT, _CPU_CONTEXT)
+            context = min(loaded.context or _CPU_CONTEXT, _CPU_CONTEXT)
             extra = {"enable_chunked_prefill": False, "max_num_batched_tokens": context, "enforce_eager": True}
         engine = open_engine(
             folder, dtype=wanted, max_lora_rank=rank, memory=memory, context_length=context, extra=extra

@@ -118,10 +118,20 @@ def _json(path: Path) -> Iterator[Row]:
             yield from _json_lines(path)  # as many programs call it
             return
         raise RedQueenError(f"{path} is not JSON ({error}): one object a line is .jsonl, .json is a list") from None
-    if type(found) is not list:
-        raise RedQueenError(f"{path} must hold a list of objects, one for each row")
-    for number, each in enumerate(found, 1):
+    rows = [found] if type(found) is list else _lists_of_objects(found)
+    if len(rows) != 1:
+        raise RedQueenError(
+            f"{path} must hold a list of objects, one for each row, or one object with one such list"
+            + (f": it has {len(rows)}" if rows else "")
+        )
+    for number, each in enumerate(rows[0], 1):
         yield _row(f"{path}, row {number}", each)
+
+
+def _lists_of_objects(found: Any) -> list[list[Any]]:
+    """The entries of an object that can be rows: {"version": 1, "data": [{...}, ...]} has one."""
+    entries = list(found.values()) if isinstance(found, dict) else []
+    return [entry for entry in entries if isinstance(entry, list) and entry and isinstance(entry[0], dict)]
 
 
 def _csv(path: Path) -> Iterator[Row]:

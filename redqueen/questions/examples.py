@@ -41,6 +41,7 @@ FORMATS: tuple[tuple[str, ...], ...] = (
 )
 _OF_FORMATS = {name for names in FORMATS for name in names}
 _SPEAKERS = {"human": USER, "gpt": ASSISTANT, "user": USER, "assistant": ASSISTANT, "system": SYSTEM}  # of ShareGPT
+_ENTRIES = ("text", "value", "aliases")  # of an answer that is an object, as SQuAD and TriviaQA write it
 _same = Wording()
 
 Conversation = tuple[tuple[str, str], ...]  # (role, text) each
@@ -239,10 +240,11 @@ def _listed(value: Any, name: str) -> tuple[str, ...]:
 
 def _answers(value: Any, labels: Any) -> tuple[str, ...]:
     """The entries of an answer column, of which any is right; one that labels a choice as the letter of it."""
-    found = value.get("text", value) if isinstance(value, Mapping) else value
-    values = found if isinstance(found, list | tuple) else [found]
+    named = [value[key] for key in _ENTRIES if key in value] if isinstance(value, Mapping) else [value]
+    values = [each for entry in named for each in (entry if isinstance(entry, list | tuple) else [entry])]
     if not values or not all(isinstance(each, str | int | float) for each in values):
-        raise _Fault(f"answer must be text or a number, not {_shown(value)}")
+        entry = ": name an entry of it, --columns answer=COL.ENTRY" if isinstance(value, Mapping) else ""
+        raise _Fault(f"answer must be text or a number, not {_shown(value)}{entry}")
     texts = tuple(dict.fromkeys(str(each).strip() for each in values))
     if not all(texts):
         raise _Fault("answer is empty: write some text, or take the row out")

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,6 +38,9 @@ from redqueen.user_code import module_from_file
 NUMBER, TEXT, CHOICE, TESTS, NONE, JUDGE = "number", "text", "choice", "tests", "none", "judge"
 ACCEPTED, OPTIONS, ASSERTS = "accepted", "options", "tests"  # facts of a task: right answers, choices, tests
 _MOST_WORDS = 12  # of a formula: a longer text is none
+_OPPOSITE = ("yes", "no")
+_BETWEEN = re.compile(r",?\s+(?:and|or)\s+|,(?![0-9]{3}(?![0-9]))|;")  # entries of a list, not thousands
+_ASSIGNED = re.compile(r"^\s*[a-zA-Z]\s*(?:=|\\in)\s*")
 _BLOCK = re.compile(r"```[ \t]*+(\w*+)[ \t]*+\n(.*?)```", re.DOTALL)
 
 
@@ -190,6 +194,10 @@ def same(wanted: str, given: str, kind: Kind) -> bool | None:
         return True
     if kind is Kind.CHOICE:
         return False
+    if _truth(normalised(wanted)) in _OPPOSITE:
+        return _leading(given) == _truth(normalised(wanted))
+    if listed := _listed(wanted):
+        return listed == _listed(given)
     first, second = (number(extraction.value_of(each), units=True) for each in (wanted, given))
     if first is not None and second is not None:
         percent = ("%" in wanted) != ("%" in given)
@@ -202,6 +210,20 @@ def same(wanted: str, given: str, kind: Kind) -> bool | None:
 def _truth(text: str) -> str:
     """True as yes and false as no; any other text as it is."""
     return {"true": "yes", "false": "no"}.get(text, text)
+
+
+def _leading(text: str) -> str:
+    """What a text begins with: "Yes, it is." with yes, "False: ..." with no; "" for any other word."""
+    first = _truth(normalised(re.split(r"[\s,.:;!–—]", normalised(text), maxsplit=1)[0]))
+    return first if first in _OPPOSITE else ""
+
+
+def _listed(text: str) -> tuple[Fraction, ...]:
+    """The numbers of a list in their order, "x = 2, -2" and "2 and -2"; () for any other text, one number and a pair
+    in brackets among them."""
+    entries = _BETWEEN.split(_ASSIGNED.sub("", extraction.value_of(text)))
+    numbers = [number(entry.strip().rstrip("."), units=True) for entry in entries]
+    return tuple(each for each in numbers if each is not None) if len(numbers) > 1 and None not in numbers else ()
 
 
 def program_in(reply: str) -> str:

@@ -46,6 +46,11 @@ def test_json_is_a_list_whose_rows_are_counted(tmp_path):
     assert read_rows(path)[1].place == f"{path}, row 2"
 
 
+def test_json_may_hold_its_list_in_an_object(tmp_path):
+    rows = read_rows(written(tmp_path / "a.json", '{"version": 1, "tags": ["x"], "data": [{"prompt": "a"}]}'))
+    assert [dict(row.columns) for row in rows] == [{"prompt": "a"}]
+
+
 def test_csv_has_quotes_line_ends_and_empty_fields(tmp_path):
     path = written(tmp_path / "a.csv", 'prompt,completion,answer\nSay hé,"hé, ""you""",\n\n"Say\nno",no,no\n')
     assert columns(path) == [ROWS[0], {**ROWS[1], "answer": "no"}]
@@ -126,6 +131,8 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path):
     assert "name a file of .jsonl, .json, .csv, .tsv, .parquet or a saved folder" in refused(tmp_path / "a.txt")
     assert "has no split 'train'" in refused(written(tmp_path / "b.jsonl", "{}"), "train")
     assert "must hold a list" in refused(written(tmp_path / "b.json", "{}"))
+    two = refused(written(tmp_path / "b.json", '{"train": [{"a": 1}], "test": [{"a": 2}]}'))
+    assert two.endswith("or one object with one such list: it has 2")
     assert "is not JSON" in refused(written(tmp_path / "c.json", "{"))
     assert "name the columns, each once" in refused(written(tmp_path / "b.csv", "a,a\n1,2\n"))
     assert "this is not CSV" in refused(written(tmp_path / "c.csv", 'a\n"b'))

@@ -101,6 +101,7 @@ def test_a_conversation_may_end_with_the_question_and_be_in_the_form_of_sharegpt
 def test_an_answer_is_a_number_a_text_or_several_of_which_any_is_right():
     assert of(prompt="a", answer=4).answers == ("4",)
     assert of(question="a", answers={"text": ["b", "c", "b"], "answer_start": [1, 2, 3]}).answers == ("b", "c")
+    assert of(question="a", answer={"value": "b", "aliases": ["b", "c"], "type": "name"}).answers == ("b", "c")
     assert of(prompt="a", reward_model={"ground_truth": "34", "style": "rule"}).answers == ("34",)
 
 

@@ -35,6 +35,18 @@ N, F, C, T = Kind.NUMBER, Kind.FORMULA, Kind.CHOICE, Kind.TEXT
         ("12", "12.0", T, True),
         ("True", "Yes.", T, True),
         ("True", "No", T, False),
+        ("True", "Yes, 93 is above 10.", T, True),
+        ("no", "False: it is below.", T, True),
+        ("no", "Yes, there is no doubt.", T, False),
+        ("yes", "Perhaps", T, False),
+        ("2021-05-02", "2014", T, False),  # as a difference both are 2014
+        ("2021-05-02", "2021-04-03", T, False),
+        ("1 000 000", "1,000,000", N, True),
+        ("2, -2", "x = 2 and -2", T, True),
+        ("2; -2", "$2, -2$", T, True),
+        ("2, -2", "-2, 2", T, False),  # a list in the order in which it stands
+        ("1,200, 3", "1200, 3.0", T, True),
+        ("2, -2", "2", T, False),
     ],
 )
 def test_two_answers_are_the_same_or_not(wanted, given, kind, right):

@@ -149,6 +149,13 @@ def test_bad_settings_of_training_are_one_line(settings, said):
     assert "\n" not in str(refused.value)
 
 
+def test_a_prompt_that_the_model_was_not_made_for_is_one_line():
+    long = Message("game", "one two " * 5000)
+    with pytest.raises(RedQueenError, match=r"tokens, and the model was made for 4096 with its reply") as refused:
+        learner().prompt(Ask(ASK.seat, (long,), (), seed=1))
+    assert "\n" not in str(refused.value)
+
+
 def test_a_table_has_none_of_these():
     with pytest.raises(RedQueenError, match=r"^--warm-up has no effect on a tabular policy"):
         Learner(optimization=Optimization(warm_up=3)).build(seed=0)

@@ -30,8 +30,9 @@ class ChatFormat:
     `system` is shown first, `instruction` after every message that the seat answers. `raw` ignores the template:
     messages and replies are lines of plain text. `arguments` are passed to the template by name, such as
     `enable_thinking=False`. With `keeps_thoughts` a seat's later prompts extend its tokens; without, they are rendered
-    anew with its earlier replies as everybody else was shown them. A prompt has at most `longest` tokens. `wording` is
-    a text in which `{prompt}` stands for the first message that is neither the system's nor the seat's own.
+    anew with its earlier replies as everybody else was shown them. A prompt has at most `longest` tokens, and fewer
+    than the model was made to read (`context`). `wording` is a text in which `{prompt}` stands for the first message
+    that is neither the system's nor the seat's own.
 
     A template that refuses a system message gets its text before the first message of the user; one that does not open
     the reply by itself gets the opening that it puts before an answer; one of images and texts gets each message as a
@@ -50,8 +51,10 @@ class ChatFormat:
         wording: str = "{prompt}",
         longest: int | None = None,
         thoughts: Marks | None = None,
+        context: int | None = None,
     ) -> None:
         self.tokenizer = tokenizer
+        self._context = context
         self._system = system
         self._instruction = instruction
         self.raw = raw or not tokenizer.chat_template
@@ -101,6 +104,7 @@ class ChatFormat:
             self._wording if wording is None else wording,
             self._longest if longest is None else longest,
             thoughts or self.thoughts,
+            self._context,
         )
 
     def settings(self) -> str:
@@ -110,13 +114,19 @@ class ChatFormat:
         return repr((template, *own, sorted(self.arguments.items())))
 
     def prompt(self, ask: Ask) -> np.ndarray:
-        """[P] int, the prompt tokens of the seat's next reply. Raises RedQueenError for more than are allowed."""
+        """[P] int, the prompt tokens of the seat's next reply. Raises RedQueenError for more than are allowed, or than
+        the model reads."""
         prompt = self._prompt(ask)
+        begins = " ".join(next((each.text for each in ask.messages), "").split())[:40]
         if self._longest is not None and len(prompt) > self._longest:
-            begins = " ".join(next((each.text for each in ask.messages), "").split())[:40]
             raise RedQueenError(
                 f"a prompt of the {ask.seat.role} has {len(prompt)} tokens, more than --max-prompt-length "
                 f"{self._longest}: leave its task out ({begins!r} ...), or allow more"
+            )
+        if self._context is not None and len(prompt) >= self._context:
+            raise RedQueenError(
+                f"a prompt of the {ask.seat.role} has {len(prompt)} tokens, and the model was made for {self._context} "
+                f"with its reply: leave its task out ({begins!r} ...), or take a --model that reads more"
             )
         return prompt
 

@@ -46,6 +46,12 @@ class LoadedModel:
     tokenizer: Any  # transformers.PreTrainedTokenizerBase
 
     @property
+    def context(self) -> int | None:
+        """The tokens that the model was made to read, its reply among them; None if its configuration says nothing."""
+        longest = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        return int(longest) if longest else None
+
+    @property
     def ends(self) -> frozenset[int]:
         """The tokens that end a text: the tokenizer's, and those of the model's generation_config.json, where chat
         models list several. Raises RedQueenError for an entry that is no token."""

@@ -120,7 +120,7 @@ class TransformerPolicy(OpenSpeaker):
         self.temperature = temperature
         self._loaded = loaded
         self._budget = token_budget
-        chat = ChatFormat(loaded.tokenizer, system, answer.instruction if answer else "", raw)
+        chat = ChatFormat(loaded.tokenizer, system, answer.instruction if answer else "", raw, context=loaded.context)
         self.usual = RoleFormat(chat, answer, constrain, max_completion_length, temperature)
         self._roles = {}
         self._manners: dict[str, Manner] = {}

@@ -17,6 +17,7 @@ import numpy as np
 
 from redqueen.types import (
     Ask,
+    Assessment,
     Basis,
     Batch,
     Damaged,
@@ -25,6 +26,7 @@ from redqueen.types import (
     Group,
     Likelihoods,
     Metrics,
+    Observation,
     Outcome,
     Refusal,
     Reply,
@@ -99,6 +101,98 @@ class GivesHints(Game, Protocol):
 
     def helped(self, task: Task, level: int) -> Task:
         """The task with a hint of this level, from 1: the same id, and the fact `hinted`, the level."""
+        ...
+
+
+class HoldsOut(Game, Protocol):
+    """A game with tasks that are never trained on."""
+
+    def held_out(self) -> Sequence[Task]: ...
+
+
+class ShowsHow(Game, Protocol):
+    """A game for one that can play its own tasks."""
+
+    def expert(self, task: Task) -> tuple[str, ...]:
+        """Replies, turn by turn, that score 1. Raises RedQueenError where none are known."""
+        ...
+
+
+class Tool(Protocol):
+    @property
+    def name(self) -> str:
+        """The tag of a call: <name>...</name>."""
+        ...
+
+    @property
+    def usage(self) -> str:
+        """One line that shows a call and its output, for the prompt."""
+        ...
+
+    def __call__(self, text: str) -> str:
+        """The output for `text`, the content of the tag. Raises ToolError for a faulty call, whose message the seat is
+        shown; any other exception is a failure of the tool and ends the run."""
+        ...
+
+
+class Visit(Protocol):
+    """One state of a world, in which one task is done. `close` ends it."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools that act on this state; empty where acts are said and not called."""
+        ...
+
+    def look(self) -> Observation:
+        """The first view, the same however often it is asked for."""
+        ...
+
+    def act(self, said: str) -> Observation:
+        """What came of an act. One that makes no sense is answered in words; an exception is a failure of the world
+        and ends the run."""
+        ...
+
+    def state(self) -> State:
+        """The state as plain data in one order."""
+        ...
+
+    def assess(self, answer: str = "") -> Assessment:
+        """How well the task is done in the state as it is now, which stays as it is. `answer` is read only where the
+        task asks a question."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class World(Protocol):
+    """A state that only its own rules change, and tasks that are judged by the final state alone.
+
+    All chance comes from the task and the `seed`; nothing depends on a clock; no two visits share what changes."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same task, seed and acts always show the same; if not, an episode replays from its record
+        alone."""
+        ...
+
+    def tasks(self) -> Sequence[Task]:
+        """Tasks to train on. What a seat must not be shown stands in the fact `hidden`."""
+        ...
+
+    def held_out(self) -> Sequence[Task]:
+        """Tasks to measure on, none of which is among `tasks`."""
+        ...
+
+    def open(self, task: Task, seed: int) -> Visit: ...
+
+
+class KnowsHow(World, Protocol):
+    """A world that can do its own tasks."""
+
+    def expert(self, task: Task) -> tuple[str, ...]:
+        """Acts, in order, that do the task."""
         ...
 
 

@@ -200,6 +200,7 @@ TASK_FACTS: Mapping[str, str] = {
     "dice": "the die of each seat, in the order of the seats: liars_dice",
     "digits": "how many digits the larger number has: questions that are sums",
     "gold": "the full reply of the data set, where `answer` is only its result: data sets, demonstrations.gold",
+    "hidden": "texts that no seat may be shown, for the contract: worlds",
     "hint": "what the proposer said about its program: questions of programs and expressions",
     "hinted": "the level of the hint that is shown with it, in training alone: curricula.hints",
     "hops": "how many documents lead to the answer: questions of knowledge",
@@ -238,6 +239,25 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "verdict": '"right", "wrong" or None, the verdict of a verification: rise',
     "wins": "the chance to be preferred to each attempt of the group, None without a verdict: questions.comparisons",
 }
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a seat is shown of a world: at first, and after each of its acts."""
+
+    shown: str  # all that the seat may see of what came of its act
+    choices: tuple[str, ...] = ()  # the legal acts, where they can be listed
+    over: bool = False
+    gain: float = 0.0  # what the world itself pays for the act; 0 where only the end counts
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How well a task was done, told from the final state of its world and never from what the seat says of itself."""
+
+    score: float  # 1 is done
+    parts: Mapping[str, float] = field(default_factory=dict)  # partial credit by name, 0 to 1 each
+    facts: Mapping[str, Any] = field(default_factory=dict)  # plain data: what changed, which tests passed
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ LEVELS = (
     {"credit"},
     {"games"},
     {"players"},
-    {"curricula", "opponents"},
+    {"curricula", "opponents", "worlds"},
     {"play", "composed"},
     {"questions"},
     {"adapters", "demonstrations"},

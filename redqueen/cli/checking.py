@@ -1,5 +1,5 @@
-"""`check`: whether a game, a question set, a player, an objective or a recipe keeps the contract of its kind; and what
-is found in a file of questions, with ten replies of a model to them."""
+"""`check`: whether a game, a question set, a world, a player, an objective or a recipe keeps the contract of its kind;
+and what is found in a file of questions, with ten replies of a model to them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from redqueen.contracts.objectives import check_objective
 from redqueen.contracts.players import check_player
 from redqueen.contracts.questions import check_questions, own_answer
 from redqueen.contracts.recipes import check_recipe
+from redqueen.contracts.worlds import check_world
 from redqueen.curricula.held_out import held_out_levels, training_levels
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
 from redqueen.markup import visible
 from redqueen.measures.first_replies import LONGEST, SHOWN, answered_questions, as_text
 from redqueen.play.groups import attempts
 from redqueen.players.scripted import Uniform
-from redqueen.protocols import Game, Player, Questions, StatesNotes, has, lacking, members
+from redqueen.protocols import Game, Player, Questions, StatesNotes, World, has, lacking, members
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.catalogue import QUESTIONS, as_spec, find_questions, is_data
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Flat, Learner
 from redqueen.types import RedQueenError, Task
 from redqueen.user_code import module_from_file
+from redqueen.worlds.catalogue import WORLDS, find_world
 
 USAGE = "redqueen check NAME, FILE.py (a recipe), FILE.py:NAME or a file of questions (FILE.jsonl)"
 # right replies to the tasks of a shipped question set whose answer alone is none
@@ -57,6 +59,7 @@ class Kind:
 KINDS = (
     Kind("game", Game, check_game),
     Kind("question set", Questions, check_questions),
+    Kind("world", World, check_world),
     Kind("player", Player, check_player),
 )
 
@@ -127,6 +130,8 @@ def found(spec: str) -> Callable[[], str]:
         return lambda: check_game(find_game(spec))
     if place in QUESTIONS or place in _entries("redqueen.questions"):
         return lambda: check_questions(find_questions(spec), REPLIES.get(place, own_answer))
+    if place in WORLDS or place in _entries("redqueen.worlds"):
+        return lambda: check_world(find_world(spec))
     if spec == "uniform":
         return lambda: check_player(Uniform())
     if Path(spec).is_file() and Path(spec).suffix != ".py":
@@ -142,7 +147,7 @@ def found(spec: str) -> Callable[[], str]:
         )
     if "/" in spec or "." in spec or Path(spec).is_dir():
         return lambda: check_recipe(find_recipe(spec))
-    close = get_close_matches(spec, [*RECIPES, *GAMES, *QUESTIONS], n=1)
+    close = get_close_matches(spec, [*RECIPES, *GAMES, *QUESTIONS, *WORLDS], n=1)
     hint = f"did you mean {close[0]}?" if close else f"usage: {USAGE}"
     raise RedQueenError(f"there is no {spec!r} to check: {hint}")
 

@@ -18,6 +18,7 @@ from redqueen.questions.catalogue import QUESTIONS
 from redqueen.runs.player_names import PLAYERS
 from redqueen.settings.finding import about, described_family, families, places, unfinished, without_recipe
 from redqueen.types import RedQueenError
+from redqueen.worlds.catalogue import WORLDS
 
 MODELS: Mapping[str, str] = MappingProxyType(
     {
@@ -40,16 +41,17 @@ def versions() -> str:
 
 
 def list_things(words: Sequence[str]) -> None:
-    """{recipes,games,questions,models,players,presets}: what can be named"""
+    """{recipes,games,questions,worlds,models,players,presets}: what can be named"""
     things: dict[str, Callable[[], list[str]]] = {
         "recipes": _recipes,
         "games": lambda: _lines(_first_lines(GAMES)),
         "questions": lambda: _lines(_first_lines(QUESTIONS)),
+        "worlds": lambda: _lines(_first_lines(WORLDS)),
         "models": lambda: _lines(MODELS),
         "players": lambda: _lines(PLAYERS),
         "presets": _presets,
     }
-    kind = only_word(words, "redqueen list {recipes,games,questions,models,players,presets}")
+    kind = only_word(words, "redqueen list {recipes,games,questions,worlds,models,players,presets}")
     if kind not in things:
         raise RedQueenError(f"cannot list {kind!r}: {closest(kind, things)}")
     print("\n".join(things[kind]()))

@@ -19,7 +19,7 @@ from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.ladder import Ladder, ladder
 from redqueen.measures.of_games import usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
-from redqueen.protocols import Game, Player, Questions
+from redqueen.protocols import Game, Player, Policy, Questions
 from redqueen.runs.folder import measured_player, settings, stored_game, stored_policy, stored_questions, stored_tests
 from redqueen.runs.named_players import Named, find_player
 from redqueen.runs.player_names import PLAYERS
@@ -56,24 +56,30 @@ def _evaluate(options: EvaluateOptions) -> None:
     if options.game is None and (questions := stored_questions(options.run)) is not None:
         _evaluate_answers(questions, options)
         return
-    if not options.against:
-        raise RedQueenError(f"name at least one player to meet, as --against: {', '.join(PLAYERS)}")
     game = find_game(options.game) if options.game else stored_game(options.run)
     policy = stored_policy(options.run, options.step)
-    players: list[Player] = [
-        Named(policy, str(options.run)),
-        *(find_player(spec, game) for spec in options.against),
-    ]
-    check_pairs(game, [player.name for player in players], options.matches)
+    players = [] if len(game.roles) == 1 else _opposed(game, policy, options)
+    if not players and options.against != EvaluateOptions.against:
+        raise RedQueenError(f"{game.name} is played alone, so --against has no effect")
     console = Console()
     console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
     table = _measured()
-    for measure in usual_measures(game, policy):
+    for measure in usual_measures(game, policy, matches=options.matches):
         for key, value in measure().items():
             if not key.startswith(("average_", "late_average_")):  # of one iterate: the same again
                 table.add_row(escape(key), f"{value:.4f}")
     console.print(table)
-    _print_standings(game, players, options.matches, options.seed)
+    if players:
+        _print_standings(game, players, options.matches, options.seed)
+
+
+def _opposed(game: Game, policy: Policy, options: EvaluateOptions) -> list[Player]:
+    """The policy and those that it meets. Raises RedQueenError if there are none, or for a game that no two play."""
+    if not options.against:
+        raise RedQueenError(f"name at least one player to meet, as --against: {', '.join(PLAYERS)}")
+    players: list[Player] = [Named(policy, str(options.run)), *(find_player(spec, game) for spec in options.against)]
+    check_pairs(game, [player.name for player in players], options.matches)
+    return players
 
 
 def _measured() -> Table:

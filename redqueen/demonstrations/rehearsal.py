@@ -7,17 +7,21 @@ one turn; the tool's result comes from the tool itself, so that it is right what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from redqueen.curricula.dealt import Sampled
+from redqueen.curricula.held_out import Apart
+from redqueen.demonstrations.apart import drawn_apart, shows
+from redqueen.games.catalogue import find_game
 from redqueen.games.single_reply import SingleReply
-from redqueen.games.tools import Tool, ToolReply, closings, tools_for
+from redqueen.games.tools import ToolReply, closings, tools_for
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Reader
-from redqueen.protocols import Game, Player, Questions
-from redqueen.questions.catalogue import find_questions
-from redqueen.types import SOLVER, Ask, Demonstration, Match, Reply, Task
+from redqueen.protocols import Demonstrator, Game, Player, Questions, ShowsHow, Tool, has
+from redqueen.questions.catalogue import find_questions, having
+from redqueen.types import SOLVER, Ask, Demonstration, Match, RedQueenError, Reply, Task
 
 
 def turns_of(text: str, tools: Sequence[Tool]) -> tuple[str, ...]:
@@ -58,6 +62,65 @@ def rehearsal(questions: Questions, shown: Demonstration, learner: Reader) -> Ma
     tools = tools_for(questions, shown.role)
     game: Game = ToolReply(shown.role, tools) if tools else SingleReply(shown.role)
     return Match(game, shown.task, {shown.role: Rehearsed(learner, turns_of(shown.text, tools), shown.answer)})
+
+
+@dataclass(frozen=True)
+class Playing:
+    """A player that makes the moves of an expert as the learner, which can then learn from them, each in the answer
+    format of its role."""
+
+    learner: Reader
+    moves: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.learner.name
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [self.learner.recite(ask, self.learner.in_format(ask, self.moves[len(ask.past)])) for ask in asks]
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """Demonstrations of a question set, none of which shows a problem that stands `apart`."""
+
+    questions: Questions
+    learner: Reader
+    apart: Apart = field(default_factory=dict)
+
+    def draw(self, count: int, rng: Random) -> list[Match]:
+        """`count` matches in which the learner recites a demonstration."""
+        teacher, held = having(self.questions, Demonstrator), shows(self.questions, self.apart)
+        shown = drawn_apart(lambda many: teacher.demonstrations(many, rng), count, held)
+        return [rehearsal(self.questions, one, self.learner) for one in shown]
+
+
+@dataclass(frozen=True)
+class Plays:
+    """The tasks of a game, each played as its expert plays it."""
+
+    game: ShowsHow
+    learner: Reader
+
+    def draw(self, count: int, rng: Random) -> list[Match]:
+        """`count` matches in which the learner makes the expert's moves."""
+        game, role = self.game, self.game.roles[0]
+        drawn = Sampled(game.tasks()).draw(count, rng)
+        return [Match(game, task, {role: Playing(self.learner, game.expert(task))}) for task in drawn]
+
+
+def lessons(questions: str, game: str, learner: Reader, apart: Apart) -> Lessons | Plays:
+    """What is imitated: the demonstrations of a question set, or a game's expert where a `game` is named. Raises
+    RedQueenError for a game without one."""
+    if not game:
+        return Lessons(find_questions(questions), learner, apart)
+    found = find_game(game)
+    if not has(found, ShowsHow):
+        raise RedQueenError(
+            f"{found.name} shows nobody how it is played: a game to imitate has a method expert(task), as acting:WORLD "
+            "has in most worlds of `redqueen list worlds`"
+        )
+    return Plays(found, learner)
 
 
 def with_tools(questions: Questions, solver: Player) -> Player:

@@ -28,6 +28,9 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
         "single_reply": "redqueen.games.single_reply:SingleReply",
         "second_try": "redqueen.games.second_try:SecondTry",
         "last_round": "redqueen.games.last_round:LastRound",
+        "acting": "redqueen.worlds.catalogue:acting",
+        "working": "redqueen.worlds.catalogue:working",
+        "hosted": "redqueen.worlds.catalogue:hosted",
         "openspiel": "redqueen.adapters.openspiel:OpenSpiel",
         "textarena": "redqueen.adapters.textarena:TextArena",
     }

@@ -21,7 +21,7 @@ from random import Random
 from typing import Protocol
 
 from redqueen.games.talk import told
-from redqueen.protocols import Play, Questions, has
+from redqueen.protocols import Play, Questions, Tool, has
 from redqueen.types import (
     SOLVER,
     Ask,
@@ -39,23 +39,6 @@ from redqueen.types import (
 
 TOOL = "tool"  # the speaker of an output
 NONE_LEFT = "No calls are left. Answer now."
-
-
-class Tool(Protocol):
-    @property
-    def name(self) -> str:
-        """The tag of a call: <name>...</name>."""
-        ...
-
-    @property
-    def usage(self) -> str:
-        """One line that shows a call and its output, for the prompt."""
-        ...
-
-    def __call__(self, text: str) -> str:
-        """The output for `text`, the content of the tag. Raises ToolError for a faulty call, whose message the seat is
-        shown; any other exception is a failure of the tool and ends the run."""
-        ...
 
 
 class ToolError(Exception):

@@ -49,6 +49,8 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("pass@*", "held-out problems solved in {} attempts (pass@{})", SHARE, "higher"),
         ("majority", "held-out accuracy of the majority vote", SHARE, "higher"),
         ("weighted_vote", "held-out accuracy of the weighted vote", SHARE, "higher"),
+        ("success", "held-out tasks done", SHARE, "higher"),
+        ("held_out_score", "mean score on held-out tasks", "score", "higher"),
         ("attack_success", "success of held-out attacks", SHARE, "lower"),
         ("over_refusal", "harmless requests refused", SHARE, "lower"),
         ("benign_compliance", "harmless requests answered", SHARE, "higher"),

@@ -21,6 +21,7 @@ from redqueen.players.scripted import Uniform
 from redqueen.protocols import (
     COUNT,
     Game,
+    HoldsOut,
     Measure,
     Player,
     Policy,
@@ -187,6 +188,36 @@ class Payoff:
         return None
 
 
+class Success:
+    """How often the learner does held-out tasks of a game for one: `success`, the share of attempts with a score of 1,
+    and `held_out_score`, the mean; one attempt at each of at most `most` tasks, with the same seeds at every
+    measurement. Raises RedQueenError where nothing is held out."""
+
+    def __init__(self, game: HoldsOut, learner: Policy, most: int, seed: int) -> None:
+        self._game = game
+        self._learner = learner
+        self._tasks = list(game.held_out())[:most]
+        self._seed = seed
+        if not self._tasks:
+            raise RedQueenError(f"{game.name} holds out no tasks to measure on")
+
+    def __call__(self) -> Metrics:
+        cast = {self._game.roles[0]: self._learner}
+        matches = [Match(self._game, task, cast, derive(self._seed, "held out", task.id)) for task in self._tasks]
+        scores = [value for episode in play(matches, Random(0)) for value in episode.outcome.scores.values()]
+        return {"success": float(np.mean([value == 1.0 for value in scores])), "held_out_score": float(np.mean(scores))}
+
+    def basis(self) -> dict[str, Basis]:
+        found = Basis(count=len(self._tasks), of="tasks", attempts=1)
+        return {"success": found, "held_out_score": found}
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
 class Named:
     """Another measure, its figures under the name of a game: for runs that train on several."""
 
@@ -217,7 +248,10 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
     """Exact measures where the game allows them, else the score against uniform play where replies are
     listed, else nothing beyond what every step reports; a warning says where a game forgets too much for exact ones. A
     learner that answers in free text is asked instead of read: in a game with few information states its
-    exploitability is estimated from what it says."""
+    exploitability is estimated from what it says. Of a game for one with held-out tasks it is how often these are
+    done."""
+    if len(game.roles) == 1 and has(game, HoldsOut):
+        return [Success(game, learner, matches, seed)]
     against = Payoff(game, learner, Uniform(), matches, seed)
     if has(game, StatesInformation) and game.perfect_information:
         try:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from redqueen.games.tools import Tool, tools_for
-from redqueen.protocols import Demonstrator, Proposable, Questions, has
+from redqueen.games.tools import tools_for
+from redqueen.protocols import Demonstrator, Proposable, Questions, Tool, has
 from redqueen.questions.catalogue import having
 from redqueen.types import SOLVER, Demonstration, Refusal, Task
 

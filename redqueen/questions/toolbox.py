@@ -6,7 +6,8 @@ from redqueen.checks.retrieval import Corpus
 from redqueen.checks.sandbox import jail
 from redqueen.checks.sandbox.runner import PythonRunner
 from redqueen.checks.sandbox.runs_of_programs import Kind, Program
-from redqueen.games.tools import Calculator, Running, Searching, Tool, ToolError
+from redqueen.games.tools import Calculator, Running, Searching, ToolError
+from redqueen.protocols import Tool
 from redqueen.types import RedQueenError
 
 TOOLS = ("calculator", "python", "none")

@@ -179,6 +179,8 @@ def stored_questions(folder: Path) -> Questions | None:
     of games."""
     found = settings(folder)
     with shut():
+        if found["config"].get("game"):  # in place of questions
+            return None
         if "questions" in found["config"]:
             return find_questions(found["config"]["questions"])
         try:

@@ -16,6 +16,8 @@ from redqueen.protocols import Game, MayBeClosed, OpenPlayer, Player, has
 from redqueen.runs.folder import stored_policy
 from redqueen.runs.player_names import PLAYERS
 from redqueen.types import Ask, RedQueenError, Reply, Task
+from redqueen.worlds.catalogue import find_world
+from redqueen.worlds.embodied import Embodied
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ def find_player(spec: str, game: Game) -> Player:
         if game.name != "kuhn_poker":
             raise RedQueenError(f"the player {spec!r} is known for kuhn_poker only, not for {game.name}")
         return Named(kuhn_equilibrium(0.0) if spec == "equilibrium" else honest_kuhn(), spec)
+    if spec.startswith("world:"):
+        return Embodied(find_world(spec.removeprefix("world:")))
     if spec.startswith("server:"):
         model, _, url = spec.removeprefix("server:").partition("@")
         raise RedQueenError(f"an endpoint is written {url or 'http://HOST/v1'}#{model or 'MODEL'} now, not {spec!r}")

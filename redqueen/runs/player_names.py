@@ -12,6 +12,7 @@ PLAYERS: Mapping[str, str] = MappingProxyType(
         "equilibrium": "an equilibrium of kuhn_poker",
         "honest": "kuhn_poker without bluffs: bets and calls with the king only",
         "RUN": "the policy of a run, outputs/spiral-0; RUN@STEP for an older checkpoint, RUN@best for the best",
+        "world:WORLD": "a world in the seat `world` of hosted:WORLD",
         "http://HOST/v1#MODEL": "a model behind an OpenAI-compatible endpoint",
     }
 )

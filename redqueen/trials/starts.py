@@ -69,7 +69,10 @@ def further(
 ) -> Start:
     """The start that goes on from another with `demonstrations` a step of another question set."""
     learner = warmed(learning_rate=learning_rate, max_completion_length=max_completion_length)
-    return Start(cold_start.Config(learner, questions, steps, demonstrations, rest), after=start)
+    shown = cold_start.Config(
+        learner, questions=questions, steps=steps, demonstrations_per_step=demonstrations, rest=rest
+    )
+    return Start(shown, after=start)
 
 
 def warmed(learning_rate: float = 1e-4, max_completion_length: int | None = 16) -> Learner:

@@ -8,6 +8,7 @@ import pytest
 from redqueen.contracts.games import check_game
 from redqueen.contracts.questions import check_questions
 from redqueen.contracts.recipes import check_config, check_in_view, check_paper
+from redqueen.contracts.worlds import check_world
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings.learner import Learner
 from redqueen.settings.roles import Cast, Role, seat_of
@@ -32,6 +33,11 @@ def test_the_question_set_keeps_its_contract(tmp_path):
 
 def test_the_game_keeps_its_contract(tmp_path):
     check_game(module("write_a_game.md", tmp_path).OneOffer())
+
+
+def test_the_world_keeps_its_contract(tmp_path):
+    lamp = module("worlds.md", tmp_path).Lamp()
+    assert check_world(lamp) == "lamp keeps the contract of worlds: 3 tasks, 3 held out"
 
 
 def test_the_recipe_keeps_what_can_be_read_of_its_contract(tmp_path):
@@ -60,6 +66,8 @@ def test_the_config_of_roles_has_a_cast(tmp_path):
     assert cast.learning == [cast.learner] and cast["rival"] is cast["proposer"] is cast.learner
 
 
-@pytest.mark.parametrize("page", ["write_questions.md", "write_a_game.md", "write_a_recipe.md", "roles.md"])
+@pytest.mark.parametrize(
+    "page", ["write_questions.md", "write_a_game.md", "write_a_recipe.md", "roles.md", "worlds.md"]
+)
 def test_a_page_holds_one_module(page):
     assert len(re.findall(r"^```python$", (DOCS / page).read_text(), re.M)) == 1

@@ -17,23 +17,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Annotated
 
 import numpy as np
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
-from redqueen.demonstrations.apart import drawn_apart, shows
-from redqueen.demonstrations.rehearsal import equipped, rehearsal
+from redqueen.demonstrations.rehearsal import Plays, equipped, lessons
 from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.of_games import usual_measures
 from redqueen.objectives.batch import pack, row_mean
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.lockstep import play
-from redqueen.protocols import Demonstrator, Policy
-from redqueen.questions.catalogue import find_questions, having
+from redqueen.protocols import Policy, Questions
 from redqueen.questions.verdicts import Truncated
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Count, Positive
+from redqueen.settings.limits import Count, OnlyWith, Positive
 from redqueen.settings.roles import without_format
 
 WHOLE = ("proposer", "judge", "explainer", "rewriter", "reader", "generator")  # roles whose whole reply is read
@@ -42,29 +42,33 @@ WHOLE = ("proposer", "judge", "explainer", "rewriter", "reader", "generator")  #
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="tiny:hidden=96,layers=3")
-    questions: str = "sums"
+    questions: Annotated[str, OnlyWith("game", "")] = "sums"
+    game: str = ""  # in place of questions: one that shows how it is played, such as acting:site
     steps: Count = 1500
     demonstrations_per_step: Count = 128
     rest: Count = 500  # steps at the end, or all, over which the learning rate falls
     last_learning_rate: Positive = 0.1  # after the last step, as a share of the first
-    truncated_score: Truncated = "wrong"  # of a measured answer that was cut off: wrong, graded as it is, unknown
-    problems: Count = 64  # held out, of each level
+    truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
+    """of a measured answer that was cut off: wrong, graded as it is, unknown"""
+    problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level
 
 
 def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Policy:
     """Returns the taught model; no demonstration shows a problem that stands `apart`."""
-    questions = find_questions(config.questions)
-    teacher, held = having(questions, Demonstrator), shows(questions, apart)
     learner = without_format(config.learner.build_model(run.derived("learner")), WHOLE)
     objective, rate, rest = Imitation(), learner.learning_rate, min(config.rest, config.steps)
     least = config.last_learning_rate
-    measured = equipped(config, learner)
-    measure = HeldOut(questions, measured, config.problems, seed=run.tests, truncated=config.truncated_score)
+    taught = lessons(config.questions, config.game, learner, apart)
 
-    for step in run.steps(config.steps, [learner], [], [measure]):
+    def measured(questions: Questions) -> HeldOut:
+        solver = equipped(config, learner)
+        return HeldOut(questions, solver, config.problems, seed=run.tests, truncated=config.truncated_score)
+
+    measures = usual_measures(taught.game, learner) if isinstance(taught, Plays) else [measured(taught.questions)]
+    for step in run.steps(config.steps, [learner], [], measures):
         learner.learning_rate = rate * min(1.0, least + (1.0 - least) * (config.steps - step) / rest)
-        shown = drawn_apart(lambda n: teacher.demonstrations(n, run.rng), config.demonstrations_per_step, held)
-        trajectories = score(play([rehearsal(questions, one, learner) for one in shown], run.rng), payoff)
+        shown = taught.draw(config.demonstrations_per_step, run.rng)
+        trajectories = score(play(shown, run.rng), payoff)
         credit = [np.ones(len(trajectory.turns)) for trajectory in trajectories]
         metrics = learner.update(pack(trajectories, credit, row_mean), objective)
         run.report(learner, trajectories, credit, metrics)

@@ -1,0 +1,154 @@
+"""A seat acts in a world until the task is over or its acts are used up.
+
+    game    Buy two cups.                     the task, and the first view
+            Home. [open cup] [open pen] [cart]
+    agent   open cup
+    game    cup, 3 coins. [add] [back]        what came of it
+    ...
+
+Where a world lists its acts the seat is held to them. Where it takes free text, an act that makes no sense costs a
+turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from redqueen.games.talk import GAME, ask, told
+from redqueen.games.tools import Limits, answer_with_tools
+from redqueen.protocols import KnowsHow, Play, World, has
+from redqueen.types import Assessment, Message, Observation, Outcome, RedQueenError, Seat, Task
+
+AGENT = "agent"  # the role of the seat that acts
+
+
+@dataclass(frozen=True)
+class Acting:
+    """The agent says one act at a time and is shown what came of it, at most `acts` times.
+
+    Its score is that of the final state (`Visit.assess`, with its last act as the answer). Facts: `acts`, what it said;
+    `shown`, what it was shown, the first view first; `over`, whether the world ended it; `parts`; `gains` where the
+    world pays for acts; and those of the assessment.
+    """
+
+    world: World = field(repr=False)
+    acts: int = 12
+
+    def __post_init__(self) -> None:
+        if self.acts < 1:
+            raise RedQueenError(f"who acts in a world needs at least one act, not {self.acts}")
+
+    @property
+    def name(self) -> str:
+        return f"acting:{self.world.name}"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (AGENT,)
+
+    def tasks(self) -> Sequence[Task]:
+        return self.world.tasks()
+
+    def held_out(self) -> Sequence[Task]:
+        return self.world.held_out()
+
+    def expert(self, task: Task) -> tuple[str, ...]:
+        return shown_by(self.world, task)
+
+    def play(self, task: Task, rng: Random) -> Play:
+        seat, said = Seat(AGENT), list[str]()
+        with closing(self.world.open(task, rng.getrandbits(48))) as visit:
+            views = [visit.look()]
+            messages = first_view(task, views[0])
+            while not views[-1].over and len(said) < self.acts:
+                said.append((yield from ask(seat, messages, views[-1].choices)))
+                views.append(visit.act(said[-1]))
+                messages = after_act(messages, seat, said[-1], views[-1])
+            found = visit.assess(said[-1] if said else "")
+        return outcome_of_acts(seat, said, views, found)
+
+
+def shown_by(world: World, task: Task) -> tuple[str, ...]:
+    """The acts with which a world does its own task. Raises RedQueenError where it knows none."""
+    if not has(world, KnowsHow):
+        raise RedQueenError(f"the world {world.name} shows nobody how its tasks are done: it has no expert(task)")
+    return world.expert(task)
+
+
+def first_view(task: Task, view: Observation) -> tuple[Message, ...]:
+    """What the agent is shown before its first act."""
+    return told("\n".join(filter(None, (task.prompt, view.shown))))
+
+
+def after_act(messages: tuple[Message, ...], seat: Seat, act: str, view: Observation) -> tuple[Message, ...]:
+    """What the agent is shown after an act: its conversation, the act, and what came of it."""
+    return (*messages, Message(str(seat), act), Message(GAME, view.shown))
+
+
+def outcome_of_acts(
+    seat: Seat, said: Sequence[str], views: Sequence[Observation], found: Assessment, others: Iterable[Seat] = ()
+) -> Outcome:
+    """The outcome of acts in a world; the `others` that spoke have the score 0."""
+    facts: dict[str, Any] = {
+        **found.facts,
+        "acts": tuple(said),
+        "shown": tuple(view.shown for view in views),
+        "over": views[-1].over,
+        "parts": dict(found.parts),
+    }
+    if any(view.gain for view in views):
+        facts["gains"] = tuple((turn, {str(seat): view.gain}) for turn, view in enumerate(views[1:]) if view.gain)
+    return Outcome({seat: found.score, **dict.fromkeys(others, 0.0)}, facts)
+
+
+@dataclass(frozen=True)
+class Working:
+    """The agent is given the tools of its visit, calls them as part of its replies, and answers.
+
+    Its score is that of the final state and its answer. Facts: `reply`, "" if there is none; `calls`, (tool, text) of
+    each call that was run; `outputs`; `failures`, for each call whether it was faulty; `parts`; and those of the
+    assessment.
+    """
+
+    world: World = field(repr=False)
+    limits: Limits = Limits()
+
+    @property
+    def name(self) -> str:
+        return f"working:{self.world.name}"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (AGENT,)
+
+    def tasks(self) -> Sequence[Task]:
+        return self.world.tasks()
+
+    def held_out(self) -> Sequence[Task]:
+        return self.world.held_out()
+
+    def expert(self, task: Task) -> tuple[str, ...]:
+        return shown_by(self.world, task)
+
+    def play(self, task: Task, rng: Random) -> Play:
+        seat = Seat(AGENT)
+        with closing(self.world.open(task, rng.getrandbits(48))) as visit:
+            usages = [tool.usage for tool in visit.tools]
+            shown = told("\n".join(filter(None, (*usages, visit.look().shown, task.prompt))))
+            talk = yield from answer_with_tools(seat, shown, visit.tools, self.limits)
+            found = visit.assess(talk.reply)
+        return Outcome(
+            {seat: found.score},
+            {
+                **found.facts,
+                "reply": talk.reply,
+                "calls": tuple((call.tool, call.text) for call in talk.calls),
+                "outputs": tuple(call.output for call in talk.calls),
+                "failures": tuple(call.failed for call in talk.calls),
+                "parts": dict(found.parts),
+            },
+        )

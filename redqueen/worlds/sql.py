@@ -1,0 +1,251 @@
+"""Questions about small databases, answered by a query.
+
+The tool `sql` reads the tables, the last reply is the query.
+
+    team(name, city, coach)
+    player(name, team, age)
+    Which name has the team whose city is rome?      select name from team where city = 'rome'
+
+Right is a query whose rows are those of the known query, in the database that the seat may read and in one of the same
+schema with other rows, which it never sees: a query that meets the rows by luck is wrong (Zhong et al. 2020,
+arXiv:2010.02840, test-suite accuracy). Schemas of held-out tasks are in no task to train on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from redqueen.chance import derive
+from redqueen.checks.queries import Database, QueryError, Rows, as_table, same_rows, schema_of
+from redqueen.games.talk import titled
+from redqueen.games.tools import ToolError
+from redqueen.protocols import Tool
+from redqueen.types import Assessment, Observation, RedQueenError, Task
+
+# a kind of thing, what belongs to it, and the columns of both, of which each schema has some
+KINDS = (
+    ("team", "player", ("city", "coach", "color"), ("age", "goals")),
+    ("shop", "item", ("city", "owner", "street"), ("price", "weight")),
+    ("school", "class", ("city", "head", "type"), ("size", "room")),
+    ("band", "song", ("city", "style", "label"), ("length", "year")),
+    ("ship", "cargo", ("port", "captain", "flag"), ("weight", "price")),
+    ("farm", "animal", ("county", "owner", "crop"), ("age", "weight")),
+    ("library", "book", ("city", "keeper", "floor"), ("pages", "year")),
+)
+WORDS = ("rome", "oslo", "lima", "cairo", "ada", "bob", "eve", "kim", "red", "blue", "green", "jazz", "north", "south")
+NAMES = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2")
+LEVELS = ("filter", "count", "join")
+TRIES = 200  # databases that are drawn until the answer is neither empty nor the same in both
+
+Tables = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Two tables: things, and what belongs to them."""
+
+    owner: str
+    owned: str
+    words: tuple[str, ...]  # columns of the first, with words
+    numbers: tuple[str, ...]  # columns of the second, with numbers
+
+    def tables(self, rng: Random) -> Tables:
+        """Rows for both tables."""
+        names = rng.sample(NAMES, rng.randint(4, 6))
+        drawn = {word: rng.sample(WORDS, 3) for word in self.words}
+        things = [[name, *(rng.choice(drawn[word]) for word in self.words)] for name in names]
+        parts = [
+            [f"{self.owned[0]}{number}", rng.choice(names), *(rng.randint(1, 30) for _ in self.numbers)]
+            for number in range(1, rng.randint(7, 10))
+        ]
+        return {
+            self.owner: {"columns": ["name", *self.words], "rows": things},
+            self.owned: {"columns": ["name", self.owner, *self.numbers], "rows": parts},
+        }
+
+    def question(self, level: str, tables: Tables, rng: Random) -> tuple[str, str]:
+        """A question of this level and the query that answers it, which is about a value that occurs."""
+        owner, owned = self.owner, self.owned
+        word, number = rng.choice(self.words), rng.choice(self.numbers)
+        row = rng.choice(tables[owner]["rows"])
+        value = row[tables[owner]["columns"].index(word)]
+        limit = rng.randint(8, 22)
+        if level == "filter":
+            other = rng.choice([each for each in ("name", *self.words) if each != word])
+            return rng.choice(
+                (
+                    (
+                        f"Which {other} has the {owner} whose {word} is {value}?",
+                        f"select {other} from {owner} where {word} = '{value}'",
+                    ),
+                    (
+                        f"Which {owned} has {number} above {limit}?",
+                        f"select name from {owned} where {number} > {limit}",
+                    ),
+                )
+            )
+        if level == "count":
+            return rng.choice(
+                (
+                    (
+                        f"How many {owner} rows have the {word} {value}?",
+                        f"select count(*) from {owner} where {word} = '{value}'",
+                    ),
+                    (
+                        f"How many {owned} rows has each {owner}?",
+                        f"select {owner}, count(*) from {owned} group by {owner}",
+                    ),
+                    (
+                        f"What is the highest {number} of each {owner}?",
+                        f"select {owner}, max({number}) from {owned} group by {owner}",
+                    ),
+                )
+            )
+        return (
+            f"Which {owned} belongs to a {owner} whose {word} is {value}?",
+            f"select {owned}.name from {owned} join {owner} on {owned}.{owner} = {owner}.name "
+            f"where {owner}.{word} = '{value}'",
+        )
+
+
+def schemas(count: int) -> list[Schema]:
+    """`count` schemas that differ, the same each time: every kind of thing with some of its columns."""
+    rng = Random(derive(0, "schemas"))
+    found = [
+        Schema(owner, owned, tuple(kept), numbers[:size])
+        for owner, owned, words, numbers in KINDS
+        for left in range(len(words))
+        for size in (1, 2)
+        if (kept := [word for place, word in enumerate(words) if place != left])
+    ]
+    rng.shuffle(found)
+    if count > len(found):
+        raise RedQueenError(f"there are {len(found)} schemas, not {count}")
+    return found[:count]
+
+
+@dataclass(frozen=True)
+class Sql:
+    """`count` tasks on `trained` schemas, and `tests` on `held` others; of one level, or of all three."""
+
+    level: str = ""  # filter, count or join
+    count: int = 400
+    tests: int = 100
+    trained: int = 20
+    held: int = 6
+    repeatable = True
+
+    def __post_init__(self) -> None:
+        if self.level and self.level not in LEVELS:
+            raise RedQueenError(f"there is no level {self.level!r} of sql: the levels are {', '.join(LEVELS)}")
+        if min(self.count, self.tests, self.trained, self.held) < 1:
+            raise RedQueenError("sql needs at least one task and one schema, to train on and to hold out")
+
+    @property
+    def name(self) -> str:
+        return titled("sql", self)
+
+    def tasks(self) -> Sequence[Task]:
+        return self._dealt[1]
+
+    def held_out(self) -> Sequence[Task]:
+        return self._dealt[0]
+
+    @cached_property
+    def _dealt(self) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
+        found = schemas(self.held + self.trained)
+        return self._drawn("held", found[: self.held], self.tests), self._drawn("", found[self.held :], self.count)
+
+    def _drawn(self, which: str, among: Sequence[Schema], count: int) -> tuple[Task, ...]:
+        levels = [self.level] if self.level else list(LEVELS)
+        return tuple(
+            posed(f"{which}{number}", among[number % len(among)], levels[number % len(levels)])
+            for number in range(count)
+        )
+
+    def open(self, task: Task, seed: int) -> SqlVisit:
+        return SqlVisit(task)
+
+    def expert(self, task: Task) -> tuple[str, ...]:
+        """The known query, at once."""
+        return (str(task.facts["query"]),)
+
+
+def posed(name: str, schema: Schema, level: str) -> Task:
+    """A task whose known query has rows in both of its databases, and not the same."""
+    rng = Random(derive(0, "sql", name, level))
+    for _ in range(TRIES):
+        shown, other = schema.tables(rng), schema.tables(rng)
+        prompt, query = schema.question(level, shown, rng)
+        first, second = (_known(tables, query) for tables in (shown, other))
+        empty = any(not rows or rows == [(0,)] for rows in (first, second))
+        if not empty and not same_rows(first, second):
+            facts = {"tables": shown, "other": other, "query": query, "hidden": (query, json.dumps(other))}
+            return Task(f"{level}_{name}", kind=level, prompt=prompt, facts=facts)
+    raise RedQueenError(f"no question of the level {level} was found about {schema.owner} and {schema.owned}")
+
+
+def _known(tables: Mapping[str, Any], query: str) -> Rows:
+    with closing(Database(tables)) as database:
+        return database.rows(query)
+
+
+@dataclass(frozen=True)
+class Querying:
+    """The tool `sql`: the rows of a query as text."""
+
+    database: Database
+    name: str = "sql"
+    usage: str = "<sql>select name from t</sql> shows rows. Reply with the query that answers."
+
+    def __call__(self, text: str) -> str:
+        try:
+            return as_table(self.database.rows(text))
+        except QueryError as error:
+            raise ToolError(str(error)) from None
+
+
+class SqlVisit:
+    """The database of one task, which no query changes."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._database = Database(task.facts["tables"])
+        self.tools: tuple[Tool, ...] = (Querying(self._database),)
+
+    def look(self) -> Observation:
+        return Observation(schema_of(self._task.facts["tables"]))
+
+    def act(self, said: str) -> Observation:
+        """The rows of a query, or what is wrong with it."""
+        try:
+            return Observation(as_table(self._database.rows(said)))
+        except QueryError as error:
+            return Observation(f"Error: {error}")
+
+    def state(self) -> Mapping[str, Any]:
+        return {"tables": self._task.facts["tables"]}
+
+    def assess(self, answer: str = "") -> Assessment:
+        """Score 1 for a query with the known rows in both databases. Parts: `runs`, whether it runs; `rows`, whether
+        its rows are right in the database that is shown."""
+        facts, query = self._task.facts, answer.strip().removesuffix(";")
+        ordered = " order by " in f" {' '.join(facts['query'].lower().split())} "
+        try:
+            own = self._database.rows(query)
+            with closing(Database(facts["other"])) as other:
+                elsewhere = other.rows(query)
+        except QueryError as error:
+            return Assessment(0.0, {"runs": 0.0, "rows": 0.0}, {"error": str(error)})
+        here = same_rows(own, _known(facts["tables"], facts["query"]), ordered)
+        there = same_rows(elsewhere, _known(facts["other"], facts["query"]), ordered)
+        return Assessment(float(here and there), {"runs": 1.0, "rows": float(here)})
+
+    def close(self) -> None:
+        self._database.close()

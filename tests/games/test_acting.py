@@ -1,0 +1,193 @@
+"""A seat that acts in a world, and a world that is a seat."""
+
+import json
+from dataclasses import dataclass, replace
+from random import Random
+
+import pytest
+
+from redqueen.credit.outcomes import unknown
+from redqueen.credit.rewards import gains, payoff
+from redqueen.games.acting import Acting, Working
+from redqueen.play.lockstep import play, replay
+from redqueen.players.scripted import Constant, Scripted, Uniform
+from redqueen.records import episode_from_json, episode_to_json, plain
+from redqueen.types import Assessment, Match, Observation, RedQueenError, Seat, Task
+from redqueen.worlds.embodied import Embodied, played_back
+from redqueen.worlds.hosted import Hosted, read_assessment, read_observation
+from redqueen.worlds.site import Site
+from redqueen.worlds.sql import Sql
+
+AGENT, WORLD = Seat("agent"), Seat("world")
+
+
+def played(game, task, seed=0, **cast):
+    (episode,) = play([Match(game, task, cast, seed)], Random(0))
+    return episode
+
+
+def test_the_expert_does_its_task_and_the_record_says_what_changed():
+    site = Site("shop")
+    task = next(task for task in site.tasks() if task.prompt.startswith("Set the city"))
+    episode = played(Acting(site), task, agent=Scripted(site.expert(task)))
+    city = task.prompt.removeprefix("Set the city to ").removesuffix(".")
+    assert episode.outcome.scores == {AGENT: 1.0}
+    assert episode.outcome.facts["acts"] == ("account", f"city {city}", "done")
+    assert episode.outcome.facts["parts"] == {"reached": 1.0, "kept": 1.0}
+    assert episode.outcome.facts["changes"] == {"updated user.city": (task.facts["before"]["user"]["city"], city)}
+    assert episode.outcome.facts["over"]
+    stored = episode_from_json(json.loads(json.dumps(episode_to_json(episode))))
+    assert replay(Acting(site), stored).outcome.scores == episode.outcome.scores
+
+
+def test_acts_that_are_used_up_end_the_match_where_it_stands():
+    site = Site("mail")
+    episode = played(Acting(site, acts=3), site.tasks()[0], agent=Constant("archive"))
+    assert episode.outcome.facts["acts"] == ("archive",) * 3
+    assert "There is no such thing here." in episode.outcome.facts["shown"][-1]
+    assert episode.outcome.scores[AGENT] == 0.0
+    assert not episode.outcome.facts["over"]
+    with pytest.raises(RedQueenError, match="at least one act"):
+        Acting(site, acts=0)
+
+
+def test_a_wanted_change_with_another_one_is_not_done():
+    site = Site("shop")
+    task = next(task for task in site.tasks() if task.prompt.startswith("Put"))
+    before = site.expert(task)[:-1]
+    episode = played(Acting(site), task, agent=Scripted((*before, "home", "account", *_another(task), "done")))
+    assert episode.outcome.scores[AGENT] == 0.0
+    assert episode.outcome.facts["parts"] == {"reached": 1.0, "kept": 0.0}
+
+
+def _another(task):
+    return [f"city {next(city for city in ('rome', 'oslo') if city != task.facts['before']['user']['city'])}"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_world_in_a_seat_shows_the_agent_what_acting_shows_it(seed):
+    site = Site()
+    task = site.tasks()[seed]
+    host = Embodied(site)
+    alone = played(Acting(site), task, seed, agent=Scripted(site.expert(task)))
+    hosted = played(Hosted(site), task, seed, agent=Scripted(site.expert(task)), world=host)
+    assert [turn.ask for turn in hosted.turns if turn.ask.seat == AGENT] == [turn.ask for turn in alone.turns]
+    assert hosted.outcome.scores == {AGENT: 1.0, WORLD: 0.0}
+    assert hosted.outcome.facts["right"] is True
+    assert plain(hosted.outcome.facts) == plain({**alone.outcome.facts, "right": True})
+
+
+def test_company_and_closed_visits_change_nothing_that_a_world_says():
+    site = Site()
+    matches = [Match(Hosted(site), task, {"agent": Uniform(), "world": Embodied(site)}, 7) for task in site.tasks()[:6]]
+    small = Embodied(site, most=1)  # every other visit is opened again and its acts are repeated
+    crowded = play([replace(match, cast={**match.cast, "world": small}) for match in matches], Random(0))
+    single = [play([match], Random(1))[0] for match in matches]
+    assert [each.outcome for each in crowded] == [each.outcome for each in single]
+    assert not small._visits
+
+
+def test_a_recorded_world_answers_where_the_world_is_gone():
+    site = Site()
+    task = site.tasks()[3]
+    agent = Scripted(site.expert(task))
+    first = played(Hosted(site), task, agent=agent, world=Embodied(site))
+    again = played(Hosted(site), task, agent=agent, world=played_back(first))
+    assert again.outcome == first.outcome
+    with pytest.raises(RedQueenError, match="nobody sat in the seat world"):
+        played_back(played(Acting(site), task, agent=agent))
+
+
+def test_a_world_that_speaks_plain_text_is_shown_whole_and_gives_no_verdict():
+    site = Site()
+    episode = played(
+        Hosted(site, acts=2), site.tasks()[0], agent=Constant("open ada"), world=Constant("You see a door.")
+    )
+    assert episode.outcome.facts["shown"] == ("You see a door.",) * 3
+    assert episode.outcome.facts["right"] is None
+    assert unknown(episode)
+
+
+@pytest.mark.parametrize(
+    ("text", "view"),
+    [
+        ('{"shown": "a door", "choices": [" open ", "open", ""], "over": true, "gain": 2}',
+         Observation("a door", ("open",), True, 2)),
+        ('{"shown": 3}', Observation('{"shown": 3}')),
+        ('{"shown": "x", "gain": 1e999}', Observation('{"shown": "x", "gain": 1e999}')),
+        ("[" * 100_000, Observation("[" * 100_000)),
+        ("", Observation("Nothing is seen.")),
+    ],
+)  # fmt: skip
+def test_what_a_world_says_is_read_or_shown(text, view):
+    assert read_observation(text) == view
+
+
+@pytest.mark.parametrize("text", ["", "done", "{}", '{"score": "1"}', '{"score": NaN}', '{"score": 1, "parts": 2}'])
+def test_what_is_no_assessment_is_no_verdict(text):
+    assert str(read_assessment(text).score) == "nan"
+
+
+def test_an_assessment_is_read():
+    assert read_assessment('{"score": 0.5, "parts": {"a": 1}}') == Assessment(0.5, {"a": 1})
+
+
+@dataclass(frozen=True)
+class Coins:
+    """A world that pays a coin for each act, and is over after three."""
+
+    name = "coins"
+    repeatable = True
+    tools = ()
+
+    def tasks(self):
+        return [Task("coins", prompt="Take coins.")]
+
+    def held_out(self):
+        return [Task("more", prompt="Take more coins.")]
+
+    def open(self, task, seed):
+        return Purse([])
+
+
+@dataclass(frozen=True)
+class Purse:
+    acts: list
+    tools = ()
+
+    def look(self):
+        return Observation("A purse.")
+
+    def act(self, said):
+        self.acts.append(said)
+        return Observation("clink", gain=float(said == "take"), over=len(self.acts) == 3)
+
+    def state(self):
+        return {"acts": list(self.acts)}
+
+    def assess(self, answer=""):
+        return Assessment(float(self.acts.count("take")))
+
+    def close(self):
+        return None
+
+
+def test_what_a_world_pays_for_acts_falls_on_the_turns():
+    episode = played(Acting(Coins()), Coins().tasks()[0], agent=Scripted(("take", "wait", "take")))
+    assert gains(episode)[AGENT].tolist() == [1.0, 0.0, 1.0]
+    assert payoff(episode)[AGENT].tolist() == [0.0, 0.0, 2.0]
+
+
+def test_a_query_is_tried_with_the_tool_and_then_answered():
+    sql = Sql()
+    task = sql.tasks()[0]
+    query = sql.expert(task)[0]
+    tried = Scripted((f"<sql>{query}</sql>", f"{query};"))
+    episode = played(Working(sql), task, agent=tried)
+    assert episode.outcome.scores[AGENT] == 1.0
+    assert episode.outcome.facts["calls"] == (("sql", query),)
+    assert task.facts["query"] not in episode.turns[0].ask.messages[-1].text
+    assert episode.turns[0].ask.messages[-1].text.endswith(task.prompt)
+    assert played(Working(sql), task, agent=Scripted(("<sql>drop table x</sql>", "no"))).outcome.facts["failures"] == (
+        True,
+    )

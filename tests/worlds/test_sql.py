@@ -1,0 +1,128 @@
+"""Questions about databases: what a query may do, and when it is right."""
+
+import time
+from contextlib import closing
+
+import pytest
+
+from redqueen.checks.queries import LONGEST, Database, QueryError, as_table, same_rows
+from redqueen.types import RedQueenError
+from redqueen.worlds.sql import Sql, posed, schemas
+
+TABLES = {"team": {"columns": ["name", "city"], "rows": [["a1", "rome"], ["a2", "oslo"], ["a3", "rome"]]}}
+
+
+@pytest.fixture
+def database():
+    with closing(Database(TABLES)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "attach 'x' as y",
+        "pragma table_info(team)",
+        "select 1; select 2",
+        "insert into team values (1, 2)",
+        "with a as (select 1) insert into team select 1, 2",
+        "select * from sqlite_master",
+        "select * from sqlite_schema",
+        "select * from pragma_table_info('team')",
+        "select random()",
+        "select hex(randomblob(9))",
+        "select hex(zeroblob(99))",
+        "select load_extension('x')",
+        "select date('now')",
+        "select current_timestamp",
+        "select printf('%9999999s', 'a')",
+        "select group_concat(a.name) from team a, team b, team c",
+        "vacuum into '/tmp/x'",
+        "explain select 1",
+        "begin",
+        "select \x00 1",
+        "select '\ud800'",
+        "select " + "(" * 500 + "1" + ")" * 500,
+        "select 1 -- " + "x" * LONGEST,
+        "select name fro team",
+    ],
+)
+def test_a_query_reads_tables_and_does_nothing_else(database, query):
+    with pytest.raises(QueryError) as raised:
+        database.rows(query)
+    assert "\n" not in str(raised.value)
+    assert database.rows("select count(*) from team") == [(3,)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "with recursive a(x) as (select 1 union all select x + 1 from a) select count(*) from a",
+        "select count(*) from team a, team b, team c, team d, team e, team f, team g, team h, team i, team j, team k",
+        "with recursive a(x) as (select 'ab' union all select x || x from a) select max(length(x)) from a",
+    ],
+)
+def test_a_query_that_does_not_end_is_stopped(database, query):
+    began = time.process_time()
+    with pytest.raises(QueryError, match=r"too long|too big"):
+        database.rows(query)
+    assert time.process_time() - began < 5.0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ordered", "same"),
+    [
+        ([(1, "a"), (2, "b")], [(2, "b"), (1, "a")], False, True),
+        ([(1, "a"), (2, "b")], [(2, "b"), (1, "a")], True, False),
+        ([(1,), (1,)], [(1,)], False, False),
+        ([(0.1 + 0.2,)], [(0.3,)], False, True),
+        ([(1,)], [(1.0,)], False, True),
+        ([("1",)], [(1,)], False, False),
+        ([(None,)], [("",)], False, False),
+        ([(b"a",)], [("a",)], False, False),
+        ([(1,)] * 1001, [(1,)] * 1001, False, False),
+        ([], [], False, True),
+    ],
+)
+def test_rows_are_compared_as_often_as_they_occur(first, second, ordered, same):
+    assert same_rows(first, second, ordered) is same
+
+
+def test_rows_as_text():
+    assert as_table([(1, None), ("x", 2.5)], most=1) == "1 | null\n... 1 more"
+    assert as_table([]) == "No rows."
+
+
+def test_a_query_that_meets_the_rows_by_luck_is_wrong():
+    world = Sql("filter")
+    task = next(task for task in world.tasks() if task.prompt.startswith("Which name"))
+    with closing(world.open(task, 0)) as visit:
+        rows = [line.split(" | ") for line in visit.act(task.facts["query"]).shown.splitlines()]
+        lucky = "values " + ", ".join(f"('{row[0]}')" for row in rows)
+        found = visit.assess(lucky)
+        assert (found.score, dict(found.parts)) == (0.0, {"runs": 1.0, "rows": 1.0})
+        assert visit.assess("select name").parts == {"runs": 0.0, "rows": 0.0}
+        assert visit.assess(f"  {task.facts['query']} ;\n").score == 1.0
+
+
+def test_held_out_tasks_are_on_other_schemas():
+    world = Sql()
+    names = [
+        {tuple((name, *table["columns"]) for name, table in task.facts["tables"].items()) for task in tasks}
+        for tasks in (world.tasks(), world.held_out())
+    ]
+    assert [len(each) for each in names] == [20, 6]
+    assert not names[0] & names[1]
+
+
+def test_all_known_queries_have_rows_that_differ():
+    for number, schema in enumerate(schemas(26)):
+        for level in ("filter", "count", "join"):
+            assert posed(str(number), schema, level).facts["query"]
+
+
+@pytest.mark.parametrize(("made", "said"), [({"level": "hard"}, "no level 'hard'"), ({"trained": 60}, "there are 42")])
+def test_what_cannot_be_is_one_line(made, said):
+    with pytest.raises(RedQueenError, match=said):
+        Sql(**made).tasks()

@@ -20,6 +20,7 @@ from redqueen.types import (
     Assessment,
     Basis,
     Batch,
+    Continuation,
     Damaged,
     Demonstration,
     Episode,
@@ -314,6 +315,32 @@ class Paced(Policy, Protocol):
     def pace_at(self, step: int, steps: int) -> None:
         """Sets the learning rate of all updates of a step, counted from 0, of a run of `steps`. Raises RedQueenError
         for a schedule that is longer than the run."""
+        ...
+
+
+class PlainModel(Protocol):
+    """A language model on texts as they are, without roles and forms of answers: as others' tests ask it."""
+
+    @property
+    def tokenizer(self) -> Any: ...  # of transformers
+    @property
+    def context(self) -> int: ...  # the most tokens of a text
+
+    def rate(self, rows: Sequence[tuple[tuple[int, ...], int]]) -> list[tuple[float, bool]]:
+        """For each row, tokens and the place of the first to be rated (at least 1): the sum of the log-probabilities of
+        the tokens from there on, at temperature 1, and whether each of them is the likeliest."""
+        ...
+
+    def go_on(self, prompts: Sequence[tuple[int, ...]], wanted: Sequence[Continuation]) -> list[tuple[int, ...]]:
+        """The tokens that follow each prompt, up to and with the one that ended them."""
+        ...
+
+
+class SpeaksPlainly(Protocol):
+    """A policy whose model can be asked without roles."""
+
+    def verbatim(self) -> PlainModel:
+        """Its model with its weights as they are now."""
         ...
 
 

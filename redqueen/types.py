@@ -398,6 +398,29 @@ class Basis:
     references: Mapping[str, float] = field(default_factory=dict)  # its value for others, by who or what they are
 
 
+@dataclass(frozen=True)
+class Continuation:
+    """How a text is to be gone on with, where a model is asked for one without a role."""
+
+    limit: int  # most tokens
+    stops: tuple[str, ...] = ()  # texts of which the first to appear ends it
+    temperature: float = 0.0  # 0 takes the likeliest token
+    top_p: float = 1.0
+    top_k: int = 0  # 0: all
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A figure that a model gets in one task of somebody else's tests."""
+
+    task: str
+    figure: str
+    value: float
+    each: tuple[float, ...] = ()  # the figure of each document, of which it is the mean; none if it is no mean
+    higher_is_better: bool = True
+
+
 class Mean(float):
     """A figure that is a mean (a share, too) over `count` samples; a float in all else. Sums of it are plain floats."""
 

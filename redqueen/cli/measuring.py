@@ -13,9 +13,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from redqueen.cli.suites import measure_suites
 from redqueen.cli.words import parse
 from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.before_after import HEADINGS as CHANGES
 from redqueen.measures.ladder import Ladder, ladder
 from redqueen.measures.of_games import usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
@@ -23,7 +25,7 @@ from redqueen.protocols import Game, Player, Policy, Questions
 from redqueen.runs.folder import measured_player, settings, stored_game, stored_policy, stored_questions, stored_tests
 from redqueen.runs.named_players import Named, find_player
 from redqueen.runs.player_names import PLAYERS
-from redqueen.settings.limits import Count, check_settings, unset
+from redqueen.settings.limits import Count, Within, check_settings, unset
 from redqueen.types import RedQueenError
 from redqueen.views.report.collected import write_tournament
 from redqueen.views.terminal import telling
@@ -42,6 +44,15 @@ class EvaluateOptions:
     matches: Count = 200
     """games with each opponent; or problems of each level, at most those that the run held out"""
     seed: int = 0
+    suite: Annotated[tuple[str, ...], unset("SUITE:TASK,...")] = ()
+    """tests that others wrote, asked before and after the training, in place of the run's own: lm-eval:TASK,FILE.yaml
+    or inspect:FILE.py"""
+    suite_limit: Annotated[Count | None, unset("INT")] = None
+    """documents of each task, the first of them; all by default"""
+    suite_shots: Annotated[int | None, Within(0, 1000), unset("INT")] = None
+    """of lm-eval: worked examples before each document; as the task says by default"""
+    suite_chat: bool = False
+    """of lm-eval: put the model's chat template around each document"""
 
 
 def evaluate(words: Sequence[str]) -> None:
@@ -53,6 +64,13 @@ def evaluate(words: Sequence[str]) -> None:
 
 
 def _evaluate(options: EvaluateOptions) -> None:
+    if options.suite:
+        _evaluate_suites(options)
+        return
+    if options.suite_limit is not None or options.suite_shots is not None or options.suite_chat:
+        raise RedQueenError(
+            "--suite-limit, --suite-shots and --suite-chat are of a suite: name one, as --suite lm-eval:TASK"
+        )
     if options.game is None and (questions := stored_questions(options.run)) is not None:
         _evaluate_answers(questions, options)
         return
@@ -80,6 +98,18 @@ def _opposed(game: Game, policy: Policy, options: EvaluateOptions) -> list[Playe
     players: list[Player] = [Named(policy, str(options.run)), *(find_player(spec, game) for spec in options.against)]
     check_pairs(game, [player.name for player in players], options.matches)
     return players
+
+
+def _evaluate_suites(options: EvaluateOptions) -> None:
+    """Prints what a run gained and forgot in others' tests, a table for each suite."""
+    if options.game is not None or options.against != ("uniform",):
+        raise RedQueenError("a suite asks the model itself: leave out --game and --against")
+    asked = {"most": options.suite_limit, "shots": options.suite_shots, "chat": options.suite_chat}
+    updates, found = measure_suites(options.run, options.step, options.suite, {**asked, "seed": options.seed})
+    for spec, changes in found.items():
+        title = f"{options.run}, {spec}: before and after {updates} updates"
+        _print_players(title, CHANGES, [change.cells(narrow=True) for change in changes], texts=2)
+    print(f"95 % intervals; in the report of {options.run}")
 
 
 def _measured() -> Table:
@@ -153,11 +183,11 @@ def _print_standings(game: Game, players: Sequence[Player], matches: int, seed: 
     return standings
 
 
-def _print_players(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints one line for each player, its name first, at most 80 characters wide."""
+def _print_players(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> None:
+    """Prints one line for each player or task, its `texts` first, at most 80 characters wide."""
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=0, show_edge=False)
     for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+        table.add_column(heading, justify="right" if number >= texts else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)

@@ -105,6 +105,27 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
     return front * (fraction - 1.0)
 
 
+def exact_binomial_interval(wins: int, count: int, level: float = 0.95) -> Interval:
+    """The share of wins and its exact interval (Clopper and Pearson, 1934): at each bound a share as far off as the
+    one that was seen, or farther, has the probability (1 - level) / 2. Raises RedQueenError where there is nothing to
+    count, or more wins than that."""
+    if count < 1 or not 0 <= wins <= count:
+        raise RedQueenError(f"{wins} wins of {count} is no share")
+    tail = (1.0 - level) / 2.0
+    low = _beta_quantile(wins, count - wins + 1, tail) if wins else 0.0
+    high = _beta_quantile(wins + 1, count - wins, 1.0 - tail) if wins < count else 1.0
+    return Interval(wins / count, low, high)
+
+
+def _beta_quantile(a: float, b: float, probability: float) -> float:
+    """The value below which a beta variable lies with this probability."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if _incomplete_beta(a, b, middle) < probability else (low, middle)
+    return (low + high) / 2.0
+
+
 def wilson_interval(wins: float, count: int, level: float = 0.95) -> Interval:
     """The share of wins and its score interval, which holds for shares near 0 and 1 too (Wilson, 1927).
 

@@ -89,10 +89,12 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def stored_policy(folder: Path, step: int | Literal["best"] | None = None) -> Policy:
-    """The policy of a run as its newest checkpoint has it, the one after `step` updates, or that of the best
-    measurement."""
+def stored_policy(folder: Path, step: int | Literal["best", "start"] | None = None) -> Policy:
+    """The policy of a run as its newest checkpoint has it, the one after `step` updates, that of the best measurement,
+    or as it was before the run began."""
     config = settings(folder)
+    if step == "start":
+        return _built(folder, config)
     saved = checkpoints(folder)
     if not saved:
         raise RedQueenError(f"{folder} has no checkpoint yet")
@@ -111,17 +113,19 @@ def stored_policy(folder: Path, step: int | Literal["best"] | None = None) -> Po
     policy_folder = chosen / "learner"
     if not policy_folder.is_dir():
         raise RedQueenError(f"{chosen} holds no policy called learner")
-    if (policy_folder / "table.json").exists():
-        policy: Policy = TabularPolicy()
-    elif "learner" not in config["config"]:
-        raise RedQueenError(f"the settings of {folder} do not say what its learner is: they have no field learner")
-    else:
-        with shut():
-            learner = rebuild(Learner, config["config"]["learner"])
-            policy = replace(learner, sampler=None, sampler_memory=None).build(int(config["seed"]))
+    policy = TabularPolicy() if (policy_folder / "table.json").exists() else _built(folder, config)
     with fitting(chosen):
         policy.load(policy_folder)
     return policy
+
+
+def _built(folder: Path, config: Mapping[str, Any]) -> Policy:
+    """The learner as the settings of a run make it."""
+    if "learner" not in config["config"]:
+        raise RedQueenError(f"the settings of {folder} do not say what its learner is: they have no field learner")
+    with shut():
+        learner = rebuild(Learner, config["config"]["learner"])
+        return replace(learner, sampler=None, sampler_memory=None).build(int(config["seed"]))
 
 
 def stored_game(folder: Path) -> Game:

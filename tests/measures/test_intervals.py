@@ -6,6 +6,7 @@ import pytest
 from redqueen.measures.intervals import (
     Interval,
     bootstrap_interval,
+    exact_binomial_interval,
     paired_difference,
     student_interval,
     student_quantile,
@@ -120,3 +121,32 @@ def test_nothing_has_no_interval():
 
 def test_an_interval_reads_as_text():
     assert str(Interval(0.5, -0.25, 1.0)) == "+0.500 [-0.250, +1.000]"
+
+
+@pytest.mark.parametrize(
+    ("wins", "count", "bounds"),
+    [
+        (0, 10, (0.0, 1 - 0.025**0.1)),  # nothing in ten has probability (1 - p)^10
+        (10, 10, (0.025**0.1, 1.0)),
+        (1, 1, (0.025, 1.0)),
+        (8, 20, (0.1912, 0.6395)),
+    ],
+)
+def test_exact_binomial_intervals_are_those_of_clopper_and_pearson(wins, count, bounds):
+    interval = exact_binomial_interval(wins, count)
+    assert interval.mean == wins / count
+    assert interval[1:] == pytest.approx(bounds, abs=1e-4)
+
+
+def test_an_exact_binomial_interval_leaves_a_fortieth_on_each_side():
+    from math import comb
+
+    interval = exact_binomial_interval(3, 14)
+    above = sum(comb(14, k) * interval.low**k * (1 - interval.low) ** (14 - k) for k in range(3, 15))
+    below = sum(comb(14, k) * interval.high**k * (1 - interval.high) ** (14 - k) for k in range(4))
+    assert (above, below) == pytest.approx((0.025, 0.025), abs=1e-9)
+
+
+def test_more_wins_than_trials_are_no_share():
+    with pytest.raises(RedQueenError, match="5 wins of 4 is no share"):
+        exact_binomial_interval(5, 4)

@@ -42,6 +42,7 @@ class Forward:
         config = causal.config.get_text_config()
         self.vocabulary = int(config.vocab_size)
         self.width = int(config.hidden_size)
+        self.longest: int | None = getattr(config, "max_position_embeddings", None)  # tokens of a text
         self.node_bytes = _node_bytes(config, causal.dtype)
         self._decoder = causal.get_decoder()
         self._head = causal.get_output_embeddings()

@@ -35,6 +35,7 @@ from redqueen.players.transformer.sampling import Manner, sample
 from redqueen.players.transformer.scoring import Body, Query, Rating, rate
 from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
+from redqueen.players.transformer.verbatim import Verbatim
 from redqueen.progress import counted
 from redqueen.protocols import COUNT, AnswerFormat, Objective, State, Stream, shaped
 from redqueen.schedules import Pace
@@ -212,6 +213,10 @@ class TransformerPolicy(OpenSpeaker):
             for stops in (each.stops,)
         ]
         return f"{digest.hexdigest()} {said!r}"
+
+    def verbatim(self) -> Verbatim:
+        """Its model on texts as they are, with its weights as they are now."""
+        return Verbatim(self.forward, self._loaded.tokenizer, self._loaded.ends, self._own, self._nodes)
 
     @property
     def has_adapter(self) -> bool:

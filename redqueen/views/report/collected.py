@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -33,7 +33,7 @@ from redqueen.views.report.first_screen import pairs, states
 from redqueen.views.report.token_texts import Decoder, tokenizer_of, words_of
 
 MOST_EPISODES = 2000  # of all runs together; beyond, a sample
-TOURNAMENT, COMPARISON, LEAGUE = "tournament.json", "comparison.json", "league.json"
+TOURNAMENT, COMPARISON, LEAGUE, SUITES = "tournament.json", "comparison.json", "league.json", "suites.json"
 _NUMBER = (int, float)
 SHAPES: dict[str, Any] = {  # what these files must hold; a number may be null where it is unknown
     TOURNAMENT: {
@@ -43,6 +43,7 @@ SHAPES: dict[str, Any] = {  # what these files must hold; a number may be null w
         "matches": int,
         "ladder": {"headings": [str], "rows": [[str]], "notes": [str]},
     },
+    SUITES: {"suites": [{"of": str, "settings": str, "updates": int, "headings": [str], "rows": [[str]]}]},
     LEAGUE: {
         "players": [str],
         "kinds": [str],
@@ -118,6 +119,12 @@ def collected(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> di
         "tournaments": _all_kept(folders, TOURNAMENT),
         "comparisons": _all_kept(folders, COMPARISON),
         "leagues": _all_kept(folders, LEAGUE),
+        "suites": [
+            [number, kept]
+            for number, folder in enumerate(folders)
+            for found in _all_kept([folder], SUITES)
+            for kept in found["suites"]
+        ],
     }
 
 
@@ -133,6 +140,7 @@ def collected_alone(episode: Episode, credit: dict[str, Any], tokenizer: Decoder
         "tournaments": [],
         "comparisons": [],
         "leagues": [],
+        "suites": [],
     }
     return {**nothing, "episodes": [shown], "recorded": 1, "texts": texts.all}
 
@@ -147,6 +155,23 @@ def write_tournament(folder: Path, standings: Standings, ladder: Ladder, matches
         "ladder": {"headings": ladder.headings, "rows": ladder.rows, "notes": ladder.notes},
     }
     return _kept(folder, TOURNAMENT, data)
+
+
+def write_suite(
+    folder: Path,
+    of: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    updates: int,
+    chosen: Mapping[str, Any],
+) -> Path:
+    """Keeps what others' tests say of a run in its folder, for its report, in place of what the same suite said before
+    with the same settings; returns the folder."""
+    said = ", ".join(f"{name}={value}" for name, value in chosen.items())
+    table = {"of": of, "settings": said, "updates": updates, "headings": headings, "rows": rows}
+    kept = [each for found in _all_kept([folder], SUITES) for each in found["suites"]]
+    others = [each for each in kept if (each["of"], each["settings"]) != (of, said)]
+    return _kept(folder, SUITES, {"suites": [*others, table]})
 
 
 def write_comparison(folder: Path, found: SideBySide) -> Path:

@@ -302,6 +302,18 @@ function tournament(found) {
     heat(found.players, found.scores, top, signed), make("h2", {}, "Ratings"), make("div", { class: "scroll" }, ladder), ...found.ladder.notes.map((note) => make("p", {}, note)));
 }
 
+function suite([run, found]) {
+  const texts = found.headings.indexOf("of");
+  const tone = { gained: "var(--more)", forgotten: "var(--less)" };
+  const rows = found.rows.map((row) => make("tr", {}, ...row.map((value, number) => make("td", { class: number >= texts ? "n" : null, style: number === row.length - 1 && tone[value] ? `color: ${tone[value]}` : null }, words(value)))));
+  return make("div", {}, make("h3", {}, words(data.runs.length > 1 ? `${data.runs[run].name}: ${found.of}` : found.of)), make("p", { class: "quiet" }, words(`Before and after ${found.updates} updates${found.settings ? `, with ${found.settings}` : ""}; 95 % intervals: exact binomial ones of what is right or wrong, Student's t of other means.`)),
+    make("div", { class: "scroll" }, make("table", {}, make("tr", {}, ...found.headings.map((heading, number) => make("th", { class: number >= texts ? "n" : null }, words(heading)))), ...rows)));
+}
+
+function suites() {
+  return data.suites.length ? [make("section", { id: "suites" }, make("h2", {}, "Gained and forgotten in others' tests"), ...data.suites.map(suite))] : [];
+}
+
 function league(found) {
   const leads = found.win_rates.map((row) => row.map((rate) => (rate === null ? null : rate - 0.5)));
   const rows = found.players.map((name, number) => make("tr", {}, make("td", {}, name), make("td", {}, found.kinds[number]), make("td", { class: "n" }, String(Math.round(found.ratings[number]) || 0))));
@@ -482,7 +494,7 @@ function command() {
 const duration = (seconds) => (seconds < 120 ? `${short(+seconds.toFixed(1))} s` : seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${short(+(seconds / 3600).toFixed(1))} h`);
 
 function anchors(parts) {
-  const known = [["alarms", "Alarms"], ["curve", "The curve"], ["replies", "Before and after"], ["states", "What it plays"], ["command", data.runs.length > 1 ? "Commands and settings" : "Settings"], ["curves", "All curves"], ["ends", "Start and end"], ["samples", "Every reply"], ["league", "League"], ["tournament", "Tournament"], ["comparison", "Side by side"], ["episodes", "Episodes"], ["colours", "Colours"]];
+  const known = [["alarms", "Alarms"], ["curve", "The curve"], ["replies", "Before and after"], ["states", "What it plays"], ["command", data.runs.length > 1 ? "Commands and settings" : "Settings"], ["curves", "All curves"], ["ends", "Start and end"], ["samples", "Every reply"], ["suites", "Others' tests"], ["league", "League"], ["tournament", "Tournament"], ["comparison", "Side by side"], ["episodes", "Episodes"], ["colours", "Colours"]];
   const there = new Set(parts.filter(Boolean).flatMap((part) => [part.id, ...[...part.querySelectorAll("[id]")].map((each) => each.id)]));
   return make("nav", {}, ...known.filter(([id]) => there.has(id)).map(([id, text]) => make("a", { href: `#${id}` }, text)));
 }
@@ -494,7 +506,7 @@ function colours() {
 
 if (data.runs.length) {
   const played = states(), first = [mainCurve(), played ? beforeAndAfter() : null], second = [alarms(), played || beforeAndAfter(), command()];
-  const rest = [curves(), ends(), samples(), ...data.leagues.map(league), ...data.tournaments.map(tournament), ...data.comparisons.map(comparison), data.episodes.length ? episodes() : make("p", { class: "quiet" }, "No episodes were recorded."), colours()];
+  const rest = [curves(), ends(), samples(), ...suites(), ...data.leagues.map(league), ...data.tournaments.map(tournament), ...data.comparisons.map(comparison), data.episodes.length ? episodes() : make("p", { class: "quiet" }, "No episodes were recorded."), colours()];
   const grid = make("div", { class: "first" }, make("div", {}, ...first.filter(Boolean)), make("div", {}, ...second.filter(Boolean)));
   page.append(header(), anchors([grid, ...rest]), grid, ...rest);
 } else {

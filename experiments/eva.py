@@ -97,8 +97,8 @@ class Foretelling:
 def info_and_progress(
     learner: Learner, seed: int, of_each: int = 40, steps: int = 20, attempts: int = 6, probes: int = 48
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[P] the info of prompts of all difficulties under the warm start, from so many attempts, and [P] how much their
-    mean reward rises when all of them are trained on alike. The means are from other attempts than info."""
+    """[P] the info of prompts of all difficulties under the warm start, from `attempts` attempts each, and [P] how much
+    their mean reward rises when all of them are trained on alike. The means are from other attempts than info."""
     domain, policy, rng = Growing(), learner.build_model(seed), Random(seed)
     rewards = Rewards(domain.rewards)
     tasks = {task.id: task for level in domain.levels for task in domain.problems(level, of_each, rng)}

@@ -128,7 +128,7 @@ class Climb:
 
 
 def climb(order: Order, seed: int, steps: int, longer: int = 0) -> Climb:
-    """Trains a table on one staircase by GRPO, its levels drawn in this order, and so many steps longer."""
+    """Trains a table on one staircase by GRPO, its levels drawn in this order, for `steps` steps and `longer` more."""
     game, rng = Staircase(seed=seed), Random(seed)
     levels = game.tasks()
     arms = SelfEvolving(dealt_by(levels, lambda task: task.kind))

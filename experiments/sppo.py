@@ -35,9 +35,9 @@ from redqueen.types import Batch, Metrics
 
 
 def sppo_in_expectation(game: Matchups, eta: float, iterations: int, updates: int = 30, rate: float = 2.0) -> Metrics:
-    """What is measured of SPPO from a uniform table after so many iterations, each of which regresses every answer,
-    weighed by its chance, on what it wins against the policy: `exploitability`, `distance` and their averages over the
-    iterates (`PreferenceGame`)."""
+    """What is measured of SPPO from a uniform table after `iterations` iterations, each of which regresses every
+    answer, weighed by its chance, on what it wins against the policy: `exploitability`, `distance` and their averages
+    over the iterates (`PreferenceGame`)."""
     learner = TabularPolicy(rate)
     reference, measure = Reference(learner), PreferenceGame(game, learner)
     answers = [replace(game.task(), answer=answer) for answer in game.task().choices]

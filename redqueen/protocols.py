@@ -266,7 +266,16 @@ class StatesAlarms(Protocol):
         ...
 
 
-class Policy(OpenPlayer, Resumable, Protocol):
+class Forgets(Player, Protocol):
+    """A player with caches."""
+
+    def forget(self) -> None:
+        """Clears the caches of the player and of its frozen copies. Cached results are rounded differently with the
+        batch they were computed in, so a step must not read those of earlier steps: a resumed run has none."""
+        ...
+
+
+class Policy(OpenPlayer, Forgets, Resumable, Protocol):
     """A player that learns. `learning_rate` may be set between updates."""
 
     learning_rate: float
@@ -289,11 +298,6 @@ class Policy(OpenPlayer, Resumable, Protocol):
     def update(self, batch: Batch, objective: Objective) -> Metrics:
         """Takes one optimiser step on `batch`. Raises `NonFiniteLoss`, with the weights unchanged, if the loss or a
         gradient is not finite."""
-        ...
-
-    def forget(self) -> None:
-        """Clears the caches of the policy and of its frozen copies. Cached results are rounded differently with the
-        batch they were computed in, so a step must not read those of earlier steps: a resumed run has none."""
         ...
 
     def freeze(self) -> Policy:

@@ -16,11 +16,10 @@ from math import inf, isfinite, isnan, nan
 from typing import Any, Literal
 
 from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.figures import described
 from redqueen.protocols import COUNT, FINITE, Maybe, State, shaped
 from redqueen.types import Metrics, RedQueenError
 
-LOW_IS_GOOD = ("exploitability", "nash_conv", "regret", "perplexity")
-HIGH_IS_GOOD = ("accuracy", "pass@", "payoff/", "win_rate/", "rating/", "held_out/", "coverage", "reward/")
 # what is watched where nobody says otherwise, the first that a run measures; of several games that of the first
 USUAL = ("exploitability", "sampled_exploitability", "minimax_regret_reached", "accuracy", "payoff/uniform")
 
@@ -68,14 +67,13 @@ class Watch:
 
 def direction(name: str) -> float:
     """1 where a high value of a figure is good, -1 where a low one is. Raises RedQueenError where that is not known."""
-    if any(word in name for word in LOW_IS_GOOD):
-        return -1.0
-    if any(word in name for word in HIGH_IS_GOOD):
-        return 1.0
-    known = ", ".join((*LOW_IS_GOOD, *HIGH_IS_GOOD))
-    raise RedQueenError(
-        f"whether a high {name!r} is good is not known: choose a --score with one of {known} in its name"
-    )
+    better = described(name).better
+    if not better:
+        raise RedQueenError(
+            f"whether a high {name!r} is good is not known: choose a --score such as accuracy, pass@8, payoff/uniform, "
+            "reward/NAME, exploitability or minimax_regret_mean"
+        )
+    return 1.0 if better == "higher" else -1.0
 
 
 def _of_a_run(watch: Watch) -> list[Alarm]:
@@ -127,7 +125,7 @@ class Collapse:
         self._score = self._score or _usual(line)
         missing = self.watch.score not in line if self.watch.score else self.watch.keeps_best and not self._score
         if missing and line["step"] and self.best_step is None:
-            known = [name for name in line if any(word in name for word in (*LOW_IS_GOOD, *HIGH_IS_GOOD))]
+            known = [name for name in line if described(name).better]
             wanted = (
                 repr(self.watch.score) if self.watch.score else "a usual score, by which the best checkpoint is known"
             )

@@ -126,6 +126,10 @@ def test_settings_that_cannot_work_are_refused(settings):
 def test_of_a_figure_it_is_known_which_way_is_good():
     assert direction("late_average_exploitability") == direction("minimax_regret_mean") == -1.0
     assert direction("accuracy/hard") == direction("payoff/uniform") == 1.0
+    assert direction("attack_success") == -1.0
+    for neither in ("accuracy_unknown", "value", "my_figure"):  # the first is a share without a verdict
+        with pytest.raises(RedQueenError, match="choose a --score such as accuracy"):
+            direction(neither)
 
 
 def test_every_learner_s_entropy_is_watched_under_its_name():

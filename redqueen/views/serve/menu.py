@@ -19,7 +19,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.measures.exact.minimax import solve
 from redqueen.play.table import Table
 from redqueen.players.scripted import FirstChoice
-from redqueen.protocols import Game, Player, StatesInformation, has
+from redqueen.protocols import Forgets, Game, Player, StatesInformation, has
 from redqueen.runs.checkpoints import best_checkpoints, checkpoints
 from redqueen.runs.folder import game_specs, stored_questions
 from redqueen.runs.named_players import find_player, mind_of, unnamed
@@ -39,13 +39,18 @@ class Opponent:
         self.name = player.name
         self._player = player
         self._mind = mind_of(player)
-        self._forget = getattr(unnamed(player), "forget", lambda: None)
+        self._caching = found if has(found := unnamed(player), Forgets) else None
         self._lock = Lock()
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         with self._lock:
-            self._forget()  # what others asked before must not round this reply differently
+            self._forget()
             return self._player.reply(asks)
+
+    def _forget(self) -> None:
+        """What others asked before must not round a reply differently."""
+        if self._caching is not None:
+            self._caching.forget()
 
     def probabilities(self, ask: Ask) -> np.ndarray:
         """[K] the probability of each legal reply. Raises Declined if they cannot be computed."""

@@ -320,6 +320,12 @@ def check_resume(recipe: ModuleType, config: Any, steps: int = 6, kills: Sequenc
     config = with_steps(config, steps)
     with tempfile.TemporaryDirectory() as folder:
         whole = left_behind(_tried(recipe, config, Path(folder)))
+        (Path(folder) / "final.json").unlink()  # killed before its last word
+        again = left_behind(trained(recipe, config, Path(folder)))
+    assert whole == again, (
+        f"the recipe {named(recipe)} measures otherwise at its end when it is resumed there: a measure keeps nothing "
+        "between steps, or is named in run.steps with state() and restore(state)"
+    )
     check_killed(recipe, config, whole, kills)
 
 

@@ -338,6 +338,8 @@ class Run:
         """The last word: everything measured once more, after the last update."""
         self.step = step
         self._line = {"step": step}
+        for policy in self.policies:
+            policy.forget()  # a run that was resumed here has nothing in its caches
         self._measure(measures)
         self._line["samples"] = self.samples.close([policy.name for policy in self.policies])
         if self.stopped:

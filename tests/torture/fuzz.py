@@ -6,37 +6,51 @@ python tests/torture/fuzz.py SECONDS [SEED [KIND ...]]     one share; `make tort
     templates    a chat template, before the first prompt is made of it
     tasks        a file of questions, under `redqueen check`
     requests     an HTTP request to the page of `redqueen serve`, without a socket
+    endpoints    what an endpoint on loopback answers, from its first byte on, to a reply and to a rating
+    folders      a run of a league, or of a recipe with a tiny model, one file damaged, or three and their hashes made
+                 to fit (`tests/trust/fuzz_folders.py`), under two of eight commands; nothing outside may change
 
 Well is what answers, or refuses in one line (RedQueenError), within `PATIENCE` seconds of
 processor time. Input begins with what stands
 in `corpus.jsonl` (all that once went wrong is among it) and is then mutated; a seed decides everything but how much is
-tried in the time. The last lines are rows for docs/reliability.md.
+tried in the time. The process may hold `MEMORY` bytes. The last lines are rows for docs/reliability.md; where
+TORTURE_LEDGER names a file they are appended to that (`ledger.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
+import importlib.util
 import io
 import json
 import os
+import re
+import resource
 import signal
+import socket
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
+from httpx._transports import default
+from ledger import append, shown
 
 from redqueen.cli.main import main
 from redqueen.contracts.recipes import shrunk
 from redqueen.games.catalogue import GAMES, find_game
 from redqueen.play.lockstep import play
+from redqueen.players.endpoint import Server
 from redqueen.players.language import answers
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.transformer.loading import tiny_tokenizer
@@ -51,7 +65,9 @@ from redqueen.views.serve.room import Room
 
 HERE = Path(__file__).parent
 CORPUS = HERE / "corpus.jsonl"
+FOLDERS = HERE.parent / "trust" / "fuzz_folders.py"
 PATIENCE = 10
+MEMORY = 12 << 30  # bytes
 FORMATS = (*(answers.Plain(), answers.Boxed(), answers.Bracketed(), answers.Tagged(), answers.Json(), answers.Code()),)
 PIECES = (
     *("\\boxed{", "}", "{", "[", "]", "<answer>", "</answer>", "<think>", "</think>", "```python\n", "```"),
@@ -61,6 +77,7 @@ PIECES = (
     *("%00", "a" * 3000, "😀" * 30, "null"),
 )
 LONGEST = 20_000
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")  # and what turns lines about
 SHOWN = 20  # faults of a kind that are printed
 
 
@@ -216,6 +233,82 @@ async def _asked(app: Any, scope: dict[str, Any], body: bytes, sent: list[dict[s
     await app(scope, receive, send)
 
 
+class Endpoints:
+    """Answers of an endpoint on loopback."""
+
+    asks = (Ask(Seat("first"), (Message("system", "Bet or pass?"),), seed=1),)
+    rated = (Ask(Seat("first"), (Message("system", "A or B?"),), ("A", "B"), seed=1),)
+    key = "sk-nobody-may-see-this"
+
+    def __init__(self, place: Path) -> None:
+        os.environ["OPENAI_API_KEY"] = self.key
+        default.create_ssl_context = cache(default.create_ssl_context)  # type: ignore[attr-defined] # 20 ms each
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.sent = b""
+        threading.Thread(target=self._answer, daemon=True).start()
+        url = f"http://127.0.0.1:{self.listening.getsockname()[1]}/v1"
+        self.player = Server("model", url, retries=0, timeout=2.0, total=2.0, largest=1 << 20)
+
+    def _answer(self) -> None:
+        while True:
+            connection, _ = self.listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.settimeout(5.0)
+                connection.recv(1 << 16)
+                connection.sendall(self.sent)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(1 << 16):
+                    pass
+
+    def try_one(self, text: str, random: Random) -> None:
+        content = text.encode(errors="surrogatepass")
+        packed = random.random() < 0.2
+        if packed:
+            content = gzip.compress(content)[: random.choice((None, None, -1, 20))]
+        head = f"HTTP/1.1 {random.choice((200, 200, 200, 200, 204, 302, 400, 401, 404, 429, 500))} so\r\n"
+        head += "Content-Encoding: gzip\r\n" * packed
+        length = len(content) + random.choice((0, 0, 0, 0, 1, -1, 10**9))
+        whole = f"{head}Content-Length: {length}\r\n\r\n".encode() + content
+        self.sent = text.encode("latin-1", "replace") if text.startswith("HTTP") else whole
+        try:
+            if random.random() < 0.3:
+                (found,) = self.player.rate_choices(self.rated)
+                assert np.isnan(found).all() or abs(found.sum() - 1.0) < 1e-9, f"rated {found}"
+            else:
+                (reply,) = self.player.reply(self.asks)
+                assert self.key not in json.dumps([reply.text, reply.thought, reply.working])
+                (reply.text + reply.thought + reply.working).encode()
+        except RedQueenError as error:
+            assert self.key not in str(error)
+            assert not CONTROL.search(str(error)), f"a control character: {str(error)[:300]!r}"
+            raise
+
+
+class Folders:
+    """Runs that are damaged."""
+
+    mutates = False
+
+    def __init__(self, place: Path) -> None:
+        plan = importlib.util.spec_from_file_location("fuzz_folders", FOLDERS)
+        assert plan and plan.loader
+        self.module = importlib.util.module_from_spec(plan)
+        sys.modules[plan.name] = self.module
+        plan.loader.exec_module(self.module)
+        self.place = place
+        self.made: dict[str, Path] = {}
+
+    def try_one(self, text: str, random: Random) -> None:
+        folder = self.place / f"run of {text}"
+        if text not in self.made:
+            make = self.module.template if text == "league" else partial(self.module.template_of, text)
+            make(folder)
+            self.made[text] = folder
+        ways = (self.module.damage, self.module.damage, self.module.damage_inside)
+        found = self.module.tried(folder, random.getrandbits(32), random.choice(ways), most=2)
+        assert not found, f"{text}: {found}"
+
+
 def _commanded(words: list[str]) -> None:
     """Runs a command, which must end well or refuse in one line."""
     out, err = io.StringIO(), io.StringIO()
@@ -230,6 +323,8 @@ KINDS: dict[str, Callable[[Path], Any]] = {
     "templates": Templates,
     "tasks": Tasks,
     "requests": Requests,
+    "endpoints": Endpoints,
+    "folders": Folders,
 }
 
 
@@ -274,6 +369,7 @@ def own_folder() -> Iterator[Path]:
         signal.signal(number, _hang)
     with tempfile.TemporaryDirectory() as place:
         os.environ["XDG_CONFIG_HOME"] = f"{place}/config"
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         yield Path(place)
 
 
@@ -284,14 +380,17 @@ def share(seconds: float, seed: int, kinds: Sequence[str]) -> int:
         for kind in kinds or KINDS:
             trial, begun, random = KINDS[kind](place), corpus(kind), Random(seed)
             end, tried, faults = time.monotonic() + seconds / len(kinds or KINDS), 0, 0
+            mutate = mutated if getattr(trial, "mutates", True) else lambda text, random: text
             while tried < len(begun) or time.monotonic() < end:
-                text = begun[tried] if tried < len(begun) else mutated(random.choice(begun), random)
+                text = begun[tried] if tried < len(begun) else mutate(random.choice(begun), random)
                 tried += 1
                 if found := fault(trial, text, random):
                     faults += 1
                     if faults <= SHOWN:
                         print(f"{kind}: {found}\n{json.dumps({'kind': kind, 'text': text})}", flush=True)
-            print(f"| {kind} | {seed} | {tried} | {faults} |", flush=True)
+            row = {"what": kind, "seed": seed, "tried": tried, "wrong": faults}
+            append(row)
+            print(shown(row), flush=True)
             wrong += faults
     return wrong
 

@@ -2,11 +2,13 @@
 
 python tests/torture/share.py SECONDS [SEED [KIND ...]]     one share; `make torture SECONDS=600 SEED=7` calls it
 
-Everything is imported once, in this process; each training is a fork of it, so that a kill costs little. A trial takes
-a case (a recipe with a kind of player), disturbs its training in one way, lets it finish, and compares metrics,
-records, weights, optimisers and parts with those of the undisturbed training, file by file. The ways:
+Everything is imported once, in this process, what an undisturbed training imports late too; each training is a fork of
+it in memory (`/dev/shm`, where there is one), so that a kill costs a fraction of a second. A share goes round all
+cases. A trial takes a case (a recipe with a kind of player), disturbs its training in one way, lets it finish, and
+compares metrics, records, weights, optimisers and parts with those of the undisturbed training, file by file.
+The ways:
 
-    kill         SIGKILL at a random instant, or as the n-th file is about to be opened, renamed or removed; one to four
+    kill         SIGKILL at a random instant, or as the n-th file is about to be opened, renamed or removed; 1 to 8
     terminate    SIGTERM at a random instant
     interrupt    SIGINT twice, the second while the first is answered
     disk         no file may grow beyond a random size
@@ -15,8 +17,9 @@ records, weights, optimisers and parts with those of the undisturbed training, f
     two          a second training of the same folder begins at a random instant: one of them is refused in one line
     guests       processes that the training has started are killed, or get no memory, at random instants
 
-What happens in a trial follows from its seed, up to the instants, which no seed can decide. The last line is a row for
-docs/reliability.md.
+What happens in a trial follows from its seed, up to the instants, which no seed can decide. Of a training that hangs
+the stacks are told. The last line is a row for docs/reliability.md; where TORTURE_LEDGER names a file it is appended
+to that, and `python tests/torture/ledger.py` adds up what `ledger.jsonl` holds.
 """
 
 from __future__ import annotations
@@ -24,7 +27,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import faulthandler
+import gc
 import hashlib
+import importlib
+import itertools
 import json
 import os
 import resource
@@ -46,6 +53,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from ledger import append, shown
 
 from redqueen.contracts.recipes import TINY, left_behind, plays_games, shrunk, small
 from redqueen.runs.run import Schedule
@@ -55,8 +63,9 @@ from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError
 
 HERE = Path(__file__).parent
+MEMORY = Path("/dev/shm")
 WAYS = ("kill", "terminate", "interrupt", "disk", "tmpfs", "clock", "two", "guests")
-OFTEN = (12, 2, 2, 2, 1, 1, 2, 1)  # how often each way is drawn
+OFTEN = (18, 2, 2, 2, 1, 1, 2, 1)  # how often each way is drawn
 PATIENCE = 300.0  # seconds after which a training counts as hung
 WRITES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")  # and "open" for writing
 FINISHED, REFUSED, STOPPED, FAILED = 0, 2, 130, 1
@@ -80,15 +89,16 @@ def cases(url: str) -> list[Case]:
     role behind an endpoint at `url`."""
     found = []
     for name in RECIPES:
-        config = small(find_recipe(name), steps=4)
+        config = small(find_recipe(name), steps=4, votes=3)
         found.append(Case(name, name, config))
         if plays_games(config) and "learner" in vars(config):
             tiny = dataclasses.replace(config, learner=dataclasses.replace(config.learner, model=TINY.model))
             found.append(Case(f"{name} tiny", name, tiny))
     flow = small(find_recipe("fictitious_self_play"), steps=5)
-    for staleness in (1, 2):
-        config = dataclasses.replace(flow, staleness=staleness, matches_per_step=3)
-        found.append(Case(f"fictitious_self_play staleness {staleness}", "fictitious_self_play", config))
+    wordy = dataclasses.replace(flow, learner=dataclasses.replace(flow.learner, model=TINY.model))
+    for staleness, (kind, config) in itertools.product((1, 2), (("", flow), ("tiny ", wordy))):
+        config = dataclasses.replace(config, staleness=staleness, matches_per_step=3)
+        found.append(Case(f"fictitious_self_play {kind}staleness {staleness}", "fictitious_self_play", config))
     continuous = str(HERE / "continuous.py")
     found.append(Case("continuous", continuous, find_recipe(continuous).Config()))
     zero = small(find_recipe("absolute_zero"), steps=3)
@@ -150,12 +160,21 @@ class Child:
         end = time.monotonic() + seconds
         while not self.over():
             if time.monotonic() > end:
+                self._ask_where()
                 self.send(signal.SIGKILL)
                 self.wait()
                 self.status = FAILED
-                self.said.write_text("hung")
             time.sleep(0.002)
         return self.status
+
+    def _ask_where(self) -> None:
+        """Has a training that hangs write its stacks into `said`."""
+        infinite = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        with contextlib.suppress(OSError):
+            resource.prlimit(self.pid, resource.RLIMIT_FSIZE, infinite)
+        self.said.write_text("hung\n")
+        self.send(signal.SIGUSR1)
+        time.sleep(2.0)
 
     def send(self, number: int) -> None:
         if not self.over():
@@ -167,6 +186,8 @@ def _trained(case: Case, folder: Path, before: Callable[[], None], said: Path) -
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
+        stacks = open(said, "a")  # noqa: SIM115 - as long as the process lives
+        faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
         warnings.simplefilter("ignore")
         before()
         case.run(folder)
@@ -197,13 +218,18 @@ def at_file(number: int) -> Callable[[], None]:
     left = [number]
 
     def heard(event: str, words: tuple[Any, ...]) -> None:
-        writes = event == "open" and isinstance(words[2], int) and words[2] & (os.O_WRONLY | os.O_RDWR)
-        if event in WRITES or writes:
+        if writes(event, words):
             left[0] -= 1
             if not left[0]:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return lambda: sys.addaudithook(heard)
+
+
+def writes(event: str, words: tuple[Any, ...]) -> bool:
+    """Whether an event that is audited is about to change a file."""
+    opens = event == "open" and isinstance(words[2], int) and words[2] & (os.O_WRONLY | os.O_RDWR)
+    return event in WRITES or bool(opens)
 
 
 def limited(size: int) -> Callable[[], None]:
@@ -232,14 +258,14 @@ def descendants(pid: int) -> list[int]:
 class Trial:
     """One training that is disturbed until it has finished. `wrong` says what went wrong: nothing, if all is well."""
 
-    def __init__(self, case: Case, seconds: float, place: Path, random: Random) -> None:
-        self.case, self.seconds, self.random = case, seconds, random
+    def __init__(self, case: Case, whole: Whole, place: Path, random: Random) -> None:
+        self.case, self.whole, self.random = case, whole, random
         self.folder = place / "run"
         self.wrong: list[str] = []
         self.counts: Counter[str] = Counter()
 
     def instant(self) -> float:
-        return self.random.uniform(0.0, self.seconds)
+        return self.random.uniform(0.0, self.whole.seconds)
 
     def done(self, child: Child, allowed: tuple[int, ...] = (FINISHED,)) -> int:
         """Waits for a training, which may end only so."""
@@ -252,13 +278,14 @@ class Trial:
         return status
 
     def disturb(self, way: str) -> None:
-        for _ in range(self.random.choice((1, 1, 2, 4))):
+        for _ in range(self.random.choice((1, 2, 4, 8) if way == "kill" else (1, 1, 2, 4))):
             if self.wrong or getattr(self, way)() == FINISHED:
                 return
 
     def kill(self) -> int:
         at_a_file = self.random.random() < 0.5
-        child = Child(self.case, self.folder, at_file(self.random.randrange(1, 160)) if at_a_file else lambda: None)
+        number = self.random.randrange(1, self.whole.writes + 1)
+        child = Child(self.case, self.folder, at_file(number) if at_a_file else lambda: None)
         if not at_a_file:
             time.sleep(self.instant())
             child.send(signal.SIGKILL)
@@ -325,8 +352,9 @@ class Trial:
             time.sleep(self.random.uniform(0.0, 0.2))
         return self.done(child, (FINISHED, REFUSED))
 
-    def finish(self, expected: dict[str, str]) -> None:
+    def finish(self) -> None:
         """Lets it go on to its end and compares."""
+        expected = self.whole.hashes
         if not self.wrong:
             self.done(Child(self.case, self.folder))
         if not self.wrong:
@@ -334,7 +362,7 @@ class Trial:
             self.wrong += [f"{name} differs" for name in {**expected, **found} if expected.get(name) != found.get(name)]
 
 
-def on_a_small_disk(trial: Trial, expected: dict[str, str]) -> None:
+def on_a_small_disk(trial: Trial) -> None:
     """The trial in a process of its own, on a file system that is too small for it and is then made larger; nothing
     where this process may not mount one."""
     kilobytes = int(10 ** trial.random.uniform(0.5, 3.0))
@@ -346,7 +374,7 @@ def on_a_small_disk(trial: Trial, expected: dict[str, str]) -> None:
                 status = trial.done(Child(trial.case, trial.folder), (FINISHED, REFUSED))
                 trial.counts["tmpfs"] += status == REFUSED
                 mounted(trial.folder.parent, 1 << 20, again=True)
-                trial.finish(expected)
+                trial.finish()
             else:
                 trial.counts["tmpfs, not allowed to mount"] += 1
             os.write(write, json.dumps([trial.wrong, trial.counts]).encode()[:60_000])
@@ -379,7 +407,7 @@ def mounted(place: Path, kilobytes: int, again: bool = False) -> bool:
 @contextlib.contextmanager
 def own_folder() -> Iterator[Path]:
     """A folder for everything, in which the user's trust list lies too."""
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as place:
         os.environ["XDG_CONFIG_HOME"] = f"{place}/config"
         yield Path(place)
 
@@ -390,31 +418,28 @@ def share(seconds: float, seed: int, kinds: list[str]) -> int:
     assert threading.active_count() == 1, "a process with threads is not forked"
     random, end = Random(seed), time.monotonic() + seconds
     server, url = serve()
-    known: dict[str, tuple[float, dict[str, str]]] = {}
+    known: dict[str, Whole] = {}
     counts: Counter[str] = Counter()
-    trials, wrong, tried = 0, 0, set[str]()
+    trials, wrong = 0, 0
     try:
         with own_folder() as place:
             chosen = [case for case in cases(url) if not kinds or any(kind in case.name for kind in kinds)]
             random.shuffle(chosen)
-            while time.monotonic() < end:
-                new = [case for case in chosen if case.name not in known]
-                case = (
-                    new[0] if new and trials >= 3 * len(known) else random.choice([c for c in chosen if c not in new])
-                )
+            for case in itertools.cycle(chosen):
+                if time.monotonic() > end:
+                    break
                 if case.name not in known:
                     known[case.name] = undisturbed(case, place / "whole")
                 here = place / f"trial_{trials}"
                 here.mkdir()
                 way = random.choices(WAYS, OFTEN)[0]
-                trial = Trial(case, known[case.name][0], here, Random(random.getrandbits(64)))
+                trial = Trial(case, known[case.name], here, Random(random.getrandbits(64)))
                 if way == "tmpfs":
-                    on_a_small_disk(trial, known[case.name][1])
+                    on_a_small_disk(trial)
                 else:
                     trial.disturb(way)
-                    trial.finish(known[case.name][1])
+                    trial.finish()
                 trials, wrong, counts = trials + 1, wrong + bool(trial.wrong), counts + trial.counts
-                tried.add(case.name)
                 if trial.wrong:
                     print(f"seed {seed}, trial {trials - 1}, {case.name}, {way}: {trial.wrong}", flush=True)
                     kept = Path(os.environ.get("TORTURE_KEEP", "/nowhere"))
@@ -424,19 +449,57 @@ def share(seconds: float, seed: int, kinds: list[str]) -> int:
     finally:
         os.kill(server, signal.SIGKILL)
         os.waitpid(server, 0)
-    done = ", ".join(f"{name} {counts[name]}" for name in (*WAYS, *sorted(set(counts) - {*WAYS})) if counts[name])
-    print(f"| {seed} | {seconds:g} s | {len(tried)} | {trials} | {done} | {wrong} |")
+    order = (*WAYS, *sorted(set(counts) - {*WAYS}))
+    done = {name: counts[name] for name in order if counts[name]}
+    row = {"what": "trainings", "seed": seed, "seconds": seconds, "cases": len(known), "trials": trials, "wrong": wrong}
+    append(row | {"done": done})
+    print(shown(row | {"done": done}))
     return wrong
 
 
-def undisturbed(case: Case, folder: Path) -> tuple[float, dict[str, str]]:
-    """How long a training takes that nobody disturbs, and the hashes of what it leaves."""
+@dataclass(frozen=True)
+class Whole:
+    """A training that nobody disturbed: how long it takes, how often it writes, and the hashes of what it leaves."""
+
+    seconds: float
+    writes: int
+    hashes: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Watched(Case):
+    """A training that says how often it has written and what it has imported."""
+
+    def run(self, folder: Path) -> None:
+        count, before = [0], {*sys.modules}
+
+        def heard(event: str, words: tuple[Any, ...]) -> None:
+            count[0] += writes(event, words)
+
+        sys.addaudithook(heard)
+        super().run(folder)
+        told = [count[0], [name for name in sys.modules if name not in before]]
+        folder.with_suffix(".told").write_text(json.dumps(told))
+
+
+def undisturbed(case: Case, folder: Path) -> Whole:
+    """The training that nobody disturbs. What it had to import is imported here, for all that are forked later."""
     shutil.rmtree(folder, ignore_errors=True)
-    began = time.monotonic()
-    child = Child(case, folder)
+    child = Child(Watched(case.name, case.recipe, case.config), folder)
     if child.wait() != FINISHED:
         raise SystemExit(f"{case.name} does not train undisturbed: {child.said.read_text()}")
-    return time.monotonic() - began, digests(folder)
+    count, names = json.loads(folder.with_suffix(".told").read_text())
+    hashes = digests(folder)
+    for name in names:
+        with contextlib.suppress(BaseException):
+            importlib.import_module(name)
+    assert threading.active_count() == 1, "a process with threads is not forked"
+    gc.freeze()
+    shutil.rmtree(folder)
+    began = time.monotonic()  # once more, now that everything is imported
+    child = Child(case, folder)
+    child.wait()
+    return Whole(time.monotonic() - began, count, hashes)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -194,6 +195,12 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _last_frame(error: BaseException) -> str:
+    """The file in which an error was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return Path(frames[-1].filename).as_posix() if frames else ""
+
+
 class saving:
     """Turns a full disk or a forbidden folder into one line, and leaves nothing half-written."""
 
@@ -206,7 +213,7 @@ class saving:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # torch reports a file cut short as a RuntimeError of its archive, safetensors as an error of its own
-        cut = isinstance(error, RuntimeError) and any(word in str(error) for word in ("write", "inline_container"))
+        cut = isinstance(error, RuntimeError) and _last_frame(error).endswith("torch/serialization.py")
         if not cut and not isinstance(error, OSError | SafetensorError):
             return
         if self._remove is not None:

@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from redqueen.cli.main import main
-from redqueen.runs.checkpoints import checkpoints
+from redqueen.runs.checkpoints import checkpoints, saving
 from redqueen.runs.run import read_final
 from redqueen.trust import no_links
+from redqueen.types import RedQueenError
 
 FLAGS = ["--steps", "6", "--matches-per-step", "8", "--checkpoint-every", "1", "--evaluate-every", "2"]
 
@@ -107,3 +109,21 @@ def test_a_folder_that_may_not_be_written_is_told_in_one_line(tmp_path, capsys):
     finally:
         tmp_path.chmod(0o700)
     assert "Permission denied" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["basic_ios::clear: iostream error", "[enforce fail at inline_container.cc:858] . Writer failed"],
+)
+def test_however_torch_tells_of_a_full_disk_it_is_one_line(said, tmp_path):
+    """The first is what it says where the end of its archive does not fit any more."""
+
+    source = Path(torch.serialization.__file__)
+    raising = compile("def fail(said):\n    raise RuntimeError(said)", str(source), "exec")
+    space = {}
+    exec(raising, space)
+    with pytest.raises(RedQueenError, match="cut short, perhaps by a full disk") as caught, saving(tmp_path / "step_1"):
+        space["fail"](said)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(RuntimeError), saving(tmp_path / "step_1"):
+        raise RuntimeError("an error of a device")

@@ -8,7 +8,7 @@ cases. A trial takes a case (a recipe with a kind of player), disturbs its train
 compares metrics, records, weights, optimisers and parts with those of the undisturbed training, file by file.
 The ways:
 
-    kill         SIGKILL at a random instant, or as the n-th file is about to be opened, renamed or removed; 1 to 8
+    kill         SIGKILL at a random instant, or as the n-th file is about to be opened, renamed or removed; 2 to 12
     terminate    SIGTERM at a random instant
     interrupt    SIGINT twice, the second while the first is answered
     disk         no file may grow beyond a random size
@@ -142,7 +142,7 @@ class Child:
     """A training in a process of its own. `before` is called in it first."""
 
     def __init__(self, case: Case, folder: Path, before: Callable[[], None] = lambda: None) -> None:
-        self.said = folder.with_suffix(".said")
+        self.said = folder.parent.with_name(f"{folder.parent.name}.said")  # on another disk than the folder
         self.pid = os.fork()
         if not self.pid:
             os._exit(_trained(case, folder, before, self.said))
@@ -278,16 +278,17 @@ class Trial:
         return status
 
     def disturb(self, way: str) -> None:
-        for _ in range(self.random.choice((1, 2, 4, 8) if way == "kill" else (1, 1, 2, 4))):
+        for _ in range(self.random.choice((2, 4, 8, 12) if way == "kill" else (1, 1, 2, 4))):
             if self.wrong or getattr(self, way)() == FINISHED:
                 return
 
     def kill(self) -> int:
         at_a_file = self.random.random() < 0.5
-        number = self.random.randrange(1, self.whole.writes + 1)
+        part = self.random.choice((1.0, 0.5, 0.25))  # what is gone on with takes less than a whole training
+        number = self.random.randrange(1, int(part * self.whole.writes) + 1)
         child = Child(self.case, self.folder, at_file(number) if at_a_file else lambda: None)
         if not at_a_file:
-            time.sleep(self.instant())
+            time.sleep(part * self.instant())
             child.send(signal.SIGKILL)
         status = self.done(child, (FINISHED, -signal.SIGKILL))
         self.counts["kill"] += status != FINISHED
@@ -429,7 +430,7 @@ def share(seconds: float, seed: int, kinds: list[str]) -> int:
                 if time.monotonic() > end:
                     break
                 if case.name not in known:
-                    known[case.name] = undisturbed(case, place / "whole")
+                    known[case.name] = undisturbed(case, place / "whole" / "run")
                 here = place / f"trial_{trials}"
                 here.mkdir()
                 way = random.choices(WAYS, OFTEN)[0]
@@ -485,6 +486,7 @@ class Watched(Case):
 def undisturbed(case: Case, folder: Path) -> Whole:
     """The training that nobody disturbs. What it had to import is imported here, for all that are forked later."""
     shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(exist_ok=True)
     child = Child(Watched(case.name, case.recipe, case.config), folder)
     if child.wait() != FINISHED:
         raise SystemExit(f"{case.name} does not train undisturbed: {child.said.read_text()}")

@@ -86,6 +86,7 @@ SMALL: Mapping[str, Any] = MappingProxyType(
         "hard_attempts": 2,
         "verifications": 2,
         "development": 2,
+        "explanations": 1,
     }
 )
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)

@@ -107,6 +107,7 @@ RECIPES = {
     "score": {},
     "evol_rl": {"votes": 6},
     "sar": {},
+    "expo": {},
     "b_star": {"thresholds": (1.0,)},
     "drive": {"hard_attempts": 6},
     "r3": {},

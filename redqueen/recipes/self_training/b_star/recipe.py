@@ -34,6 +34,7 @@ from typing import Literal
 
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
+from redqueen.demonstrations.transfer import unaided
 from redqueen.measures.accuracy import HeldOut
 from redqueen.objectives.batch import pack_samples
 from redqueen.objectives.imitation import Imitation
@@ -43,7 +44,7 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.self_training.b_star.steps import Knobs, as_demonstrated
+from redqueen.recipes.self_training.b_star.steps import Knobs
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Amount, Count
@@ -83,7 +84,8 @@ def train(config: Config, run: Run) -> Policy:
             tasks = evenly(questions, config.tasks, run.rng, apart)
             tries = attempts(SOLVE, tasks, knobs.sampler(learner, run.rng), config.attempts, run.rng)
             groups = graded(questions, tries, config.truncated_score)
-            replies, credit = as_demonstrated(score(groups, correct), learner), knobs.select(groups)
+            said, credit = score(groups, correct), knobs.select(groups)
+            replies = unaided(said, [each.episode.task for each in said], learner)  # at another temperature: as shown
             kept = [each for each, (one,) in zip(replies, credit, strict=True) if one]
             round_.renew(pack_samples(kept, [1.0] * len(kept)))
             if first:

@@ -17,7 +17,7 @@ from redqueen.players.language.writing import Writer
 from redqueen.protocols import Questions, State
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.verdicts import Truncated, check_known
-from redqueen.types import SOLVER, Group, Metrics, RedQueenError, Task, Trajectory, mean_of
+from redqueen.types import SOLVER, Group, Metrics, RedQueenError, Task, mean_of
 
 SECOND = 0.2  # what the confidence of a reply (0 to 1) adds to its verdict
 FEW_WAYS = Alarm(
@@ -108,25 +108,6 @@ def tempered(policy: Writer, temperature: float) -> Writer:
     copy.speaks(SOLVER, replace(copy.spoken_in(SOLVER), temperature=temperature))
     copy.temperature = temperature
     return copy
-
-
-def as_demonstrated(trajectories: Sequence[Trajectory], learner: Writer) -> list[Trajectory]:
-    """The trajectories as if the learner were shown their replies, token by token."""
-    return [
-        replace(
-            each,
-            turns=tuple(
-                replace(
-                    turn,
-                    reply=replace(
-                        turn.reply, player=learner.name, logprobs=np.zeros(len(turn.reply.tokens)), recited=True
-                    ),
-                )
-                for turn in each.turns
-            ),
-        )
-        for each in trajectories
-    ]
 
 
 class Knobs:

@@ -1,0 +1,49 @@
+"""What was said with help, learned as said without: a reply to one prompt becomes a demonstration for another.
+
+aided = attempts(SOLVE, [with_answer(task) for task in tasks], learner, 1, rng)
+shown = unaided(score(aided, correct), tasks, learner)      # the same tokens after the plain prompts
+
+A reply to an aided prompt is not sampled from the policy after the plain one: its log-probabilities are dropped, and it
+is marked as recited. Its tokens are those that were sampled, thoughts and marks included, with one end of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from redqueen.games.talk import posed
+from redqueen.players.language.writing import Writer
+from redqueen.types import Ask, Message, RedQueenError, Task, Trajectory, Turn
+
+
+def unaided(trajectories: Sequence[Trajectory], tasks: Sequence[Task], learner: Writer) -> list[Trajectory]:
+    """Trajectories of one turn as demonstrations: each reply as if the learner had said it to the plain task at its
+    place. Raises RedQueenError for a reply without tokens, as those of an endpoint are."""
+    found = []
+    for each, task in zip(trajectories, tasks, strict=True):
+        (turn,) = each.turns
+        if not len(turn.reply.tokens):
+            raise RedQueenError(f"a reply of {turn.reply.player or 'nobody'} has no tokens that could be learned")
+        ask = Ask(each.seat, posed(task, each.seat), task.choices)
+        reply = replace(
+            turn.reply,
+            player=learner.name,
+            version=learner.version,
+            prompt_tokens=learner.prompt(ask),
+            logprobs=np.zeros(len(turn.reply.tokens)),
+            recited=True,
+        )
+        episode = replace(each.episode, task=task, turns=(Turn(ask, reply),))
+        found.append(replace(each, episode=episode, turns=(Turn(ask, reply),)))
+    return found
+
+
+def aided(task: Task, help: str) -> Task:
+    """The task with `help` behind its prompt, or behind the last message of its conversation."""
+    if not task.messages:
+        return replace(task, prompt=f"{task.prompt}\n\n{help}")
+    *before, last = task.messages
+    return replace(task, messages=(*before, Message(last.speaker, f"{last.text}\n\n{help}")))

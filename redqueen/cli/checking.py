@@ -37,6 +37,7 @@ from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import Flat, Learner
 from redqueen.types import RedQueenError, Task
 from redqueen.user_code import module_from_file
+from redqueen.worlds.catalogue import ADAPTERS as OF_OTHERS
 from redqueen.worlds.catalogue import WORLDS, find_world
 
 USAGE = "redqueen check NAME, FILE.py (a recipe), FILE.py:NAME or a file of questions (FILE.jsonl)"
@@ -130,7 +131,7 @@ def found(spec: str) -> Callable[[], str]:
         return lambda: check_game(find_game(spec))
     if place in QUESTIONS or place in _entries("redqueen.questions"):
         return lambda: check_questions(find_questions(spec), REPLIES.get(place, own_answer))
-    if place in WORLDS or place in _entries("redqueen.worlds"):
+    if place in {**WORLDS, **OF_OTHERS} or place in _entries("redqueen.worlds"):
         return lambda: check_world(find_world(spec))
     if spec == "uniform":
         return lambda: check_player(Uniform())

@@ -36,6 +36,8 @@ EXTRAS = {
     "cvxpy": ("league", "alpha-rank and Nash averaging of tournaments"),
     "bm25s": ("search", "retrieval over a local corpus"),
     "reasoning_gym": ("gym", "procedural tasks"),
+    "gymnasium": ("worlds", "environments of Gymnasium"),
+    "minigrid": ("worlds", "the grids of BabyAI"),
     "datasets": ("hub", "task stores as Hugging Face data sets"),
     "wandb": ("track", "--report-to wandb"),
     "tensorboard": ("track", "--report-to tensorboard"),

@@ -18,9 +18,11 @@ WORLDS: Mapping[str, str] = MappingProxyType(
     {
         "site": "redqueen.worlds.site:Site",
         "sql": "redqueen.worlds.sql:Sql",
+        "grid": "redqueen.adapters.babyai:Grid",
     }
 )
-_CATALOGUE = Catalogue("world", WORLDS, "redqueen.worlds")
+ADAPTERS: Mapping[str, str] = MappingProxyType({"gymnasium": "redqueen.adapters.gymnasium:Gymnasium"})
+_CATALOGUE = Catalogue("world", WORLDS, "redqueen.worlds", ADAPTERS)
 
 
 def find_world(spec: str) -> World:

@@ -194,6 +194,13 @@ class KnowsHow(World, Protocol):
 
     def expert(self, task: Task) -> tuple[str, ...]:
         """Acts, in order, that do the task."""
+
+
+class HasHorizon(Game, Protocol):
+    """A game whose matches can be held to a number of turns."""
+
+    def within(self, turns: int) -> Game:
+        """The same game with at most so many turns. A match that they end has the fact `cut`, True."""
         ...
 
 

@@ -220,6 +220,7 @@ TASK_FACTS: Mapping[str, str] = {
 
 OUTCOME_FACTS: Mapping[str, str] = {
     "calls": "(tool, text) of each call that was run: games.tools",
+    "cut": "whether the match ended because its turns were used up: games with a horizon (`within`)",
     "durations": "{str(seat): [seconds of each turn]}: games whose actions take longer or less, credit.durations",
     "forfeit": "the `str` of the seat that broke the rules: every game",
     "gains": "(turn, {str(seat): gain}) of each turn that paid; they sum to the scores: games in rounds",

@@ -26,7 +26,7 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from random import Random
@@ -73,6 +73,10 @@ class TextArena:
             for number in range(DEALS)
         ]
 
+    def within(self, turns: int) -> TextArena:
+        """The same game with at most so many replies."""
+        return replace(self, limit=turns)
+
     def play(self, task: Task, rng: Random) -> Play:
         seed = task.facts["seed"] if "seed" in task.facts else rng.getrandbits(32)
         chance = _Chance(seed)
@@ -94,7 +98,7 @@ class TextArena:
             if done:
                 break
         else:
-            return Outcome(dict.fromkeys(seats, 0.0), {"reason": f"no end after {self.limit} replies"})
+            return Outcome(dict.fromkeys(seats, 0.0), {"reason": f"no end after {self.limit} replies", "cut": True})
         with chance.in_place():
             rewards, about = env.close()
         scores = {seat: float((rewards or {}).get(number, 0.0)) for number, seat in enumerate(seats)}

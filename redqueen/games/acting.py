@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -31,8 +31,8 @@ class Acting:
     """The agent says one act at a time and is shown what came of it, at most `acts` times.
 
     Its score is that of the final state (`Visit.assess`, with its last act as the answer). Facts: `acts`, what it said;
-    `shown`, what it was shown, the first view first; `over`, whether the world ended it; `parts`; `gains` where the
-    world pays for acts; and those of the assessment.
+    `shown`, what it was shown, the first view first; `over`, whether the world ended it; `cut`, whether it did not;
+    `parts`; `gains` where the world pays for acts; and those of the assessment.
     """
 
     world: World = field(repr=False)
@@ -58,6 +58,10 @@ class Acting:
 
     def expert(self, task: Task) -> tuple[str, ...]:
         return shown_by(self.world, task)
+
+    def within(self, turns: int) -> Acting:
+        """The same with at most so many acts."""
+        return replace(self, acts=turns)
 
     def play(self, task: Task, rng: Random) -> Play:
         seat, said = Seat(AGENT), list[str]()
@@ -98,6 +102,7 @@ def outcome_of_acts(
         "acts": tuple(said),
         "shown": tuple(view.shown for view in views),
         "over": views[-1].over,
+        "cut": not views[-1].over,
         "parts": dict(found.parts),
     }
     if any(view.gain for view in views):

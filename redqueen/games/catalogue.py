@@ -21,6 +21,7 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "iterated_dilemma": "redqueen.games.iterated_dilemma:IteratedDilemma",
         "mini_hanabi": "redqueen.games.mini_hanabi:MiniHanabi",
         "trust_and_split": "redqueen.games.trust_and_split:TrustAndSplit",
+        "corridor": "redqueen.games.corridor:Corridor",
     }
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(

@@ -32,7 +32,10 @@ GAME = "kuhn_poker"
 NO_VERDICT = "no verdict"
 OUT_OF_TIME = 124  # the status of a run that was stopped
 EXAMPLE_NAME = "examples/arithmetic.jsonl"
-ENOUGH: Mapping[str, Mapping[str, object]] = {"spell": {"votes": 3, "stages": (0, 1)}}  # what its rules ask for
+ENOUGH: Mapping[str, Mapping[str, object]] = {  # what their rules ask for
+    "spell": {"votes": 3, "stages": (0, 1)},
+    "rlccf": {"truncated_score": "graded"},
+}
 WORDS = {"": "**yes**", NO_VERDICT: "*no verdict*"}
 HEAD = """# Which recipe learns from which data
 

@@ -95,6 +95,16 @@ def label(answers: Sequence[str], count_missing: bool, weights: Sequence[float] 
     return Majority(count_missing).label(answers, weights)
 
 
+def collective(answers: Sequence[Sequence[str]], weigh: bool = True) -> tuple[Vote, list[float]]:
+    """The vote of several voters with several answers each, numbers compared by value, and the consistency of each: the
+    share of its answers that give its own most frequent one. Each answer weighs as its voter is consistent, or with
+    `weigh` False all alike (RLCCF, arXiv:2508.12338)."""
+    own = Majority(count_missing=True, normalise=by_value)
+    consistency = [own.label(each).share for each in answers]
+    weights = [share if weigh else 1.0 for share, each in zip(consistency, answers, strict=True) for _ in each]
+    return own.label([text for each in answers for text in each], weights), consistency
+
+
 def confidence(reply: Reply) -> float:
     """exp of the mean log-probability of the reply's own tokens, from 0 to 1: a weight for its vote."""
     if not reply.logprobs.size:

@@ -41,7 +41,8 @@ class HeldOut:
     `tasks` are the held-out ones by level, or how many of each level `held_out` draws; then what is learned from
     `besides` is not among them where a level has others. `tests` are these tasks. Without `attempts` the run says how
     many there are of each (`sample`). `truncated` is the verdict on an answer that was cut off. With `votes` also
-    `majority`, the accuracy of the majority of the attempts at each task: what learning from it can reach."""
+    `majority`, the accuracy of the majority of the attempts at each task, about what learning from it can reach, and
+    `room`, how much that is above the accuracy."""
 
     def __init__(
         self,
@@ -76,14 +77,18 @@ class HeldOut:
         levels = np.array([level for level, _ in self._tasks])
         for level in dict.fromkeys(levels.tolist()):
             metrics |= self._figures(right[levels == level], f"/{level}")
-        return metrics | self._figures(right, "") | (self._of_votes(groups) if self._votes else {})
+        metrics |= self._figures(right, "")
+        return metrics | (self._of_votes(groups, metrics) if self._votes else {})
 
-    def _of_votes(self, groups: Sequence[Group]) -> Metrics:
+    def _of_votes(self, groups: Sequence[Group], known: Metrics) -> Metrics:
         votes = [vote(group, truncated=self._truncated) for group in groups]
         right = labels_right(self._questions, [group.task for group in groups], votes)
-        return share_right(
+        found = share_right(
             "majority", [each if vote.answer else False for each, vote in zip(right, votes, strict=True)]
         )
+        if "majority" in found and "accuracy" in known:
+            found["room"] = Mean(found["majority"] - known["accuracy"], len(groups))
+        return found
 
     def sample(self, attempts: int) -> None:
         """From now on each task is attempted as often, unless a number was given when this was made."""
@@ -125,7 +130,8 @@ class HeldOut:
         whole = {"": [task for _, task in self._tasks]}
         groups = whole | {f"/{level}": list(tasks) for level, tasks in self.tests.items()}
         names = ("accuracy", f"pass@{self._attempts}") if self._attempts > 1 else ("accuracy",)
-        voted = {"majority": on_problems(whole[""], self._attempts, guesses=False)} if self._votes else {}
+        of_votes = ("majority", "room") if self._votes else ()
+        voted = {name: on_problems(whole[""], self._attempts, guesses=False) for name in of_votes}
         return voted | {
             f"{name}{level}": on_problems(tasks, self._attempts, guesses=name == "accuracy")
             for level, tasks in groups.items()

@@ -38,6 +38,7 @@ QUESTIONS: Mapping[str, str] = MappingProxyType(
         "concepts": "redqueen.questions.small.concepts:Concepts",
         "templates": "redqueen.questions.small.templates:Templates",
         "judged": "redqueen.questions.judging:judged",
+        "scored": "redqueen.questions.judging:scored",
         "programs": "redqueen.questions.programs:programs",
         "expressions": "redqueen.questions.expressions:expressions",
     }

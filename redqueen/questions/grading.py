@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from redqueen.checks import extraction
 from redqueen.checks.extraction import Kind
@@ -70,14 +70,28 @@ def find_grading(spec: str, kind: Kind) -> Grading:
         return ByTests()
     if spec == NONE:
         return ByNobody(kind)
-    place, _, name = spec.rpartition(":")
-    if not place.endswith(".py") or not name.isidentifier():
+    if not _names_function(spec):
         names = ", ".join((NUMBER, TEXT, CHOICE, TESTS, NONE))
         raise RedQueenError(f"answers cannot be compared by {spec!r}: say {names} or path/to/file.py:function")
-    function = vars(module_from_file(Path(place).expanduser(), name, f"compare={spec!r}")).get(name)
+    function = of_the_user(spec, "compare")
+    return ByFunction(function, spec, kind)
+
+
+def _names_function(spec: str) -> bool:
+    place, _, name = spec.rpartition(":")
+    return place.endswith(".py") and name.isidentifier()
+
+
+def of_the_user(spec: str, setting: str) -> Callable[[Task, str], Any]:
+    """The function `path/to/file.py:function` of a task and a reply, which a `setting` names. Raises RedQueenError for
+    anything else."""
+    if not _names_function(spec):
+        raise RedQueenError(f"--{setting} {spec!r} names no function: write path/to/file.py:function")
+    place, _, name = spec.rpartition(":")
+    function = vars(module_from_file(Path(place).expanduser(), name, f"{setting}={spec!r}")).get(name)
     if not callable(function):
         raise RedQueenError(f"{place} has no function {name!r}: it is called with a task and a reply")
-    return ByFunction(function, spec, kind)
+    return cast(Callable[[Task, str], Any], function)
 
 
 @dataclass(frozen=True)

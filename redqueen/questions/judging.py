@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from redqueen.questions.catalogue import find_questions
+from redqueen.questions.fenced import about_score
 from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.types import Demonstration, Task
 
@@ -50,3 +51,30 @@ class Judging:
         high = right == (rng.random() < self.skill)
         score = rng.choice((8, 9, 10) if high else (1, 2, 3))
         return Demonstration("judge", about_answer(one.task, one.text), f"<score>{score}</score>")
+
+
+LOWEST, HIGHEST = 0, 9  # of a digit
+
+
+def scored(inner: str = "sums", skill: float = 0.9) -> Taught | TaughtProposable:
+    """The question set `inner` with demonstrations of scoring its answers by one digit, one for every two of its own.
+    `skill` is how often these are right about an answer."""
+    return taught(find_questions(inner), Scoring(skill), "scored")
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Makes demonstrations of scoring solutions from 0 to 9, as `JudgedScores` asks: 7 to 9 for one that is held to be
+    right, 0 to 2 for one that is held to be wrong."""
+
+    skill: float
+
+    def __call__(
+        self, solved: Sequence[Demonstration], right: Sequence[bool], count: int, rng: Random
+    ) -> list[Demonstration]:
+        return [self._on_answer(one, each, rng) for one, each in zip(solved, right, strict=True)][:count]
+
+    def _on_answer(self, one: Demonstration, right: bool, rng: Random) -> Demonstration:
+        high = right == (rng.random() < self.skill)
+        shown = about_score(one.task, one.text, rng, LOWEST, HIGHEST)
+        return Demonstration("judge", shown, str(rng.choice((7, 8, 9) if high else (0, 1, 2))))

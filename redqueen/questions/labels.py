@@ -39,15 +39,29 @@ def held_to_majority(groups: Sequence[Group], truncated: Truncated = "wrong", sa
     """The groups with a verdict on each attempt, the fact `right`, by the commonest answer of its own group, which may
     be wrong; None (unknown) in a group in which nobody answered. `truncated` says what an attempt that was cut off
     gets, and whether it votes (`vote`)."""
+    return [
+        held
+        for group in groups
+        for held in held_to([group], vote_among(_votes(group, truncated)).answer, truncated, same)
+    ]
+
+
+def _votes(group: Group, truncated: Truncated) -> list[str]:
+    """The answers of a group that vote."""
+    said = answered(group.attempts, "graded")
+    return [text for text, each in zip(said, group.attempts, strict=True) if truncated == "graded" or not cut_off(each)]
+
+
+def held_to(
+    groups: Sequence[Group], label: str, truncated: Truncated = "wrong", same: Verifier = is_label
+) -> list[Group]:
+    """The groups with a verdict on each attempt, the fact `right`, by this label; None (unknown) without one, "".
+    `truncated` says what an attempt that was cut off gets."""
     right: list[bool | None] = []
     for group in groups:
-        said = answered(group.attempts, "graded")
-        votes = [
-            text for text, each in zip(said, group.attempts, strict=True) if truncated == "graded" or not cut_off(each)
-        ]
-        label = replace(group.task, answer=vote_among(votes).answer)
-        found = [same(label, answer) if label.answer else None for answer in said]
-        right += _as_truncated(found, group.attempts, truncated) if label.answer else found
+        task, said = replace(group.task, answer=label), answered(group.attempts, "graded")
+        found = [same(task, answer) if label else None for answer in said]
+        right += _as_truncated(found, group.attempts, truncated) if label else found
     return with_facts(groups, [{"right": each} for each in right])
 
 

@@ -106,6 +106,8 @@ RECIPES = {
     "rise": {},
     "score": {},
     "evol_rl": {"votes": 6},
+    "ssr_zero": {},
+    "rlccf": {"members": 2},
     "sar": {},
     "expo": {},
     "b_star": {"thresholds": (1.0,)},

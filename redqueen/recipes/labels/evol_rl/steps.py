@@ -11,52 +11,18 @@ import numpy as np
 
 from redqueen.credit.group_rewards import OfGroup, correct, for_its_seat
 from redqueen.credit.novelty import bleu
-from redqueen.credit.outcomes import answers, cut_off, vote, whole_reply
-from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.credit.outcomes import answers, cut_off, whole_reply
+from redqueen.measures.unseen import OF_VOTES, Unseen
 from redqueen.protocols import Questions, State
 from redqueen.questions.asking import graded
-from redqueen.questions.labels import held_to_majority, labels_right
-from redqueen.questions.verdicts import Truncated, share_right
+from redqueen.questions.labels import held_to_majority
+from redqueen.questions.verdicts import Truncated
 from redqueen.texts import tokens
 from redqueen.types import Group, Metrics, RedQueenError, Trajectory, mean_of
 
 Labels = Literal["majority", "known", "shuffled"]
 
 ALIKE = 1e-9  # differences of novelty that are rounding
-WRONG_LABELS = Alarm(
-    "wrong_labels",
-    "label_accuracy",
-    "only {value:.0%} of the majorities are right: most of what is learned is wrong",
-    limit=0.6,
-    steps=10,
-    below=True,
-)
-ALL_AGREE = Alarm(
-    "all_agree",
-    "majority_share",
-    "{value:.0%} of the attempts give the majority's answer: there is next to nothing left to learn from the vote",
-    limit=0.95,
-    steps=10,
-)
-NO_VOTE = Alarm(
-    "no_vote",
-    "answered",
-    "in only {value:.0%} of the attempts an answer is found: the majority is one of few (--answer, "
-    "--max-completion-length)",
-    limit=0.5,
-    steps=5,
-    below=True,
-)
-
-NOBODY_AGREES = Alarm(
-    "nobody_agrees",
-    "agreed",
-    "in only {value:.0%} of the groups do two attempts give one answer: say how answers are written and compared "
-    "(--answer boxed, --compare number)",
-    limit=0.5,
-    steps=2,
-    below=True,
-)
 
 
 @dataclass(frozen=True)
@@ -123,7 +89,7 @@ class Consensus:
         self._kept = kept
         self._truncated: Truncated = truncated
         self._votes: list[Group] = []  # since the last `metrics`
-        self._alarms = Alarms([WRONG_LABELS, ALL_AGREE, NO_VOTE, NOBODY_AGREES], quiet=True)
+        self._unseen = Unseen(questions, truncated, OF_VOTES)
 
     def __call__(self, groups: Sequence[Group]) -> list[Group]:
         self._votes += groups
@@ -143,26 +109,20 @@ class Consensus:
         return [replace(each, rewards=own, parts={}) for each, own in zip(trajectories, rewards, strict=True)]
 
     def metrics(self) -> Metrics:
-        """Figures of the votes since the last call, which no reward sees, and the alarms on them."""
+        """Figures of the votes since the last call, which no reward sees (`Unseen`), and `unlike`, the mean of 1 - the
+        similarity of two replies to a question."""
         groups, self._votes = self._votes, []
-        votes = [vote(group, truncated=self._truncated) for group in groups]
-        right = labels_right(self._questions, [group.task for group in groups], votes)
-        answered = [float(bool(text)) for group in groups for text in answers(group.attempts, self._truncated)]
-        found: Metrics = share_right("label_accuracy", right) | {
-            "majority_share": mean_of([each.share for each in votes]),
-            "agreed": mean_of(
-                [round(each.share * len(group.attempts)) > 1 for each, group in zip(votes, groups, strict=True)]
-            ),
-            "answered": mean_of(answered),
-            "unlike": mean_of([unlikeness(group) for group in groups]),
-        }
-        return found | self._alarms.observe({name: float(value) for name, value in found.items()})
+        self._unseen.observe(groups)
+        return self._unseen.metrics() | {"unlike": mean_of([unlikeness(group) for group in groups])}
+
+    def alarms(self) -> list[str]:
+        return self._unseen.alarms()
 
     def state(self) -> State:
-        return {"alarms": self._alarms.state()}
+        return self._unseen.state()
 
     def restore(self, state: State) -> None:
-        self._alarms.restore(state["alarms"])
+        self._unseen.restore(state)
 
 
 def unlikeness(group: Group) -> float:

@@ -28,7 +28,10 @@ def chances(
     except (TypeError, ValueError):
         found = np.full(0, np.nan)  # no numbers at all
     if found.shape != (len(tasks),) or np.any((found < 0.0) | (found > 1.0)):
-        raise RedQueenError(f"a preference oracle must give {len(tasks)} probabilities from 0 to 1, or NaN")
+        told = " ".join(repr(given).split())
+        raise RedQueenError(
+            f"a preference oracle must give {len(tasks)} probabilities from 0 to 1, or NaN: not {told:.60}"
+        )
     return found
 
 

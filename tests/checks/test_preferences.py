@@ -90,6 +90,8 @@ def test_each_pair_is_asked_about_once_and_equal_answers_not_at_all():
 def test_what_is_no_probability_for_each_is_refused(given):
     with pytest.raises(RedQueenError, match="must give 1 probabilities from 0 to 1, or NaN"):
         chances(lambda *_: given, [TASK], ["a"], ["b"], Random(0))
+    with pytest.raises(RedQueenError, match=r"or NaN: not \['It depends\.'\]$"):
+        chances(lambda *_: ["It depends."], [TASK], ["a"], ["b"], Random(0))
 
 
 def test_a_list_will_do():

@@ -103,6 +103,8 @@ def judge_named(spec: str, world: RedTeamWorld, seat: Callable[[str], Player] | 
             )
         classifier = Guard(AskedJudge(seat(who), name))
         counted = (classifier,)
+    elif name.startswith(("http://", "https://")):
+        raise RedQueenError(f"a model that is asked is named --judge {ASKED}{name}")
     else:
         classifier = find_classifier(name)
     if MISSES not in spec:

@@ -35,7 +35,15 @@ from redqueen.players.language.writing import refreshed
 from redqueen.protocols import Policy
 from redqueen.questions.asking import graded
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.proposers.search_self_play.steps import Grounds, Pool, Reader, Rewards, equipped, questions_of
+from redqueen.recipes.proposers.search_self_play.steps import (
+    Grounds,
+    Pool,
+    Reader,
+    Rewards,
+    equipped,
+    judges_of,
+    questions_of,
+)
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, Several
@@ -77,7 +85,8 @@ def train(
     pool: Pool | None = None,
 ) -> Policy:
     cast = Cast(config, run)
-    questions = questions_of(config, None if config.judge.player == "world" else cast["judge"])
+    judges = judges_of(config, cast)
+    questions = questions_of(config, judges)
     solver = cast.learner
     proposer = cast["proposer"]
     reader = None if config.reader.player == "world" else cast["reader"]
@@ -86,9 +95,10 @@ def train(
     pool = Pool(config.pool_steps) if pool is None else pool
     health, step = Proposals(questions, questions.true_answer), cast.learning_step(by_kind_or_group)
     measured = equipped(config, solver)
-    measure = HeldOut(questions, measured, config.problems, seed=run.tests, truncated=config.truncated_score)
+    graders = questions_of(config, judges_of(config, cast))  # whose silence is heard apart from that in training
+    measure = HeldOut(graders, measured, config.problems, seed=run.tests, truncated=config.truncated_score)
 
-    for number in run.steps(config.steps, cast.learning, [pool, health, *step.parts], [measure]):
+    for number in run.steps(config.steps, cast.learning, [pool, health, *judges, *step.parts], [measure]):
         pool.begin(number)
         invitations = grounds.invited(config.proposals, run.rng)
         proposals = attempts(measured.game.of("proposer"), invitations, proposer, 1, run.rng)
@@ -110,5 +120,6 @@ def train(
                     metrics = step.update(policy, batch, run.rng)
                     run.report(policy, own, advantages, metrics, role)
         run.note(pool.metrics() | grounds.audited(proposals, written, passed))
+        run.note({name: value for judge in judges for name, value in judge.metrics().items()})
         run.note(health.check(passed, [group for group in tries if group.parent is not None]))
     return solver

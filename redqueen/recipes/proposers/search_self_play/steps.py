@@ -7,6 +7,7 @@ wrong on the way rejects the question, and what breaks is an error: nothing pass
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -25,39 +26,80 @@ from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.single_reply import SingleReply
 from redqueen.games.tools import Limits, ToolReply
+from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.play.groups import episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.protocols import Player
+from redqueen.protocols import COUNT, Player, State, shaped
 from redqueen.questions.asking import JUDGE, read, said, tasks_among
 from redqueen.questions.fenced import about_meaning
 from redqueen.questions.small.knowledge import Knowledge
-from redqueen.settings.roles import Role, Still
+from redqueen.settings.roles import Cast, Role, Still
 from redqueen.types import Episode, Group, Mean, Metrics, RedQueenError, Refusal, Task, mean_of
 
 READ = SingleReply("reader")
 VERDICT = Label()
+UNREAD = Alarm(
+    "unread", "surely", "{unread} of the last {seen} verdicts of the judge say neither YES nor NO", limit=0.5
+)
+PATIENCE = 64  # answers that a judge may leave without a verdict before the first that has one
 Reader = Annotated[Role, Still(("world",))]
 Written = list[Task | Refusal]
 
 
-@dataclass(frozen=True)
 class SameMeaning:
-    """Whether answers mean the same as the right ones, by a judge; None where its verdict cannot be read."""
+    """Whether answers mean the same as the right ones, by a judge; None where its verdict cannot be read. An alarm
+    rings where surely more than half of its last verdicts cannot. Raises RedQueenError once it was asked about
+    `PATIENCE` answers or more and no verdict could be read."""
 
-    judge: Player
+    def __init__(self, judge: Player) -> None:
+        self.judge = judge
+        self._asked = self._read = 0  # ever
+        self._late: deque[bool] = deque(maxlen=512)  # whether each was read
+        self._alarms = Alarms([UNREAD], quiet=True)
 
     def __call__(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
         rng = Random(derive(len(tasks), *answers))  # equal answers get equal verdicts
         asked = [about_meaning(task, answer, rng) for task, answer in zip(tasks, answers, strict=True)]
-        read = [VERDICT.read(text) for text in said(play(alone(JUDGE, asked, self.judge), rng))]
-        return [None if verdict is None else verdict == "YES" for verdict in read]
+        told = said(play(alone(JUDGE, asked, self.judge), rng))
+        found = [VERDICT.read(text) for text in told]
+        self._late.extend(verdict is not None for verdict in found)
+        self._asked, self._read = self._asked + len(found), self._read + len(found) - found.count(None)
+        if not self._read and self._asked >= PATIENCE:
+            raise RedQueenError(
+                f"the judge gave no verdict that can be read on any of {self._asked} answers: it is to end with YES or "
+                f"NO, and said {' '.join(told[0].split())!r:.60}; name another --judge, or none, to compare texts"
+            )
+        return [None if verdict is None else verdict == "YES" for verdict in found]
+
+    def metrics(self) -> Metrics:
+        """`alarm/unread`, from the step in which it first rings."""
+        unread, seen = self._late.count(False), len(self._late)
+        return self._alarms.observe({"surely": at_least(unread, seen), "unread": unread, "seen": seen})
+
+    def alarms(self) -> list[str]:
+        return self._alarms.alarms()
+
+    def state(self) -> State:
+        alarms = self._alarms.state()
+        return {"asked": self._asked, "read": self._read, "late": list(self._late), "alarms": alarms}
+
+    def restore(self, state: State) -> None:
+        shaped(state, {"asked": COUNT, "read": COUNT, "late": [bool], "alarms": dict}, "the judge: ")
+        self._asked, self._read = state["asked"], state["read"]
+        self._late = deque(state["late"], maxlen=512)
+        self._alarms.restore(state["alarms"])
 
 
-def questions_of(config: Any, judge: Player | None = None) -> Knowledge:
-    """The toy world, or the user's own documents. A `judge` is asked about answers whose texts differ from the right
-    one."""
-    judged = None if judge is None else SameMeaning(judge)
+def judges_of(config: Any, cast: Cast) -> list[SameMeaning]:
+    """Who is asked about answers in other words: the judge of the cast, or nobody."""
+    return [] if config.judge.player == "world" else [SameMeaning(cast["judge"])]
+
+
+def questions_of(config: Any, judges: Sequence[SameMeaning] = ()) -> Knowledge:
+    """The toy world, or the user's own documents. The one of `judges`, if there is one, is asked about answers whose
+    texts differ from the right one."""
+    judged = judges[0] if judges else None
     return Knowledge(corpus=config.corpus, answers=config.answers, questions=config.tests, judged=judged)
 
 

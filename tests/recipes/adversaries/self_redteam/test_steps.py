@@ -120,6 +120,8 @@ def test_a_judge_that_is_asked_labels_matches_and_one_that_would_learn_is_refuse
     (found,) = judge(play([match(HARM, BAD, "ok")], Random(0)))
     assert found.outcome.facts["labels"] == {"prompt_harmful": True, "response_harmful": True, "refusal": False}
     assert judge.metrics() == {"judge/calls": 1.0, "judge/kept": 0.0}
+    with pytest.raises(RedQueenError, match="a model that is asked is named --judge judge:http://host/v1#m"):
+        judge_named("http://host/v1#m", WORLD)
     for who in ("", "shared", "separate"):
         with pytest.raises(RedQueenError, match="say who judges: --judge judge:http"):
             judge_named(f"judge:{who}", WORLD, lambda who: Scripted((said,), who))

@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from experiments.multi_agent_evolve import UNLABELLED
 from redqueen.checks.judge import Score
 from redqueen.credit.group_rewards import WithForm
 from redqueen.credit.rewards import score
@@ -132,3 +133,8 @@ def test_it_goes_on_where_nothing_is_proposed_and_nothing_can_be_judged(tmp_path
     for line in read_metrics(tmp_path):
         assert line["judge_unparsed"] == 1.0
         assert line["proposals/refused/malformed"] == 1.0
+
+
+def test_a_run_is_no_longer_by_default_than_the_judge_was_seen_to_hold():
+    """In longer ones the solver learns what the judge lets pass."""
+    assert multi_agent_evolve.Config().steps == UNLABELLED.config.steps < 250

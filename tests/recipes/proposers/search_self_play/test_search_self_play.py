@@ -16,7 +16,7 @@ from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE
 from redqueen.recipes.proposers.search_self_play.recipe import Config, train
-from redqueen.recipes.proposers.search_self_play.steps import Pool, Rewards, equipped, questions_of
+from redqueen.recipes.proposers.search_self_play.steps import Pool, Rewards, SameMeaning, equipped, questions_of
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.settings import roles
 from redqueen.settings.learner import Learner
@@ -270,7 +270,7 @@ class Prose:
 
 
 def test_a_judge_is_asked_where_a_solution_is_in_other_words():
-    questions = questions_of(Config(), Prose())
+    questions = questions_of(Config(), [SameMeaning(Prose())])
     task = questions.problem(1, Random(0))
     said = [task.answer, f"I think {task.answer} it must be", "k1", "maybe?", ""]
     assert questions.right([task] * 5, said) == [True, True, False, None, False]
@@ -284,3 +284,30 @@ def test_a_run_with_a_judge_pays_solutions_in_other_words(tmp_path, monkeypatch)
     (alone,) = trained(config, tmp_path / "alone")
     (judged,) = trained(replace(config, judge=Role("frozen")), tmp_path / "judged")
     assert alone["solver/reward/solver"] == 0.0 < judged["solver/reward/solver"]
+
+
+def test_a_judge_that_says_little_rings_and_one_that_says_nothing_stops_the_run(tmp_path, monkeypatch):
+    tasks = [questions_of(Config()).problem(1, Random(0))] * 63
+    mute = SameMeaning(Dumb())
+    assert mute(tasks, ["k1"] * 63) == [None] * 63
+    assert mute.metrics()["alarm/unread"] == 1.0
+    assert mute.alarms() == ["unread: 63 of the last 63 verdicts of the judge say neither YES nor NO"]
+    again = SameMeaning(Prose())
+    again.restore(mute.state())
+    assert again.alarms() == mute.alarms()
+    with pytest.raises(RedQueenError, match=r"on any of 64 answers: it is to end with YES or NO, and said 'It depends"):
+        mute(tasks[:1], ["k1"])
+    heard = SameMeaning(Prose())
+    assert heard(tasks[:2], ["k1", "maybe?"]) == [False, None] and heard.alarms() == [] and not heard.metrics()
+
+    monkeypatch.setattr(roles, "bind", lambda name, *bound, **more: Dumb() if name == "judge" else bound[2])
+    Spoken(monkeypatch, good_proposer, lambda ask: by_seed(ask) + (" or so" if ask.past else ""))
+    with pytest.raises(RedQueenError, match="the judge gave no verdict that can be read"):
+        trained(replace(SMALL, proposals=6, attempts=4, steps=1, problems=8, judge=Role("frozen")), tmp_path)
+
+
+class Dumb:
+    name = "judge"
+
+    def reply(self, asks):
+        return [Reply("It depends.", self.name) for _ in asks]

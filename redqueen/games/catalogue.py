@@ -33,6 +33,7 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
         "working": "redqueen.worlds.catalogue:working",
         "hosted": "redqueen.worlds.catalogue:hosted",
         "openspiel": "redqueen.adapters.openspiel:OpenSpiel",
+        "tree": "redqueen.adapters.gambit:tree",
         "textarena": "redqueen.adapters.textarena:TextArena",
     }
 )

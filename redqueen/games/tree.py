@@ -1,0 +1,243 @@
+"""Games as data: a tree with information sets, chance by name, and scores at its ends.
+
+    {"name": "coins", "rules": "Guess the coin.", "roles": ["guesser"],
+     "root": {"chance": "coin", "outcomes": [
+       {"p": 0.5, "then": {"role": "guesser", "state": "A coin lies there.", "choices": {
+           "heads": {"scores": {"guesser": 1}}, "tails": {"scores": {"guesser": 0}}}}},
+       {"p": 0.5, "then": {"role": "guesser", "state": "A coin lies there.", "choices": {
+           "heads": {"scores": {"guesser": 0}}, "tails": {"scores": {"guesser": 1}}}}}]}}
+
+`state` is what the seat is told: decisions of one role with the same `state` are one information set, so it must tell
+what the seat did before. Chance nodes with the same name are one draw: a card that is turned up after whatever was bet
+is drawn once. What chance draws in a match is its task, with its probability as the weight.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import fsum, isfinite
+from pathlib import Path
+from random import Random
+from typing import Any, NoReturn
+
+from redqueen.games.talk import ask, forfeit, offence, told
+from redqueen.protocols import Play
+from redqueen.types import Outcome, RedQueenError, Seat, Task
+
+Node = Mapping[str, Any]
+MOST_TASKS = 100_000  # draws of a whole match that differ
+MOST_NODES = 1_000_000
+SURE = 1e-6  # by how much probabilities may miss 1
+FORMS = (
+    '{"role": ..., "state": ..., "choices": {...}}, {"chance": NAME, "outcomes": [{"p": ..., "then": ...}]} or '
+    '{"scores": {...}}'
+)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The game of a tree. Raises RedQueenError with the place of what is wrong in it."""
+
+    name: str
+    roles: tuple[str, ...]
+    root: Node = field(repr=False)
+    rules: str = ""
+    retries: int = 0
+    perfect_information: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.roles or len(set(self.roles)) < len(self.roles):
+            raise RedQueenError(f"the tree {self.name} needs roles that differ, not {list(self.roles)}")
+        _Checked(self.name, self.roles).node(self.root, "root")
+        for role in self.roles:
+            self._check_states(role)
+
+    def _check_states(self, role: str) -> None:
+        """The decisions of one information set have the same choices."""
+        known: dict[str, tuple[str, ...]] = {}
+        for node in walked(self.root):
+            if node.get("role") == role:
+                choices = tuple(node["choices"])
+                if known.setdefault(node["state"], choices) != choices:
+                    raise RedQueenError(
+                        f"the tree {self.name} offers {role} {list(choices)} and {list(known[node['state']])} where it "
+                        f"is told {node['state']!r:.60}: decisions of one information set have the same choices"
+                    )
+
+    @cached_property
+    def zero_sum(self) -> bool:
+        return all(abs(fsum(scores.values())) < 1e-9 for scores in self._ends)
+
+    @cached_property
+    def _ends(self) -> list[Mapping[str, float]]:
+        return [node["scores"] for node in walked(self.root) if "scores" in node]
+
+    def tasks(self) -> Sequence[Task]:
+        return self._dealt
+
+    @cached_property
+    def _dealt(self) -> tuple[Task, ...]:
+        found = []
+        for drawn, weight in self._plans(self.root, "root", {}, 1.0):
+            named = "-".join(str(place) for place in drawn.values())
+            found.append(Task(named or "only", "deal", facts={"drawn": drawn}, weight=weight))
+            if len(found) > MOST_TASKS:
+                raise RedQueenError(
+                    f"chance draws the tree {self.name} in more than {MOST_TASKS} ways: give chance nodes that are one "
+                    "draw, such as a card that is turned up after each way of betting, the same name"
+                )
+        return tuple(found)
+
+    def _plans(
+        self, node: Node, place: str, drawn: dict[str, int], weight: float
+    ) -> Iterator[tuple[dict[str, int], float]]:
+        """All that chance may draw below a node, beyond what is `drawn`, each with its probability."""
+        if "chance" in node:
+            name = node["chance"] or place
+            for number, outcome in enumerate(node["outcomes"]):
+                if drawn.get(name, number) == number and outcome["p"] > 0:
+                    p = 1.0 if name in drawn else outcome["p"]
+                    yield from self._plans(outcome["then"], f"{place}.{number}", {**drawn, name: number}, weight * p)
+            return
+        children = list(node.get("choices", {}).items())
+        yield from self._all_of(children, place, drawn, weight)
+
+    def _all_of(
+        self, children: Sequence[tuple[str, Node]], place: str, drawn: dict[str, int], weight: float
+    ) -> Iterator[tuple[dict[str, int], float]]:
+        if not children:
+            yield drawn, weight
+            return
+        (choice, child), *others = children
+        for more, p in self._plans(child, f"{place}.{choice}", drawn, weight):
+            yield from self._all_of(others, place, more, p)
+
+    def play(self, task: Task, rng: Random) -> Play:
+        node, place, moves = self.root, "root", list[str]()
+        seats = [Seat(role) for role in self.roles]
+        while "scores" not in node:
+            if "chance" in node:
+                number = task.facts["drawn"][node["chance"] or place]
+                node, place = node["outcomes"][number]["then"], f"{place}.{number}"
+                continue
+            seat, choices = Seat(node["role"]), tuple(node["choices"])
+            shown = f"You are the {seat}. {node['state']} Reply with one of: {', '.join(choices)}."
+            text = yield from ask(seat, told(f"{self.rules} {shown}".strip()), choices, self.retries)
+            if text not in choices:
+                lowest = min(0.0, *(score for scores in self._ends for score in scores.values()))
+                return (
+                    forfeit(seat, seats, -lowest, text)
+                    if len(seats) > 1
+                    else Outcome({seat: lowest}, offence(seat, text))
+                )
+            moves.append(text)
+            node, place = node["choices"][text], f"{place}.{text}"
+        return Outcome({seat: float(node["scores"][seat.role]) for seat in seats}, {"history": tuple(moves)})
+
+
+def walked(root: Node) -> Iterator[Node]:
+    """All nodes of a tree, from the root on."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [outcome["then"] for outcome in node.get("outcomes", ())]
+        waiting += list(node.get("choices", {}).values())
+
+
+class _Checked:
+    """Checks the form of each node of a tree."""
+
+    def __init__(self, name: str, roles: Sequence[str]) -> None:
+        self._name, self._roles = name, roles
+        self._told: dict[str, str] = {}  # the role of each state
+        self._draws: dict[str, tuple[float, ...]] = {}
+        self._count = 0
+
+    def node(self, root: Any, place: str) -> None:
+        waiting = [(root, place)]
+        while waiting:
+            node, place = waiting.pop()
+            self._count += 1
+            if self._count > MOST_NODES:
+                raise RedQueenError(f"the tree {self._name} has more than {MOST_NODES} nodes")
+            if not isinstance(node, Mapping):
+                self._wrong(place, f"a node is {FORMS}, not {node!r:.60}")
+            keys = {"scores", "chance", "role"} & set(node)
+            if len(keys) != 1:
+                self._wrong(place, f"a node is one of {FORMS}, and this one has {sorted(node) or 'nothing'}")
+            waiting += {"scores": self._end, "chance": self._chance, "role": self._decision}[keys.pop()](node, place)
+
+    def _wrong(self, place: str, said: str) -> NoReturn:
+        raise RedQueenError(f"the tree {self._name} at {place}: {said}")
+
+    def _end(self, node: Node, place: str) -> list[tuple[Any, str]]:
+        scores = node["scores"]
+        if not isinstance(scores, Mapping) or set(scores) != set(self._roles):
+            self._wrong(place, f"an end scores each of {', '.join(self._roles)}, not {scores!r:.60}")
+        if not all(_is_number(score) for score in scores.values()):
+            self._wrong(place, f"scores are finite numbers, not {scores!r:.60}")
+        return []
+
+    def _chance(self, node: Node, place: str) -> list[tuple[Any, str]]:
+        outcomes, name = node.get("outcomes"), node["chance"]
+        if not isinstance(name, str) or not isinstance(outcomes, Sequence) or not outcomes:
+            self._wrong(place, "a chance node has a name and a list of outcomes")
+        for each in outcomes:
+            if (
+                not isinstance(each, Mapping)
+                or set(each) != {"p", "then"}
+                or not _is_number(each["p"])
+                or each["p"] < 0
+            ):
+                self._wrong(place, f'an outcome is {{"p": PROBABILITY, "then": NODE}}, not {each!r:.60}')
+        chances = tuple(float(each["p"]) for each in outcomes)
+        if abs(fsum(chances) - 1.0) > SURE:
+            self._wrong(place, f"the probabilities of chance sum to {fsum(chances):g}, not to 1")
+        if name and self._draws.setdefault(name, chances) != chances:
+            self._wrong(place, f"chance {name!r} has other probabilities elsewhere: one name is one draw")
+        return [(each["then"], f"{place}.{number}") for number, each in enumerate(outcomes)]
+
+    def _decision(self, node: Node, place: str) -> list[tuple[Any, str]]:
+        role, state, choices = node["role"], node.get("state"), node.get("choices")
+        if role not in self._roles:
+            self._wrong(place, f"{role!r} is none of the roles {', '.join(self._roles)}")
+        if not isinstance(state, str) or not state.strip():
+            self._wrong(place, "a decision has a state, the text that tells the seat what it knows")
+        if not isinstance(choices, Mapping) or not choices:
+            self._wrong(place, "a decision has choices, {TEXT: NODE}")
+        bad = [choice for choice in choices if not isinstance(choice, str) or not choice or choice != choice.strip()]
+        if bad:
+            self._wrong(place, f"a choice is a text without spaces around it, not {bad[0]!r:.60}")
+        if self._told.setdefault(state, role) != role:
+            both = f"{self._told[state]} and {role} are both told {state!r:.60}"
+            self._wrong(place, f"{both}: an information set is of one role")
+        return [(child, f"{place}.{choice}") for choice, child in choices.items()]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def from_json(path: Path) -> Tree:
+    """The tree in a file. Raises RedQueenError with one line for a file that holds none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RedQueenError(f"the tree {str(path)!r} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise RedQueenError(f"{str(path)!r} is no JSON: {' '.join(str(error).split())}") from error
+    wanted = {"roles": list, "root": Mapping}
+    if not isinstance(data, Mapping) or not all(isinstance(data.get(name), kind) for name, kind in wanted.items()):
+        raise RedQueenError(f'{str(path)!r} is no tree: {{"name": ..., "rules": ..., "roles": [...], "root": NODE}}')
+    unknown = sorted(set(data) - {"name", "rules", "roles", "root"})
+    if unknown:
+        raise RedQueenError(
+            f"{str(path)!r} has {', '.join(map(repr, unknown))}; a tree has name, rules, roles and root"
+        )
+    if not all(isinstance(role, str) and role for role in data["roles"]):
+        raise RedQueenError(f"the roles of {str(path)!r} must be texts, not {data['roles']!r:.60}")
+    return Tree(str(data.get("name") or path.stem), tuple(data["roles"]), data["root"], str(data.get("rules", "")))

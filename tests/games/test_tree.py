@@ -1,0 +1,175 @@
+"""Games in files: known answers, and each fault in one line."""
+
+import json
+from copy import deepcopy
+
+import pytest
+
+from redqueen.cli.main import main
+from redqueen.contracts.games import check_game
+from redqueen.games.catalogue import find_game
+from redqueen.games.tree import Tree, from_json
+from redqueen.measures.exact.exploitability import Forgets, GameTree
+from redqueen.play.table import Table
+from redqueen.players.scripted import Constant, Uniform
+from redqueen.types import Match, RedQueenError, Seat
+
+
+def end(first):
+    return {"scores": {"hider": first, "seeker": -first}}
+
+
+def guess(found, missed):
+    """The seeker, who does not know what the hider did, says heads or tails."""
+    return {"role": "seeker", "state": "Guess.", "choices": {"heads": end(found), "tails": end(missed)}}
+
+
+# matching pennies, where tails are worth two
+PENNIES = {
+    "rules": "One hides, one seeks.",
+    "roles": ["hider", "seeker"],
+    "root": {
+        "role": "hider",
+        "state": "Hide a coin.",
+        "choices": {"heads": guess(-1, 1), "tails": guess(1, -2)},
+    },
+}
+
+
+def written(tmp_path, data):
+    file = tmp_path / "game.json"
+    file.write_text(data if isinstance(data, str) else json.dumps(data))
+    return f"tree:{file}"
+
+
+def test_a_tree_has_its_exact_value(tmp_path):
+    game = find_game(written(tmp_path, PENNIES))
+    assert game.name == "game"
+    assert game.zero_sum
+    tree = GameTree(game)
+    # uniform play: the hider could win 1/2 - 1/2 - ... heads 0, tails -1/2; the value of play is -1/4 for the hider
+    assert tree.exploitability(tree.strategy(Uniform())) == pytest.approx(0.25)
+    assert "keeps the contract of games: 1 task, played by hider, seeker" in check_game(game)
+
+
+def coin(first, second):
+    return {"chance": "coin", "outcomes": [{"p": 0.25, "then": end(first)}, {"p": 0.75, "then": end(second)}]}
+
+
+def test_chance_nodes_of_one_name_are_one_draw(tmp_path):
+    root = {"role": "hider", "state": "Bet.", "choices": {"red": coin(1, -1), "black": coin(-1, 1)}}
+    game = find_game(written(tmp_path, {**PENNIES, "root": root}))
+    assert [(task.facts["drawn"], task.weight) for task in game.tasks()] == [({"coin": 0}, 0.25), ({"coin": 1}, 0.75)]
+    table = Table(Match(game, game.tasks()[1], dict.fromkeys(game.roles, Constant("black"))), 0)
+    table.hear(Constant("black").reply(table.asks))
+    assert table.outcome.scores == {Seat("hider"): 1.0, Seat("seeker"): -1.0}
+    apart = deepcopy(root)
+    for child, name in zip(apart["choices"].values(), ("one", ""), strict=True):
+        child["chance"] = name
+    weights = [task.weight for task in find_game(written(tmp_path, {**PENNIES, "root": apart})).tasks()]
+    assert weights == pytest.approx([1 / 16, 3 / 16, 3 / 16, 9 / 16])
+
+
+def test_a_word_that_is_no_choice_loses_the_most(tmp_path):
+    game = find_game(written(tmp_path, PENNIES))
+    table = Table(Match(game, game.tasks()[0], dict.fromkeys(game.roles, Constant("edge"))), 0)
+    table.hear(Constant("edge").reply(table.asks))
+    assert table.outcome.scores == {Seat("hider"): -2.0, Seat("seeker"): 2.0}
+    assert table.outcome.facts == {"forfeit": "hider", "reason": "illegal"}
+
+
+def test_a_seat_that_is_not_told_what_it_did_is_refused_where_it_counts(tmp_path):
+    again = {"role": "hider", "state": "Again.", "choices": {"a": end(1), "b": end(0)}}
+    root = {"role": "hider", "state": "Hide.", "choices": {"heads": again, "tails": deepcopy(again)}}
+    with pytest.raises(Forgets):
+        GameTree(find_game(written(tmp_path, {**PENNIES, "root": root})))
+
+
+def test_many_draws_say_what_helps(monkeypatch):
+    root = end(0)
+    for number in range(4):
+        root = {"chance": f"card {number}", "outcomes": [{"p": 0.25, "then": root} for _ in range(4)]}
+    assert len(Tree("cards", ("hider", "seeker"), root).tasks()) == 256
+    monkeypatch.setattr("redqueen.games.tree.MOST_TASKS", 255)
+    with pytest.raises(RedQueenError, match="in more than 255 ways: give chance nodes that are one draw"):
+        Tree("cards", ("hider", "seeker"), root).tasks()
+    monkeypatch.setattr("redqueen.games.tree.MOST_NODES", 300)
+    with pytest.raises(RedQueenError, match="more than 300 nodes"):
+        Tree("cards", ("hider", "seeker"), root)
+
+
+def outcomes(*chances):
+    return {"chance": "coin", "outcomes": [{"p": p, "then": end(0)} for p in chances]}
+
+
+def decision(**changes):
+    return {**PENNIES["root"], **changes}
+
+
+@pytest.mark.parametrize(
+    ("root", "said"),
+    [
+        (outcomes(0.5, 0.4), "at root: the probabilities of chance sum to 0.9, not to 1"),
+        (outcomes(1.5, -0.5), "an outcome is"),
+        ({"chance": "coin", "outcomes": []}, "a name and a list of outcomes"),
+        (decision(role="judge"), "'judge' is none of the roles hider, seeker"),
+        (decision(state=" "), "has a state"),
+        (decision(choices={}), "a decision has choices"),
+        (decision(choices={" heads": end(1)}), "a text without spaces around it, not ' heads'"),
+        (decision(choices={"a": {"scores": {"hider": 1}}}), "at root.a: an end scores each of hider, seeker"),
+        (decision(choices={"a": {"scores": {"hider": "1", "seeker": 0}}}), "scores are finite numbers"),
+        (decision(choices={"a": {"scores": {}, "role": "hider"}}), "a node is one of"),
+        (decision(choices={"a": 3}), "at root.a: a node is"),
+        (decision(state="Guess."), "hider and seeker are both told 'Guess.'"),
+        (
+            decision(choices={"a": guess(1, 0), "b": {**guess(0, 1), "choices": {"heads": end(1)}}}),
+            r"offers seeker \['heads'\] where it is told 'Guess.'|offers seeker \['heads', 'tails'\]",
+        ),
+        (
+            decision(choices={"a": outcomes(0.5, 0.5), "b": outcomes(0.25, 0.75)}),
+            "chance 'coin' has other probabilities elsewhere",
+        ),
+    ],
+)
+def test_a_fault_in_a_tree_is_one_line_with_its_place(root, said, tmp_path, capsys):
+    spec = written(tmp_path, {**PENNIES, "root": root})
+    with pytest.raises(RedQueenError, match=said) as raised:
+        find_game(spec)
+    assert "\n" not in str(raised.value)
+    assert main(["train", "spiral", "--game", spec, "--output", str(tmp_path / "run")]) == 2
+    assert not (tmp_path / "run" / "checkpoints").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ("[]", "is no tree"),
+        ('{"roles": ["a"], "root": {}, "payoffs": 1}', "has 'payoffs'; a tree has name, rules, roles and root"),
+        ('{"roles": [1], "root": {}}', "roles of"),
+        ('{"roles": ["a", "a"], "root": {}}', "roles that differ"),
+    ],
+)
+def test_a_file_that_holds_no_tree_is_one_line(text, said, tmp_path):
+    with pytest.raises(RedQueenError, match=said):
+        find_game(written(tmp_path, text))
+    with pytest.raises(RedQueenError, match="cannot be read"):
+        from_json(tmp_path / "nothing.json")
+
+
+def test_gambits_kuhn_poker_is_kuhn_poker(tmp_path):
+    pyspiel = pytest.importorskip("pyspiel")
+    file = tmp_path / "kuhn.efg"
+    file.write_text(pyspiel.get_kuhn_poker_efg_data())
+    game = find_game(f"tree:{file}")
+    tree = GameTree(game)
+    assert (len(game.tasks()), len(tree.states), game.zero_sum) == (6, 12, True)
+    assert tree.exploitability(tree.strategy(Uniform())) == pytest.approx(11 / 24)
+    assert "keeps the contract of games" in check_game(game)
+    file.write_text("EFG 2 R nonsense")
+    with pytest.raises(RedQueenError, match="OpenSpiel does not read"):
+        find_game(f"tree:{file}")
+    file.write_text("NFG 1 R")
+    with pytest.raises(RedQueenError, match="begins with EFG 2 R"):
+        find_game(f"tree:{file}")

@@ -67,7 +67,7 @@ KINDS = (
 
 def check(words: Sequence[str]) -> None:
     """NAME, FILE.py[:NAME] or FILE.jsonl: whether it keeps its contract; of questions, what is expected and replied"""
-    if words and is_data(words[0]):
+    if words and is_data(words[0]) and words[0].partition(":")[0] not in ADAPTERS:
         check_file(words)
         return
     spec = only_word(words, USAGE)

@@ -52,6 +52,11 @@ def test_a_tree_has_its_exact_value(tmp_path):
     assert "keeps the contract of games: 1 task, played by hider, seeker" in check_game(game)
 
 
+def test_a_tree_is_checked_by_its_file(tmp_path, capsys):
+    assert main(["check", written(tmp_path, PENNIES)]) == 0
+    assert "keeps the contract of games" in capsys.readouterr().out
+
+
 def coin(first, second):
     return {"chance": "coin", "outcomes": [{"p": 0.25, "then": end(first)}, {"p": 0.75, "then": end(second)}]}
 

@@ -46,6 +46,8 @@ class Catalogue:
         or an entry point; each may be followed by a colon and parameters. Raises RedQueenError with one line that
         says what is wrong."""
         place, _, rest = spec.strip().partition(":")
+        if place in ("http", "https"):
+            raise RedQueenError(f"{spec} is an address: a {self.noun} is named, or is path/to/file.py:NAME")
         known = {**self.shipped, **self.adapters}
         if place in known:
             made, parameters = self._imported(known[place], spec), rest

@@ -194,6 +194,8 @@ def find_oracle(spec: str, questions: Questions, seat: Seating, settings: JudgeS
     if word in ("reward", "pairs"):
         _refuse(settings, [each.name for each in fields(settings) if each.name != "device"], spec)
         return _classified(spec, word, who, settings)
+    if who.startswith("//"):
+        raise RedQueenError(f"a model that compares answers is named --oracle judge:{spec}")
     _refuse(settings, [each.name for each in fields(settings)], spec)
     return Heard(_of_questions(questions) if spec == "questions" else _own(spec), spec)
 

@@ -80,6 +80,11 @@ def test_the_suites_take_their_own_names() -> None:
     assert find_game("textarena:ThreePlayerIPD-v0,players=3").roles == ("first", "second", "third")
 
 
+def test_an_address_is_no_game() -> None:
+    with pytest.raises(RedQueenError, match="http://host/v1#m is an address: a game is named, or is"):
+        find_game("http://host/v1#m")
+
+
 def test_a_class_or_an_object_of_a_file_is_a_game(mine: Path) -> None:
     assert find_game(f"{mine}:MyGame").name == "mine"
     assert find_game(f"{mine}:MyGame:size=5,bold=yes").size == 5  # type: ignore[attr-defined]

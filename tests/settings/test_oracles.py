@@ -95,6 +95,8 @@ def test_what_is_no_oracle_is_refused():
         find_oracle("domian", Sums(), nobody)
     with pytest.raises(RedQueenError, match="is no preference oracle"):
         find_oracle("redqueen.settings.oracles:_LEARNING", Sums(), nobody)
+    with pytest.raises(RedQueenError, match="is named --oracle judge:http://host/v1#m"):
+        find_oracle("http://host/v1#m", Sums(), nobody)
 
 
 def test_an_oracle_that_never_has_a_verdict_stops_the_run_in_one_line():

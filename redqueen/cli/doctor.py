@@ -38,6 +38,8 @@ EXTRAS = {
     "reasoning_gym": ("gym", "procedural tasks"),
     "gymnasium": ("worlds", "environments of Gymnasium"),
     "minigrid": ("worlds", "the grids of BabyAI"),
+    "lm_eval": ("lm-eval", "evaluate --suite lm-eval:TASK"),
+    "inspect_ai": ("inspect", "evaluate --suite inspect:FILE.py"),
     "datasets": ("hub", "task stores as Hugging Face data sets"),
     "wandb": ("track", "--report-to wandb"),
     "tensorboard": ("track", "--report-to tensorboard"),

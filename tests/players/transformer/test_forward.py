@@ -75,7 +75,7 @@ def test_packed_words_and_gradients_equal_the_padded_ones(any_model, rows):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("family", ["qwen2", "qwen3", "mistral"])
+@pytest.mark.parametrize("family", ["qwen2", "qwen3", "mistral", "gemma3"])
 def test_packed_words_and_gradients_equal_the_padded_ones_under_other_adapters(made, family):
     model = made(family, rank=4).model
     rows = [row[:20] for row in LONG]

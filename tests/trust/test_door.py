@@ -156,6 +156,8 @@ FIELDS = [
     ("search_self_play", "tests", "{}"),
     ("eva", "levels", "{}"),
     ("league", "fixed", "{}"),
+    ("ssr_zero", "metric", "{}"),
+    ("rlccf", "others", "{}"),
 ]
 
 

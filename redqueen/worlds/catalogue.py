@@ -18,6 +18,7 @@ WORLDS: Mapping[str, str] = MappingProxyType(
     {
         "site": "redqueen.worlds.site:Site",
         "sql": "redqueen.worlds.sql:Sql",
+        "proofs": "redqueen.worlds.proofs:Proofs",
         "grid": "redqueen.adapters.babyai:Grid",
     }
 )

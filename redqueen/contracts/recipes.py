@@ -87,6 +87,8 @@ SMALL: Mapping[str, Any] = MappingProxyType(
         "verifications": 2,
         "development": 2,
         "explanations": 1,
+        "continuations": 1,
+        "supervised": 1,
     }
 )
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)

@@ -110,6 +110,7 @@ RECIPES = {
     "rlccf": {"members": 2},
     "sar": {},
     "expo": {},
+    "interventions": {},
     "b_star": {"thresholds": (1.0,)},
     "drive": {"hard_attempts": 6},
     "r3": {},

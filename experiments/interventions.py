@@ -1,0 +1,146 @@
+"""InT on arithmetic in steps: what one step in the place of the first error is worth before reinforcement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from unittest.mock import patch
+
+from redqueen.demonstrations.transfer import aided
+from redqueen.questions.small.step_traces import ERRORS, StepTraces, Trace, applied, spoilt, written
+from redqueen.recipes.credit.interventions import recipe
+from redqueen.recipes.credit.interventions import steps as of_int
+from redqueen.recipes.credit.interventions.steps import GO_ON, Failed, Proposed, read, request
+from redqueen.recipes.self_training import cold_start
+from redqueen.settings.learner import Learner
+from redqueen.trials.experiment import Experiment, Training, Trial, versus
+from redqueen.trials.starts import Start, warmed
+from redqueen.types import SOLVER, Demonstration, Episode, Outcome, Seat, Task
+
+NAME = "experiments.interventions:chains"
+ALONE, ELSEWHERE, STEP = "reinforcement alone", "another place", "the step alone is learned"
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Problems of `length` steps, solved a line each, whose answer is what the last line comes to. For demonstrations:
+    a solver errs at a step in `slip` of them, an intervener finds the first error in `found` of its attempts."""
+
+    length: int = 4
+    slip: float = 0.35
+    found: float = 0.85
+    name: str = "chains"
+    levels: tuple[str, ...] = ("chain",)
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        return [self._task(rng) for _ in range(count)]
+
+    def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool]:
+        return [answer.rpartition("=")[2].strip() == task.answer for task, answer in zip(tasks, answers, strict=True)]
+
+    def _task(self, rng: Random) -> Task:
+        trace = StepTraces(length=self.length).trace(rng)
+        facts = {"gold": "\n".join(trace.steps()), "start": trace.start, "operations": trace.operations}
+        return Task(trace.problem, "chain", trace.problem, str(trace.values[-1]), facts)
+
+    def _attempt(self, task: Task, rng: Random, slip: float) -> list[str]:
+        value, said = task.facts["start"], []
+        for operation in task.facts["operations"]:
+            step = written(value, operation, applied(value, operation))
+            if rng.random() < slip and min(value, applied(value, operation)) > 0:
+                step = spoilt(Trace(value, (operation,)), 0, rng.choice(ERRORS), rng)
+            said.append(step)
+            value = int(step.rpartition("=")[2])
+        return said
+
+    def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
+        """In turns: solutions, continuations of right beginnings, interventions in wrong attempts."""
+        return [self._demonstration(number % 3, rng) for number in range(count)]
+
+    def _demonstration(self, kind: int, rng: Random) -> Demonstration:
+        task = self._task(rng)
+        if kind == 0:
+            return Demonstration(SOLVER, task, "\n".join(self._attempt(task, rng, self.slip)))
+        gold = task.facts["gold"].split("\n")
+        if kind == 1:
+            cut = rng.randrange(1, self.length)
+            begun = aided(task, GO_ON.format(begun="\n".join(gold[:cut])))
+            return Demonstration(SOLVER, begun, "\n".join(gold[cut:]))
+        attempt = self._attempt(task, rng, self.slip)
+        wrong = [place for place, (one, due) in enumerate(zip(attempt, gold, strict=True)) if one != due]
+        place = wrong[0] if wrong and rng.random() < self.found else rng.randrange(self.length)
+        episode = Episode("", task, 0, (), Outcome({}), (Seat(SOLVER),))
+        return Demonstration("intervener", request(Failed(episode, "", tuple(attempt))), f"{place + 1}: {gold[place]}")
+
+
+def chains() -> Chains:
+    """Returns the problems, as a question set that is found by name."""
+    return Chains()
+
+
+@dataclass(frozen=True)
+class Method:
+    """InT, or the same with its steps at another place."""
+
+    int: recipe.Config
+    elsewhere: bool = False
+
+
+def moved(reply: str, one: Failed) -> Proposed | None:
+    """The intervention at a place that the reply decides, whatever it says."""
+    found = read(reply, one)
+    return None if found is None else found._replace(place=Random(reply).randrange(len(one.steps)))
+
+
+@dataclass(frozen=True)
+class OneSeed:
+    def __call__(self, config: Method, seed: int, folder: Path) -> Trial:
+        with patch.object(of_int, "read", moved if config.elsewhere else read):
+            return Training(recipe.train, evaluate_every=12)(config.int, seed, folder)
+
+
+FIRST_ERRORS = Experiment(
+    title="InT on arithmetic in steps",
+    asked="Does one step at the first error, before reinforcement, reach further than reinforcement alone?",
+    trial=OneSeed(),
+    config=Method(
+        recipe.Config(
+            warmed(3e-4, max_completion_length=48),
+            questions=NAME,
+            steps=60,
+            supervised=20,
+            tasks=8,
+            proposals=2,
+            continuations=2,
+            truncated_score="graded",
+        )
+    ),
+    starts={
+        "int.learner.model": Start(
+            cold_start.Config(
+                Learner(model="tiny:hidden=96,layers=3", max_completion_length=48, learning_rate=2e-3),
+                questions=NAME,
+                steps=1500,
+                demonstrations_per_step=96,
+                rest=500,
+                problems=32,
+            )
+        )
+    },
+    variants={
+        "InT": {},
+        ALONE: {"int.supervised": 0, "int.attempts": 12},
+        ELSEWHERE: {"elsewhere": True},
+        STEP: {"int.learn": "step"},
+    },
+    figures=(
+        *("first accuracy", "late accuracy", "first pass@8", "late pass@8", "late led_on", "late place"),
+        *("late unread", "late leaking", "late completion_length"),
+    ),
+    compared=versus("InT", (ALONE, ELSEWHERE, STEP), ("late accuracy", "late pass@8")),
+    controls=(ALONE, ELSEWHERE),
+    seeds=5,
+    notes=("Late: the mean of the last fifth of the steps, or of the measurements.",),
+)

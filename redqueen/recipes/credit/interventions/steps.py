@@ -1,0 +1,209 @@
+"""Failed attempts cut at their first error, with one better step in its place (InT, 2601.14209)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from redqueen.credit.outcomes import verdicts
+from redqueen.curricula.held_out import Apart
+from redqueen.demonstrations.gold import gold_reply
+from redqueen.demonstrations.transfer import aided
+from redqueen.games.single_reply import SingleReply
+from redqueen.games.talk import posed
+from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.play.groups import attempts
+from redqueen.players.language.writing import Writer
+from redqueen.protocols import Questions, State
+from redqueen.questions.asking import SOLVE, graded, said
+from redqueen.questions.verdicts import Truncated, check_known
+from redqueen.texts import said_aloud
+from redqueen.types import Ask, Episode, Group, Mean, Metrics, Task, Trajectory, Turn, mean_of
+
+Learned = Literal["prefix", "step"]
+INTERVENE = SingleReply("intervener")
+GO_ON = "Go on from here, and end with the answer:\n{begun}"
+_PROPOSAL = re.compile(r"^\s*(?:step\s*)?(\d{1,4})\s*:\s*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)
+UNREAD = Alarm(
+    "unread",
+    "unread",
+    "{value:.0%} of the interventions cannot be read: they are one line, the number of the step and what should stand "
+    'there, as "3: 16/2=8"',
+    limit=0.5,
+    steps=5,
+)
+LATE = Alarm(
+    "no_use",
+    "led_on",
+    "only {value:.0%} of the interventions lead to the answer: errors are found too late, or the steps are no better",
+    limit=0.02,
+    steps=5,
+    below=True,
+)
+
+
+class Failed(NamedTuple):
+    """An attempt that is wrong: what comes before its steps (a thought), and these, a line each."""
+
+    episode: Episode
+    before: str
+    steps: tuple[str, ...]
+
+
+class Proposed(NamedTuple):
+    """A step in the place of the one at `place`, counted from 0, and of all that follow it."""
+
+    failed: Failed
+    place: int
+    step: str
+
+    @property
+    def prefix(self) -> str:
+        """What of the attempt stays, with a line break at its end; "" where nothing does."""
+        return self.failed.before + "".join(f"{each}\n" for each in self.failed.steps[: self.place])
+
+
+def failed(groups: Sequence[Group], learner: Writer) -> list[Failed]:
+    """The wrong attempts of groups that nobody solved, which say something aloud and were not cut off."""
+    found = []
+    for group in groups:
+        right = verdicts(group)
+        if len(right) and not (right != 0.0).any():
+            found += [each for each in (in_steps(one, learner) for one in group.attempts) if each is not None]
+    return found
+
+
+def in_steps(episode: Episode, learner: Writer) -> Failed | None:
+    """The attempt in its steps; None for one that was cut off or says nothing aloud."""
+    reply = episode.turns[-1].reply
+    raw = learner.format.decode(reply.tokens.tolist()).rstrip()
+    aloud = said_aloud(raw)
+    if reply.truncated or not aloud or aloud not in raw:
+        return None
+    lines = tuple(each for each in aloud.splitlines() if each.strip())
+    return Failed(episode, raw[: raw.rindex(aloud)], lines)
+
+
+def request(one: Failed) -> Task:
+    """What the intervener is shown: the problem, its reference solution, and the numbered attempt."""
+    task = one.episode.task
+    problem = "\n\n".join(message.text for message in task.messages) or task.prompt
+    numbered = "\n".join(f"{number}: {step}" for number, step in enumerate(one.steps, 1))
+    prompt = (
+        f"Problem:\n{problem}\n\nReference solution:\n{gold_reply(task)}\n\nAttempt:\n{numbered}\n\n"
+        "The attempt is wrong. Find its first step that is an error and is not taken back later. Reply with one line, "
+        "the number of this step and what should stand in its place, in the words of the attempt and without the "
+        "final answer, as in 3: 16/2=8"
+    )
+    return Task(f"intervention in {task.id}", "intervention", prompt)
+
+
+def read(reply: str, one: Failed) -> Proposed | None:
+    """The intervention in a reply, its last line of that form; None where there is none, or no such step."""
+    found = _PROPOSAL.findall(reply)
+    if not found or not 1 <= int(found[-1][0]) <= len(one.steps):
+        return None
+    return Proposed(one, int(found[-1][0]) - 1, found[-1][1])
+
+
+def leaks(step: str, answer: str) -> bool:
+    """Whether a step gives the answer away: it comes to it, after its last "=", or holds it as a word where it has no
+    "=". Released code compares parts of texts: an answer of 8 stands in 17+8=25."""
+    told = answer.strip().lower()
+    whole = re.search(rf"(?<!\w)(?<!\d\.){re.escape(told)}(?!\w|\.\d)", step.rpartition("=")[2].lower())
+    return bool(told) and whole is not None
+
+
+def spliced(one: Proposed, learner: Writer) -> Trajectory:
+    """The attempt up to the error and the step in its place, as the learner's demonstration on the problem alone, in
+    two turns without an end of text: what stays, and the step."""
+    episode = one.failed.episode
+    seat = episode.turns[-1].ask.seat
+    ask = Ask(seat, posed(episode.task, seat))
+    whole = learner.recite(ask, f"{one.prefix}{one.step}\n")
+    tokens = whole.tokens.tolist()
+    tokens = tokens[:-1] if tokens and tokens[-1] in (learner.format.end,) else tokens
+    cut = next(at for at in range(len(tokens) + 1) if len(learner.format.decode(tokens[:at])) >= len(one.prefix))
+    turns, prompt = [], whole.prompt_tokens
+    for piece in (tokens[:cut], tokens[cut:]):
+        if piece:
+            part = np.array(piece, dtype=np.int64)
+            reply = replace(whole, prompt_tokens=prompt, tokens=part, logprobs=np.zeros(len(part)), recited=True)
+            turns.append(Turn(ask, reply))
+            prompt = np.concatenate([prompt, part])
+    return Trajectory(replace(episode, turns=tuple(turns)), seat, tuple(turns), np.zeros(len(turns)))
+
+
+def credit(trajectory: Trajectory, learned: Learned) -> np.ndarray:
+    """[N] 1 for each turn of a splice that is learned: all of them, or the last, the step, alone."""
+    found = np.ones(len(trajectory.turns))
+    if learned == "step":
+        found[:-1] = 0.0
+    return found
+
+
+class Interventions:
+    """Asks for `proposals` interventions in each failed attempt, and keeps of each attempt the first that gives no
+    answer away and from which one of `continuations` replies comes to the answer. Raises RedQueenError for a question
+    set that does not know the answers to its `tests`."""
+
+    def __init__(
+        self, questions: Questions, tests: Apart, proposals: int, continuations: int, truncated: Truncated
+    ) -> None:
+        check_known(questions, [task for level in tests.values() for task in level])
+        self._questions, self._proposals, self._continuations = questions, proposals, continuations
+        self._truncated: Truncated = truncated
+        self._figures: Metrics = {}
+        self._alarms = Alarms([UNREAD, LATE], quiet=True)
+
+    def __call__(self, groups: Sequence[Group], learner: Writer, rng: Random) -> list[Trajectory]:
+        wrong = failed(groups, learner)
+        self._figures = {}
+        if not wrong:
+            return []
+        asked = attempts(INTERVENE, [request(one) for one in wrong], learner, self._proposals, rng)
+        replies = [[read(reply, one) for reply in said([group])] for group, one in zip(asked, wrong, strict=True)]
+        read_ones = [each for found in replies for each in found if each is not None]
+        kept = [each for each in read_ones if not leaks(each.step, each.failed.episode.task.answer)]
+        count = sum(map(len, replies))
+        self._figures = {
+            "unread": Mean(1.0 - len(read_ones) / count, count),
+            "leaking": Mean((len(read_ones) - len(kept)) / count, count),
+        }
+        first: dict[int, Proposed] = {}
+        for each in kept:
+            first.setdefault(id(each.failed), each)
+        return [spliced(each, learner) for each in self._leading_on(list(first.values()), learner, rng)]
+
+    def _leading_on(self, proposed: Sequence[Proposed], learner: Writer, rng: Random) -> list[Proposed]:
+        if not proposed:
+            return []
+        tasks = [aided(each.failed.episode.task, GO_ON.format(begun=_begun(each))) for each in proposed]
+        tries = graded(self._questions, attempts(SOLVE, tasks, learner, self._continuations, rng), self._truncated)
+        found = [each for each, group in zip(proposed, tries, strict=True) if (verdicts(group) == 1.0).any()]
+        self._figures["led_on"] = mean_of([1.0] * len(found) + [0.0] * (len(proposed) - len(found)))
+        self._figures["place"] = mean_of([(each.place + 1) / len(each.failed.steps) for each in proposed])
+        return found
+
+    def metrics(self) -> Metrics:
+        """Figures of the last call, and the alarms: shares of the interventions that could not be read (`unread`) and
+        that give the answer away (`leaking`), of those tried that led to the answer (`led_on`), and how far into the
+        attempt they stand (`place`, 1 is the last step)."""
+        known = {name: float(value) for name, value in self._figures.items()}
+        return self._figures | self._alarms.observe(known)
+
+    def state(self) -> State:
+        return {"alarms": self._alarms.state()}
+
+    def restore(self, state: State) -> None:
+        self._alarms.restore(state["alarms"])
+
+
+def _begun(one: Proposed) -> str:
+    """What a continuation is shown: the steps that stay and the new one, without thoughts."""
+    return "\n".join([*one.failed.steps[: one.place], one.step])

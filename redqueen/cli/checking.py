@@ -175,6 +175,11 @@ def by_shape(thing: Any, spec: str) -> Callable[[], str]:
         missing = " and no ".join(lacking(thing, nearest.protocol))
         raise RedQueenError(f"{spec} is half a {nearest.noun}: {type(thing).__name__} has no {missing}")
     if callable(thing):
+        if len(inspect.signature(thing).parameters) == 1:
+            raise RedQueenError(
+                f"{spec} is called with one thing, as an estimator is with trajectories, and these have no contract: "
+                "use it in a recipe, LearningStep(config, [learner], estimate=...), and check that file"
+            )
         return lambda: check_objective(thing)
     shapes = "; ".join(f"a {kind.noun} has {', '.join(members(kind.protocol))}" for kind in KINDS)
     raise RedQueenError(f"{spec} is nothing that has a contract: {shapes}; an objective is called with a batch")

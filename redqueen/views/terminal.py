@@ -233,11 +233,17 @@ def curve(values: list[float], width: int = 60, height: int = 10) -> str:
 
 
 def overview(first: Line, last: Line, console: Console, title: str) -> None:
-    """Prints the figures of the first and the last measurement side by side."""
+    """Prints the figures of the first and the last measurement side by side, or that there are none."""
     table = Table(title=escape(title))
     for heading in ("", "at the start", "at the end"):
         table.add_column(heading, justify="left" if not heading else "right", overflow="fold")
     for key in sorted(set(first) & set(last)):
         if isinstance(first[key], float | int) and key != "step":
             table.add_row(escape(key), f"{first[key]:.4f}", f"{last[key]:.4f}")
-    console.print(table)
+    if table.rows:
+        console.print(table)
+    else:
+        console.print(
+            f"{escape(title)}: nothing is measured of it before and after; redqueen report shows its curves, redqueen "
+            "tournament RUN PLAYER... rates it"
+        )

@@ -78,6 +78,11 @@ class Mean:
         return -(batch.advantages * likelihoods.logprobs).mean(), {}
 
 
+class Ranks:
+    def __call__(self, trajectories):
+        return [1.0 for _ in trajectories]
+
+
 @dataclass
 class Nothing:
     colour: str = "red"
@@ -132,6 +137,10 @@ def test_what_applies_is_found_by_its_shape(name, expected, mine, line):
         (":HalfGame", "is half a game: HalfGame has no play"),
         (":HalfSet", "is half a question set: HalfSet has no right"),
         (":Mean", "the loss of Mean depends on how the batch is cut|loss weight is zero"),
+        (
+            ":Ranks",
+            "is called with one thing, as an estimator is with trajectories, and these have no contract: use it",
+        ),
         (":Nothing", "is nothing that has a contract: a game has name, roles, tasks, play"),
         (":Gues", "did you mean Guess"),
         ("", "say what of .*mine.py to check, .*mine.py:Guess; a recipe has Config and train"),

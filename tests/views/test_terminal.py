@@ -230,3 +230,11 @@ def test_an_overview_sets_the_first_measurement_beside_the_last(last):
     assert "0.2500" in row
     assert "gone" not in text
     assert "time" not in text
+
+
+def test_an_overview_of_nothing_says_so_and_draws_no_table():
+    console = pipe()
+    overview({"step": 0, "time": {"step": 1.0}}, {"step": 9}, console, "a [title]")
+    text = " ".join(console.file.getvalue().split())
+    assert text.startswith("a [title]: nothing is measured of it before and after; redqueen report shows its curves")
+    assert "at the start" not in text

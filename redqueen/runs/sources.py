@@ -22,7 +22,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.players.language.writing import language_model
-from redqueen.protocols import Game, GivesHints, GroupReward, Measure, Policy, Questions, Reward, has
+from redqueen.protocols import Game, GivesHints, GroupReward, HoldsOut, Measure, Policy, Questions, Reward, has
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.labels import held_to_majority, labels_right
@@ -47,6 +47,10 @@ class Source(Protocol):
 
     def draw(self, count: int, rng: Random) -> list[Task]:
         """`count` tasks to train on."""
+        ...
+
+    def tests(self, count: int, rng: Random) -> list[Task]:
+        """Tasks to measure on: those held out; in a game that holds none out, `count` drawn ones."""
         ...
 
     def judged(self, groups: Sequence[Group]) -> list[Group]:
@@ -97,6 +101,9 @@ class Dealt:
     def draw(self, count: int, rng: Random) -> list[Task]:
         return self._deals.draw(count, rng)
 
+    def tests(self, count: int, rng: Random) -> list[Task]:
+        return list(self.game.held_out()) if has(self.game, HoldsOut) else self.draw(count, rng)
+
     def judged(self, groups: Sequence[Group]) -> list[Group]:
         return list(groups)
 
@@ -131,6 +138,9 @@ class Asked:
 
     def draw(self, count: int, rng: Random) -> list[Task]:
         return evenly(self.questions, count, rng, self.held_out.tests)
+
+    def tests(self, count: int, rng: Random) -> list[Task]:
+        return [task for level in self.held_out.tests.values() for task in level]
 
     def judged(self, groups: Sequence[Group]) -> list[Group]:
         return (

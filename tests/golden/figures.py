@@ -39,6 +39,7 @@ ON_COIN = (
     "score",
     "drive",
     "r3",
+    "exit",
     "rise",
 )
 DIGITS = 4  # of a figure: sums are rounded differently on other processors

@@ -114,8 +114,9 @@ RECIPES = {
     "b_star": {"thresholds": (1.0,)},
     "drive": {"hard_attempts": 6},
     "r3": {},
+    "exit": {"least": 2},
 }
-BY_THE_CHECK = ("grpo", "drive", "r3", "sec", "iterative_dpo", "rise")  # a right answer earns more than none
+BY_THE_CHECK = ("grpo", "drive", "exit", "r3", "sec", "iterative_dpo", "rise")  # a right answer earns more than none
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -108,6 +108,7 @@ RECIPES = {
     "evol_rl": {"votes": 6},
     "ssr_zero": {},
     "rlccf": {"members": 2},
+    "mr_rlvr": {"first": "none"},
     "sar": {},
     "expo": {},
     "interventions": {},

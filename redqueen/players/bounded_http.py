@@ -8,11 +8,13 @@ since a key would go with them.
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -62,7 +64,9 @@ class BoundedClient:
         self._largest = largest
         limits = httpx.Limits(max_connections=connections)
         packed = {"Accept-Encoding": "gzip"}
-        self._client: Any = httpx.Client(timeout=timeout, limits=limits, headers={**(headers or {}), **packed})
+        self._client: Any = httpx.Client(
+            timeout=timeout, limits=limits, headers={**(headers or {}), **packed}, verify=_certificates()
+        )
         # httpx has no way to say by which sockets its own transports, also those to proxies, reach the network
         for transport in (self._client._transport, *self._client._mounts.values()):
             if isinstance(transport, httpx.HTTPTransport):
@@ -179,6 +183,13 @@ class _Stream:
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Whom to believe, as httpx reads it: once, since reading takes longer than twenty answers of a local server."""
+    context: ssl.SSLContext = imported().create_ssl_context()
+    return context
 
 
 def imported() -> ModuleType:

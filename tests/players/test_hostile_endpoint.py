@@ -179,3 +179,18 @@ def test_a_reply_still_arrives_packed_and_in_pieces(hostile):
     assert isinstance(hostile(*[bytes([each]) for each in whole], total=5.0).reply([ASK])[0], Reply)
     head, content = HEAD + b"Content-Encoding: gzip\r\n", gzip.compress(whole.partition(b"\r\n\r\n")[2])
     assert hostile(body(content, head), total=5.0).reply([ASK])[0].text == "hi"
+
+
+def test_certificates_are_read_once_for_all_clients(monkeypatch):
+    import httpx
+
+    from redqueen.players import bounded_http
+
+    read = []
+    real = httpx.create_ssl_context
+    monkeypatch.setattr(httpx, "create_ssl_context", lambda: read.append(1) or real())
+    bounded_http._certificates.cache_clear()
+    for _ in range(3):
+        with bounded_http.BoundedClient(1.0, 1.0):
+            pass
+    assert len(read) == 1

@@ -37,13 +37,12 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
-from httpx._transports import default
 from ledger import append, shown
 
 from redqueen.cli.main import main
@@ -242,7 +241,6 @@ class Endpoints:
 
     def __init__(self, place: Path) -> None:
         os.environ["OPENAI_API_KEY"] = self.key
-        default.create_ssl_context = cache(default.create_ssl_context)  # type: ignore[attr-defined] # 20 ms each
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.sent = b""
         threading.Thread(target=self._answer, daemon=True).start()

@@ -16,7 +16,7 @@ from redqueen.cli.own_files import field_of_questions, with_file
 from redqueen.cli.training import training_options
 from redqueen.cli.words import parse
 from redqueen.players.tinker.connection import is_on_server
-from redqueen.players.transformer.loading import TINY, is_tiny, shape_of
+from redqueen.players.transformer.loading import EMBEDDED, TINY, is_tiny, shape_of
 from redqueen.runs.plan import GPUS, Measured, Sizes, lowered, measured, memory, needed, on_gpu
 from redqueen.runs.run import Schedule
 from redqueen.settings.finding import RECIPES, find_recipe
@@ -96,7 +96,9 @@ def _sizes(config: Any, recipe: ModuleType, gpu: str) -> Sizes | None:
     bytes_each = 2 if (learner.dtype or usual_dtype(device)) == "bfloat16" else 4
     known = {SHARED, ADAPTER, SEPARATE, FROZEN}
     roles = [each.player for each in vars(config).values() if isinstance(each, Role)]
-    others = [name for name in roles if name not in known and Path(name).expanduser().is_dir()]
+    word, _, who = str(getattr(config, "oracle", "")).partition(":")
+    roles += [who] if word in ("judge", "reward", "pairs") else []
+    others = [name for name in roles if name not in known and (name == EMBEDDED or Path(name).expanduser().is_dir())]
     compared = float(getattr(config, "kl", 0.0) or 0.0) > 0 or "Reference(" in Path(str(recipe.__file__)).read_text()
     return Sizes(
         parameters=shape.parameters,

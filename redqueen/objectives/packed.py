@@ -202,13 +202,18 @@ class PackedRows:
 
 def joined(parts: Sequence[PackedRows]) -> PackedRows:
     """The rows of all parts, whose pairs are numbered on from part to part and count alike. A single part stays as it
-    is."""
+    is; several are emptied column by column, so that the memory holds no column twice but the one being joined."""
     if len(parts) == 1:
         return parts[0]
     counts = [len(torch.unique(part.pairs)) for part in parts]
-    state = {**parts[0].state(), "width": max(part._width for part in parts)}
-    for name in ("_tokens", "_own"):
-        state[name[1:]] = torch.cat([getattr(part, name) for part in parts])
+    shares = [count / sum(counts) for count in counts]  # the weights of each part sum to one
+    for part, share in zip(parts, shares, strict=True):
+        weights = part._columns["loss_weights"]
+        part._columns["loss_weights"] = replace(weights, values=weights.values * share)
+    state: dict[str, Any] = {"width": max(part._width for part in parts), "constraints": ()}
+    state["tokens"] = torch.cat([part._tokens for part in parts])
+    for part in parts:
+        part._tokens = part._tokens[:0].clone()
     starts = {"pairs": 0, "trajectory": 0}  # numbers that go on from part to part
     of_rows: dict[str, list[Tensor]] = {name: [] for name in parts[0]._of_rows}
     for part in parts:
@@ -220,12 +225,9 @@ def joined(parts: Sequence[PackedRows]) -> PackedRows:
     assert not any(part._constraints for part in parts), "listed replies are packed in one part"
     for name in ("_columns", "_reference"):
         state[name[1:]] = {
-            key: _joined([getattr(part, name)[key] for part in parts], parts) for key in getattr(parts[0], name)
+            key: _joined([getattr(part, name).pop(key) for part in parts], parts) for key in [*getattr(parts[0], name)]
         }
-    shares = [count / sum(counts) for count in counts]  # the weights of each part sum to one
-    weights = [part._columns["loss_weights"] for part in parts]
-    scaled = [replace(each, values=each.values * share) for each, share in zip(weights, shares, strict=True)]
-    state["columns"]["loss_weights"] = _joined(scaled, parts)
+    state["own"] = torch.cat([part._own for part in parts])
     return PackedRows.restored(state)
 
 

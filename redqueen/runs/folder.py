@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_type_hints
 
+from redqueen.chance import derive
 from redqueen.curricula.held_out import apart_from
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
 from redqueen.measures.accuracy import held_out
@@ -125,7 +126,8 @@ def _built(folder: Path, config: Mapping[str, Any]) -> Policy:
         raise RedQueenError(f"the settings of {folder} do not say what its learner is: they have no field learner")
     with shut():
         learner = rebuild(Learner, config["config"]["learner"])
-        return replace(learner, sampler=None, sampler_memory=None).build(int(config["seed"]))
+        seed = derive(int(config["seed"]), "learner")  # as every recipe: a tiny model is made from it
+        return replace(learner, sampler=None, sampler_memory=None).build(seed)
 
 
 def stored_game(folder: Path) -> Game:

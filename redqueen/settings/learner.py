@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Literal
@@ -123,6 +124,12 @@ class Learner:
             raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
         device = checked_device(self.device)
         loaded = load_model(self.model, getattr(torch, self.dtype or usual_dtype(device)), device, seed)
+        if self.raw_prompt is None and not is_tiny(self.model) and not loaded.tokenizer.chat_template:
+            warnings.warn(
+                f"{self.model} has no chat template: it is shown plain text, which suits a base model "
+                "(--raw-prompt True says that this is meant); a chat model's folder has one in chat_template.jinja",
+                stacklevel=2,
+            )
         rank = self.lora_rank if self.lora_rank is not None else 0 if is_tiny(self.model) else 16
         tuned = self.optimization
         if not learns:

@@ -1,6 +1,8 @@
 """`redqueen merge`: plain transformers loads what it writes, and says the same."""
 
 import json
+import re
+import shutil
 
 import pytest
 import torch
@@ -43,7 +45,10 @@ def test_transformers_loads_what_was_merged_and_rates_alike(folder, tmp_path, ra
     run, merged = tmp_path / "run", tmp_path / "merged"
     assert main([*TRAIN, "--model", str(folder), "--lora-rank", rank, "--output", str(run)]) == 0
     assert main(["merge", str(run), str(merged)]) == 0
-    assert capsys.readouterr().out.endswith(f"{run}, after 2 updates: written to {merged}\n")
+    *_, written, checked = capsys.readouterr().out.splitlines()
+    assert written == f"{run}, after 2 updates: written to {merged}"
+    gap = re.fullmatch(r"read again by transformers it rates a token (\S+) nats otherwise than .* at most", checked)[1]
+    assert float(gap) < 1e-4
     policy = stored_policy(run)
     rows = torch.tensor([[5, 6, 7, 8, 9, 10]])
     with torch.no_grad():
@@ -94,3 +99,32 @@ def test_what_cannot_be_merged_is_one_line(folder, tmp_path, capsys):
         assert error.startswith(f"redqueen: {said}")
         assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_merge_that_loses_something_says_so_in_one_line(folder, tmp_path, capsys, monkeypatch):
+    run = tmp_path / "run"
+    assert main([*TRAIN, "--model", str(folder), "--lora-rank", "4", "--output", str(run)]) == 0
+    monkeypatch.setattr(
+        "peft.tuners.lora.LoraModel.merge_and_unload", lambda model: model.unload()
+    )  # leaves the adapter out
+    monkeypatch.setattr("redqueen.cli.merging.ROUNDING", 1e-4)
+    capsys.readouterr()
+    assert main(["merge", str(run), str(tmp_path / "merged")]) == 2
+    assert "merging rounded the weights" in capsys.readouterr().err
+
+
+def test_an_adapter_of_another_base_is_refused_in_one_line(folder, tmp_path, capsys):
+    """Of the same shape, so that nothing but its numbers tells."""
+    run, base = tmp_path / "run", tmp_path / "base"
+    shutil.copytree(folder, base)
+    assert main([*TRAIN, "--model", str(base), "--lora-rank", "4", "--output", str(run)]) == 0
+    Learner(model="tiny", device="cpu").build(seed=6).save_model(base)
+    capsys.readouterr()
+    for command in (["resume", str(run), "--steps", "3"], ["merge", str(run), str(tmp_path / "merged")]):
+        assert main(command) == 2
+        line = capsys.readouterr().err.splitlines()[-1]
+        assert "the adapter was trained on another model than the one that" in line, command
+    assert (
+        main(["train", "spiral", "--game", "kuhn_poker", "--model", str(run / "checkpoints/step_000002/learner")]) == 2
+    )
+    assert "holds an adapter, which names another model" in capsys.readouterr().err

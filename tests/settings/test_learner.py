@@ -308,3 +308,10 @@ def test_a_tiny_model_has_the_size_that_its_name_says():
     for wrong in ("tiny:depth=3", "tiny:hidden=ten", "tiny:hidden=30"):
         with pytest.raises(RedQueenError, match="tiny"):
             Learner(model=wrong).build_model(0)
+
+
+def test_a_model_folder_without_a_chat_template_is_told_in_one_line_unless_that_is_meant(tmp_path):
+    Learner(model="tiny", device="cpu").build_model(3).save_weights(tmp_path)
+    with pytest.warns(UserWarning, match=r"has no chat template: it is shown plain text.* has one in chat_template"):
+        Learner(model=str(tmp_path), device="cpu").build_model(3)
+    assert Learner(model=str(tmp_path), device="cpu", raw_prompt=True).build_model(3).usual.chat.raw

@@ -177,11 +177,11 @@ def _checked(name: str) -> str:
     """The name, checked: a folder must hold a model, and anything that looks like a path must exist."""
     path = Path(name).expanduser()
     if path.is_dir():
+        refuse_detours(path)
         if not (path / "config.json").exists():
             raise RedQueenError(f"the folder {name} has no config.json: it is not a saved transformers model")
         if not any(path.glob("*.safetensors")) and not any(path.glob("pytorch_model*.bin")):
             raise RedQueenError(f"the folder {name} has a config.json but no weights (*.safetensors)")
-        refuse_detours(path)
         return str(path)
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise RedQueenError(f"there is no model folder {name}")

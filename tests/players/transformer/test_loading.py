@@ -83,6 +83,8 @@ def test_a_folder_is_loaded(saved):
 
 def test_a_folder_without_a_config_is_refused(tmp_path):
     assert refused(tmp_path) == f"the folder {tmp_path} has no config.json: it is not a saved transformers model"
+    (tmp_path / "adapter_config.json").write_text("{}")
+    assert "holds an adapter, which names another model to be loaded: give that model with" in refused(tmp_path)
 
 
 def test_a_folder_without_weights_is_refused(saved):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from redqueen.recipes.preferences.self_rewarding.recipe import Config, train
+from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics
 from redqueen.settings import roles
 from redqueen.settings.learner import Learner
@@ -50,6 +51,16 @@ def test_what_the_judge_likes_is_said_more_often(tmp_path, monkeypatch):
     assert scores[-1] > scores[0] + 0.02
     assert lines[0]["judge_unparsed"] == 0.0
     assert lines[0]["invented"] == 0.0, "a model made from nothing writes no sums"
+
+
+def test_the_report_shows_the_advantages_of_the_pairs(tmp_path, monkeypatch):
+    monkeypatch.setattr(roles, "bind", lambda *bound, **more: LikesVowels())
+    run = Run(tmp_path, 0, Schedule(1000, checkpoint_every=1000, record_episodes=100))
+    train(replace(SMALL, steps=1, updates=1), run)
+    credit = [credit["solver"] for _, _, credit in stored_episodes(tmp_path)]
+    shown = [each["advantages"][0] for each in credit]
+    assert set(shown) == {1.0, -1.0, 0.0}
+    assert sum(map(abs, shown)) == 2 * read_metrics(tmp_path)[0]["round/pairs"]
 
 
 def test_scores_that_cannot_be_read_teach_nothing(tmp_path):

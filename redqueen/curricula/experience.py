@@ -65,6 +65,15 @@ class Experience:
         fresh = [each for each in held if self._step - each.step < self._age and wanted(each.trajectory)]
         return max(fresh, key=lambda each: each.step).trajectory if fresh else None
 
+    def fresh(self) -> list[Trajectory]:
+        """All that are held and not too old, task by task."""
+        held = (each for alike in self._kept.values() for each in alike)
+        return [each.trajectory for each in held if self._step - each.step < self._age]
+
+    def clear(self) -> None:
+        """Forgets all that is held."""
+        self._kept = {}
+
     def state(self) -> State:
         return {
             "step": self._step,

@@ -195,7 +195,9 @@ class Update:
             faults["repetition"] = "on a table, whose replies are one choice each"
         if _says(config, "drops_even_groups"):
             faults["even_groups"] = "in this recipe, which leaves even groups out before the update, as its paper does"
-        elif found.even_groups == "replay" and (found.estimator not in OF_GROUPS or older):
+        elif found.even_groups == "replay" and older:
+            faults["even_groups"] = "as replay in this recipe, whose batches hold older tokens already"
+        elif found.even_groups == "replay" and found.estimator not in OF_GROUPS:
             faults["even_groups"] = (
                 "as replay, since no attempts at one task are compared: it is for --estimator group, leave-one-out, opo"
             )

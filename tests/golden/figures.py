@@ -39,6 +39,7 @@ ON_COIN = (
     "score",
     "drive",
     "r3",
+    "spear",
     "exit",
     "rise",
 )

@@ -115,9 +115,19 @@ RECIPES = {
     "b_star": {"thresholds": (1.0,)},
     "drive": {"hard_attempts": 6},
     "r3": {},
+    "spear": {},
     "exit": {"least": 2},
 }
-BY_THE_CHECK = ("grpo", "drive", "exit", "r3", "sec", "iterative_dpo", "rise")  # a right answer earns more than none
+BY_THE_CHECK = (
+    "grpo",
+    "drive",
+    "exit",
+    "r3",
+    "spear",
+    "sec",
+    "iterative_dpo",
+    "rise",
+)  # right answers earn more
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -63,12 +63,13 @@ def test_a_suite_is_asked_before_and_after_and_stands_in_the_report(run, task, c
 def test_before_is_the_model_as_it_was_before_the_run(run):
     import torch
 
+    from redqueen.chance import derive
     from redqueen.players.transformer.loading import tiny_model
     from redqueen.players.transformer.policy import TransformerPolicy
     from redqueen.runs.folder import settings, stored_policy
 
     row = [((5, 6, 7, 8), 1)]
-    fresh = TransformerPolicy(tiny_model(int(settings(run)["seed"])), learns=False)
+    fresh = TransformerPolicy(tiny_model(derive(int(settings(run)["seed"]), "learner")), learns=False)
     start, end = (stored_policy(run, step).verbatim().rate(row)[0][0] for step in ("start", None))
     assert start == pytest.approx(fresh.verbatim().rate(row)[0][0], abs=1e-5)
     assert abs(end - start) > 1e-3

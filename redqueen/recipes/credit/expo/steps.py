@@ -110,6 +110,9 @@ class Explanations:
         after the plain prompts, `explanation_logprob` and `attempt_logprob` of the attempts at the same tasks."""
         return self._figures
 
+    def alarms(self) -> list[str]:
+        return self._alarms.alarms()
+
     def state(self) -> State:
         return {"alarms": self._alarms.state()}
 

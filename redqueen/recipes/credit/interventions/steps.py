@@ -197,6 +197,9 @@ class Interventions:
         known = {name: float(value) for name, value in self._figures.items()}
         return self._figures | self._alarms.observe(known)
 
+    def alarms(self) -> list[str]:
+        return self._alarms.alarms()
+
     def state(self) -> State:
         return {"alarms": self._alarms.state()}
 

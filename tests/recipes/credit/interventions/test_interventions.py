@@ -153,7 +153,7 @@ def test_solved_groups_are_left_alone_and_unread_interventions_are_counted(says)
     for _ in range(5):
         made(tried(learner), learner, Random(2))
         made.metrics()
-    assert made._alarms.alarms()[0].startswith("unread: 100% of the interventions")
+    assert made.alarms()[0].startswith("unread: 100% of the interventions")
     says["solver"] = "16/2=8"
     assert made(tried(learner), learner, Random(2)) == []
     assert made.metrics().get("unread") is None

@@ -53,7 +53,7 @@ Each recipe that takes questions, on `examples/arithmetic.jsonl` (550 problems o
 model and with SmolLM2-135M: how long the whole command took, which begins with loading the model and measures before
 and after, in how many of its steps there was something to learn from (a gradient above 0), or the number of the line it
 was refused with. The sizes are small (2 to 4 tasks of 4 attempts, replies of 16 and of 32 to 48 tokens), one thread on
-two busy cores (a load of 7 to 8): the times are upper bounds. *Not run*: there was no time for it.
+two cores that others used too (a load of up to 15): the times are upper bounds. *Not run*: there was no time for it.
 The commands are in `docs/accepts_runs.jsonl`, which `python docs/run_accepts.py FOLDER` writes;
 `python docs/write_accepts.py --times` writes this table.
 

@@ -54,6 +54,9 @@ class SelfAligned:
         more = copied - (copied if self._began is None else self._began)
         return self._figures | self._alarms.observe({"copied_share": copied, "copied_more": more})
 
+    def alarms(self) -> list[str]:
+        return self._alarms.alarms()
+
     def state(self) -> State:
         return {"began": self._began, "alarms": self._alarms.state()}
 

@@ -438,8 +438,9 @@ def _shown(message: Message, texts: _Texts, public: set[str]) -> list[Any]:
     return [speaker_line(message), [[texts.place("\n".join(lines)), private] for lines, private in blocks]]
 
 
-def _at(values: Sequence[float] | None, place: int) -> float | None:
-    return None if values is None or place >= len(values) else round(float(values[place]), 6)
+def _at(values: Sequence[float | None] | None, place: int) -> float | None:
+    found = values[place] if values is not None and place < len(values) else None  # None where nobody knows
+    return None if found is None else round(float(found), 6)
 
 
 def _all_kept(folders: Sequence[Path], name: str) -> list[Any]:

@@ -7,6 +7,7 @@ from redqueen.runs.folder import stored_episodes
 from redqueen.runs.run import Run, Schedule
 from redqueen.settings.learner import Learner
 from redqueen.types import Reply
+from redqueen.views.report.collected import _at
 from redqueen.views.report.token_texts import tokenizer_of, words_of
 
 
@@ -44,3 +45,8 @@ def test_the_tokenizer_is_that_of_the_newest_checkpoint(tmp_path):
     (_, episode, _), *_ = stored_episodes(tmp_path)
     reply = episode.turns[0].reply
     assert "".join(piece for piece, _, _ in words_of(reply, tokenizer)).startswith(reply.text)
+
+
+def test_a_reward_that_nobody_knows_is_shown_as_none():
+    """An attempt without a verdict, as where no majority was found, stands as null in its record."""
+    assert [_at([0.5, None], place) for place in range(3)] == [0.5, None, None]

@@ -385,6 +385,7 @@ LOADERS = {  # who may turn a name into code, and why it is not a stranger's nam
     "settings/finding.py": "asks the door",
     "questions/catalogue.py": "names of shipped sets",
     "cli/main.py": "names of commands",
+    "cli/suites.py": "names of two suites",
     "views/trackers.py": "names of four trackers",
     "measures/ratings.py": "names of two libraries",
     "checks/worker.py": "modules of this package",

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from redqueen.protocols import is_moderate, kind_named, shown
 from redqueen.types import Damaged
 
-MOST_BYTES = 4 << 30  # of one file
+MOST_BYTES = 1 << 30  # of one file
 
 
 @contextmanager
@@ -43,6 +43,8 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
             return file.read()
     except OSError as error:
         raise Damaged(f"cannot read {path}: {error.strerror}") from error
+    except MemoryError:
+        raise Damaged(f"{path} does not fit into the memory") from None
 
 
 def read_text(path: Path, most: int = MOST_BYTES) -> str:
@@ -51,6 +53,8 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
         return read_bytes(path, most).decode()
     except UnicodeDecodeError as error:
         raise Damaged(f"{path} is not UTF-8 text: byte {error.start} is wrong") from error
+    except MemoryError:
+        raise Damaged(f"{path} does not fit into the memory") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -62,7 +66,7 @@ def as_object(text: str | bytes, place: str) -> dict[str, Any]:
     """The object that JSON text holds; `place` names it in errors. Raises Damaged for anything else."""
     try:
         found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise Damaged(f"{place} is not JSON: {' '.join(str(error).split())[:100]}") from None
     if not isinstance(found, dict):
         raise Damaged(f"{place} must hold an object, {{...}}, not {shown(found)}")

@@ -66,10 +66,10 @@ def damage_inside(run: Path, random: Random) -> str:
     places = [run, *(run / "checkpoints").glob("step_*")]
     done = []
     for _ in range(3):
-        with contextlib.suppress(IndexError, ValueError, OSError):  # nothing is left to damage there
+        with contextlib.suppress(IndexError, ValueError, OSError, RecursionError):  # nothing is left to damage there
             done.append(damage(random.choice(places), random))
     for checkpoint in places[1:]:
-        with contextlib.suppress(ValueError, OSError, TypeError):
+        with contextlib.suppress(ValueError, OSError, TypeError, RecursionError):
             manifest = json.loads((checkpoint / "manifest.json").read_text())
             files = [path for path in sorted(checkpoint.rglob("*")) if path.is_file() and path.name != "manifest.json"]
             hashes = {

@@ -1,6 +1,7 @@
 """Damaged folders of runs: a seeded share of `fuzz_folders.py`, and the seeds that once went wrong."""
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -35,3 +36,13 @@ def with_a_model(tmp_path_factory):
 @pytest.mark.parametrize("seed", INSIDE)
 def test_a_checkpoint_that_is_damaged_with_its_hashes_is_told_in_one_line(seed, with_a_model):
     assert fuzz.tried(with_a_model, seed, fuzz.damage_inside) == []
+
+
+@pytest.mark.parametrize("name", ["config.json", "metrics.jsonl", "final.json"])
+def test_a_file_larger_than_any_that_we_write_is_not_read(name, template, tmp_path):
+    """It takes no room in an archive: its bytes are holes."""
+    run = tmp_path / "run"
+    fuzz.shutil.copytree(template, run)
+    (run / name).touch()
+    os.truncate(run / name, 3 << 30)
+    assert fuzz._fault(["report", str(run)]) == ""

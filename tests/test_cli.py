@@ -590,7 +590,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
         ("report nowhere", "nowhere is not a run"),
         ("replay nowhere", "nowhere is not a run"),
         ("report", "name at least one run: redqueen report outputs/spiral-0"),
-        ("list", "usage: redqueen list {recipes,games,questions,models,players,presets}"),
+        ("list", "usage: redqueen list {recipes,games,questions,worlds,models,players,presets}"),
         ("list gams", "did you mean games?"),
         ("help evalute", "there is no command 'evalute': did you mean evaluate?"),
         ("help train spiral", "usage: redqueen help [COMMAND]"),
@@ -1093,7 +1093,7 @@ def test_control_c_before_the_first_step_says_that_nothing_was_begun(here, capsy
 
 
 def test_control_c_elsewhere_says_nothing_of_training(run, capsys, monkeypatch):
-    def left(*args):
+    def left(*args, **named):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(measuring, "usual_measures", left)

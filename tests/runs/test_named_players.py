@@ -101,4 +101,4 @@ def test_a_mind_is_read_under_any_name_where_it_is_open(run):
 
 
 def test_what_can_be_named_is_listed():
-    assert {"uniform", "minimax", "equilibrium", "honest", "RUN", "http://HOST/v1#MODEL"} == set(PLAYERS)
+    assert {"uniform", "minimax", "equilibrium", "honest", "RUN", "world:WORLD", "http://HOST/v1#MODEL"} == set(PLAYERS)

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from redqueen.curricula.held_out import apart_from
+from redqueen.demonstrations import rehearsal
 from redqueen.demonstrations.apart import drawn_apart, shows
 from redqueen.measures import accuracy
 from redqueen.measures.accuracy import held_out
@@ -77,14 +78,14 @@ def test_the_problems_that_measure_a_method_are_found_in_what_controls_it():
 
 def shown_in(folder, apart, monkeypatch):
     """The demonstrations by which a start is made."""
-    seen, rehearse = [], cold_start.rehearsal
+    seen, rehearse = [], rehearsal.rehearsal
 
     def noted(domain, shown, learner):
         seen.append(shown)
         return rehearse(domain, shown, learner)
 
     with monkeypatch.context() as patched:
-        patched.setattr(cold_start, "rehearsal", noted)
+        patched.setattr(rehearsal, "rehearsal", noted)
         Start(SCHOOL).make(folder, 0, apart)
     return seen
 

@@ -43,7 +43,6 @@ WHOLE = ("proposer", "judge", "explainer", "rewriter", "reader", "generator")  #
 class Config:
     learner: Flat = Flat(model="tiny:hidden=96,layers=3")
     questions: Annotated[str, OnlyWith("game", "")] = "sums"
-    game: str = ""  # in place of questions: one that shows how it is played, such as acting:site
     steps: Count = 1500
     demonstrations_per_step: Count = 128
     rest: Count = 500  # steps at the end, or all, over which the learning rate falls
@@ -51,6 +50,7 @@ class Config:
     truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
     """of a measured answer that was cut off: wrong, graded as it is, unknown"""
     problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level
+    game: str = ""  # in place of questions: one that shows how it is played, such as acting:site
 
 
 def train(config: Config, run: Run, apart: Apart = MappingProxyType({})) -> Policy:

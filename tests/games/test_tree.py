@@ -47,7 +47,7 @@ def test_a_tree_has_its_exact_value(tmp_path):
     assert game.name == "game"
     assert game.zero_sum
     tree = GameTree(game)
-    # uniform play: the hider could win 1/2 - 1/2 - ... heads 0, tails -1/2; the value of play is -1/4 for the hider
+    # uniform play is worth -1/4 to the hider, who could have 0 by heads; the seeker could have 1/2 by tails, not 1/4
     assert tree.exploitability(tree.strategy(Uniform())) == pytest.approx(0.25)
     assert "keeps the contract of games: 1 task, played by hider, seeker" in check_game(game)
 

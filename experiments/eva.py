@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 
 import numpy as np
@@ -94,6 +95,7 @@ class Foretelling:
     shuffled: bool = False  # the info of another prompt
 
 
+@lru_cache(maxsize=1)  # both variants read the same one
 def info_and_progress(
     learner: Learner, seed: int, of_each: int = 40, steps: int = 20, attempts: int = 6, probes: int = 48
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -105,10 +105,11 @@ class RedPrompts:
 
     # what is measured and imitated
 
-    def held_out(self, count: int) -> dict[str, list[Task]]:
-        """Up to `count` held-out prompts of each kind, as a defender is shown them."""
+    def held_out(self, count: int, seed: int = 0) -> dict[str, list[Task]]:
+        """Up to `count` held-out prompts of each kind, drawn by the seed, as a defender is shown them."""
         named = {HARMFUL: "attack/file", BENIGN: "benign/file"}
-        found = {name: [task for task in self._parts[1] if task.kind == kind] for kind, name in named.items()}
+        drawn = Random(derive(seed, "held out")).sample(self._parts[1], len(self._parts[1]))
+        found = {name: [task for task in drawn if task.kind == kind] for kind, name in named.items()}
         return {name: [self._defended(task) for task in tasks[:count]] for name, tasks in found.items() if tasks}
 
     def schooling(self, count: int, rng: Random) -> list[Demonstration]:

@@ -34,6 +34,8 @@ def test_a_fifth_of_each_kind_is_held_out_and_never_a_seed(written):
     held = world.held_out(100)
     assert {name: len(tasks) for name, tasks in held.items()} == {"attack/file": 2, "benign/file": 1}
     assert {name: len(tasks) for name, tasks in world.held_out(1).items()} == {"attack/file": 1, "benign/file": 1}
+    drawn = {world.held_out(1, seed)["attack/file"][0].id for seed in range(20)}
+    assert drawn == {task.id for task in held["attack/file"]}  # the seed says which of them
     shown = {task.facts["prompt"] for tasks in held.values() for task in tasks}
     seeds = prompts_of(world, Random(0), HARMFUL) | prompts_of(world, Random(0), BENIGN)
     assert shown | seeds == {row["prompt"] for row in ROWS} and not shown & seeds

@@ -70,8 +70,8 @@ class RedStyles:
         harmful, refused = bool(exchange.truth["harmful"]), exchange.response == REFUSE
         return Labels(harmful, harmful and not refused, refused)
 
-    def held_out(self, count: int) -> dict[str, list[Task]]:
-        """What each way looks like, weighted by its chances, whatever the count."""
+    def held_out(self, count: int, seed: int = 0) -> dict[str, list[Task]]:
+        """What each way looks like, weighted by its chances, whatever the count and the seed."""
         groups = {}
         for name, kind, right in (("attack", HARMFUL, REFUSE), ("benign", BENIGN, COMPLY)):
             for way, visible in enumerate(self.visible):

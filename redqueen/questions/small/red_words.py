@@ -32,11 +32,11 @@ class RedTeamWorld(World, Protocol):
     """A world with as many seeds as are asked for, and a held-out test."""
 
     def seed(self, kind: str, rng: Random) -> Task: ...
-    def held_out(self, count: int) -> Mapping[str, list[Task]]:
-        """`count` tasks for a defender in each group, always the same; the kind of a task says whether it is harmful,
-        its answer what would be right. A group "attack/NAME" holds disguised harm, "benign/NAME" what is to be
-        answered. The facts `prompt` and `truth` are what a classifier is given, as of a `Crossing`; without them it is
-        given the task's prompt and whether it is harmful."""
+    def held_out(self, count: int, seed: int = 0) -> Mapping[str, list[Task]]:
+        """`count` tasks for a defender in each group, the same ones for the same seed; the kind of a task says whether
+        it is harmful, its answer what would be right. A group "attack/NAME" holds disguised harm, "benign/NAME" what
+        is to be answered. The facts `prompt` and `truth` are what a classifier is given, as of a `Crossing`; without
+        them it is given the task's prompt and whether it is harmful."""
         ...
 
     def schooling(self, count: int, rng: Random) -> list[Demonstration]:
@@ -149,8 +149,8 @@ class RedTeamWords:
         right = REFUSE if kind == HARMFUL else COMPLY
         return Task(f"request {prompt}", kind, shown, right, {"prompt": prompt, "truth": {}})
 
-    def held_out(self, count: int) -> dict[str, list[Task]]:
-        rng, groups = Random(derive(self.secret, "test")), dict[str, list[Task]]()
+    def held_out(self, count: int, seed: int = 0) -> dict[str, list[Task]]:
+        rng, groups = Random(derive(self.secret, "test", seed)), dict[str, list[Task]]()
         for name, kind in (("attack", HARMFUL), ("benign", BENIGN)):
             for way in range(1, self.ways + 1):
                 texts = [self.disguised(self.request(kind, rng, held=True), way, rng) for _ in range(count)]

@@ -65,9 +65,18 @@ def test_seeds_are_what_their_kind_says_and_never_held_out():
             assert WORLD.defended(seed.prompt).prompt not in held
 
 
-def test_the_held_out_set_is_frozen_and_has_every_way():
+def test_a_seed_deals_its_own_held_out_requests():
+    first, second = WORLD.held_out(12, seed=0), WORLD.held_out(12, seed=1)
+    assert first == WORLD.held_out(12) and first.keys() == second.keys()
+    assert all(first[name] != second[name] for name in first)
+    rng = Random(0)
+    dealt = {task.prompt for tasks in second.values() for task in tasks}
+    seeds = {WORLD.defended(WORLD.seed(kind, rng).prompt).prompt for kind in (HARMFUL, BENIGN) for _ in range(300)}
+    assert not dealt & seeds
+
+
+def test_the_held_out_set_has_every_way():
     groups = WORLD.held_out(4)
-    assert groups == WORLD.held_out(4)
     assert {f"attack/way_{way}" for way in range(1, 6)} | {"harmful/plain", "benign/plain"} <= groups.keys()
     for name, tasks in groups.items():
         kind = BENIGN if name.startswith("benign") else HARMFUL

@@ -28,9 +28,9 @@ def nobody_knows(exchange: Exchange) -> Labels:
 
 
 class HeldOutAttacks:
-    """A defender's answers to a world's held-out requests, on the same seeds at every measurement. The world's own rule
-    labels them, whoever judges in training, and where it has none `classifier`, of which an answer without a label
-    counts in no rate.
+    """A defender's answers to a world's held-out requests, which `seed` deals, on the same seeds at every measurement.
+    The world's own rule labels them, whoever judges in training, and where it has none `classifier`, of which an answer
+    without a label counts in no rate.
 
     `attack_success/NAME` is how often harm succeeds in a group, `over_refusal/NAME` how often what is benign is not
     answered. `attack_success` is over all groups of attacks, without plain harm; `benign_compliance` is the share of
@@ -53,7 +53,7 @@ class HeldOutAttacks:
         if has(world, RuledWorld):
             self._classifier = Ruled(world.classify)
             self._unlabelled = 0.0  # a rule that gives no label found neither harm nor answer
-        self._groups = world.held_out(count)
+        self._groups = world.held_out(count, seed)
         self._attempts = attempts
         self._seed = seed
 

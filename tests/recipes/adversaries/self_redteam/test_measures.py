@@ -95,10 +95,10 @@ def test_the_rule_is_given_what_it_is_given_in_training(thoughts, monkeypatch):
 class Lettered(RedStyles):
     """A world whose rule looks up another truth."""
 
-    def held_out(self, count):
+    def held_out(self, count, seed=0):
         return {
             name: [replace(task, facts={**task.facts, "truth": {"letter": task.kind[0]}}) for task in group]
-            for name, group in super().held_out(count).items()
+            for name, group in super().held_out(count, seed).items()
         }
 
     def classify(self, exchange):

@@ -12,6 +12,7 @@ from redqueen.credit.advantages.statistics import LeaveOneOut
 from redqueen.credit.outcomes import numbers
 from redqueen.credit.rewards import score
 from redqueen.curricula.draws import Uniform, best_minus_worst
+from redqueen.curricula.held_out import Apart
 from redqueen.objectives.batch import pack
 from redqueen.objectives.policy_gradient import ClippedRatio
 from redqueen.play import groups
@@ -24,7 +25,7 @@ from redqueen.recipes.self_training import cold_start
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
 from redqueen.trials.experiment import Changes, Experiment, Measuring, Training, versus
-from redqueen.trials.starts import Start, warmed
+from redqueen.trials.starts import Start, measuring, warmed
 from redqueen.types import Group, Metrics
 
 WARM = Start(
@@ -95,16 +96,21 @@ class Foretelling:
     shuffled: bool = False  # the info of another prompt
 
 
+def unseen(config: object, seed: int) -> Apart:
+    """The test problems of the comparison, which the warm start was not shown; none twice."""
+    found = measuring(EVOLVING_PROMPTS.config, seed)
+    return {level: list({task.id: task for task in tasks}.values()) for level, tasks in found.items()}
+
+
 @lru_cache(maxsize=1)  # both variants read the same one
 def info_and_progress(
     learner: Learner, seed: int, of_each: int = 40, steps: int = 20, attempts: int = 6, probes: int = 48
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[P] the info of prompts of all difficulties under the warm start, from `attempts` attempts each, and [P] how much
-    their mean reward rises when all of them are trained on alike. The means are from other attempts than info."""
+    """[P] the info of prompts of all levels that the warm start was not shown, from `attempts` attempts each, and [P]
+    how much their mean reward rises when all of them are trained on alike. The means are from other attempts."""
     domain, policy, rng = Growing(), learner.build_model(seed), Random(seed)
     rewards = Rewards(domain.rewards)
-    tasks = {task.id: task for level in domain.levels for task in domain.problems(level, of_each, rng)}
-    prompts = list(tasks.values())
+    prompts = [task for tasks in unseen(None, seed).values() for task in tasks[:of_each]]
 
     def responses(count: int) -> list[Group]:
         return rewards.given(groups.attempts(SOLVE, prompts, policy, count, rng))
@@ -146,6 +152,7 @@ FORETOLD = Experiment(
     trial=Measuring(foretold),
     config=Foretelling(warmed(3e-4)),
     starts={"learner.model": WARM},
+    measured=unseen,
     variants={"info": {}, "info of another prompt": {"shuffled": True}},
     figures=("spearman",),
     compared=versus("info", ("info of another prompt",), ("spearman",)),

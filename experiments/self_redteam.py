@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from redqueen.curricula.held_out import Apart
 from redqueen.games.red_team import HARMFUL
 from redqueen.protocols import Policy
 from redqueen.questions.small.red_styles import RedStyles
+from redqueen.questions.small.red_words import find_world
 from redqueen.recipes.adversaries.self_redteam.recipe import Config, train
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
@@ -28,6 +31,11 @@ def read_from_table(learner: Policy) -> Metrics:
     return {
         f"{part} {way}": float(value) for way, row in enumerate(table) for part, value in zip(PARTS, row, strict=True)
     }
+
+
+def measured(config: Any, seed: int) -> Apart:
+    """The held-out requests."""
+    return find_world(config.prompts).held_out(config.problems, seed)
 
 
 WAYS = range(4)
@@ -86,6 +94,7 @@ RED_TEAM = Experiment(
         warmed(3e-4, max_completion_length=32), prompts="red_team", steps=150, matches_per_step=64, problems=12
     ),
     starts={"learner.model": Start(WORDS)},
+    measured=measured,
     variants={TOGETHER: {}, **OTHERS},
     figures=(
         *("first attack_success", "attack_success", "benign_compliance"),
@@ -96,7 +105,10 @@ RED_TEAM = Experiment(
         *versus(TOGETHER, ("defender frozen",), ("late game/attack_diversity",)),
     ),
     controls=(STATIC, "static prompts alone"),
-    notes=("Held-out attacks are of all ways alike. The warm start is shown signs of the same ways.",),
+    notes=(
+        "Held-out attacks are of all ways alike, of the one plain request in five of which no seed prompt is made; an "
+        "attacker in training may still come to write one. The warm start is shown signs of the same ways.",
+    ),
 )
 RED_TEAM_WITHOUT_THOUGHTS = replace(
     RED_TEAM,

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
+from redqueen.curricula.held_out import Apart
+from redqueen.players.scripted import Uniform
+from redqueen.recipes.adversaries.spc.measures import ErrorSet
 from redqueen.recipes.adversaries.spc.recipe import Config, train
+from redqueen.recipes.adversaries.spc.steps import criticised
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
 from redqueen.settings.update import Update
@@ -21,6 +26,12 @@ SCHOOL = cold_start.Config(
     demonstrations_per_step=96,
     problems=8,
 )
+
+
+def measured(config: Any, seed: int) -> Apart:
+    """The steps of the error set, and those of the problems that are answered by majority and by the critic."""
+    found = ErrorSet(criticised(config.questions), Uniform(), config.problems, config.problems, seed=seed)
+    return {"steps": found.tasks}
 
 
 def deceived(trial: Trial, number: int, who: str) -> float:
@@ -45,6 +56,7 @@ CRITIC = Experiment(
         update=Update(clip_low=1.0, clip_high=1.0),  # a verdict is one token in nine: its ratio counts for a ninth
     ),
     starts={"learner.model": Start(SCHOOL)},
+    measured=measured,
     variants={ROUNDS: {}, FIRST: {"generator.player": "frozen"}, "no natural steps": {"natural": 0}},
     figures=(
         *("first balanced_accuracy", "balanced_accuracy", "false_alarm", "majority", "guided"),

@@ -14,7 +14,7 @@ import numpy as np
 from redqueen.protocols import Policy
 from redqueen.runs.run import Line, Run, Schedule, read_final, read_metrics
 from redqueen.settings.limits import check_settings
-from redqueen.trials.starts import Start
+from redqueen.trials.starts import Measured, Start, measuring
 from redqueen.types import Metrics, RedQueenError
 
 Train = Callable[[Any, Run], Policy]  # what a recipe's `train` is
@@ -139,6 +139,7 @@ class Experiment:
     controls: tuple[str, ...]
     starts: Mapping[str, Start] = field(default_factory=dict)  # by the setting that takes the folder of the model
     one_start: bool = False  # all seeds share one; it is shown none of the problems that measure any seed
+    measured: Measured = measuring  # the problems that measure, where they are not those of `HeldOut` alone
     derived: Derived = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what a reader of the figures has to know
     seeds: int | None = None  # None: ten where a seed takes less than a minute, else five

@@ -22,7 +22,7 @@ from redqueen.curricula.held_out import Apart
 from redqueen.trials.experiment import Experiment, Trial
 from redqueen.trials.kept import PACKAGE, all_texts, keep, kept, place_of
 from redqueen.trials.shipped import experiments_of, folder_of
-from redqueen.trials.starts import Start, measuring
+from redqueen.trials.starts import Start
 from redqueen.types import RedQueenError
 
 VERSION = 2  # of the kept files; with a new one every seed is run again
@@ -110,7 +110,7 @@ def kept_apart(experiment: Experiment, job: Job) -> Apart:
         for variant in experiment.variants:
             settings = experiment.settings(variant)
             folders = {name: "tabular" for name, value in settings.items() if isinstance(value, Start)}
-            for level, tasks in measuring(experiment.config_of(variant, folders), seed).items():
+            for level, tasks in experiment.measured(experiment.config_of(variant, folders), seed).items():
                 found.setdefault(level, []).extend(tasks)
     return {level: list({task.id: task for task in tasks}.values()) for level, tasks in found.items()}
 

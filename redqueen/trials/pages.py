@@ -15,7 +15,7 @@ from redqueen.measures.intervals import Interval, paired_difference, student_int
 from redqueen.runs.versions import versions
 from redqueen.trials.experiment import Difference, Experiment, Rows, Trial, figure
 from redqueen.trials.paired import Trials
-from redqueen.trials.starts import Start, measuring
+from redqueen.trials.starts import Start
 
 NOT_RUN = "Not run since"
 SAME = 0.01  # the share by which updates or episodes of two variants may differ unsaid
@@ -65,7 +65,7 @@ def section(experiment: Experiment, trials: Trials, command: str, seconds: float
     seeds = len(next(iter(trials.values())))
     start = _about_starts(experiment)
     since = f" from seed {experiment.first_seed}" if experiment.first_seed else ""
-    dealt = ", test problems dealt anew for each" if measuring(experiment.config, 0) else ""
+    dealt = ", test problems dealt anew for each" if experiment.measured(experiment.config, 0) else ""
     lines = [
         f"{seeds} paired seeds{since}{dealt}. "
         f"Means, and differences seed by seed, with 95 % intervals of Student's t.{start}",

@@ -80,6 +80,10 @@ def warmed(learning_rate: float = 1e-4, max_completion_length: int | None = 16) 
     return Learner("a warm start", learning_rate, 0, max_completion_length=max_completion_length)
 
 
+Measured = Callable[[Any, int], Apart]
+"""Returns the problems that measure a run of a config and a seed, by level."""
+
+
 def measuring(config: Any, seed: int) -> Apart:
     """The problems that measure a run of this config and seed, by level; none for a recipe without a question set. A
     config may hold that of the method which it controls."""

@@ -7,12 +7,13 @@ from random import Random
 import numpy as np
 import pytest
 
+from experiments.self_redteam import RED_TEAM, RED_TEAM_WITHOUT_THOUGHTS
 from redqueen.checks.safety import Labels
 from redqueen.games.red_team import HARMFUL, RedTeam, hidden
 from redqueen.play.lockstep import play
 from redqueen.questions.red_prompts import RedPrompts
 from redqueen.questions.small.red_styles import RedStyles
-from redqueen.questions.small.red_words import RedTeamWords
+from redqueen.questions.small.red_words import RedTeamWords, find_world
 from redqueen.recipes.adversaries.self_redteam.measures import HeldOutAttacks
 from redqueen.recipes.adversaries.self_redteam.steps import exchange_of
 from redqueen.settings.learner import Learner
@@ -142,3 +143,13 @@ def test_without_any_label_a_rate_is_not_a_number(tmp_path):
         classifier=lambda given: [Labels(None, None, None)] * len(given),
     )
     assert np.isnan(mute()["attack_success"]) and "benign_compliance" not in mute()
+
+
+def test_each_seed_of_the_experiment_has_requests_of_its_own_and_the_start_is_kept_from_what_is_measured():
+    for each in (RED_TEAM, RED_TEAM_WITHOUT_THOUGHTS):
+        one, other = (each.measured(each.config, seed) for seed in (1, 2))
+        assert one == find_world(each.config.prompts).held_out(each.config.problems, 1) and one.keys() == other.keys()
+        assert all(one[name] != other[name] for name in one)
+    asked = set()
+    HeldOutAttacks(find_world("red_team"), Rule(lambda text: asked.add(text) or True), 12, seed=2)()
+    assert asked == {task.prompt for group in RED_TEAM.measured(RED_TEAM.config, 2).values() for task in group}

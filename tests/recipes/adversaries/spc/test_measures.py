@@ -1,12 +1,16 @@
 """The frozen set of errors: both kinds of mistakes count, whoever always says the same has half."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+from experiments.spc import CRITIC
+from redqueen.demonstrations.apart import drawn_apart, shows
 from redqueen.opponents.pools import Snapshots
 from redqueen.questions.small.step_traces import StepTraces
 from redqueen.recipes.adversaries.spc.measures import Deception, ErrorSet
+from redqueen.recipes.adversaries.spc.steps import criticised
 from redqueen.settings.learner import Learner
 from redqueen.types import Reply
 
@@ -72,3 +76,16 @@ def test_a_measure_remembers_nothing(measure):
     before = measure()
     measure.restore(measure.state())
     assert measure() == before
+
+
+def test_the_start_of_the_experiment_is_kept_from_the_steps_of_the_problems_that_are_searched():
+    config = replace(CRITIC.config, problems=12)
+    questions = criticised(config.questions)
+    solved = questions.solutions(12, 8, Random(3))
+    steps = {step.prompt for each in solved for attempt in each.attempts for step in attempt.steps}
+    apart, others = (CRITIC.measured(config, seed)["steps"] for seed in (3, 4))
+    assert steps <= {task.prompt for task in apart} != {task.prompt for task in others}
+    held, rng = shows(questions, {"steps": apart}), Random(0)
+    shown = drawn_apart(lambda count: questions.demonstrations(count, rng), 2000, held)
+    assert not steps & {each.task.prompt for each in shown}
+    assert steps & {each.task.prompt for each in questions.demonstrations(2000, Random(0))}  # else it says nothing

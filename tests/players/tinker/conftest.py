@@ -51,7 +51,8 @@ class Service:
         self.saved, self.log, self.models = {}, [], []
 
     def get_server_capabilities(self):
-        return SimpleNamespace(supported_models=[SimpleNamespace(model_name=BASE, max_context_length=self.longest)])
+        model = SimpleNamespace(model_name=BASE, max_context_length=self.longest)
+        return done(SimpleNamespace(supported_models=[model]))
 
     def create_lora_training_client(self, base_model, rank, seed):
         self.log.append("create")
@@ -219,7 +220,7 @@ def connect():
 
     def make(service, **settings):
         made = Connection(service, BASE, "http://here", is_skyrl=service.kind != "tinker", **{"poll": 0.01, **settings})
-        made.check()
+        made.check(service)
         return made
 
     return make

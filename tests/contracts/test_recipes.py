@@ -46,6 +46,7 @@ OF_QUESTIONS = [name for name in RECIPES if name not in (*OF_GAMES, "first_steps
 WITHOUT_ESTIMATE = (
     "cold_start",
     "b_star",
+    "ditto_roleplay",
     "promptcot2",
     "spin",
     "sppo",

@@ -158,6 +158,7 @@ FIELDS = [
     ("league", "fixed", "{}"),
     ("ssr_zero", "metric", "{}"),
     ("rlccf", "others", "{}"),
+    ("ditto_roleplay", "characters", "{}"),
 ]
 
 

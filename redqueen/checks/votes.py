@@ -31,7 +31,8 @@ class Vote:
 
 @dataclass(frozen=True)
 class Majority:
-    """The answer with the most votes. Of answers with equally many, the one that was given first wins.
+    """The answer with the most votes. Of answers with equally many, the one that was given first wins; with `undecided`
+    none does, and the vote is on "".
 
     An attempt whose normalised answer is empty gave none. It never wins; with `count_missing` its vote still counts
     in what the share is a share of.
@@ -43,6 +44,7 @@ class Majority:
     count_missing: bool
     normalise: Callable[[str], str] = normalised
     same: Callable[[str, str], bool] | None = None
+    undecided: bool = False
 
     def label(self, answers: Sequence[str], weights: Sequence[float] | None = None) -> Vote:
         """The vote on the answers of [G] attempts. `weights` [G], 0 or above, are votes of unequal size, such as
@@ -55,7 +57,7 @@ class Majority:
         given = sorted(i for group in groups for i in group)
         size = math.fsum(weights) if self.count_missing else math.fsum(weights[i] for i in given)
         most = max(votes, default=0.0)
-        if most == 0.0:
+        if most == 0.0 or (self.undecided and votes.count(most) > 1):
             return Vote("", 0.0, len(given), len(answers))
         spelled: dict[str, float] = {}
         for i in groups[votes.index(most)]:

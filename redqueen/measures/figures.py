@@ -151,6 +151,8 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("led_on", "interventions that led to the answer", SHARE, "higher"),
         ("leaking", "interventions that give the answer away", SHARE, "lower"),
         ("place", "where interventions stand (1 is the last step)", SHARE, ""),
+        ("solutions_earn", "what solutions earn in discussions", SHARE, ""),
+        ("score_right", "scores that agree with the check", SHARE, "higher"),
         ("asked", "questions to a character", "", ""),
         ("contrastive", "questions that only another character can answer", SHARE, ""),
         ("kept_share", "replies that are learned from", SHARE, "higher"),

@@ -80,7 +80,7 @@ def paid_by(paid: Paid, config: Any) -> Callable[..., list[Trajectory]]:
 
     def scored(played: Sequence[Any], *rewards: Any) -> list[Trajectory]:
         found = score(played, *rewards)
-        groups = [each for each in played if isinstance(each, Group)]
+        groups = [each for each in played if isinstance(each, Group) and _of_solvers(each)]
         places = [at for at, each in enumerate(found) if each.seat.role == SOLVER and each.group is not None]
         if paid == "its own" or not places:
             return found
@@ -98,3 +98,7 @@ def paid_by(paid: Paid, config: Any) -> Callable[..., list[Trajectory]]:
         return found
 
     return scored
+
+
+def _of_solvers(group: Group) -> bool:
+    return any(seat.role == SOLVER for episode in group.attempts for seat in episode.seats)

@@ -35,6 +35,12 @@ def test_a_tie_goes_to_the_answer_given_first():
     assert label(["", "a", "b", "b", "a"], count_missing=True).answer == "a"
 
 
+def test_a_tie_that_nothing_decides_is_no_vote():
+    tied = Majority(count_missing=False, undecided=True)
+    assert tied.label(["a", "b", "a", "b"]) == Vote("", 0.0, 4, 4)
+    assert tied.label(["a", "b", "a"]).answer == "a"
+
+
 def test_weights_are_votes_of_unequal_size():
     assert label(["a", "a", "b"], True, weights=[0.1, 0.2, 0.7]) == Vote("b", pytest.approx(0.7), 3, 3)
     assert label(["a", "", "b"], False, weights=[3.0, 4.0, 1.0]).share == 0.75

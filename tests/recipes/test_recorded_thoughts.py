@@ -108,6 +108,7 @@ RECIPES = {
     "evol_rl": {"votes": 6},
     "ssr_zero": {},
     "rlccf": {"members": 2},
+    "comas": {"members": 2, "rounds": 3},
     "mr_rlvr": {"first": "none"},
     "sar": {},
     "expo": {},

@@ -158,6 +158,7 @@ FIELDS = [
     ("league", "fixed", "{}"),
     ("ssr_zero", "metric", "{}"),
     ("rlccf", "others", "{}"),
+    ("comas", "others", "{}"),
     ("ditto_roleplay", "characters", "{}"),
 ]
 

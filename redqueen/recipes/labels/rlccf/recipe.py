@@ -29,16 +29,18 @@ from dataclasses import dataclass
 
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score, spoken_by
+from redqueen.measures.of_members import OfMembers
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.labels.rlccf.steps import Council, OfMembers, members_of
+from redqueen.recipes.labels.rlccf.steps import Council
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, Several
+from redqueen.settings.members import members_of
 from redqueen.settings.update import Update
 
 
@@ -65,7 +67,7 @@ class Config:
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
-    members = members_of(config.learner, config.members, config.others, config.least_members, run)
+    members = members_of(config.learner, config.members, config.others, run)
     council = Council(questions, config.weigh, config.least_members, config.truncated_score)
     measure = OfMembers(questions, members, config.problems, run.tests, config.truncated_score, config.weigh)
     step = LearningStep(config, members)

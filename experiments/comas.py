@@ -1,0 +1,150 @@
+"""CoMAS on tables: what discussions teach where the scorer knows some questions and believes the critic in others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from redqueen.chance import derive
+from redqueen.games.single_reply import SingleReply
+from redqueen.players.tabular import TabularPolicy
+from redqueen.protocols import Player
+from redqueen.questions.small.listed import Listed
+from redqueen.recipes.labels.comas import recipe, steps
+from redqueen.settings.learner import Learner
+from redqueen.trials.controls import CONTROLS, Controlled, ControlledTraining, swapped
+from redqueen.trials.experiment import Experiment, Trial, versus
+from redqueen.trials.tables import beginning, exact_accuracy
+from redqueen.types import Ask, Match, Metrics, Reply, Task
+
+SET = Listed()
+TASKS = SET.tasks()
+START = {"right": 0.4, "tempting": 0.3}
+RIGHT, WRONG = "right", "wrong"
+MEMBERS = 4
+SILENT, TWO, LITTLE = "no evaluations", "two members", "the scorer knows 60 %"
+
+
+@dataclass(frozen=True)
+class Discussed(Controlled):
+    """The method, with a scorer that knows a question with chance `skill`."""
+
+    skill: float = 0.9
+
+
+@dataclass(frozen=True)
+class KnownScorer:
+    """A scorer that is right about the questions it knows. About others it believes the critic, and without one it
+    holds the tempting answer to be right."""
+
+    skill: float
+    seed: int
+    name: str = "scorer"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [Reply(self._score(*ask.messages[-1].text.split("|")), self.name) for ask in asks]
+
+    def _score(self, number: str, solution: str, evaluation: str) -> str:
+        task = TASKS[int(number)]
+        if Random(derive(self.seed, "knows", int(number))).random() < self.skill:
+            return "3" if solution == task.answer else "1"
+        if evaluation:
+            return "1" if evaluation == WRONG else "3"
+        return "3" if solution == task.facts["tempting"] else "1"
+
+
+def listed_evaluation(task: Task, solution: str, rng: Random) -> Task:
+    """What a critic of a table is shown: the solution is right, or it is wrong."""
+    return Task(f"evaluation of {task.id}", "evaluation", f"{task.prompt} {solution}", choices=(RIGHT, WRONG))
+
+
+def plain_scoring(task: Task, solution: str, evaluation: str, rng: Random) -> Task:
+    """What the scorer reads."""
+    return Task(f"score of {task.id}", "scoring", f"{task.facts['number']}|{solution}|{evaluation}")
+
+
+@contextmanager
+def with_scorer(scorer: KnownScorer) -> Iterator[None]:
+    """While this is open, the scorer is this one, and critics choose between two words."""
+    usual = steps.match
+
+    def match(game: SingleReply, task: Task, speaker: Player) -> Match:
+        return usual(game, task, scorer if game is steps.SCORE else speaker)
+
+    names = {"match": match, "about_evaluation": listed_evaluation, "about_scoring": plain_scoring}
+    with swapped(steps, names):
+        yield
+
+
+def members(config: Discussed, seed: int) -> Mapping[str, Any]:
+    """The members of a run on tables."""
+    chances = [{task.answer: START["right"], task.facts["tempting"]: START["tempting"]} for task in TASKS]
+
+    def made(learner: Learner, count: int, *rest: Any) -> list[TabularPolicy]:
+        names = ["learner", *(f"member{number + 2}" for number in range(count - 1))]
+        return [beginning(TASKS, chances, name, learner.learning_rate or 0.0) for name in names]
+
+    return {"members_of": made, "without_format": lambda member, roles: member}
+
+
+def exact(policy: Any) -> Metrics:
+    """The exact accuracy of the first member at the end."""
+    return {"exact accuracy": exact_accuracy(policy, TASKS)}
+
+
+TRAINING = ControlledTraining(recipe, read=exact, parts=members)
+
+
+@dataclass(frozen=True)
+class OneSeed:
+    def __call__(self, config: Discussed, seed: int, folder: Path) -> Trial:
+        with with_scorer(KnownScorer(config.skill, seed)):
+            return TRAINING(config, seed, folder)
+
+
+TABLES = Experiment(
+    title="CoMAS with a scorer of known skill",
+    asked="Do members end at what the scorer knows, and are criticism and further members worth anything?",
+    trial=OneSeed(),
+    config=Discussed(
+        recipe.Config(
+            learner=Learner("tabular", learning_rate=20.0),
+            questions="redqueen.questions.small.listed:Listed",
+            members=MEMBERS,
+            steps=60,
+            tasks=30,
+            recalled=0,
+            problems=1,
+        )
+    ),
+    variants={
+        "CoMAS": {},
+        LITTLE: {"skill": 0.6},
+        f"{LITTLE}, {SILENT}": {"skill": 0.6, "method.evaluations": False},
+        TWO: {"method.members": 2, "method.rounds": 4},
+        **CONTROLS,
+    },
+    figures=(
+        "exact accuracy",
+        "late solutions_earn",
+        "first score_right",
+        "late score_right",
+        "late reward_auc",
+        "late alarm/strict_critic",
+    ),
+    compared=(
+        *versus("CoMAS", (LITTLE, TWO, *CONTROLS), ("exact accuracy",)),
+        *versus(LITTLE, (f"{LITTLE}, {SILENT}",), ("exact accuracy", "late score_right")),
+    ),
+    controls=tuple(CONTROLS),
+    seeds=10,
+    notes=(
+        "61 questions of six listed answers; at the start the right one has chance .4, a tempting one .3. Critics say "
+        "right or wrong, and learn; the scorer learns nothing. Two members hold half as many rounds, so that each "
+        "speaks as often. The accuracy is exact, and that of the first member.",
+    ),
+)

@@ -1,0 +1,102 @@
+"""What several members know of held-out tasks: each by itself, and their vote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from redqueen.checks.votes import Vote, collective
+from redqueen.credit.outcomes import answers, verdicts, vote
+from redqueen.measures.accuracy import ATTEMPTS, held_out, on_problems, pass_at
+from redqueen.play.groups import attempts
+from redqueen.protocols import Policy, Questions, State
+from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.labels import labels_right
+from redqueen.questions.verdicts import Truncated, share_right
+from redqueen.types import Basis, Mean, Metrics, Task, mean_of
+
+
+class OfMembers:
+    """The answers of all members to held-out tasks: `accuracy`, the mean over the members, and `accuracy/NAME` of each;
+    `pass@k` and `majority`, means of each by itself; `collective`, the accuracy of the vote of all; and `room`, how
+    much that is above the accuracy. Left out where nobody knows what is right."""
+
+    def __init__(
+        self,
+        questions: Questions,
+        members: Sequence[Policy],
+        problems: int,
+        seed: int,
+        truncated: Truncated,
+        weigh: bool = True,
+    ) -> None:
+        self.tests = held_out(questions, problems, seed=seed)
+        self._tasks = [task for tasks in self.tests.values() for task in tasks]
+        self._questions = questions
+        self._members = members
+        self._seed = seed
+        self._truncated: Truncated = truncated
+        self._weigh = weigh
+        self._attempts = ATTEMPTS
+
+    def sample(self, attempts: int) -> None:
+        """From now on each task is attempted as often by each member."""
+        self._attempts = attempts
+
+    def __call__(self) -> Metrics:
+        tried = {
+            each.name: graded(
+                self._questions,
+                attempts(SOLVE, self._tasks, each, self._attempts, Random(self._seed)),
+                self._truncated,
+            )
+            for each in self._members
+        }
+        found: Metrics = {}
+        for name, groups in tried.items():
+            right = np.array([verdicts(group) for group in groups])
+            own = [vote(group, truncated=self._truncated) for group in groups]
+            found |= _figures_of(right, self._attempts, f"/{name}")
+            found |= share_right(f"majority/{name}", _verdicts(self._questions, self._tasks, own))
+        for figure in ("accuracy", f"pass@{self._attempts}", "majority"):
+            if known := [found[f"{figure}/{name}"] for name in tried if f"{figure}/{name}" in found]:
+                found[figure] = mean_of(known)
+        columns = zip(*tried.values(), strict=True)
+        said = [[answers(group.attempts, self._truncated) for group in column] for column in columns]
+        votes = [collective(each, self._weigh)[0] for each in said]
+        found |= share_right("collective", _verdicts(self._questions, self._tasks, votes))
+        if "collective" in found and "accuracy" in found:
+            found["room"] = Mean(found["collective"] - found["accuracy"], len(self._tasks))
+        return found
+
+    def basis(self) -> dict[str, Basis]:
+        stated = ("accuracy", f"pass@{self._attempts}", "majority")
+        names = [*stated, "collective", "room", *(f"{name}/{each.name}" for name in stated for each in self._members)]
+        return {name: on_problems(self._tasks, self._attempts, guesses=False) for name in names}
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+def _figures_of(right: np.ndarray, count: int, suffix: str) -> Metrics:
+    """Of [tasks, attempts] verdicts of one member."""
+    known = ~np.isnan(right)
+    if not known.any():
+        return {}
+    found: Metrics = {f"accuracy{suffix}": Mean(float(np.nanmean(right)), int(known.sum()))}
+    whole = [row for row in right if not np.isnan(row).any()]
+    if count > 1 and whole:
+        found[f"pass@{count}{suffix}"] = mean_of([pass_at(count, int(row.sum()), count) for row in whole])
+    return found
+
+
+def _verdicts(questions: Questions, tasks: Sequence[Task], votes: Sequence[Vote]) -> list[Any]:
+    """Whether each vote is right, False where nobody answered, None where nobody knows."""
+    right = labels_right(questions, tasks, votes)
+    return [each if found.answer else False for each, found in zip(right, votes, strict=True)]

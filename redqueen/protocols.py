@@ -196,6 +196,14 @@ class KnowsHow(World, Protocol):
         """Acts, in order, that do the task."""
 
 
+class Waits(Game, Protocol):
+    """A game that may have nothing to ask yet, because a program that it runs is still at work: its `play` yields an
+    empty list then, after a moment, and is sent one."""
+
+    @property
+    def waits(self) -> bool: ...
+
+
 class HasHorizon(Game, Protocol):
     """A game whose matches can be held to a number of turns."""
 

@@ -138,15 +138,17 @@ class Ask:
     """What a seat is shown when it must speak, and nothing it may not see.
 
     The game fills `seat`, `messages`, `choices` and `stops`; the table adds `past` and `seed`, which are ignored
-    when two asks are compared.
+    when two asks are compared. A game whose seats hold several conversations at once says by `continues` which turns
+    belong to this one.
     """
 
     seat: Seat
     messages: tuple[Message, ...]
     choices: tuple[str, ...] = ()  # the legal replies, where they can be listed
-    past: tuple[Turn, ...] = field(default=(), compare=False, repr=False)  # this seat's earlier turns
+    past: tuple[Turn, ...] = field(default=(), compare=False, repr=False)  # this seat's earlier turns, or `continues`
     seed: int = field(default=0, compare=False, repr=False)  # all chance of the reply comes from it
     stops: tuple[str, ...] = ()  # free text ends with the token that completes one of these; it is not truncated
+    continues: tuple[Turn, ...] | None = field(default=None, compare=False, repr=False)  # None: all of the seat's turns
 
 
 @dataclass(frozen=True)

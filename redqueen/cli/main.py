@@ -42,6 +42,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "compare": ("comparing:compare", "FIRST SECOND: two checkpoints on the same tasks and seeds, and where they part"),
     "play": ("playing:play", "GAME --against RUN: a person at the keyboard against a policy or a bot"),
+    "record": (
+        "recording:record",
+        "RUN --game agent:FILE.py:NAME: agents of others play with its model, every token kept (docs/agents.md)",
+    ),
     "serve": ("serving:serve", "RUN: a local web page on which people play against a run, any seat, any checkpoint"),
     "replay": (
         "playing:replay",

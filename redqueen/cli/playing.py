@@ -16,12 +16,13 @@ from rich.markup import escape
 from redqueen.cli.words import closest, parse
 from redqueen.credit.outcomes import result
 from redqueen.games.catalogue import find_game
-from redqueen.games.tools import as_recorded
+from redqueen.games.programmed import as_recorded as said_again
+from redqueen.games.tools import as_recorded as with_recorded_tools
 from redqueen.markup import speaker_line, visible
 from redqueen.play.lockstep import play as play_matches
 from redqueen.play.lockstep import replay as replay_episode
 from redqueen.players.human import Human
-from redqueen.protocols import Player
+from redqueen.protocols import Game, Player
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.named_players import dealt, find_player
 from redqueen.settings.limits import unset
@@ -88,20 +89,27 @@ def replay(words: Sequence[str]) -> None:
     for name, episode, credit in found:
         if name == options.episode:
             _print_episode(episode, credit)
-            with_tools = "calls" in episode.outcome.facts
-            game = as_recorded(episode) if with_tools else recorded_game(episode.game, options.run)
+            game, as_then = _game_of(episode, options.run)
             same = replay_episode(game, episode)
-            tools = ", with what its tools said then" if with_tools else ""
             if same.outcome.scores == episode.outcome.scores:
                 end = f"every ask and the outcome are the same (task {episode.task.id}, seed {episode.seed})"
             else:
                 then, now = _scores(episode), _scores(same)
                 raise RedQueenError(f"the record ends with {then}, but {game.name!r} with {now} now")
-            _print(f"replayed{tools}: {end}{_given_afterwards(episode, same, credit)}")
+            _print(f"replayed{as_then}: {end}{_given_afterwards(episode, same, credit)}")
             return
     raise RedQueenError(
         f"{options.run} has no episode {options.episode!r}: {closest(options.episode, [n for n, _, _ in found])}"
     )
+
+
+def _game_of(episode: Episode, run: Path) -> tuple[Game, str]:
+    """The game that is played again, and what of it is only said again from the record."""
+    if "calls" in episode.outcome.facts:
+        return with_recorded_tools(episode), ", with what its tools said then"
+    if episode.game.startswith("visited:"):
+        return said_again(episode), ", with what its agent said then"
+    return recorded_game(episode.game, run), ""
 
 
 def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:

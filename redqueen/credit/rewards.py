@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 
@@ -134,8 +135,10 @@ def spoken_turns(episode: Episode) -> dict[Seat, tuple[Turn, ...]]:
 
 
 def payoff(episode: Episode) -> dict[Seat, np.ndarray]:
-    """Each seat's final score on its last own turn, zeros before."""
-    return _at_the_end(episode, {seat: float(episode.outcome.scores[seat]) for seat in episode.seats})
+    """Each seat's final score on its last own turn, zeros before; NaN where the verdict on the match is unknown."""
+    silent = unknown(episode)
+    scores = {seat: nan if silent else float(episode.outcome.scores[seat]) for seat in episode.seats}
+    return _at_the_end(episode, scores)
 
 
 def win_draw_loss(episode: Episode) -> dict[Seat, np.ndarray]:

@@ -32,6 +32,8 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
         "acting": "redqueen.worlds.catalogue:acting",
         "working": "redqueen.worlds.catalogue:working",
         "hosted": "redqueen.worlds.catalogue:hosted",
+        "agent": "redqueen.guests.agents:agent",
+        "visited": "redqueen.guests.agents:visited",
         "openspiel": "redqueen.adapters.openspiel:OpenSpiel",
         "tree": "redqueen.adapters.gambit:tree",
         "textarena": "redqueen.adapters.textarena:TextArena",

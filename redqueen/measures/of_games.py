@@ -10,13 +10,14 @@ from warnings import warn
 import numpy as np
 
 from redqueen.chance import derive
+from redqueen.credit.outcomes import unknown
 from redqueen.curricula.dealt import Enumerated
 from redqueen.measures.exact.exploitability import AverageStrategy, Forgets, GameTree
 from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
 from redqueen.measures.exact.sampled import sampled_exploitability
 from redqueen.measures.intervals import student_interval
 from redqueen.play.lockstep import play
-from redqueen.play.table import DoesNotEnd
+from redqueen.play.table import DoesNotEnd, waits
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import (
     COUNT,
@@ -32,7 +33,7 @@ from redqueen.protocols import (
     has,
     shaped,
 )
-from redqueen.types import Basis, Match, Metrics, RedQueenError
+from redqueen.types import Basis, Match, Mean, Metrics, RedQueenError, mean_of
 
 TREE_NODES = 60_000  # a game with more histories is not measured exactly between updates
 FEW_POSITIONS = 5_000  # a board game with more is not solved before a run; tic-tac-toe has 4,520
@@ -190,8 +191,9 @@ class Payoff:
 
 class Success:
     """How often the learner does held-out tasks of a game for one: `success`, the share of attempts with a score of 1,
-    and `held_out_score`, the mean; one attempt at each of at most `most` tasks, with the same seeds at every
-    measurement. Raises RedQueenError where nothing is held out."""
+    and `held_out_score`, the mean, of those with a verdict; `success_unknown`, the share without one, where there are
+    any. One attempt at each of at most `most` tasks, with the same seeds at every measurement. Raises RedQueenError
+    where nothing is held out."""
 
     def __init__(self, game: HoldsOut, learner: Policy, most: int, seed: int) -> None:
         self._game = game
@@ -204,8 +206,14 @@ class Success:
     def __call__(self) -> Metrics:
         cast = {self._game.roles[0]: self._learner}
         matches = [Match(self._game, task, cast, derive(self._seed, "held out", task.id)) for task in self._tasks]
-        scores = [value for episode in play(matches, Random(0)) for value in episode.outcome.scores.values()]
-        return {"success": float(np.mean([value == 1.0 for value in scores])), "held_out_score": float(np.mean(scores))}
+        episodes = play(matches, Random(0))
+        scores = [value for each in episodes if not unknown(each) for value in each.outcome.scores.values()]
+        found: Metrics = {}
+        if scores:
+            found = {"success": mean_of([value == 1.0 for value in scores]), "held_out_score": mean_of(scores)}
+        if silent := sum(map(unknown, episodes)):
+            found["success_unknown"] = Mean(silent / len(episodes), len(episodes))
+        return found
 
     def basis(self) -> dict[str, Basis]:
         found = Basis(count=len(self._tasks), of="tasks", attempts=1)
@@ -252,6 +260,8 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
     done."""
     if len(game.roles) == 1 and has(game, HoldsOut):
         return [Success(game, learner, matches, seed)]
+    if waits(game):
+        return []
     against = Payoff(game, learner, Uniform(), matches, seed)
     if has(game, StatesInformation) and game.perfect_information:
         try:
@@ -277,6 +287,8 @@ def measures_of_games(games: Sequence[Game], learner: Policy) -> list[Measure]:
 
 def lists_choices(game: Game) -> bool:
     """Whether a uniform player gets through one match, which it does when every ask lists its replies."""
+    if waits(game):
+        return False
     uniform = Uniform()
     try:
         play([Match(game, game.tasks()[0], dict.fromkeys(game.roles, uniform), seed=0)], Random(0))

@@ -1,8 +1,8 @@
 """Makes batches from trajectories: which tokens are learned from, and the loss weight of each.
 
 `pack` lays turns end to end where each prompt extends the tokens before it (an append-only
-conversation costs its length once) and starts a new row where a prompt is fresh. Example, with
-`.` for tokens of prompts and `#` for the seat's own tokens:
+conversation costs its length once, as does each of several that a seat holds in turns) and starts a new row where a
+prompt is fresh. Example, with `.` for tokens of prompts and `#` for the seat's own tokens:
 
     turn 1  ....##          one row   ....##..##     where turn 2's prompt is turn 1 and two new tokens
     turn 2  ....##..##      two rows  ....##  .....##    where turn 2's prompt is a fresh one
@@ -155,9 +155,10 @@ def _laid(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) 
             laid.append(rows)
             continue
         for turn, advantage in zip(trajectory.turns, credit, strict=True):
-            if not rows or not rows[-1].continues_in(turn):
-                rows.append(_Row())
-            rows[-1].append(turn, float(advantage))
+            row = next((row for row in reversed(rows) if row.continues_in(turn)), None)
+            if row is None:
+                rows.append(row := _Row())
+            row.append(turn, float(advantage))
         laid.append([row for row in rows if row.learns])
     return laid
 

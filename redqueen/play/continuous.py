@@ -24,23 +24,27 @@ def play(matches: Sequence[Match], rng: Random, at_once: int = 64) -> list[Episo
         raise RedQueenError(f"at least one match must be played at once, not {at_once}")
     base = rng.getrandbits(64)
     streams: dict[int, _Desk] = {}
+    going: dict[int, Table] = {}
     done: dict[int, Table] = {}
-    going = 0
     upcoming = iter(enumerate(matches))
+
+    def go_on(number: int, table: Table) -> None:
+        if table.outcome is not None:
+            done[number] = going.pop(number)
+        _ask(table, number, streams, at_once)
+
     while len(done) < len(matches):
-        while going < at_once and (following := next(upcoming, None)) is not None:
+        while len(going) < at_once and (following := next(upcoming, None)) is not None:
             number, match = following
-            table = Table(match, derive(base, number) if match.seed is None else match.seed)
-            going += 1
-            if _ask(table, number, streams, at_once):
-                continue
-            done[number] = table
-            going -= 1
+            going[number] = Table(match, derive(base, number) if match.seed is None else match.seed)
+            go_on(number, going[number])
         for desk in list(streams.values()):
             for number, table in desk.answer():
-                if not _ask(table, number, streams, at_once):
-                    done[number] = table
-                    going -= 1
+                go_on(number, table)
+        for number, table in list(going.items()):
+            if not table.asks:  # its game waits
+                table.hear([])
+                go_on(number, table)
     return [done[number].episode() for number in range(len(matches))]
 
 
@@ -96,10 +100,8 @@ class _AtOnce:
         return list(enumerate(replies, first))
 
 
-def _ask(table: Table, number: int, desks: dict[int, _Desk], rows: int) -> bool:
-    """Passes the asks of a table to the players; false if the match is over."""
-    if table.outcome is not None:
-        return False
+def _ask(table: Table, number: int, desks: dict[int, _Desk], rows: int) -> None:
+    """Passes the asks of a table to the players."""
     waiting = _Waiting(table, number)
     for place, ask in enumerate(table.asks):
         player = table.match.cast[ask.seat.role]
@@ -107,4 +109,3 @@ def _ask(table: Table, number: int, desks: dict[int, _Desk], rows: int) -> bool:
         if desk is None:
             desk = desks[id(player)] = _Desk(player, rows)
         desk.put(ask, waiting, place)
-    return True

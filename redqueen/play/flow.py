@@ -36,7 +36,7 @@ import numpy as np
 
 from redqueen.chance import derive
 from redqueen.opponents.pools import rebuilt, saved
-from redqueen.play.lockstep import answers
+from redqueen.play.lockstep import answers, gather
 from redqueen.play.table import Table
 from redqueen.play.threads import Question, Threads, tell
 from redqueen.protocols import COUNT, AskedInThreads, Game, Player, Policy, Row, State, has, shaped
@@ -141,6 +141,7 @@ class Flow:
         """Asks all open questions, of slow players in threads, and takes the replies that have arrived; returns whether
         any table got a reply."""
         questions: dict[int, list[Question]] = {}
+        gather([flying.table for flying in self._flying if not flying.replies])
         for flying in self._flying:
             for question in flying.questions():
                 questions.setdefault(id(question.player), []).append(question)
@@ -205,7 +206,9 @@ class _Flying:
         ]
 
     def hear(self) -> bool:
-        """Continues the match if all replies have arrived; returns whether it did."""
+        """Continues the match if all replies have arrived; returns whether it did, or its game waits."""
+        if self.table.outcome is None and not self.table.asks:
+            return True
         replies = [reply for reply in self.replies if reply is not None]
         if not replies or len(replies) < len(self.replies):
             return False

@@ -9,15 +9,18 @@ A player sees the asks of a round as one batch, so equal prompts can be computed
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 from redqueen.chance import derive
-from redqueen.play.table import Table
+from redqueen.play.table import Table, waits
 from redqueen.progress import stage
 from redqueen.protocols import Game, Player
 from redqueen.types import Ask, Episode, Match, Message, RedQueenError, Reply
+
+SETTLED = 0.05  # seconds in which no program has asked anything new
 
 
 def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
@@ -30,9 +33,23 @@ def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
     with stage("matches", len(tables)) as playing:
         while waiting:
             playing.done = len(tables) - len(waiting)
-            _round(waiting)
+            gather(waiting)
+            _round([table for table in waiting if table.asks])
             waiting = [table for table in waiting if table.outcome is None]
     return [table.episode() for table in tables]
+
+
+def gather(tables: Sequence[Table]) -> None:
+    """Waits for the programs of games that wait (`Waits`), until each has asked something or is over; no longer than
+    `SETTLED` after the last one did, so that a slow one does not hold up the others."""
+    began = time.monotonic()
+    while working := [table for table in tables if table.outcome is None and not table.asks]:
+        for table in working:
+            table.hear([])
+        if any(table.asks or table.outcome is not None for table in working):
+            began = time.monotonic()
+        if len(working) < len(tables) and time.monotonic() - began > SETTLED:
+            return
 
 
 def _round(tables: Sequence[Table]) -> None:
@@ -62,7 +79,10 @@ def answers(player: Player, asks: Sequence[Ask]) -> list[Reply]:
 
 
 def check_ends(game: Game) -> None:
-    """Plays one match, with random choices where there are any. Raises RedQueenError if it does not end."""
+    """Plays one match, with random choices where there are any. Raises RedQueenError if it does not end. The match of a
+    program is not played for that."""
+    if waits(game):
+        return
     for task in game.tasks()[:1]:
         table = Table(Match(game, task, {role: _Nobody() for role in game.roles}), 0)
         while table.outcome is None:

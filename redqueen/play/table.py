@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from redqueen.chance import derive
-from redqueen.protocols import Play
+from redqueen.protocols import Game, Play, Waits, has
 from redqueen.types import Ask, Episode, Match, Message, Outcome, RedQueenError, Reply, Seat, Turn
 
 MAX_TURNS = 10_000  # a match longer than this does not end
@@ -31,12 +31,18 @@ def told_of_episodes(tell: Callable[[Episode], None]) -> Iterator[None]:
         _TOLD.remove(tell)
 
 
+def waits(game: Game) -> bool:
+    """Whether a game may have nothing to ask yet."""
+    return has(game, Waits) and game.waits
+
+
 class DoesNotEnd(RedQueenError):
     """A game went on asking."""
 
 
 class Table:
-    """A match in progress. While `outcome` is None, `asks` are open."""
+    """A match in progress. While `outcome` is None, `asks` are open; none are while its game waits for a program
+    (`Waits`), and `hear([])` looks again."""
 
     def __init__(self, match: Match, seed: int, max_turns: int = MAX_TURNS, rng: Random | None = None) -> None:
         self.match = match
@@ -87,8 +93,9 @@ class Table:
         self.asks = [self._seated(ask) for ask in self._checked_asks(asks)]
 
     def _seated(self, ask: Ask) -> Ask:
-        past = self._past.get(ask.seat, ())
-        seed = derive(self.seed, ask.seat.role, ask.seat.number, len(past))
+        spoken = self._past.get(ask.seat, ())
+        seed = derive(self.seed, ask.seat.role, ask.seat.number, len(spoken))
+        past = spoken if ask.continues is None else ask.continues
         return Ask(ask.seat, ask.messages, ask.choices, past, seed, ask.stops)
 
     def _checked_play(self, play: object) -> Play:
@@ -101,6 +108,8 @@ class Table:
 
     def _checked_asks(self, asks: object) -> list[Ask]:
         game = self.match.game.name
+        if asks == [] and waits(self.match.game):
+            return []
         if not isinstance(asks, list) or not asks or not all(isinstance(ask, Ask) for ask in asks):
             raise RedQueenError(f"game {game!r} must yield a list of Ask objects, not {asks!r:.80}")
         for ask in asks:

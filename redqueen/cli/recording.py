@@ -1,0 +1,52 @@
+"""`record`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+import tyro
+
+from redqueen.chance import derive
+from redqueen.cli.words import parse
+from redqueen.credit.outcomes import unknown
+from redqueen.games.catalogue import find_game
+from redqueen.play.lockstep import play
+from redqueen.runs.folder import keep_played, settings
+from redqueen.runs.named_players import find_player
+from redqueen.settings.limits import Count, unset
+from redqueen.types import Match
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")]
+    """the folder of a run: its model answers, and it keeps the episodes"""
+    game: str
+    """agent:FILE.py:NAME, visited:QUESTIONS for agents that come by themselves, or any other game"""
+    matches: Count = 16
+    """how many are played, all at once"""
+    step: Annotated[int | None, unset("INT")] = None
+    """an older checkpoint"""
+    seed: int = 0
+
+
+def record(words: Sequence[str]) -> None:
+    """RUN --game GAME [flags]: matches with the model of a run, also of agents that come by themselves, are kept"""
+    options = parse(RecordOptions, words, "redqueen record")
+    settings(options.run)
+    game = find_game(options.game)
+    player = find_player(str(options.run) if options.step is None else f"{options.run}@{options.step}", game)
+    rng = Random(derive(options.seed, "record"))
+    tasks = rng.choices(game.tasks(), [task.weight for task in game.tasks()], k=options.matches)
+    episodes = play([Match(game, task, dict.fromkeys(game.roles, player)) for task in tasks], rng)
+    names = [keep_played(options.run, episode) for episode in episodes]
+    known = [episode for episode in episodes if not unknown(episode)]
+    for role in game.roles:
+        scores = [score for each in known for seat, score in each.outcome.scores.items() if seat.role == role]
+        mean = f"{sum(scores) / len(scores):.3f}" if scores else "unknown"
+        print(f"{role}: mean score {mean} in {len(known)} of {len(episodes)} matches with a verdict")
+    print(f"kept as {names[0]} to {names[-1]}: redqueen replay {options.run} {names[0]}")

@@ -1,0 +1,1 @@
+"""Other people's code: agents that are not ours, and the endpoint through which they speak."""

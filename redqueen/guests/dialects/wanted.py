@@ -1,0 +1,129 @@
+"""What a request of any dialect comes to, and what is answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redqueen.guests.tool_calls import called, described
+from redqueen.types import Message, Reply, ToolCall
+
+
+class Unfit(Exception):
+    """A request that cannot be answered: one line that says why."""
+
+    def __init__(self, reason: str, status: int = 400) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A request for replies of a seat."""
+
+    messages: tuple[Message, ...]
+    stops: tuple[str, ...] = ()
+    count: int = 1
+    stream: bool = False
+    most: int | None = None  # tokens of a reply
+    calls: bool = False  # whether functions may be called
+    rated: bool = False  # whether log-probabilities are asked for
+    usage: bool = True  # whether a stream ends with the number of tokens
+    unheeded: tuple[str, ...] = ()  # settings that a seat does not take from those who ask it
+
+
+@dataclass(frozen=True)
+class Said:
+    """A reply as the asker is told it: what is said, and the calls of functions."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    reply: Reply
+
+    @property
+    def ended(self) -> str:
+        """Why it ended: "length", "tool_calls" or "stop"."""
+        return "length" if self.reply.truncated else "tool_calls" if self.calls else "stop"
+
+    @property
+    def prompt(self) -> int:
+        return len(self.reply.prompt_tokens)
+
+    @property
+    def tokens(self) -> int:
+        return len(self.reply.tokens)
+
+
+def as_said(reply: Reply, wanted: Wanted, number: int) -> Said:
+    """The reply as its asker is told it; ids of calls count on from `number`."""
+    text, calls = called(reply.text, number) if wanted.calls else (reply.text.strip(), ())
+    return Said(text, calls, reply)
+
+
+def with_functions(messages: Sequence[Message], functions: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
+    """The conversation, at whose beginning the functions are described."""
+    if not functions:
+        return tuple(messages)
+    after = 1 if messages and messages[0].speaker == "system" else 0
+    return (*messages[:after], Message("system", described(functions)), *messages[after:])
+
+
+def needed(body: Mapping[str, Any], name: str, kind: type | tuple[type, ...], what: str) -> Any:
+    """A field of the request that must be there. Raises Unfit where it is not, or is of another kind."""
+    found = body.get(name)
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise Unfit(f"{name} must be {what}, not {json.dumps(found)[:80]}")
+    return found
+
+
+def texts(content: object, kinds: Sequence[str] = ("text", "input_text", "output_text")) -> str:
+    """The text of a message, given as one or in parts of text. Raises Unfit for parts of any other kind."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        raise Unfit(f"the content of a message must be a text or a list of parts, not {json.dumps(content)[:80]}")
+    other = [str(part.get("type")) for part in content if part.get("type") not in kinds]
+    if other:
+        raise Unfit(f"a part of a message is {other[0][:40]!r}: the models here read text alone")
+    found = [part.get("text", "") for part in content]
+    if not all(isinstance(text, str) for text in found):
+        raise Unfit("the text of a part must be a string")
+    return "".join(found)
+
+
+def arguments(found: object) -> dict[str, Any]:
+    """The arguments of a call, given as an object or as its JSON. What is no object is kept as text."""
+    if isinstance(found, dict):
+        return found
+    try:
+        read = json.loads(found) if isinstance(found, str) else None
+    except (ValueError, RecursionError):
+        read = None
+    return read if isinstance(read, dict) else {"text": str(found)}
+
+
+def whole(body: Mapping[str, Any], *names: str) -> int | None:
+    """The first of these fields that is given, a whole number above 0. Raises Unfit for anything else."""
+    given = [(name, body[name]) for name in names if body.get(name) is not None]
+    for name, value in given:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise Unfit(f"{name} must be a whole number above 0, not {json.dumps(value)[:40]}")
+    return given[0][1] if given else None
+
+
+def stops(found: object) -> tuple[str, ...]:
+    """The stops of a request: none, one, or a list. Raises Unfit for anything else."""
+    listed = [] if found is None else [found] if isinstance(found, str) else found
+    if not isinstance(listed, list) or not all(isinstance(each, str) and each for each in listed):
+        raise Unfit(f"stops are texts that are not empty, not {json.dumps(found)[:80]}")
+    return tuple(listed)
+
+
+def event(data: Mapping[str, Any], name: str = "") -> bytes:
+    """One event of a stream."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(data)}\n\n".encode()

@@ -1,0 +1,72 @@
+"""Calls of functions in what a model says, as Hermes and Qwen models write them:
+
+<tool_call>
+{"name": "search", "arguments": {"query": "kuhn poker"}}
+</tool_call>
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redqueen.types import Message, Text, ToolCall, ToolResult
+
+OPEN, CLOSE = "<tool_call>", "</tool_call>"
+
+
+def described(functions: Sequence[Mapping[str, Any]]) -> str:
+    """What a model is told of the functions that it may call: name, description and parameters of each."""
+    listed = "\n".join(json.dumps(function, ensure_ascii=False) for function in functions)
+    return (
+        f"You can call functions. These are described in <tools></tools>:\n<tools>\n{listed}\n</tools>\n"
+        f"A call is a JSON object between {OPEN} and {CLOSE}:\n{OPEN}\n"
+        f'{{"name": "NAME", "arguments": {{"PARAMETER": "VALUE"}}}}\n{CLOSE}\n'
+        "Its result is shown to you afterwards."
+    )
+
+
+def called(text: str, number: int = 0) -> tuple[str, tuple[ToolCall, ...]]:
+    """What a reply says without its calls, stripped, and the calls, with ids that count on from `number`. What is no
+    call, such as JSON that cannot be read, stays part of what is said."""
+    said, calls = list[str](), list[ToolCall]()
+    pieces = text.split(OPEN)
+    said.append(pieces[0])
+    for piece in pieces[1:]:
+        inside, closed, rest = piece.partition(CLOSE)
+        found = _call(inside, f"call_{number + len(calls)}") if closed else None
+        if found is None:
+            said.append(OPEN + piece)
+        else:
+            calls.append(found)
+            said.append(rest)
+    return "".join(said).strip(), tuple(calls)
+
+
+def written(said: str, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """The reply that says this and makes these calls, (name, arguments) each."""
+    objects = [json.dumps({"name": name, "arguments": dict(found)}, ensure_ascii=False) for name, found in calls]
+    return "\n".join(filter(None, (said, *(f"{OPEN}\n{each}\n{CLOSE}" for each in objects))))
+
+
+def same(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """What two replies have in common that say the same and make the same calls."""
+    said, calls = called(text)
+    return said, tuple((call.name, json.dumps(call.arguments, sort_keys=True)) for call in calls)
+
+
+def result(of: str, text: str) -> Message:
+    """The message that shows the result of the call with the id `of`."""
+    return Message("tool", (Text("<tool_response>\n"), ToolResult(of, text), Text("\n</tool_response>")))
+
+
+def _call(text: str, name: str) -> ToolCall | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+        return None
+    arguments = found.get("arguments", found.get("parameters", {}))  # the latter as Llama models write them
+    return ToolCall(name, found["name"], arguments) if isinstance(arguments, dict) else None

@@ -1,0 +1,349 @@
+"""The endpoint by which agents that are not ours ask: three dialects, tools, streams, and what is refused."""
+
+import json
+import threading
+from contextlib import contextmanager
+
+import httpx
+import numpy as np
+import pytest
+
+from redqueen.games.programmed import Desk
+from redqueen.guests import recorder
+from redqueen.guests.recorder import Endpoint
+from redqueen.types import Reply, Task
+
+CALL = 'Let me look. <tool_call>\n{"name": "find", "arguments": {"what": "cups"}}\n</tool_call>'
+PARAMETERS = {"type": "object", "properties": {"what": {"type": "string"}}}
+FUNCTION = {"name": "find", "description": "finds things", "parameters": PARAMETERS}
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    told = []
+    found = Endpoint(tell=told.append)
+    found.told_lines = told
+    yield found
+    found.close()
+
+
+@contextmanager
+def seated(endpoint, *replies, role="agent", calls=64):
+    """A chair, and a list of what was asked; the asks are answered with these replies."""
+    desk, asked, left = Desk((role,), 0, calls), [], list(replies)
+    over = threading.Event()
+
+    def answer():
+        while not over.is_set():
+            for wish in desk.take(0.02):
+                asked.append(wish)
+                reply = left.pop(0) if left else "yes"
+                wish.said.set_result(reply if isinstance(reply, Reply) else said(reply))
+
+    worker = threading.Thread(target=answer, daemon=True)
+    worker.start()
+    chairs = endpoint.seats(desk)
+    chair = chairs[role]
+    chair.asked = asked
+    try:
+        yield chair
+    finally:
+        over.set()
+        worker.join(5)
+        endpoint.clear(chairs)
+
+
+def said(text, truncated=False):
+    logprobs = np.array([-0.5, -0.25])
+    return Reply(text, "bot", 0, np.array([1, 2, 3]), np.array([7, 8]), logprobs, truncated=truncated)
+
+
+def post(chair, path, body, key=None):
+    url = chair.url.removesuffix("/v1") + path
+    return httpx.post(url, json={"model": chair.model, **body}, headers={"Authorization": f"Bearer {key or chair.key}"})
+
+
+def told(wish):
+    return [(message.speaker, message.text) for message in wish.messages]
+
+
+CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "Cups?"}]}]
+
+
+def test_chat_completions(endpoint):
+    with seated(endpoint, " two ") as chair:
+        body = post(chair, "/v1/chat/completions", {"messages": CHAT, "stop": "!", "logprobs": True}).json()
+        (wish,) = chair.asked
+    assert told(wish) == [("system", "Be brief."), ("game", "Cups?")]
+    assert wish.stops == ("!",)
+    (choice,) = body["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "two"}
+    assert choice["finish_reason"] == "stop"
+    assert choice["token_ids"] == [7, 8]
+    assert body["prompt_token_ids"] == [1, 2, 3]
+    assert [each["logprob"] for each in choice["logprobs"]["content"]] == [-0.5, -0.25]
+    assert body["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+
+
+def test_several_replies_and_a_cut_one(endpoint):
+    with seated(endpoint, "a", said("b", truncated=True), "c") as chair:
+        body = post(chair, "/v1/chat/completions", {"messages": CHAT, "n": 3}).json()
+    found = [(choice["message"]["content"], choice["finish_reason"]) for choice in body["choices"]]
+    assert found == [("a", "stop"), ("b", "length"), ("c", "stop")]
+    assert body["usage"]["completion_tokens"] == 6
+
+
+def events(text):
+    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ") and line != "data: [DONE]"]
+
+
+def test_chat_as_a_stream(endpoint):
+    with seated(endpoint, CALL) as chair:
+        tools = [{"type": "function", "function": FUNCTION}]
+        wanted = {"messages": CHAT, "stream": True, "stream_options": {"include_usage": True}, "tools": tools}
+        answer = post(chair, "/v1/chat/completions", wanted)
+    assert answer.text.endswith("data: [DONE]\n\n")
+    found = events(answer.text)
+    deltas = [event["choices"][0]["delta"] for event in found if event["choices"]]
+    assert deltas[0] == {"role": "assistant", "content": ""}
+    assert deltas[1] == {"content": "Let me look."}
+    call = {"name": "find", "arguments": '{"what": "cups"}'}
+    assert deltas[2] == {"tool_calls": [{"index": 0, "id": "call_0", "type": "function", "function": call}]}
+    assert found[-2]["choices"][0]["finish_reason"] == "tool_calls"
+    assert found[-1]["usage"]["total_tokens"] == 5
+
+
+def test_a_call_and_its_result_in_chat(endpoint):
+    with seated(endpoint, CALL, "two cups") as chair:
+        wanted = {"messages": CHAT, "tools": [{"type": "function", "function": FUNCTION}]}
+        message = post(chair, "/v1/chat/completions", wanted).json()["choices"][0]["message"]
+        assert message["content"] == "Let me look."
+        assert message["tool_calls"][0]["function"]["name"] == "find"
+        result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "2"}
+        wanted["messages"] = [*CHAT, message, result]
+        assert post(chair, "/v1/chat/completions", wanted).json()["choices"][0]["message"]["content"] == "two cups"
+        first, second = chair.asked
+    assert first.messages[0].text == "Be brief."
+    assert json.dumps(FUNCTION) in first.messages[1].text
+    speakers = [message.speaker for message in second.messages]
+    assert speakers == ["system", "system", "game", "agent", "tool"]
+    assert second.messages[3].text == CALL.replace(". <", ".\n<")
+    assert second.messages[4].results[0].text == "2"
+
+
+def test_responses(endpoint):
+    tools = [{"type": "function", **FUNCTION}]
+    with seated(endpoint, CALL, "two cups") as chair:
+        wanted = {"instructions": "Be brief.", "input": "Cups?", "tools": tools}
+        body = post(chair, "/v1/responses", wanted).json()
+        assert body["status"] == "completed"
+        message, call = body["output"]
+        assert message["content"][0]["text"] == "Let me look."
+        assert (call["type"], call["name"], call["arguments"]) == ("function_call", "find", '{"what": "cups"}')
+        result = {"type": "function_call_output", "call_id": call["call_id"], "output": "2"}
+        wanted["input"] = [{"role": "user", "content": "Cups?"}, message, call, result]
+        assert post(chair, "/v1/responses", wanted).json()["output"][0]["content"][0]["text"] == "two cups"
+        _, second = chair.asked
+    assert [message.speaker for message in second.messages] == ["system", "system", "game", "agent", "tool"]
+    assert second.messages[3].text == CALL.replace(". <", ".\n<")
+
+
+def test_responses_as_a_stream(endpoint):
+    with seated(endpoint, "two") as chair:
+        answer = post(chair, "/v1/responses", {"input": "Cups?", "stream": True})
+    found = events(answer.text)
+    assert [event["type"] for event in found] == [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+    ]
+    assert [event["sequence_number"] for event in found] == list(range(9))
+    assert found[-1]["response"]["output"][0]["content"][0]["text"] == "two"
+
+
+def test_messages(endpoint):
+    tools = [{"name": "find", "description": "finds things", "input_schema": PARAMETERS}]
+    with seated(endpoint, CALL, said("two", truncated=True)) as chair:
+        asked = [{"role": "user", "content": "Cups?"}]
+        wanted = {"system": "Be brief.", "messages": asked, "tools": tools, "max_tokens": 9}
+        body = post(chair, "/v1/messages", wanted).json()
+        assert body["stop_reason"] == "tool_use"
+        text, call = body["content"]
+        assert text == {"type": "text", "text": "Let me look."}
+        assert (call["name"], call["input"]) == ("find", {"what": "cups"})
+        result = {"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": "2"}]}
+        asked += [{"role": "assistant", "content": body["content"]}, {"role": "user", "content": [result]}]
+        body = post(chair, "/v1/messages", wanted).json()
+        assert body["stop_reason"] == "max_tokens"
+        assert body["usage"] == {"input_tokens": 3, "output_tokens": 2}
+        _, second = chair.asked
+    assert [message.speaker for message in second.messages] == ["system", "system", "game", "agent", "tool"]
+    assert second.messages[3].text == CALL.replace(". <", ".\n<")
+
+
+def test_messages_as_a_stream(endpoint):
+    with seated(endpoint, "two") as chair:
+        wanted = {"messages": [{"role": "user", "content": "Cups?"}], "max_tokens": 9, "stream": True}
+        found = events(post(chair, "/v1/messages", wanted).text)
+    kinds = [event["type"] for event in found]
+    block = ["content_block_start", "content_block_delta", "content_block_stop"]
+    assert kinds == ["message_start", *block, "message_delta", "message_stop"]
+    assert found[2]["delta"] == {"type": "text_delta", "text": "two"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "said"),
+    [
+        (
+            "/v1/chat/completions",
+            {"model": "gpt-4", "messages": CHAT},
+            404,
+            "speaks for the model 'agent', not \"gpt-4\"",
+        ),
+        ("/v1/chat/completions", {"messages": "hello"}, 400, "messages must be a list"),
+        ("/v1/chat/completions", {"messages": []}, 400, "a conversation ends with what the seat is to answer"),
+        (
+            "/v1/chat/completions",
+            {"messages": [{"role": "judge", "content": "x"}]},
+            400,
+            "system, user, assistant or tool",
+        ),
+        ("/v1/chat/completions", {"messages": CHAT, "n": 0}, 400, "n must be a whole number above 0"),
+        ("/v1/chat/completions", {"messages": CHAT, "n": 65}, 400, "n is at most 64"),
+        ("/v1/chat/completions", {"messages": CHAT, "stop": [1]}, 400, "stops are texts"),
+        ("/v1/chat/completions", {"messages": CHAT, "tools": [{}]}, 400, "a tool is a function with a name"),
+        (
+            "/v1/chat/completions",
+            {"messages": CHAT, "response_format": {"type": "json_schema"}},
+            400,
+            "response_format 'json_schema' is not to be had here",
+        ),
+        (
+            "/v1/chat/completions",
+            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+            400,
+            "a part of a message is 'image_url'",
+        ),
+        (
+            "/v1/responses",
+            {"input": "x", "previous_response_id": "resp_1"},
+            400,
+            "send the whole conversation as input",
+        ),
+        ("/v1/responses", {"input": 3}, 400, "input must be a text or a list"),
+        ("/v1/responses", {"input": [{"type": "computer_call"}]}, 400, "an item of the input"),
+        ("/v1/messages", {"messages": [{"role": "system", "content": "x"}]}, 400, "user or assistant"),
+        ("/v1/messages", {"messages": [{"role": "user", "content": [3]}]}, 400, "a text or a list of blocks"),
+        ("/v1/embeddings", {"input": "x"}, 404, "there is nothing here: ask /v1/chat/completions"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_line(endpoint, path, body, status, said):
+    with seated(endpoint) as chair:
+        answer = post(chair, path, body)
+        assert chair.asked == []
+    assert answer.status_code == status
+    message = answer.json()["error"]["message"]
+    assert said in message
+    assert "\n" not in message
+
+
+def test_bodies_that_are_no_json_or_too_long(endpoint, monkeypatch):
+    monkeypatch.setattr(recorder, "LARGEST", 1000)
+    with seated(endpoint) as chair:
+        head = {"x-api-key": chair.key}
+        for content, status in ((b"{", 400), (b"[]", 400), (b"\xff", 400), (b" " * 1001, 413)):
+            assert httpx.post(f"{chair.url}/messages", content=content, headers=head).status_code == status
+
+
+def test_half_a_character_is_the_mark_of_a_missing_one(endpoint):
+    with seated(endpoint) as chair:
+        content = json.dumps({"model": "agent", "messages": [{"role": "user", "content": "a\ud800b"}]}).encode()
+        head = {"Authorization": f"Bearer {chair.key}", "content-type": "application/json"}
+        assert httpx.post(f"{chair.url}/chat/completions", content=content, headers=head).status_code == 200
+        assert chair.asked[0].messages[0].text == "a�b"
+
+
+def test_a_key_is_a_seat_until_its_match_is_over(endpoint):
+    with seated(endpoint) as chair:
+        assert post(chair, "/v1/chat/completions", {"messages": CHAT}, key="rq-guess").status_code == 401
+        models = httpx.get(f"{chair.url}/models", headers={"Authorization": f"Bearer {chair.key}"}).json()
+        assert [model["id"] for model in models["data"]] == ["agent"]
+        chair.desk.end(1.0)
+        answer = post(chair, "/v1/chat/completions", {"messages": CHAT})
+        assert (answer.status_code, answer.json()["error"]["message"]) == (403, "the match is over")
+    answer = post(chair, "/v1/chat/completions", {"messages": CHAT})
+    assert answer.status_code == 401
+    assert "its match is over" in answer.json()["error"]["message"]
+
+
+def test_settings_that_a_seat_does_not_take_are_said_once_and_noted(endpoint):
+    with seated(endpoint) as chair:
+        wanted = {"messages": CHAT, "temperature": 0.2, "max_tokens": 1}
+        for _ in range(2):
+            answer = post(chair, "/v1/chat/completions", wanted)
+            assert answer.headers["x-redqueen-unheeded"] == "max_tokens, temperature"
+        assert chair.desk.noted == {"unheeded_agent": ("max_tokens", "temperature")}
+    assert sum("asks with temperature, which is not taken from it" in line for line in endpoint.told_lines) == 1
+
+
+def test_matches_are_fetched_and_ended_by_agents_that_run_on_their_own(endpoint):
+    desk = Desk(("agent",), 0, 8)
+    ends = []
+    endpoint.offer(Task("t", prompt="Cups?", answer="2"), endpoint.seats(desk), ends.append)
+    head = {"Authorization": f"Bearer {endpoint.key}"}
+    assert httpx.post(f"{endpoint.url}/matches").status_code == 401
+    match = httpx.post(f"{endpoint.url}/matches", headers=head).json()
+    assert match["task"]["prompt"] == "Cups?"
+    assert match["base_url"] == endpoint.url
+    assert match["seats"]["agent"]["model"] == "agent"
+    place = f"{endpoint.url}/matches/{match['match']}"
+    assert httpx.post(f"{endpoint.url}/matches/none", headers=head, json={}).status_code == 404
+    assert httpx.post(place, headers=head, json={"answer": "2"}).json() == {"match": match["match"], "over": True}
+    assert ends == [{"answer": "2"}]
+
+
+def test_a_match_that_nobody_plays_any_more_is_not_offered(endpoint, monkeypatch):
+    monkeypatch.setattr(recorder, "PATIENCE", 0.1)
+    desk = Desk(("agent",), 0, 8)
+    endpoint.offer(Task("t"), endpoint.seats(desk), print)
+    desk.close()
+    answer = httpx.post(f"{endpoint.url}/matches", headers={"x-api-key": endpoint.key})
+    assert answer.json() == {"match": None}
+
+
+def test_the_clients_of_openai_understand_the_answers(endpoint):
+    openai = pytest.importorskip("openai")
+    tools = [{"type": "function", "function": FUNCTION}]
+    with seated(endpoint, CALL, "two", CALL, "three") as chair:
+        client = openai.OpenAI(base_url=chair.url, api_key=chair.key, max_retries=0)
+        answer = client.chat.completions.create(model="agent", messages=CHAT, tools=tools)
+        assert answer.choices[0].message.tool_calls[0].function.arguments == '{"what": "cups"}'
+        chunks = list(client.chat.completions.create(model="agent", messages=CHAT, stream=True))
+        assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "two"
+        answer = client.responses.create(model="agent", input="Cups?", tools=[{"type": "function", **FUNCTION}])
+        assert answer.output[1].name == "find"
+        with client.responses.stream(model="agent", input="Cups?") as stream:
+            assert stream.get_final_response().output_text == "three"
+        with pytest.raises(openai.NotFoundError, match="speaks for the model 'agent'"):
+            client.chat.completions.create(model="gpt", messages=CHAT)
+
+
+def test_the_client_of_anthropic_understands_the_answers(endpoint):
+    anthropic = pytest.importorskip("anthropic")
+    tools = [{"name": "find", "description": "finds things", "input_schema": PARAMETERS}]
+    with seated(endpoint, CALL, CALL) as chair:
+        client = anthropic.Anthropic(base_url=chair.url.removesuffix("/v1"), api_key=chair.key, max_retries=0)
+        asked = {"model": "agent", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}], "tools": tools}
+        answer = client.messages.create(**asked)
+        assert answer.content[1].input == {"what": "cups"}
+        with client.messages.stream(**asked) as stream:
+            final = stream.get_final_message()
+        assert final.content[0].text == "Let me look."
+        assert final.content[1].input == {"what": "cups"}
+        assert final.stop_reason == "tool_use"

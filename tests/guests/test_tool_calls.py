@@ -1,0 +1,50 @@
+from redqueen.guests.tool_calls import called, described, same, written
+
+CALL = '<tool_call>\n{"name": "find", "arguments": {"what": "cups", "n": 2}}\n</tool_call>'
+
+
+def test_what_is_said_and_what_is_called():
+    text, calls = called(f"I look.\n{CALL}\n{CALL}", number=3)
+    assert text == "I look."
+    assert [(call.id, call.name, call.arguments) for call in calls] == [
+        ("call_3", "find", {"what": "cups", "n": 2}),
+        ("call_4", "find", {"what": "cups", "n": 2}),
+    ]
+
+
+def test_what_is_no_call_is_said():
+    for text in ("<tool_call>{", "<tool_call>{}</tool_call>", "<tool_call>[1]</tool_call>", "a <tool_call>", "x"):
+        assert called(text) == (text, ())
+    broken = '<tool_call>{"name": "f", "arguments": 3}</tool_call>'
+    assert called(broken) == (broken, ())
+
+
+def test_parameters_stand_for_arguments_as_llama_writes_them():
+    _, (call,) = called('<tool_call>{"name": "f", "parameters": {"x": 1}}</tool_call>')
+    assert call.arguments == {"x": 1}
+
+
+def test_writing_is_read_again():
+    for said, calls in (
+        ("", [("f", {"x": "</tool>"})]),
+        ("Well.", [("f", {}), ("g", {"a": [1, None]})]),
+        ("Well.", []),
+    ):
+        text, found = called(written(said, calls))
+        assert text == said
+        assert [(call.name, call.arguments) for call in found] == calls
+
+
+def test_the_same_said_otherwise():
+    other = '<tool_call>{"arguments": {"n": 2, "what": "cups"}, "name": "find"}</tool_call>'
+    assert same(f"I look. {CALL}") == same(f" I look.\n{other} ")
+    assert same("I look.") != same(f"I look. {CALL}")
+
+
+def test_functions_are_described_by_their_json():
+    assert '{"name": "f", "description": "ö"}' in described([{"name": "f", "description": "ö"}])
+
+
+def test_a_long_text_of_calls_is_read_in_little_time():
+    assert called("<tool_call>" * 200_000)[1] == ()
+    assert len(called(CALL * 2000)[1]) == 2000

@@ -23,10 +23,12 @@ TINY = ["--model", "tiny:hidden=16,heads=2", "--lora-rank", "0", "--max-completi
 SOLVER = """
 import httpx
 
+CLIENT = httpx.Client(timeout=60)
+
 def ask(seat, messages):
     head = {"Authorization": f"Bearer {seat.key}"}
     wanted = {"model": seat.model, "messages": messages}
-    answer = httpx.post(f"{seat.url}/chat/completions", json=wanted, headers=head, timeout=60)
+    answer = CLIENT.post(f"{seat.url}/chat/completions", json=wanted, headers=head)
     answer.raise_for_status()
     return answer.json()["choices"][0]["message"]["content"] or ""
 
@@ -89,7 +91,7 @@ def test_an_answer_is_judged_by_its_question_set(solver):
 
 
 def test_nothing_that_was_sampled_is_tokenized_again(solver):
-    game = find_game(f"agent:{solver}:solve,questions=sums,problems=1,count=50")
+    game = find_game(f"agent:{solver}:solve,questions=sums,problems=1,count=16")
     learner = Learner(model="tiny:hidden=16,heads=2", lora_rank=0, max_completion_length=6).build(0)
     episodes = play([Match(game, task, {"agent": learner}) for task in game.tasks()], Random(0))
     for episode in episodes:

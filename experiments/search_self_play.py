@@ -9,7 +9,7 @@ from random import Random
 from typing import Literal
 
 from redqueen.checks.retrieval import Fault
-from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.held_out import Apart, apart_from
 from redqueen.games.tools import Limits, ToolReply
 from redqueen.measures.accuracy import held_out
 from redqueen.play.groups import attempts
@@ -104,6 +104,12 @@ def train(config: Controlled, run: Run) -> Policy:
 
 # --- what is asked ---------------------------------------------------------------------------
 
+
+def measured(config: Controlled, seed: int) -> Apart:
+    """The test questions, which are asked in other worlds too, where they have other answers."""
+    return held_out(questions_of(config.method), config.method.problems, seed=seed)
+
+
 WORLDS = 100  # other than the one that is searched in training, so that nothing of it is known
 
 
@@ -152,6 +158,7 @@ SEARCH_PLAY = Experiment(
     config=ABLE,
     starts={"method.learner.model": SEARCHING},
     one_start=True,
+    measured=measured,
     variants={
         "Search Self-Play": {},
         "rivals shown": {"gate": "rivals"},
@@ -176,6 +183,7 @@ SEARCH_FRONTIER = Experiment(
     config=ABLE,
     starts={"method.learner.model": SEARCHING},
     one_start=True,
+    measured=measured,
     variants={"Search Self-Play": {}, "proposer frozen": {"method.proposer": Role("frozen")}},
     figures=(*MEASURED, "first accepted/hops", "late accepted/hops", "late accepted/right"),
     compared=versus("Search Self-Play", ("proposer frozen",), MEASURED[2:]),

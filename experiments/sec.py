@@ -179,7 +179,7 @@ STAIRCASE = Experiment(
 
 ABLE = Start(
     cold_start.Config(
-        Learner(model="tiny:hidden=96,layers=3"), questions="experiments.sec:carried", steps=1500, rest=500
+        Learner(model="tiny:hidden=96,layers=3"), questions="experiments.sec:carried", steps=2500, rest=800
     )
 )
 LADDER = "experiments.sec:ladder"

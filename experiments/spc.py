@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from random import Random
 from typing import Any
 
 from redqueen.curricula.held_out import Apart
@@ -29,9 +30,10 @@ SCHOOL = cold_start.Config(
 
 
 def measured(config: Any, seed: int) -> Apart:
-    """The steps of the error set, and those of the problems that are answered by majority and by the critic."""
-    found = ErrorSet(criticised(config.questions), Uniform(), config.problems, config.problems, seed=seed)
-    return {"steps": found.tasks}
+    """The steps of the error set and those of the problems that are searched, and what the generator is measured on."""
+    questions, count = criticised(config.questions), config.problems
+    judged = ErrorSet(questions, Uniform(), count, count, seed=seed)
+    return {"judged": judged.tasks, "spoilt": questions.invitations(4 * count, Random(seed))}
 
 
 def deceived(trial: Trial, number: int, who: str) -> float:

@@ -60,7 +60,7 @@ def kept(trial: Trial) -> float:
 WEAKNESSES = Experiment(
     title="Weakness-driven synthesis",
     asked="Is more of what is found weak worth more than more of the same data, or than new problems of all concepts?",
-    trial=Training(train, evaluate_every=64),
+    trial=Training(train),
     config=Controlled(
         recipe.Config(warmed(2e-4), questions=SCHOOL.questions, preliminary=64, synthesis=16, data=24, slope=0.02),
         steps=500,

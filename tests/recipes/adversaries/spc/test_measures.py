@@ -83,9 +83,13 @@ def test_the_start_of_the_experiment_is_kept_from_the_steps_of_the_problems_that
     questions = criticised(config.questions)
     solved = questions.solutions(12, 8, Random(3))
     steps = {step.prompt for each in solved for attempt in each.attempts for step in attempt.steps}
-    apart, others = (CRITIC.measured(config, seed)["steps"] for seed in (3, 4))
-    assert steps <= {task.prompt for task in apart} != {task.prompt for task in others}
-    held, rng = shows(questions, {"steps": apart}), Random(0)
+    apart, others = (CRITIC.measured(config, seed) for seed in (3, 4))
+    judged, spoilt = ({task.prompt for task in apart[what]} for what in ("judged", "spoilt"))
+    assert steps <= judged != {task.prompt for task in others["judged"]}
+    learner = Learner(model="tiny:hidden=16,heads=2").build_model(0)
+    pool = Snapshots(learner)
+    assert spoilt == {task.prompt for task in Deception(questions, learner, pool, pool, 48, seed=3).tasks}
+    held, rng = shows(questions, apart), Random(0)
     shown = drawn_apart(lambda count: questions.demonstrations(count, rng), 2000, held)
-    assert not steps & {each.task.prompt for each in shown}
+    assert not (steps | spoilt) & {each.task.prompt for each in shown}
     assert steps & {each.task.prompt for each in questions.demonstrations(2000, Random(0))}  # else it says nothing

@@ -5,9 +5,10 @@ from random import Random
 import pytest
 import torch
 
-from experiments.search_self_play import Controlled
+from experiments.search_self_play import SEARCH_FRONTIER, SEARCH_PLAY, Controlled, rehearsal
 from experiments.search_self_play import train as controlled
 from redqueen.credit.learnability import FailureShare
+from redqueen.demonstrations.apart import drawn_apart, shows
 from redqueen.measures import accuracy
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
@@ -37,6 +38,18 @@ def varied(config, folder, **changes):
     """The lines of a control of the experiment."""
     controlled(Controlled(config, config.steps, **changes), Run(folder, 0, Schedule(9, 9, record_episodes=4)))
     return read_metrics(folder)
+
+
+@pytest.mark.parametrize("experiment", [SEARCH_PLAY, SEARCH_FRONTIER])
+def test_the_start_is_kept_from_the_test_questions_in_other_worlds_too(experiment):
+    questions = questions_of(experiment.config.method)
+    apart = experiment.measured(experiment.config, 3)
+    tests = accuracy.held_out(questions, experiment.config.method.problems, seed=3)
+    assert apart == tests != experiment.measured(experiment.config, 4)
+    held, prompts = shows(questions, apart), {task.prompt for tasks in tests.values() for task in tasks}
+    shown = [each for _, each in rehearsal(800, Random(0))]
+    assert prompts & {each.task.prompt for each in shown}
+    assert not prompts & {each.task.prompt for each in drawn_apart(lambda count: shown, 200, held)}
 
 
 class Spoken:

@@ -12,6 +12,7 @@ from redqueen.trials.starts import further, warmed
 
 DOMAIN = "experiments.rise:sums"
 BALANCED = "late verification/balanced_accuracy"
+ALONE, AS_MANY = "solving alone", "solving alone, as many rollouts"
 
 
 def sums() -> Taught:
@@ -26,15 +27,15 @@ VERIFIED_SUMS = Experiment(
     trial=Training(train, evaluate_every=12),
     config=Config(warmed(3e-4), questions=DOMAIN, steps=250, tasks=8, verifications=64),
     starts={"learner.model": further(SUMS, DOMAIN, 300, 100, demonstrations=64)},
-    variants={"RISE": {}, "solving alone": {"verifications": 0}},
+    variants={"RISE": {}, ALONE: {"verifications": 0}, AS_MANY: {"verifications": 0, "tasks": 16}},
     figures=(
         *(BALANCED, "late verification/accepted_right", "late verification/refused_wrong"),
         *("late accuracy", "late majority", "late weighted_vote"),
     ),
     compared=(
-        *versus("RISE", ("solving alone",), (BALANCED, "late accuracy")),
+        *versus("RISE", (ALONE, AS_MANY), (BALANCED, "late accuracy")),
         Difference("RISE", "RISE", "late weighted_vote", "late majority"),
     ),
-    controls=("solving alone",),
-    notes=("Late: the mean of the last four of twenty measurements.",),
+    controls=(ALONE, AS_MANY),
+    notes=("64 solutions and 64 verdicts a step. Late: the mean of the last four of twenty measurements.",),
 )

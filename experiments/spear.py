@@ -6,6 +6,7 @@ import numpy as np
 
 from redqueen.recipes.credit.spear.recipe import Config, train
 from redqueen.settings.learner import Learner
+from redqueen.settings.update import Update
 from redqueen.trials.experiment import Experiment, Training, Trial, versus
 
 
@@ -37,17 +38,21 @@ WALKS = Experiment(
     variants={
         SPEAR: {},
         "no replay": {"capacity": 0},
+        "no replay, two updates a step": {"capacity": 0, "update": Update(updates_per_batch=2)},
         "clipped to the writer": {"ratio": "writer"},
         "in full from the start": {"rise": 1},
     },
     figures=("reached over the run", "steps until half", "late buffer/replayed"),
     compared=versus(
         SPEAR,
-        ("no replay", "clipped to the writer", "in full from the start"),
+        ("no replay", "no replay, two updates a step", "clipped to the writer", "in full from the start"),
         ("reached over the run", "steps until half"),
     ),
-    controls=("no replay",),
+    controls=("no replay", "no replay, two updates a step"),
     derived={"reached over the run": over_the_run, "steps until half": until_half},
     seeds=5,
-    notes=("32 walks in each step; the replay is a second update on earlier ones, so that updates are not equal.",),
+    notes=(
+        "32 walks in each step. The replay is a second update, on earlier walks, in those steps that have enough of "
+        "them; the second control takes two updates in every step.",
+    ),
 )

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ from threading import Thread
 from typing import Any, Protocol, runtime_checkable
 
 from redqueen.chance import derive
+from redqueen.curricula.held_out import held_out_levels
 from redqueen.games.programmed import Desk, Programmed, Scores
 from redqueen.guests.recorder import KEY, Chair, Endpoint
 from redqueen.guests.tool_calls import same
@@ -195,11 +197,11 @@ def _with_questions(name: str, function: Played, spec: str, count: int, problems
 
 
 def _of_questions(spec: str, count: int, problems: int) -> tuple[Questions, tuple[Task, ...], tuple[Task, ...]]:
-    """A question set, tasks of it to train on, and others to measure on."""
-    questions = find_questions(spec)
-    tests = {
-        level: questions.problems(level, problems, Random(derive(0, "held out", level))) for level in questions.levels
-    }
+    """A question set, tasks of it to train on, and others to measure on: those that a training with `--questions` holds
+    out as well. A set may be written with its parameters in brackets, "dataset(path=a.jsonl,test=b.jsonl)"."""
+    questions = find_questions(re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", spec.strip()))
+    levels = held_out_levels(questions)
+    tests = {level: questions.problems(level, problems, Random(derive(0, level))) for level in levels}
     training = evenly(questions, count, Random(derive(0, "agent")), tests)
     testing = [task for level in tests.values() for task in level]
     return questions, tuple(training), tuple(testing)

@@ -1,5 +1,6 @@
 """Agents of the user's own play by the endpoint, are trained, recorded and played again."""
 
+import json
 import os
 import subprocess
 import sys
@@ -23,12 +24,10 @@ TINY = ["--model", "tiny:hidden=16,heads=2", "--lora-rank", "0", "--max-completi
 SOLVER = """
 import httpx
 
-CLIENT = httpx.Client(timeout=60)
-
 def ask(seat, messages):
     head = {"Authorization": f"Bearer {seat.key}"}
     wanted = {"model": seat.model, "messages": messages}
-    answer = CLIENT.post(f"{seat.url}/chat/completions", json=wanted, headers=head)
+    answer = httpx.post(f"{seat.url}/chat/completions", json=wanted, headers=head, timeout=60, verify=False)
     answer.raise_for_status()
     return answer.json()["choices"][0]["message"]["content"] or ""
 
@@ -88,6 +87,17 @@ def test_an_answer_is_judged_by_its_question_set(solver):
         assert episode.outcome.facts["answer"] == episode.turns[-1].reply.text
         assert episode.outcome.facts["right"] is True
         assert [message.speaker for message in episode.turns[-1].ask.messages] == ["game", "agent", "game"]
+
+
+def test_a_file_is_measured_on_its_own_tests(solver, tmp_path):
+    train, test = tmp_path / "train.jsonl", tmp_path / "test.jsonl"
+    rows = [json.dumps({"question": f"What is {n}+1?", "answer": str(n + 1)}) for n in range(30)]
+    train.write_text("\n".join(rows[:20]))
+    test.write_text("\n".join(rows[20:]))
+    game = find_game(f"agent:{solver}:solve,questions=dataset(path={train},test={test}),count=40")
+    asked = {task.prompt for task in game.held_out()}
+    assert asked == {f"What is {n}+1?" for n in range(20, 30)}
+    assert {task.prompt for task in game.tasks()} == {f"What is {n}+1?" for n in range(20)}
 
 
 def test_nothing_that_was_sampled_is_tokenized_again(solver):

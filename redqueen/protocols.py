@@ -562,8 +562,9 @@ class Measure(Resumable, Protocol):
 class AttemptsProblems(Measure, Protocol):
     """A measure of how often attempts at held-out problems are right."""
 
-    def sample(self, attempts: int) -> None:
-        """From now on each problem is attempted as often; where the recipe itself says how often, nothing changes."""
+    def sample(self, attempts: int, most: int = 0) -> None:
+        """From now on each problem is attempted `attempts` times, unless the recipe itself says how often. `most` is a
+        limit on all replies of a measurement (0: none)."""
         ...
 
 

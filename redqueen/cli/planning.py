@@ -35,7 +35,7 @@ def plan(words: Sequence[str]) -> None:
     if not rest or rest[0].startswith("-"):
         raise RedQueenError(f"name a recipe: redqueen plan RECIPE, one of {', '.join(RECIPES)}")
     recipe = find_recipe(rest[0])
-    flags, profile = profiled(rest[1:], recipe.Config)
+    flags, profile = profiled(rest[1:], recipe.Config, gpu=bool(gpu))
     options = parse(training_options(recipe.Config), flags, f"redqueen plan {rest[0]}")
     config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
     check_settings(config)
@@ -53,7 +53,8 @@ def plan(words: Sequence[str]) -> None:
             raise RedQueenError(f"it does not fit on {where}: set {', then '.join(lowered(sizes, here))}")
     tried = _without_servers(_stood_in(config) if gpu else config)
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(lambda run: recipe.train(tried, run), Path(folder) / "run", options.seed, MEASURED)
+        place, schedule = Path(folder) / "run", options.schedule
+        found = measured(lambda run: recipe.train(tried, run), place, options.seed, MEASURED, schedule)
     for line in _needs(found, steps, options.schedule, str(getattr(config, "oracle", ""))):
         print(line)
     if gpu and sizes is not None:

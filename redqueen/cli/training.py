@@ -246,9 +246,12 @@ def training_options(config: type[Any], usual: Mapping[str, Any] | None = None) 
             (
                 "profile",
                 Annotated[
-                    Literal["laptop", "gpu"] | None,
-                    unset("{laptop,gpu}"),
-                    tyro.conf.arg(help="sizes for a kind of machine; it prints the defaults that differ"),
+                    Literal["laptop", "gpu", "own"] | None,
+                    unset("{laptop,gpu,own}"),
+                    tyro.conf.arg(
+                        help="sizes for a kind of machine; it prints the defaults that differ. A pretrained model on a "
+                        "CPU has those of a laptop, own takes the recipe's own"
+                    ),
                 ],
                 None,
             ),

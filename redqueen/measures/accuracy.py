@@ -40,9 +40,9 @@ class HeldOut:
 
     `tasks` are the held-out ones by level, or how many of each level `held_out` draws; then what is learned from
     `besides` is not among them where a level has others. `tests` are these tasks. Without `attempts` the run says how
-    many there are of each (`sample`). `truncated` is the verdict on an answer that was cut off. With `votes` also
-    `majority`, the accuracy of the majority of the attempts at each task, about what learning from it can reach, and
-    `room`, how much that is above the accuracy."""
+    often each is attempted (`sample`), and how many replies a measurement has at most. `truncated` is the verdict on an
+    answer that was cut off. With `votes` also `majority`, the accuracy of the majority of the attempts at each task,
+    about what learning from it can reach, and `room`, how much that is above the accuracy."""
 
     def __init__(
         self,
@@ -90,10 +90,13 @@ class HeldOut:
             found["room"] = Mean(found["majority"] - known["accuracy"], len(groups))
         return found
 
-    def sample(self, attempts: int) -> None:
-        """From now on each task is attempted as often, unless a number was given when this was made."""
-        if not self._given:
-            self._attempts = attempts
+    def sample(self, attempts: int, most: int = 0) -> None:
+        """From now on each task is attempted `attempts` times, unless a number was given when this was made. `most`
+        limits the replies of a measurement (0: no limit)."""
+        wanted = self._attempts if self._given else attempts
+        levels = {level: list(tasks) for level, tasks in self.tests.items()}
+        attempted, self._attempts = within_limit(levels, wanted, most)
+        self._tasks = [(level, task) for level, tasks in attempted.items() for task in tasks]
 
     def first_replies(self) -> str:
         """Ten replies of the first measurement, each with the answer found in it, the expected one and the verdict, and
@@ -128,7 +131,7 @@ class HeldOut:
 
     def basis(self) -> dict[str, Basis]:
         whole = {"": [task for _, task in self._tasks]}
-        groups = whole | {f"/{level}": list(tasks) for level, tasks in self.tests.items()}
+        groups = whole | {f"/{level}": [task for own, task in self._tasks if own == level] for level in self.tests}
         names = ("accuracy", f"pass@{self._attempts}") if self._attempts > 1 else ("accuracy",)
         of_votes = ("majority", "room") if self._votes else ()
         voted = {name: on_problems(whole[""], self._attempts, guesses=False) for name in of_votes}
@@ -144,6 +147,21 @@ class HeldOut:
 
     def restore(self, state: State) -> None:
         return None
+
+
+def within_limit(
+    tests: Mapping[str, Sequence[Task]], attempts: int, most: int
+) -> tuple[dict[str, Sequence[Task]], int]:
+    """The tasks of each level that are attempted, and how often each, in a measurement of at most `most` replies (0: no
+    limit). Where all tasks take more, there are fewer attempts at each; where one attempt at each takes more, the first
+    tasks of each level are attempted, as many of one level as of another, at least one."""
+    total = sum(map(len, tests.values()))
+    if not most or total * attempts <= most:
+        return dict(tests), attempts
+    if total <= most:
+        return dict(tests), most // total
+    of_each = max(most // len(tests), 1)
+    return {level: tasks[:of_each] for level, tasks in tests.items()}, 1
 
 
 def on_problems(tasks: Sequence[Task], attempts: int = 1, guesses: bool = True) -> Basis:

@@ -10,7 +10,7 @@ import numpy as np
 
 from redqueen.checks.votes import Vote, collective
 from redqueen.credit.outcomes import answers, verdicts, vote
-from redqueen.measures.accuracy import ATTEMPTS, held_out, on_problems, pass_at
+from redqueen.measures.accuracy import ATTEMPTS, held_out, on_problems, pass_at, within_limit
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy, Questions, State
 from redqueen.questions.asking import SOLVE, graded
@@ -42,9 +42,12 @@ class OfMembers:
         self._weigh = weigh
         self._attempts = ATTEMPTS
 
-    def sample(self, attempts: int) -> None:
-        """From now on each task is attempted as often by each member."""
-        self._attempts = attempts
+    def sample(self, attempts: int, most: int = 0) -> None:
+        """From now on each member attempts each task `attempts` times, all of them together with at most `most` replies
+        (0: no limit)."""
+        share = max(most // len(self._members), 1) if most else 0
+        attempted, self._attempts = within_limit(self.tests, attempts, share)
+        self._tasks = [task for tasks in attempted.values() for task in tasks]
 
     def __call__(self) -> Metrics:
         tried = {

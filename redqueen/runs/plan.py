@@ -224,14 +224,16 @@ class _Counting:
             self.found.reply_tokens = sum(len(turn["reply"]["tokens"]) for turn in turns)
 
 
-def measured(train: Callable[[Run], object], folder: Path, seed: int, steps: int = 2) -> Measured:
-    """What the first `steps` of a training need, measured in a run in `folder` that ends after them. Raises
-    RedQueenError for a run that is over before."""
+def measured(
+    train: Callable[[Run], object], folder: Path, seed: int, steps: int = 2, schedule: Schedule = Schedule()
+) -> Measured:
+    """What the first `steps` of a training need, measured in a run in `folder` that ends after them, with the attempts
+    at held-out problems of `schedule`. Raises RedQueenError for a run that is over before."""
     watcher = _Counting(steps)
-    schedule = Schedule(evaluate_every=steps, checkpoint_every=1, keep_checkpoints=1, record_episodes=1_000_000)
+    often = replace(schedule, evaluate_every=steps, checkpoint_every=1, keep_checkpoints=1, record_episodes=1_000_000)
     try:
         with hearing(watcher.hear):
-            train(Run(folder, seed, schedule, [watcher]))
+            train(Run(folder, seed, often, [watcher]))
     except _EnoughMeasured:
         return watcher.found
     raise RedQueenError(f"a run of {len(watcher.found.lines)} steps is over before {steps} are measured: train it")

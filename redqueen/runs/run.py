@@ -124,11 +124,15 @@ class Schedule:
     keep_checkpoints: int = 2
     record_episodes: int = 8  # episodes kept of each step
     test_attempts: int = ATTEMPTS  # at each held-out problem, in a measurement
+    test_replies: int = 0
+    """of a measurement at most: first fewer attempts at each held-out problem, then fewer problems of each level; 0: no
+    limit"""
 
     def __post_init__(self) -> None:
         least = {
             "evaluate_every": 1,
             "test_attempts": 1,
+            "test_replies": 0,
             "checkpoint_every": 1,
             "keep_checkpoints": 1,
             "record_episodes": 0,
@@ -212,7 +216,7 @@ class Run:
         if not measures and self.schedule.test_attempts != ATTEMPTS:
             raise RedQueenError("--test-attempts has no effect: nothing here is attempted to measure it; leave it out")
         for each in measures:
-            each.sample(self.schedule.test_attempts)
+            each.sample(self.schedule.test_attempts, self.schedule.test_replies)
 
     def _steps(
         self, count: int, policies: Sequence[Policy], resumable: Sequence[Resumable], measures: Sequence[Measure]

@@ -3,7 +3,7 @@
 import pytest
 
 from redqueen.chance import uniform
-from redqueen.measures.accuracy import HeldOut, held_out, on_problems, pass_at
+from redqueen.measures.accuracy import HeldOut, held_out, on_problems, pass_at, within_limit
 from redqueen.players.scripted import Constant
 from redqueen.questions.small.sums import Sums
 from redqueen.types import Basis, Refusal, Reply, Task
@@ -82,3 +82,13 @@ def test_the_run_says_how_often_a_problem_is_attempted_unless_the_recipe_does():
     assert set(free()) == {"accuracy", "accuracy/ones", "pass@4", "pass@4/ones"}
     assert "pass@2" in fixed() and free.basis()["accuracy"].attempts == 4
     assert "pass@8" in HeldOut(SUMS, HalfRight(), tasks)()
+
+
+def test_a_measurement_within_a_limit_has_fewer_attempts_and_then_fewer_problems_of_each_level():
+    tests = {"ones": [Task(f"one {number}") for number in range(6)], "twos": [Task("two a"), Task("two b")]}
+    assert within_limit(tests, 8, 0) == (tests, 8)
+    assert within_limit(tests, 8, 64) == (tests, 8)
+    assert within_limit(tests, 8, 63) == (tests, 7)
+    assert within_limit(tests, 8, 8) == (tests, 1)
+    assert within_limit(tests, 8, 7) == ({"ones": tests["ones"][:3], "twos": tests["twos"]}, 1)
+    assert within_limit(tests, 8, 1) == ({"ones": tests["ones"][:1], "twos": tests["twos"][:1]}, 1)

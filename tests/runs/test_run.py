@@ -761,3 +761,15 @@ def test_held_out_problems_are_attempted_as_often_as_the_schedule_says(tmp_path)
         list(Run(tmp_path / "none", 0, Schedule(test_attempts=3)).steps(1, []))
     with pytest.raises(RedQueenError, match="--test-attempts must be at least 1, not 0"):
         Schedule(test_attempts=0)
+
+
+def test_a_measurement_has_no_more_replies_than_the_schedule_says_and_is_said_to_rest_on_as_many(tmp_path):
+    sums = Sums()
+    tests = {"ones": [sums.task(1, other) for other in range(5)], "twos": [sums.task(10, other) for other in range(3)]}
+    measure = HeldOut(sums, Constant("2"), tests)
+    assert list(Run(tmp_path, 0, Schedule(test_replies=4)).steps(1, [], [], [measure])) == [0]
+    line = read_metrics(tmp_path)[0]
+    assert line["samples"]["measured"] == [4, 0, 0]
+    assert line["accuracy/ones"] == 0.5  # 1 + 0 and 1 + 1
+    stated = json.loads((tmp_path / "measures.json").read_text())
+    assert (stated["accuracy"]["count"], stated["accuracy/twos"]["count"], stated["accuracy"]["attempts"]) == (4, 2, 1)

@@ -4,21 +4,62 @@ import pytest
 
 from redqueen.cli.training import training_options
 from redqueen.cli.words import parse
+from redqueen.recipes.adversaries.self_redteam.recipe import Config as RedTeam
 from redqueen.recipes.credit.grpo.recipe import Config as Grpo
 from redqueen.recipes.games.spiral import Config as Spiral
 from redqueen.recipes.preferences.dpo.recipe import Config as Dpo
+from redqueen.recipes.proposers.multi_agent_evolve.recipe import Config as Mae
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.limits import check_settings
 from redqueen.settings.profiles import profiled
 from redqueen.types import RedQueenError
 
 
-def test_without_a_profile_nothing_changes():
-    assert profiled(["--tasks", "3"], Grpo) == (["--tasks", "3"], "")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--tasks", "3", "--model", "tiny:hidden=8"],
+        ["--tasks", "3", "--model", "tabular"],
+        ["--tasks", "3", "--device", "cuda"],
+        ["--model=tinker:Qwen/Qwen3-8B"],
+        ["--like", "outputs/grpo-0", "--device", "cpu"],
+    ],
+)
+def test_without_a_profile_nothing_changes_but_for_a_pretrained_model_on_a_cpu(words):
+    assert profiled(words, Grpo) == (words, "")
 
 
-def test_a_laptop_has_the_defaults():
-    assert profiled(["--profile", "laptop"], Grpo) == ([], "profile laptop: the defaults as they are")
+def test_a_pretrained_model_on_a_cpu_has_the_sizes_of_a_laptop_and_is_told_so():
+    words, said = profiled(["--device", "cpu", "--attempts", "4"], Mae)
+    options = parse(training_options(Mae), words, "train")
+    assert (options.config.proposals, options.config.tasks, options.config.attempts) == (4, 16, 4)
+    assert options.schedule.test_replies == 64
+    assert said == (
+        "profile laptop: --test-replies 64 (no limit), --proposals 4 (32), --tasks 16 (32); --profile own takes the "
+        "recipe's own"
+    )
+    assert profiled(["--device", "cpu", "--profile", "own"], Mae) == (
+        ["--device", "cpu"],
+        "profile own: the defaults as they are",
+    )
+
+
+def test_who_says_how_much_is_measured_has_no_limit_on_it():
+    for flags in (["--test-attempts", "8"], ["--problems", "16"]):
+        words, said = profiled(["--device", "cpu", *flags], Grpo)
+        assert (words, said) == (["--device", "cpu", *flags], "")
+
+
+def test_a_laptop_leaves_tables_and_games_of_listed_replies_as_they_are():
+    assert profiled(["--profile", "laptop"], Spiral) == ([], "profile laptop: the defaults as they are")
+    assert profiled(["--model", "smollm2-135m", "--device", "cpu"], Spiral)[1] == ""
+    assert "--matches-per-step 16 (128)" in profiled(["--device", "cpu"], RedTeam)[1]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_takes_the_profile_of_a_laptop(name):
+    config = find_recipe(name).Config
+    check_settings(parse(training_options(config), profiled(["--profile", "laptop"], config)[0], "train").config)
 
 
 def test_a_gpu_has_larger_sizes_and_a_flag_of_ones_own_stands_above_them():
@@ -53,5 +94,5 @@ def test_every_recipe_takes_the_profile_of_a_gpu(name):
 
 
 def test_an_unknown_profile_is_refused_in_one_line():
-    with pytest.raises(RedQueenError, match=r"^unknown profile 'cloud': laptop or gpu$"):
+    with pytest.raises(RedQueenError, match=r"^unknown profile 'cloud': laptop, gpu or own$"):
         profiled(["--profile", "cloud"], Grpo)

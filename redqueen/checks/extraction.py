@@ -3,7 +3,7 @@ r"""The short answer in a text: what a reply gives, and what the answer column o
 In a reply the answer is looked for in this order; the first that is there counts, and of several alike the last:
 
     1. \boxed{...}                4. a choice letter alone, where a letter is expected
-    2. #### ...                   5. the last number, where a number is expected
+    2. #### ...                   5. the last number (or date), where a number (or a date) is expected
     3. "the answer is ...",       6. the whole reply, where a text is expected
        "Answer: ..."
 
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 
+from redqueen.checks.dates import date_of, dates_in
 from redqueen.checks.numeric import normalised, number
 from redqueen.texts import said_aloud
 
@@ -30,6 +31,7 @@ class Kind(StrEnum):
     NUMBER = "number"
     FORMULA = "formula"  # mathematics that is no plain number
     CHOICE = "choice"
+    DATE = "date"
     TEXT = "text"
 
 
@@ -93,6 +95,9 @@ def given(reply: str, kind: Kind = Kind.TEXT, choices: Sequence[str] = ()) -> st
         return _letter(found, choices) or _letter_alone(reply, choices)
     if kind is Kind.NUMBER:
         return _value(found) if found else last_number(reply)
+    if kind is Kind.DATE:
+        dates = dates_in(found) or dates_in(reply)
+        return dates[-1].isoformat() if dates else _sentence(found)
     if kind is Kind.FORMULA:
         return _sentence(found) or reply
     return _sentence(found) or reply
@@ -125,6 +130,8 @@ def last_number(text: str) -> str:
 @lru_cache(maxsize=1 << 17)  # asked of each row several times
 def kind_of(answer: str) -> Kind:
     """What an expected answer is by itself. A letter alone is a text: other answers tell whether it is a choice."""
+    if date_of(answer) is not None:
+        return Kind.DATE
     if number(_plain(answer), units=True) is not None:
         return Kind.NUMBER
     if _CODE.fullmatch(answer.strip()):

@@ -14,6 +14,7 @@ from redqueen.questions.grading import CHOICE, NONE, NUMBER, TESTS, TEXT
 
 _MOST = 0.9  # share of the rows that makes a rule of what they have in common
 _OPEN_BOX = re.compile(r"\\boxed\s*\{")  # what is left of a box that `expected` could not open
+_WORDS = (Kind.TEXT, Kind.DATE)  # no numbers
 _SHORT = 8  # words of an answer that is no worked solution
 _LETTER = re.compile(r"\(?([A-J])\)?[.:]?")
 _FIRST_CHOICE, _SECOND_CHOICE = (re.compile(rf"(?m)(?:^|\s)\(?{letter}[).:]\s") for letter in "AB")
@@ -89,7 +90,7 @@ def _is_long(text: str) -> bool:
 
 def _worked(known: Sequence[str]) -> bool:
     """Whether the long answers are worked solutions: nearly all end on a number, and so do all the others."""
-    ended = [bool(final_number(text)) if _is_long(text) else kind_of(text) is not Kind.TEXT for text in known]
+    ended = [bool(final_number(text)) if _is_long(text) else kind_of(text) not in _WORDS for text in known]
     return any(map(_is_long, known)) and sum(ended) >= _MOST * len(known)
 
 
@@ -128,7 +129,7 @@ def _fault(example: Example, found: tuple[str, ...], compare: str) -> BadRow | N
     letter = len(found[0]) == 1 and found[0] in LETTERS
     if (example.choices or compare == CHOICE) and not letter:
         return BadRow(f"{example.place}: the answer {found[0]!r:.40} is neither a letter nor one of the choices")
-    if compare == NUMBER and kind_of(found[0]) is Kind.TEXT:
+    if compare == NUMBER and kind_of(found[0]) in _WORDS:
         return BadRow(f"{example.place}: the answer {found[0]!r:.40} is no number (--compare text compares texts)")
     return None
 

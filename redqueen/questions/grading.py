@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from redqueen.checks import extraction
+from redqueen.checks.dates import date_of, dates_in
 from redqueen.checks.extraction import Kind
 from redqueen.checks.numeric import Symbolic, normalised, number
 from redqueen.checks.sandbox.literals import quiet
@@ -208,6 +209,9 @@ def same(wanted: str, given: str, kind: Kind) -> bool | None:
         return True
     if kind is Kind.CHOICE:
         return False
+    if kind is Kind.DATE:
+        day = date_of(wanted)
+        return day is not None and dates_in(given)[-1:] == [day]
     if _truth(normalised(wanted)) in _OPPOSITE:
         return _leading(given) == _truth(normalised(wanted))
     if listed := _listed(wanted):

@@ -4,7 +4,7 @@ import pytest
 
 from redqueen.checks.extraction import Kind, boxed, expected, final_number, given, kind_of, last_number, marked
 
-N, F, C, T = Kind.NUMBER, Kind.FORMULA, Kind.CHOICE, Kind.TEXT
+N, F, C, T, D = Kind.NUMBER, Kind.FORMULA, Kind.CHOICE, Kind.TEXT, Kind.DATE
 CITIES = ("Rome", "Paris", "Oslo", "Bern")
 
 REPLIES = [
@@ -115,7 +115,15 @@ def test_the_answer_in_an_answer_column(entry, answer):
         *(("42", N), ("-3.5", N), ("3/4", N), (r"\frac{1}{2}", N), ("$1,000", N), ("12%", N), ("5 km", N)),
         *(("1 000 000", N), ("-12 500.5", N), ("12 500 7", T)),
         *(("x^2+1", F), (r"2\sqrt{3}", F), ("(3, 4)", F), ("x = 5", F), (r"\{1, 2\}", F)),
-        *(("2021-05-02", T), ("1/2/2024", T), ("10-20", T), ("+1-555-0100", T), ("192.168.0.1", T), ("2-x", F)),
+        *(
+            ("2021-05-02", D),
+            ("It was on May 2, 2021.", D),
+            ("1/2/2024", T),
+            ("10-20", T),
+            ("+1-555-0100", T),
+            ("192.168.0.1", T),
+            ("2-x", F),
+        ),
         *(("Paris", T), ("B", T), ("10:30", T), ("five", T), ("the capital of France is Paris", T)),
     ],
 )
@@ -135,3 +143,9 @@ def test_a_box_is_closed_by_its_own_brace_and_an_open_one_marks_nothing():
     assert boxed(r"\boxed{\frac{1}{2}} and more }") == r"\frac{1}{2}"
     assert boxed(r"\boxed{\{1, 2\}}") == r"\{1, 2\}"
     assert boxed(r"\boxed{1") == marked(r"The answer is 1, \boxed{1") == ""
+
+
+def test_a_date_is_found_within_a_sentence():
+    assert given("It began on May 2nd, 2021, a Sunday.", D) == "2021-05-02"
+    assert given("Not on 2020-01-01. The answer is 2 May 2021.", D) == "2021-05-02"
+    assert given("In 2021.", D) == ""

@@ -7,7 +7,7 @@ from redqueen.checks.sandbox import jail
 from redqueen.questions.grading import find_grading, program_in, same
 from redqueen.types import RedQueenError, Task
 
-N, F, C, T = Kind.NUMBER, Kind.FORMULA, Kind.CHOICE, Kind.TEXT
+N, F, C, T, D = Kind.NUMBER, Kind.FORMULA, Kind.CHOICE, Kind.TEXT, Kind.DATE
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,9 @@ N, F, C, T = Kind.NUMBER, Kind.FORMULA, Kind.CHOICE, Kind.TEXT
         ("yes", "Perhaps", T, False),
         ("2021-05-02", "2014", T, False),  # as a difference both are 2014
         ("2021-05-02", "2021-04-03", T, False),
+        ("2021-05-02", "2021-04-03", D, False),
+        ("2021-05-02", "the 2nd of May, 2021", D, True),
+        ("It happened on May 2, 2021.", "2021-05-02", D, True),
         ("1 000 000", "1,000,000", N, True),
         ("2, -2", "x = 2 and -2", T, True),
         ("2; -2", "$2, -2$", T, True),

@@ -98,8 +98,9 @@ def _one_line(error: Exception) -> str:
 
 
 def same_rows(first: Rows, second: Rows, ordered: bool = False) -> bool:
-    """Whether two results are equal: the same rows as often, in the same order where that counts. Numbers are compared
-    to nine digits, and 1 is 1.0; the names of columns do not count. Results of more than `MOST_ROWS` rows are not."""
+    """Whether two results are equal: the same rows equally often, in the same order where that counts. Numbers are
+    compared to nine digits, and 1 is 1.0; the names of columns do not count. Results of more than `MOST_ROWS` rows are
+    not."""
     if max(len(first), len(second)) > MOST_ROWS:
         return False
     left, right = ([tuple(map(_plain, row)) for row in rows] for rows in (first, second))

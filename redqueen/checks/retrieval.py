@@ -221,7 +221,7 @@ def reading_faults(task: Task, found: Sequence[Document], reply: str, verify: Ve
 
 @dataclass(frozen=True)
 class Gate:
-    """SSP's check that a question can be answered from what its proposer found, amid noise."""
+    """SSP's check that a question can be answered from the documents that its proposer found, shown among others."""
 
     reader: Reader
     verify: Verifier

@@ -36,7 +36,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A prompt and the response to it. `truth` is what the world knows, for rules only; `seed` is the randomness of a
+    """A prompt and the response to it. `truth` is the true labels, which only rules see; `seed` is the randomness of a
     judge that errs by design."""
 
     prompt: str
@@ -66,7 +66,7 @@ def labelled(classifier: SafetyClassifier, exchanges: Sequence[Exchange]) -> lis
 
 @dataclass(frozen=True)
 class Ruled:
-    """Labels by rule, one exchange at a time."""
+    """A classifier by a rule, one exchange at a time."""
 
     rule: Callable[[Exchange], Labels]
 

@@ -1,4 +1,4 @@
-"""Labels by majority vote for tasks without a known answer, and how far a label is trusted.
+"""Labels by majority vote for tasks without a known answer, and weights for how certain a label is.
 
 The vote counts answers, not texts: `normalise` comes first, `same` joins answers that are written differently. In
 mathematics case matters: give `Majority` `str.strip` to normalise with, and `Symbolic().same`.

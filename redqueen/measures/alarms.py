@@ -70,7 +70,7 @@ class Alarms:
         self._messages: dict[str, str] = {}  # alarm -> its message, where its last known figure is past its limit
 
     def add(self, alarms: Sequence[Alarm]) -> None:
-        """Watches these too from now on."""
+        """Adds alarms, which are watched from now on."""
         self._alarms = (*self._alarms, *alarms)
         names = [alarm.name for alarm in self._alarms]
         if len(set(names)) < len(names):
@@ -91,7 +91,7 @@ class Alarms:
         return [f"{name.replace('_', ' ')}: {self._messages[name]}" for name in firing]
 
     def calm(self) -> None:
-        """Voids every count, as if no figure had been known yet."""
+        """Resets every count, as if no figure had been known yet."""
         self._steps, self._messages, self._trials = {}, {}, {}
 
     def _count(self, alarm: Alarm, figures: Mapping[str, float | str]) -> None:

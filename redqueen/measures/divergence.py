@@ -1,4 +1,4 @@
-"""Whether a policy that learns from replies stays whole: what it still covers, how it repeats itself, what runs away.
+"""Whether a policy that learns from replies degenerates: its coverage, its repetition, figures that diverge.
 
 Samples can look better while a policy falls apart, and a margin may grow while both of its sides fall. So the
 likelihood of held-out answers is always measured with the replies, and `Divergence` says when something runs away.
@@ -31,8 +31,8 @@ from redqueen.types import Ask, Basis, Group, Mean, Metrics, Task, Trajectory, m
 
 
 class Coverage:
-    """`coverage`: the mean log-probability of a word of held-out gold answers, in nats a word. Where the tasks have no
-    answers, of what the learner said to them before it was trained. It falls when a policy narrows, whatever its
+    """`coverage`: the mean log-probability of a token of held-out gold answers, in nats a token. Where the tasks have
+    no answers, of what the learner said to them before it was trained. It falls when a policy narrows, whatever its
     samples look like."""
 
     def __init__(self, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
@@ -55,9 +55,9 @@ class Coverage:
 
 class Replies:
     """One reply of the learner to each held-out task, on the same seeds every time: `accuracy` by the set's check, of
-    the tasks that have an answer, `reply_length` in words (tokens), and `repeated_4grams`, `distinct_2grams` (see
-    the functions). With the `start`, the learner before it was trained, also `kl_from_start`: the mean of log learner -
-    log start over the replies, an unbiased estimate of KL(learner || start) in nats a reply."""
+    the tasks that have an answer, `reply_length` in tokens, and `repeated_4grams`, `distinct_2grams` (see the
+    functions). With the `start`, the learner before it was trained, also `kl_from_start`: the mean of log learner - log
+    start over the replies, an unbiased estimate of KL(learner || start) in nats a reply."""
 
     def __init__(
         self, questions: Questions, learner: Policy, tests: Sequence[Task], seed: int = 0, start: Policy | None = None
@@ -239,8 +239,8 @@ class Divergence:
         return found | self.observe(self._since_start(found))
 
     def observe(self, metrics: Metrics) -> Metrics:
-        """The alarms over those figures that `metrics` holds: a measurement and an update have their own, and a line of
-        metrics holds each once."""
+        """Figures of the alarms that watch the figures in `metrics`, which are those of a measurement or of an
+        update."""
         fired = self._alarms.observe(metrics)
         names = [f"alarm/{alarm.name}" for alarm in self._watched if alarm.figure in metrics]
         return {name: fired[name] for name in names}

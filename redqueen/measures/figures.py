@@ -219,7 +219,7 @@ _LEARNER = "learner"
 @cache
 def described(name: str) -> Figure:
     """What a figure is. A name has its own words, those of its beginning ("accuracy/hard": "held-out accuracy, hard")
-    or those of its end ("solver/loss": "loss of solver"); one that nothing is known of is called by its name."""
+    or those of its end ("solver/loss": "loss of solver"); an unknown one keeps its name."""
     parts = name.split("/")
     for start in range(len(parts)):
         for end in range(len(parts), start, -1):
@@ -232,7 +232,7 @@ def described(name: str) -> Figure:
 
 
 def headline(names: Iterable[str]) -> str:
-    """The figure that says most about a run, by `RULE`; "" where none of them does."""
+    """The name of the figure that says most about a run, by `RULE`; "" where it has none of these."""
     known = [name for name in names if not name.endswith(("_low", "_high"))]  # the bounds of an interval
     for wanted in _HEADLINES:
         for name in known:

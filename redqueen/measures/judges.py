@@ -70,7 +70,7 @@ class Agreement:
         return metrics
 
     def alarms(self) -> list[str]:
-        """A message if surely most judgements cannot be read: what they judge teaches nothing; else empty."""
+        """A message if significantly more than half of the judgements cannot be read; else empty."""
         return self._alarms.alarms()
 
     def _watch(self) -> Metrics:

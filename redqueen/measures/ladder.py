@@ -25,8 +25,8 @@ class Ladder:
 
 
 def ladder(standings: Standings, seed: int) -> Ladder:
-    """Ratings of everyone; where what one wins the other loses, also the share of the best mixture that a player has,
-    and its score against that mixture. Raises RedQueenError where the extra `league` is not installed."""
+    """Ratings of everyone; for zero-sum scores also each player's share of the Nash average, and its score against that
+    mixture. Raises RedQueenError where the extra `league` is not installed."""
     names, scores = standings.names(), standings.scores()
     shares_of = dict(zip(names, evolved(standings.scored, seed), strict=True))
     zero_sum = np.allclose(scores, -scores.T)

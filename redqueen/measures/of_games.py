@@ -41,8 +41,8 @@ FEW_STATES = 64  # a learner that must be asked is asked some 32 times at each i
 
 
 class Exploitability:
-    """The exact exploitability of the learner now, and of two averages of its measured iterates, each
-    weighted by its own reach: `average_` counts all alike (fictitious play), `late_average_` counts the
+    """The exact exploitability of the learner now, and of two averages of its measured iterates, each weighted at a
+    state by how likely it plays to get there: `average_` counts all alike (fictitious play), `late_average_` counts the
     n-th iterate n times (linear averaging, as in CFR+), which forgets a bad start sooner."""
 
     def __init__(self, tree: GameTree, learner: Policy) -> None:

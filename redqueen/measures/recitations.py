@@ -19,9 +19,9 @@ from redqueen.types import Demonstration, Match, RedQueenError, Trajectory
 
 
 def reference_logprobs(reference: Policy, trajectories: Sequence[Trajectory]) -> list[list[np.ndarray]]:
-    """For each turn of each trajectory [R], how a frozen policy rates its words, for `rewards.kl_in_reward`. Each turn
-    is rated after its own prompt alone; a reply in which nothing was free keeps the log-probabilities it was said
-    with."""
+    """For each turn of each trajectory [R], the log-probabilities of its tokens under a frozen policy, for
+    `rewards.kl_in_reward`. Each turn is rated after its own prompt alone; a reply in which nothing was free keeps the
+    log-probabilities it was said with."""
     turns = [replace(each, turns=(turn,), rewards=np.zeros(1)) for each in trajectories for turn in each.turns]
     rated = reference.likelihoods(pack(turns, [np.zeros(1) for _ in turns])).logprobs.double().cpu().numpy()
     rows, found = iter(rated), []

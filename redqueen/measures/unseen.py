@@ -104,7 +104,7 @@ class Unseen:
         self._alarms = Alarms(alarms, quiet=True)
 
     def observe(self, groups: Sequence[Group], trajectories: Sequence[Trajectory] = ()) -> None:
-        """Takes note of groups, and of what their attempts were paid, one trajectory for each in order."""
+        """Records groups and the rewards of their attempts, one trajectory for each attempt in order."""
         self._groups += groups
         if trajectories:
             truths = [each for group in graded(self._questions, groups, self._truncated) for each in verdicts(group)]

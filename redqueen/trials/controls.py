@@ -64,7 +64,8 @@ class ControlledTraining:
 
 @contextmanager
 def swapped(module: ModuleType, parts: Mapping[str, Any]) -> Iterator[None]:
-    """While this is open, the names of `parts` stand for these in the module. Raises KeyError for one it has not."""
+    """A context in which the names in `parts` are replaced by these values in the module. Raises KeyError for one it
+    has not."""
     before = {name: vars(module)[name] for name in parts}
     vars(module).update(parts)
     try:

@@ -34,7 +34,7 @@ class Trial:
     seconds: float = 0.0
 
     def late(self, name: str, share: float = 0.2) -> float:
-        """The mean of a figure over the last steps that have it, a fifth of them by default."""
+        """The mean of a figure over the last steps that have it, by default the last fifth."""
         values = [line[name] for line in self.lines if name in line]
         values = values[-max(1, int(share * len(values))) :]
         return float(sum(values) / len(values)) if values else float("nan")
@@ -150,7 +150,7 @@ class Experiment:
         return {**self.starts, **self.variants[variant]}
 
     def with_steps(self, steps: int) -> Experiment:
-        """The same with as many steps of each training."""
+        """The experiment with `steps` steps in each training."""
         return replace(self, config=changed(self.config, {"steps": steps}, repr(self.title)))
 
     def seeds_of(self, count: int) -> range:
@@ -194,11 +194,11 @@ class Table:
     make: Callable[[int], Made]
 
     def check(self) -> None:
-        """Nothing can be wrong with it before it is made."""
+        """Does nothing: a table has no settings that could be wrong."""
 
 
 def check_seeds(seeds: int) -> None:
-    """Raises RedQueenError for so few seeds that no difference can be told from chance."""
+    """Raises RedQueenError for fewer seeds than an interval of a difference needs."""
     if seeds < 2:
         raise RedQueenError(f"{seeds} seed tells no difference from chance: take five, or ten where one is quick")
 

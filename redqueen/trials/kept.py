@@ -64,7 +64,7 @@ def kept(path: Path, roots: Sequence[Path]) -> dict[str, Any] | None:
 
 
 def all_texts(roots: Sequence[Path]) -> str:
-    """One digest of all Python files below the folders: what was begun with other ones does not go on."""
+    """One digest of all Python files below the folders; a run that was begun with another digest is not resumed."""
     paths = sorted({path for root in roots for path in root.rglob("*.py")})
     return hashlib.sha1("".join(_digest(path) for path in paths).encode()).hexdigest()
 

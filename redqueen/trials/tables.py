@@ -19,7 +19,7 @@ def asked(task: Task) -> Ask:
 
 
 def beginning(tasks: Sequence[Task], chances: Sequence[Mapping[str, float]], name: str, rate: float) -> TabularPolicy:
-    """A table that answers each task with these chances; what is left goes to the other answers alike."""
+    """A table that answers each task with these probabilities; the rest is shared equally by the other answers."""
     policy = TabularPolicy(rate, name)
     policy.probabilities([asked(task) for task in tasks])
     state, rows = dict(policy.state()), []

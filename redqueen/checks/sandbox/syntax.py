@@ -53,8 +53,8 @@ class Text:
         return replace(self, steps=0)
 
     def walk(self, root: ast.AST) -> list[ast.AST]:
-        """A node and all below it. Raises Entangled after `MOST_STEPS`: what is walked over again and again, as lazy
-        things one beside another, would take a time that grows with the square of the program."""
+        """A node and all below it. Raises Entangled after `MOST_STEPS`: what is walked over again and again, as many
+        lazy expressions in a row, would take a time that grows with the square of the program."""
         nodes = list(ast.walk(root))
         self.steps += len(nodes)
         if self.steps > MOST_STEPS:

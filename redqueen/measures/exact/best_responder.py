@@ -13,8 +13,8 @@ from redqueen.types import Ask, RedQueenError, Seat
 
 
 def best_responder(tree: GameTree, player: OpenPlayer, seats: Sequence[Seat] | None = None) -> Strategic:
-    """Plays a pure best response in each of `seats` (all by default) to the player holding every other
-    seat, as the player is now. Ties go to the first choice.
+    """A player of a pure best response in each of `seats` (all by default) to the player holding every other seat, as
+    the player is now. Ties go to the first choice.
 
     Asked in another seat it raises RedQueenError. Raises RedQueenError for a seat that the game does not
     have, and for a player whose probabilities cannot be read.

@@ -66,11 +66,12 @@ def solve(game: Game, max_positions: int = MAX_POSITIONS) -> Solution:
 
 
 def minimax_regret(solution: Solution, player: OpenPlayer) -> Metrics:
-    """What the player gives away, from its probabilities at every position, read in one request.
+    """How much the player's moves lose against perfect play, from its probabilities at every position, read in one
+    request.
 
-    `minimax_regret_mean` and `_max` are over all positions, `minimax_regret_reached` is the mean over
-    those in which the player finds itself against a uniform opponent, both seats alike, weighted by how often.
-    `minimax_mistakes` is the mean probability of a move that is not best.
+    `minimax_regret_mean` and `_max` are over all positions, `minimax_regret_reached` is the mean over those that the
+    player reaches against a uniform opponent, weighted by how often, both seats alike. `minimax_mistakes` is the mean
+    probability of a move that is not best.
     """
     asks = list(solution.values)
     chances = _chances(player, asks)
@@ -91,7 +92,7 @@ def minimax_regret(solution: Solution, player: OpenPlayer) -> Metrics:
 
 
 def worst_case(solution: Solution, player: OpenPlayer) -> Metrics:
-    """The player's greedy policy (its likeliest move, of equals the first) against every reply there is.
+    """The player's greedy policy (its likeliest move, ties to the first) against every possible reply.
 
     For each seat: `worst_score_SEAT`, what it scores against the opponent that answers this policy best, and
     `lost_lines_SEAT`, the share it loses of all lines in which the opponent tries every move.

@@ -109,7 +109,7 @@ class Concepts:
         return [self.task(level, *self._numbers(rng)) for _ in range(count)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """One quarter proposals, three quarters solutions."""
+        """Demonstrations, one quarter proposals and three quarters solutions."""
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:

@@ -112,7 +112,7 @@ class Facts:
         return made if answer else self.task(first, second, self.true_answer(made))
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """Half proposals, half solutions."""
+        """Demonstrations, half proposals and half solutions."""
         return [self._proposal(number, rng) if number % 2 == 0 else self._solution(rng) for number in range(count)]
 
     def _proposal(self, number: int, rng: Random) -> Demonstration:

@@ -120,7 +120,7 @@ class Growing:
         return [_task(_numbers(size, self.largest, rng)) for _ in range(count)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """One third rewriting, two thirds answers."""
+        """Demonstrations, one third rewritten prompts and two thirds answers."""
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:

@@ -87,7 +87,7 @@ class Knowledge:
         return Rules(whole_words=True) if self.corpus else RULES
 
     def tools_for(self, role: str) -> tuple[Searching, ...]:
-        """The search tool, for every role."""
+        """The search tool, whatever the role."""
         return (self.search,)
 
     @property
@@ -189,7 +189,8 @@ class Knowledge:
     # Demonstrations
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """Half questions asked, half answered, with the searches on the way (`demonstrations.rehearsal`)."""
+        """Demonstrations, half written questions and half answers, with the searches that lead to them
+        (`demonstrations.rehearsal`)."""
         return [self._proposal(number, rng) if number % 2 else self._solution(rng) for number in range(count)]
 
     def _found(self, query: str) -> list[tuple[str, str, str]]:

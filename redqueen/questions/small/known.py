@@ -78,8 +78,8 @@ class Known:
 
 @dataclass(frozen=True)
 class Chain:
-    """Texts of a Markov chain of letters: the first one any, each next one by the row of the last. `spread` says how
-    far a row is from uniform, as in `Known`."""
+    """Texts of a Markov chain of letters: the first letter is uniform, each next one follows the row of the last.
+    `spread` says how far a row is from uniform, as in `Known`."""
 
     letters: int = 12
     length: int = 12

@@ -194,13 +194,13 @@ class RedTeamWords:
         return [task.answer == (self._answer(text) or text) for task, text in zip(tasks, answers, strict=True)]
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
-        """Half of them harmful."""
+        """`count` requests with the right response, half of them harmful."""
         way = self.levels.index(level)
         kinds = [self.kinds[number % 2] for number in range(count)]
         return [self.defended(self.disguised(self.request(kind, rng), way, rng)) for kind in kinds]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """Half attacks, half answers; of these every third to a plain request."""
+        """Demonstrations, half attacks and half answers; every third answer is to a plain request."""
         return [self._attack(number, rng) if number % 2 else self._defence(rng) for number in range(count)]
 
     def _attack(self, number: int, rng: Random) -> Demonstration:

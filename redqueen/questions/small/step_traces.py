@@ -148,7 +148,8 @@ class StepTraces:
     """See the module. `shown` is how often each of `ERRORS` is planted in demonstrations, and made by solvers. `slip`
     is how often a solver errs at a step, `trapped` how often a problem has a step at which most attempts err alike.
     `doubt` is how often a demonstrated critic calls a right step wrong, `looks` how often it works out the step that is
-    due rather than the one that stands there; where that is 0, no critic is shown an error that only looking finds."""
+    due rather than the one that stands there; where that is 0, no demonstration shows an error that is found only by
+    working out the step."""
 
     length: int = 3  # steps of a problem
     largest: int = 39  # value on the way
@@ -177,7 +178,7 @@ class StepTraces:
                 return trace
 
     def judged(self, trace: Trace, place: int, step: str, before: Sequence[str] | None = None) -> Task:
-        """A step as a critic is shown it, after right ones or after these."""
+        """The task of a critic: a step after the right earlier steps, or after the given ones."""
         so_far = trace.steps()[:place] if before is None else before
         right = step == trace.step(place) and (before is None or list(before) == list(trace.steps()[:place]))
         prompt = "\n".join([trace.problem, *so_far, f"Check {step}"])
@@ -238,7 +239,7 @@ class StepTraces:
         return [VERDICT.read(answer) == task.answer for task, answer in zip(tasks, answers, strict=True)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """One third spoilt steps, two thirds judgements, half of them of right steps."""
+        """Demonstrations, one third spoilt steps and two thirds judgements, half of these of right steps."""
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:
@@ -255,8 +256,8 @@ class StepTraces:
         return Demonstration("critic", task, text.replace(f"\n{CORRECT}", f"\n{INCORRECT}") if doubted else text)
 
     def critique(self, task: Task, looks: bool = False) -> str:
-        """What the step in question comes to by itself, or where the critic looks at the problem the step that is due;
-        and whether that is what stands there."""
+        """A critique: the value of the written step by itself (or, where the critic works from the problem, of the step
+        that is due), and whether it is the written one."""
         problem, *so_far, checked = task.prompt.splitlines()
         step = checked.removeprefix("Check ")
         found = _STEP.fullmatch(step)

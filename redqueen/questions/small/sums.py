@@ -67,7 +67,7 @@ class Sums:
         return [self.task(*self._numbers(digits, rng)) for _ in range(count)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """One third proposals, two thirds solutions."""
+        """Demonstrations, one third proposals and two thirds solutions."""
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:

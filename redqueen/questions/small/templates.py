@@ -38,7 +38,7 @@ class Explained(Proposable, Protocol):
 
 @dataclass(frozen=True)
 class Template:
-    """How numbers are joined: a pattern of a, b and c, and the concepts it is about."""
+    """A rationale: a formula of a, b and c, and the concepts that it uses."""
 
     rationale: str
     concepts: str
@@ -95,7 +95,7 @@ class Templates:
         return self.kinds
 
     def seeds(self) -> list[Task]:
-        """One problem of each kind, and then as demonstrations have them."""
+        """One problem of each kind, then further ones drawn as in the demonstrations."""
         rng = Random(0)
         made = [self.problems(kind, 1, rng)[0] for kind in self.kinds]
         return made + [self._problem(self._template(rng), rng) for _ in range(self.seeds_made - len(made))]
@@ -140,7 +140,7 @@ class Templates:
         return rng.choice([template for template in TEMPLATES if template.hard == hard])
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """Two solutions, of all kinds alike, to one rationale and one problem."""
+        """Demonstrations: two solutions, of all kinds equally, for each rationale and each problem."""
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:

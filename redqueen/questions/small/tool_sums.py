@@ -39,7 +39,7 @@ class ToolSums:
         return tuple(f"{digits}_digits" for digits in range(1, self.digits + 1))
 
     def tools_for(self, role: str) -> tuple[Calculator, ...]:
-        """The solver's."""
+        """The calculator, for the solver; nothing for other roles."""
         return (Calculator(),) if role == SOLVER else ()
 
     def seeds(self) -> list[Task]:
@@ -71,7 +71,8 @@ class ToolSums:
         return [self.task(*self._numbers(digits, rng)) for _ in range(count)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """One third proposals, two thirds solutions; a solution may hold a call (`demonstrations.rehearsal`)."""
+        """Demonstrations, one third proposals and two thirds solutions; a solution may hold a call
+        (`demonstrations.rehearsal`)."""
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:

@@ -115,7 +115,7 @@ class Variants:
         return [_task(self._steps(level, rng)) for _ in range(count)]
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
-        """Half variants, half solutions."""
+        """Demonstrations, half variants and half solutions."""
         return [self._demonstration(number, rng) for number in range(count)]
 
     def _demonstration(self, number: int, rng: Random) -> Demonstration:
@@ -149,19 +149,19 @@ class Variants:
 
 
 def level_of(steps: Sequence[int]) -> str:
-    """PLAIN, TURNED, or "" if neither way leads to the end."""
+    """The level of a story, PLAIN or TURNED; "" if it can be worked neither forwards nor backwards."""
     if not stuck(steps, ON):
         return PLAIN
     return "" if stuck(steps, BACK) else TURNED
 
 
 def stuck(steps: Sequence[int], way: str) -> bool:
-    """Whether a running total falls below nought on this way."""
+    """Whether a running total falls below zero in this direction."""
     return min(accumulate(steps if way == ON else reversed(steps))) < 0
 
 
 def worked(steps: Sequence[int], way: str) -> str:
-    """The solution that goes this way: "on 2-1=1+5=6", "back 3 stuck"."""
+    """The solution worked in this direction: "on 2-1=1+5=6", "back 3 stuck"."""
     first, *others = steps if way == ON else tuple(reversed(steps))
     if first < 0:
         return f"{way} {STUCK}"

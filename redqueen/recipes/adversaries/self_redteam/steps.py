@@ -72,7 +72,7 @@ class Judge:
         return judged(episodes, self.classifier)
 
     def metrics(self) -> Metrics:
-        """How often a model was asked; none where none is."""
+        """Figures of how often a model was asked as the judge; none where the judge is no model."""
         return {name: value for each in self.counted for name, value in each.metrics().items()}
 
 
@@ -145,8 +145,8 @@ def paid(policy: Policy, trajectories: Sequence[Trajectory]) -> list[Trajectory]
 
 
 def without_ties(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
-    """The trajectories that are paid: of matches with all three labels, and those of a seat that broke the format.
-    Before the estimate: what has no label is in no mean."""
+    """The trajectories that are paid: of matches with all three labels, and those of a seat that broke the format. The
+    others are left out before advantages are estimated, so that they enter no mean."""
     return [each for each in trajectories if _is_paid(each)]
 
 

@@ -54,9 +54,9 @@ def with_answer(task: Task) -> Task:
 
 
 class Explanations:
-    """A positive sample for each group `where` one is due: the first of `count` explanations by the learner that comes
-    to the answer, as a reply to the plain task; the reply of the data set (`expert`); or none. Raises RedQueenError
-    for a question set that does not know the answers to its `tests`."""
+    """A positive sample for each group `where` the recipe wants one: the first of `count` explanations by the learner
+    that comes to the answer, as a reply to the plain task; the reply of the data set (`expert`); or none. Raises
+    RedQueenError for a question set that does not know the answers to its `tests`."""
 
     def __init__(
         self, questions: Questions, tests: Apart, positive: Positive, where: Where, count: int, truncated: Truncated

@@ -40,7 +40,7 @@ class Reflections:
         return float(np.mean(self._results[name]))
 
     def observe(self, groups: Sequence[Group]) -> None:
-        """Takes in how the tasks fared, and the latest wrong reply to each that was not cut off."""
+        """Records the results of the tasks, and the latest wrong reply to each that was not cut off."""
         for group in groups if self._below else ():
             name, results = group.task.id, verdicts(group)
             if name.endswith(AGAIN) or np.isnan(results).all():
@@ -170,8 +170,8 @@ def shape(entropies: np.ndarray, top: float) -> tuple[float, float]:
 
 
 def standing(shapes: Sequence[tuple[float, float]]) -> np.ndarray:
-    """[N] from 1 for the reply that beats the most others down to 0; equals have the mean of their places. A reply
-    beats another where its peak is higher and its mean entropy is lower."""
+    """[N] from 1 for the reply that beats the most others down to 0; ties have the mean of their ranks. A reply beats
+    another where its peak is higher and its mean entropy is lower."""
     beaten = np.array([sum(peak > other and mean < whole for other, whole in shapes) for peak, mean in shapes])
     order = np.argsort(-beaten, kind="stable")
     earned = np.empty(len(shapes))

@@ -1,4 +1,4 @@
-"""How much likelier a question makes a reply, in the eyes of the policy that wrote it (SAR, 2509.05489)."""
+"""How much likelier a question makes a reply, under the policy that wrote it (SAR, 2509.05489)."""
 
 from __future__ import annotations
 

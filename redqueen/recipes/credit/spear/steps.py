@@ -85,7 +85,7 @@ class Memory:
         return [each for each, _ in chosen], [np.full(len(each.turns), weight * more) for each, more in chosen]
 
     def metrics(self) -> Metrics:
-        """What is usual, how many attempts are kept, and how many were replayed in the step."""
+        """Figures of the memory: the median of the group means, the attempts kept, and those replayed in the step."""
         kept = {"buffer/usual": self.usual, "buffer/kept": float(len(self._experience))}
         return {**kept, "buffer/replayed": float(self._replayed)}
 
@@ -104,5 +104,6 @@ def largest_power_of_two(count: int) -> int:
 
 
 def begun_at_one(policy: Policy, batch: Batch) -> Batch:
-    """The batch with the ratios of older tokens taken to the policy as it is now, so that they begin at 1."""
+    """The batch with its sampled log-probabilities replaced by those of the policy now, so that all ratios begin at
+    1."""
     return refreshed_rows(batch, policy.likelihoods(batch), policy.version) if len(batch) else batch

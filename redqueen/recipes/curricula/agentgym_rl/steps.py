@@ -26,7 +26,7 @@ class Horizons:
         self._game, self._horizons, self._stage, self._muted = game, tuple(horizons), stage, cut == "muted"
 
     def turns(self, step: int) -> int:
-        """The most turns of an episode of this step."""
+        """The largest number of turns in an episode of this step."""
         return self._horizons[min(step // self._stage, len(self._horizons) - 1)]
 
     def at(self, step: int) -> Game:
@@ -34,8 +34,8 @@ class Horizons:
         return self._game.within(self.turns(step))
 
     def kept(self, trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """[N] each, the advantages, zeros for episodes that were cut where these are muted. Their rewards were in the
-        means all the same."""
+        """[N] each, the advantages, zeros for episodes that were cut where these are muted. Their rewards still count
+        in the group means."""
         return [
             np.zeros_like(given) if self._muted and was_cut(each.episode) else given
             for each, given in zip(trajectories, advantages, strict=True)

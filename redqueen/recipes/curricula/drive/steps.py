@@ -31,7 +31,7 @@ class ByFailure:
 
 @dataclass(frozen=True)
 class Hardest:
-    """The tasks that fail most, each once, the hardest first; equals in random order."""
+    """The tasks that fail most, each once, the hardest first, ties in random order."""
 
     def __call__(self, held: Sequence[TaskHistory], count: int, now: int, rng: Random) -> list[int]:
         failure, order = ByFailure()(held, now), list(range(len(held)))
@@ -68,8 +68,8 @@ class Stages:
         return held + (draw(self._count - len(held), rng) if len(held) < self._count else [])
 
     def observe(self, groups: Sequence[Group]) -> None:
-        """Takes the problems in, with how they fared; lets those go that nobody can solve, and the easiest of too
-        many."""
+        """Adds the problems with their results; drops those that nobody solves, and the easiest where the pool is
+        full."""
         self._pool.add([group.task for group in groups])
         self._pool.observe(groups)
         self._pool.prune(lambda history: history.tries >= self._give_up and not history.solved)

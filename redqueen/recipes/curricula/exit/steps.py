@@ -76,8 +76,8 @@ class BySoftmax:
 
 
 class Histories:
-    """Attempts that are taken up as tasks of their own. Raises RedQueenError for a game that takes none up, and for a
-    buffer that never holds enough."""
+    """A buffer of attempts that are continued as tasks of their own. Raises RedQueenError for a game whose attempts
+    cannot be continued, and for a buffer that never holds enough."""
 
     def __init__(self, config: Any, game: Game) -> None:
         if config.least > config.buffer:
@@ -101,14 +101,14 @@ class Histories:
         )
 
     def draw(self, problems: Draw, count: int, rng: Random) -> list[Task]:
-        """The tasks of a step: histories as far as chance and the buffer have it, then problems."""
+        """The tasks of a step: histories, as many as chance draws and the buffer holds, then problems."""
         ready = len(self._store) >= self._least
         wanted = sum(rng.random() < self._share for _ in range(count)) if ready else 0
         held = self._store.draw(wanted, rng) if wanted else []
         return held + (problems(count - wanted, rng) if wanted < count else [])
 
     def observe(self, groups: Sequence[Group], rng: Random) -> None:
-        """Takes in the spread of each group, and continues one of its attempts that is not solved."""
+        """Records the spread of each group, and adds one of its attempts, drawn at random, unless that is solved."""
         for group in groups:
             earned = np.array([returned(each) for each in group.attempts])
             known = [each for each, value in zip(group.attempts, earned, strict=True) if not isnan(value)]

@@ -1,4 +1,4 @@
-"""Advantage alignment: a seat's own advantages, and those of the others weighed by how it fared among them so far."""
+"""Advantage alignment: a seat's own advantages, and those of the others weighted by its own advantages so far."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Aligned:
 
         A*(t) = A(t) + beta * w(t) * sum of the others' A(t),    w(t) = sum over k < t of gamma^(t - k) * A(k)
 
-    Who fared well so far (w > 0) is credited with what is good for the others too, who was hurt with what hurts
-    them: to cooperate and to retaliate are both learned, and what was learned cannot be milked.
+    A seat with gains so far (w > 0) is credited for what is good for the others too, one with losses for what hurts
+    them: both cooperation and retaliation are learned, so that the cooperation is not exploited.
 
     Time t is counted in rounds: the turns after which gains fell (`Outcome.facts["gains"]`) end one. A seat's turns of
     one round, a message and a move or a second try, are one action with one advantage, so `inner` sees each seat as if
@@ -68,7 +68,7 @@ class Aligned:
 
 
 def rounds_of(trajectory: Trajectory) -> list[int]:
-    """[N] the round of each turn, from 0. Raises RedQueenError for a game that does not say when gains fell."""
+    """[N] the round of each turn, from 0. Raises RedQueenError for a game that does not report its gains by round."""
     episode = trajectory.episode
     if "gains" not in episode.outcome.facts:
         raise RedQueenError(

@@ -75,9 +75,9 @@ def novelties(agrees: np.ndarray, alike: np.ndarray) -> np.ndarray:
 
 class Consensus:
     """Gives each attempt its verdict by the majority of its group (by the question set where `labels` are known), keeps
-    the first `kept` of its `votes` attempts, and tells what the votes are worth. What the question set says about the
-    majorities is measured and never paid, unless `labels` are known. Raises RedQueenError where more attempts are to be
-    kept than vote."""
+    the first `kept` of its `votes` attempts, and measures the accuracy of the votes. What the question set says about
+    the majorities is measured and never paid, unless `labels` are known. Raises RedQueenError where more attempts are
+    to be kept than vote."""
 
     def __init__(self, questions: Questions, labels: Labels, votes: int, kept: int, truncated: Truncated) -> None:
         if kept > votes:

@@ -1,4 +1,4 @@
-"""What is learned from: pairs, or for KTO replies that are called good or bad one by one."""
+"""The data of a run: pairs, or for KTO replies that are called good or bad one by one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Packed:
 
 
 class Data(Protocol):
-    """Rows of a question set that are learned from. A row is said in one reply or two, each on a side of its own."""
+    """Rows of a question set that are learned from. A row has one reply or two, each on a side of its own."""
 
     def measures(
         self, learner: Policy, reference: Reference, problems: int, seed: int

@@ -34,8 +34,9 @@ class Rewards:
         self._novelty = CountNovelty(novelty) if novelty else None
 
     def proposer(self, tries: Sequence[Group]) -> FromBelow:
-        """What each proposal earns by the tries at its task; -1 if it is no task. Counts the tasks of a step once they
-        are paid, so that none is new because of itself. Novelty is paid where some tries are right and some wrong."""
+        """What each proposal earns by the tries at its task; -1 if it is no task. The tasks of a step are recorded
+        after they are paid, so that novelty never compares one with itself. Novelty is paid where some tries are right
+        and some wrong."""
         earned = {"difficulty": [self._shape(verdicts(group)) for group in tries]}
         if self._novelty:
             texts = [group.task.prompt for group in tries]

@@ -86,7 +86,8 @@ class Creator:
         self._last = TaskStore(count, Independent(weights or by_regret()), result=reward_of, window=attempts)
 
     def invited(self, rng: Random) -> list[Task]:
-        """Invitations to rewrite prompts of the last round, each deeper or broader, as chance will; none at first."""
+        """Invitations to rewrite prompts of the last round, each deeper or broader at random; none in the first
+        round."""
         parents = self._last.draw(self._most, rng) if len(self._last) else []
         return [
             self._questions.evolve(parent, rng.choice((DEEPER, BROADER)), number)
@@ -101,7 +102,7 @@ class Creator:
         return evolved + rng.sample(others, min(self._count - len(evolved), len(others)))
 
     def observe(self, answers: Sequence[Group]) -> None:
-        """Makes the prompts that were answered the last round."""
+        """Records the answered prompts as the last round."""
         self._last.prune(lambda history: True)
         self._last.add([group.task for group in answers])
         self._last.observe(answers)

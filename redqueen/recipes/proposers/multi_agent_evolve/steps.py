@@ -14,7 +14,7 @@ from redqueen.types import Group, Task
 
 
 def buffers(questions: Proposable, capacity: int) -> TaskStore:
-    """A store of the seeds, from which all tasks are drawn alike."""
+    """A store that begins with the seeds and draws its tasks uniformly."""
     return seeded(TaskStore(capacity), questions)
 
 

@@ -176,7 +176,7 @@ class Grounds:
         return self.answered(self.formed(written, proposals, found), found, found, rng)
 
     def found(self, proposals: Sequence[Group]) -> list[list[Document]]:
-        """All that the searches of each proposal gave, in order: they are made again."""
+        """The documents that the searches of each proposal return, in order; the searches are run again."""
         search, count = self.questions.documents.search, self.questions.shown
         return [
             [document for query in _queries(each) if query for document in search(query, count)]

@@ -44,7 +44,7 @@ class Aim:
 
 
 class Lessons:
-    """A data set that is dealt in epochs, with the learning curve of each problem, and the new problems made after
+    """A data set that is drawn in epochs, with the learning curve of each problem, and the new problems made from
     it."""
 
     reward = correct

@@ -85,7 +85,7 @@ def earned(episode: Episode) -> dict[Seat, np.ndarray]:
 def skill(verifications: Sequence[Group]) -> Metrics:
     """What judged verifications come to: `balanced_accuracy`, the mean of `accepted_right` and `refused_wrong`, the
     shares of right and wrong solutions that were called so (an unreadable verdict calls nothing), and `unreadable`.
-    Figures that nothing bears on are left out."""
+    Figures without a verification to compute them from are left out."""
     found: Metrics = {}
     called = [(each.task.answer, each.outcome.facts["verdict"]) for each in episodes_of(verifications)]
     if called:

@@ -53,8 +53,8 @@ class Correction:
 
 
 def by_first_attempt(trajectory: Trajectory, turn: int) -> Hashable:
-    """First attempts of a group are compared with each other, second ones with those that follow an equally right
-    first one: what a first attempt was is no merit of the second."""
+    """First attempts of a group are compared with each other, second ones with those that follow an equally right first
+    one: the second is not credited for what the first did."""
     facts = trajectory.episode.outcome.facts
     return (*by_group(trajectory, turn), turn, turn > 0 and facts["right"][0])
 
@@ -63,9 +63,9 @@ against_like_firsts = LeaveOneOut(by_first_attempt, RewardToGo(discount=0.0))  #
 
 
 def changes(played: Played) -> Metrics:
-    """Of two attempts each: how often the first and the second are right (`accuracy_1`, `accuracy_2`), what the
-    second gains, how often it mends a wrong one and spoils a right one (shares of all), and how often it repeats the
-    first word for word. Nothing where there are no episodes of which both verdicts are known."""
+    """Figures of episodes of two attempts: how often the first and the second are right (`accuracy_1`, `accuracy_2`),
+    how much the second gains, how often it mends a wrong one and spoils a right one (shares of all), and how often it
+    repeats the first word for word. Nothing where there are no episodes of which both verdicts are known."""
     episodes = [each for each in episodes_of(played) if None not in each.outcome.facts["right"]]
     if not episodes:
         return {}

@@ -496,6 +496,7 @@ class _Reading:
             raise RedQueenError(
                 f"{data.path} holds nothing to train on: it has {len(train)} different "
                 f"question{'' if len(train) == 1 else 's'}, of which {len(parts[1])} are held out; give it more rows"
+                + "".join(f" ({each.removeprefix(f'{data.path}: ')})" for each in self.left_out)
             )
         examples = {**self._levels(parts[0]), **({HELD_OUT: parts[1]} if parts[1] else {})}
         tasks = {level: tuple(each for _, each in part) for level, part in examples.items()}

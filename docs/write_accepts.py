@@ -1,7 +1,8 @@
 """Writes docs/accepts.md: which recipe learns from which data, found by running each for two small steps.
 
-Run it as `python docs/write_accepts.py` where redqueen is installed; it takes some minutes. With `--times` it renews
-the second table alone, from docs/accepts_runs.jsonl, which docs/run_accepts.py writes.
+Run it as `python docs/write_accepts.py` where redqueen is installed; it takes some minutes. With names of recipes it
+runs these alone and keeps the other rows. With `--times` it renews the second table alone, from
+docs/accepts_runs.jsonl, which docs/run_accepts.py writes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,15 +89,31 @@ def told(row: Mapping[str, Any] | None, reasons: dict[str, int]) -> str:
     return f"{row['seconds'] // 60}:{row['seconds'] % 60:02d}, {learned}"
 
 
-def page() -> str:
-    """The whole text of docs/accepts.md."""
+def kept() -> dict[str, list[str]]:
+    """What the cells of each recipe say in the first table of the page as it is, refusals in full."""
+    table = PAGE.read_text(encoding="utf-8").partition(TIMES[:20])[0]
+    numbered = dict(re.findall(r"(?m)^([0-9]+)\. (.+)$", table))
+    words = {word: said for said, word in WORDS.items()}
+    return {
+        name: [words[cell] if cell in words else numbered[cell] for cell in cells.split(" | ")]
+        for name, cells in re.findall(r"(?m)^\| `(\w+)` \| (.+) \|$", table)
+    }
+
+
+def page(only: Sequence[str] = ()) -> str:
+    """The whole text of docs/accepts.md; where recipes are named, with the other rows as they are."""
+    before = kept() if only else {}
     with tempfile.TemporaryDirectory() as folder:
         data = files(Path(folder))
         reasons: dict[str, int] = {}
         columns = [*data, "a game"]
         lines = [f"| recipe | {' | '.join(columns)} |", "|---|" + "---|" * len(columns)]
         for name in RECIPES:
-            said = [refusal(name, file, Path(folder)) for file in data.values()] + [refusal_of_game(name, Path(folder))]
+            if name in before and name not in only:
+                said = before[name]
+            else:
+                said = [refusal(name, file, Path(folder)) for file in data.values()]
+                said.append(refusal_of_game(name, Path(folder)))
             cells = [WORDS.get(each) or f"{reasons.setdefault(each, len(reasons) + 1)}" for each in said]
             lines.append(f"| `{name}` | {' | '.join(cells)} |")
             print(lines[-1], file=sys.stderr, flush=True)
@@ -167,5 +184,5 @@ if __name__ == "__main__":
     if "--times" in sys.argv:
         PAGE.write_text(PAGE.read_text(encoding="utf-8").partition(TIMES[:20])[0] + times(), encoding="utf-8")
     else:
-        PAGE.write_text(page(), encoding="utf-8")
+        PAGE.write_text(page(sys.argv[1:]), encoding="utf-8")
     print(f"wrote {PAGE.relative_to(ROOT)}")

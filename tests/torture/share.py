@@ -65,7 +65,7 @@ from redqueen.types import RedQueenError
 HERE = Path(__file__).parent
 MEMORY = Path("/dev/shm")
 WAYS = ("kill", "terminate", "interrupt", "disk", "tmpfs", "clock", "two", "guests")
-OFTEN = (18, 2, 2, 2, 1, 1, 2, 1)  # how often each way is drawn
+OFTEN = (18, 2, 4, 2, 1, 1, 2, 1)  # how often each way is drawn
 PATIENCE = 300.0  # seconds after which a training counts as hung
 WRITES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")  # and "open" for writing
 FINISHED, REFUSED, STOPPED, FAILED = 0, 2, 130, 1
@@ -188,6 +188,7 @@ def _trained(case: Case, folder: Path, before: Callable[[], None], said: Path) -
             os.dup2(nowhere.fileno(), 2)
         stacks = open(said, "a")  # noqa: SIM115 - as long as the process lives
         faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
         warnings.simplefilter("ignore")
         before()
         case.run(folder)

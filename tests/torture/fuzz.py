@@ -77,7 +77,7 @@ PIECES = (
 )
 LONGEST = 20_000
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")  # and what turns lines about
-SHOWN = 20  # faults of a kind that are printed
+SHOWN = 500  # faults of a kind that are printed
 
 
 def mutated(text: str, random: Random) -> str:

@@ -19,7 +19,7 @@ MOST_FIGURES = 40
 WIDTH, HEIGHT = 120, 20  # of a curve, in pixels
 
 # characters that are invisible, that change the direction of text, or lone surrogates: they are shown by their numbers
-_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 _WORDS = "white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate;text-align:left;vertical-align:top"
 _QUIET = "opacity:.65;font-size:90%"
 

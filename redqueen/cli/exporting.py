@@ -58,7 +58,7 @@ def _kept(folder: Path) -> tuple[int, list[TaskHistory]]:
         raise RedQueenError(f"{folder} has no checkpoint yet")
     step, stores = check(saved[-1]), []
     for state in read_parts(saved[-1]):
-        if state.keys() == TaskStore().state().keys():
+        if isinstance(state, dict) and state.keys() == TaskStore().state().keys():
             stores.append(TaskStore(screens=()))
             stores[-1].restore(state)
     if not stores:

@@ -123,7 +123,7 @@ def _done(words: Sequence[str]) -> int:
             with _door(words[0], words[1:]) as rest:
                 _command(words[0])(rest)
     except RedQueenError as error:
-        print(f"redqueen: {visible(str(error))}", file=sys.stderr)
+        print(f"redqueen: {visible(' '.join(str(error).splitlines()))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:  # a training says how to go on
         print("; ".join(["redqueen: stopped", *map(str, stop.args)]), file=sys.stderr)

@@ -161,11 +161,18 @@ def _parquet(path: Path) -> Iterator[Row]:
         from pyarrow import ArrowException, parquet  # type: ignore
     except ImportError:
         raise _no_library("Parquet") from None
+    done, held = 0, 0
     try:
-        found = parquet.read_table(path).to_pylist()
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=1024):
+                held += batch.nbytes + _ROW_BYTES * batch.num_rows
+                if held > MOST_UNFOLDED:
+                    raise RedQueenError(f"{path} unfolds to more than {MOST_UNFOLDED} bytes: write smaller files")
+                for number, each in enumerate(batch.to_pylist(), done + 1):
+                    yield _row(f"{path}, row {number}", each)
+                done += batch.num_rows
     except (ArrowException, OSError) as error:
         raise RedQueenError(f"{path} cannot be read as Parquet: {' '.join(str(error).split())[:160]}") from None
-    yield from _numbered(path, found)
 
 
 def _saved(folder: Path, split: str) -> Iterator[Any]:
@@ -243,6 +250,8 @@ def _no_library(what: str) -> RedQueenError:
     return RedQueenError(f"reading {what} needs the library datasets: pip install 'redqueen[data]', or use .jsonl")
 
 
+_ROW_BYTES = 200  # of memory that a row takes besides its values
+MOST_UNFOLDED = 4 << 30  # bytes of memory for a file that can say one text a million times in a few kilobytes
 _MISSING = ("", "NaN", "nan")
 _READERS: Mapping[str, Callable[[Path], Iterator[Row]]] = MappingProxyType(
     {".jsonl": _json_lines, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}

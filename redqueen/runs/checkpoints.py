@@ -20,9 +20,10 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 
+from redqueen.players.archives import read_archive
 from redqueen.protocols import Policy, Resumable, State, shaped
 from redqueen.trust.no_links import make_folder, remove_tree, rename, synchronise, write_whole
-from redqueen.trust.reading import read_json, within
+from redqueen.trust.reading import files_below, is_hollow, read_json, within
 from redqueen.types import Damaged, Mean, RedQueenError
 
 MANIFEST = {"step": int, "digests?": {...: str}, "collapse?": dict, "signal?": dict, "settings?": str}
@@ -98,9 +99,8 @@ def read_parts(path: Path) -> list[State]:
     checkpoint of an earlier version."""
     if not (path / "parts.pt").exists():
         raise RedQueenError(f"the checkpoint {path} is of an earlier version of redqueen: begin the run anew")
-    with fitting(path), torch.serialization.safe_globals(_ARRAYS):
-        found = torch.load(path / "parts.pt", map_location="cpu", weights_only=True)
-        return list(shaped(found, [object], str(path / "parts.pt")))
+    with fitting(path):
+        return list(shaped(read_archive(path / "parts.pt", _ARRAYS), [object], str(path / "parts.pt")))
 
 
 @contextmanager
@@ -175,7 +175,7 @@ def check(checkpoint: Path) -> int:
     try:
         manifest = facts_of(checkpoint)
         digests = manifest.get("digests", {})  # older ones have sizes
-        present = {str(path.relative_to(checkpoint)) for path in checkpoint.rglob("*") if not path.is_dir()}
+        present = {*files_below(checkpoint)}
         for name in sorted(set(digests) ^ (present - {"manifest.json"}) if digests else ()):
             raise Damaged(f"{name} {'is missing' if name in digests else 'is not in its manifest'}")
         for name, digest in digests.items():
@@ -191,6 +191,8 @@ def check(checkpoint: Path) -> int:
 def _digest(path: Path) -> str:
     if not path.is_file() or path.is_symlink():
         raise Damaged(f"{path.name} is no regular file")
+    if is_hollow(path.stat()):
+        raise Damaged(f"{path.name} has {path.stat().st_size} bytes, nearly all of which are holes")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

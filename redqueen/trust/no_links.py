@@ -87,7 +87,10 @@ def remove_tree(folder: Path, name: str) -> None:
     *above, last = _parts(name)
     with suppress(FileNotFoundError), opened(folder, *above) as place:
         _check(place, last, folder / name, kind=stat.S_ISDIR)
-        shutil.rmtree(last, dir_fd=place)
+        try:
+            shutil.rmtree(last, dir_fd=place)
+        except RecursionError:
+            raise Linked(f"cannot remove {folder / name}: its folders are nested too deeply; move it away") from None
 
 
 def rename(folder: Path, name: str, new: str) -> None:

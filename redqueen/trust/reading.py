@@ -18,6 +18,9 @@ from redqueen.protocols import is_moderate, kind_named, shown
 from redqueen.types import Damaged
 
 MOST_BYTES = 1 << 30  # of one file
+MOST_VALUES = 20_000_000  # of one text of JSON: each takes some 60 bytes of memory, and as few as two of the text
+DEEPEST = 16  # folders in folders
+_SPARSE = 16  # a file of holes stores less than one byte in so many
 
 
 @contextmanager
@@ -62,8 +65,34 @@ def read_json(path: Path) -> dict[str, Any]:
     return as_object(read_text(path), str(path))
 
 
+def files_below(folder: Path) -> list[str]:
+    """The names, relative to `folder`, of what lies in it and in folders below it, but for folders. Links are not
+    followed. Raises Damaged for folders that are nested deeper than DEEPEST."""
+    found, waiting = [], [("", 0)]
+    while waiting:
+        above, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise Damaged(f"{folder} has folders nested more than {DEEPEST} deep")
+        with os.scandir(folder / above) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((f"{above}{entry.name}/", depth + 1))
+                else:
+                    found.append(f"{above}{entry.name}")
+    return found
+
+
+def is_hollow(found: os.stat_result) -> bool:
+    """Whether a large file is nearly all holes, which take no room in an archive and years to read."""
+    return found.st_size > MOST_BYTES and found.st_blocks * 512 < found.st_size // _SPARSE
+
+
 def as_object(text: str | bytes, place: str) -> dict[str, Any]:
-    """The object that JSON text holds; `place` names it in errors. Raises Damaged for anything else."""
+    """The object that JSON text holds; `place` names it in errors. Raises Damaged for anything else, and for one of
+    more than MOST_VALUES values."""
+    signs = (",", "[", "{") if isinstance(text, str) else (b",", b"[", b"{")
+    if len(text) > MOST_VALUES and sum(map(text.count, signs)) > MOST_VALUES:  # type: ignore[arg-type]
+        raise Damaged(f"{place} has more than {MOST_VALUES} values")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError, MemoryError) as error:

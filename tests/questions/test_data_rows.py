@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from redqueen.questions import data_rows
 from redqueen.questions.data_rows import read_rows
 from redqueen.types import RedQueenError
 
@@ -88,6 +89,20 @@ def test_parquet_is_read_with_messages_and_nulls(tmp_path):
     assert columns(path) == [{"prompt": rows[0]["prompt"]}, rows[1]]
     assert read_rows(path)[1].place == f"{path}, row 2"
     assert "cannot be read as Parquet" in refused(written(tmp_path / "b.parquet", "no"))
+
+
+def test_a_small_file_of_parquet_that_unfolds_to_gigabytes_is_refused(tmp_path, monkeypatch):
+    """One text of a thousand characters, said in 20,000 rows; the limit is lowered for the sake of time."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pyarrow.table({"prompt": ["x" * 1000] * 20_000}), path)
+    assert len(read_rows(path)) == 20_000
+    assert read_rows(path)[19_999].place == f"{path}, row 20000"
+    assert path.stat().st_size < 10_000
+    monkeypatch.setattr(data_rows, "MOST_UNFOLDED", 10_000_000)
+    assert "unfolds to more than 10000000 bytes" in refused(path)
 
 
 def test_a_saved_folder_has_one_split_or_needs_one_named(tmp_path):

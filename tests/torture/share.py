@@ -145,7 +145,11 @@ class Child:
         self.said = folder.parent.with_name(f"{folder.parent.name}.said")  # on another disk than the folder
         self.pid = os.fork()
         if not self.pid:
-            os._exit(_trained(case, folder, before, self.said))
+            status = STOPPED  # of an interrupt that comes while the first is told of
+            try:
+                status = _trained(case, folder, before, self.said)
+            finally:
+                os._exit(status)
 
     def over(self) -> bool:
         """Whether it has ended; it is collected."""
@@ -311,8 +315,9 @@ class Trial:
         child.send(signal.SIGINT)
         # the second may come while Python already ends: it dies by it, or says with which error
         status = self.done(child, (FINISHED, STOPPED, FAILED, -signal.SIGINT))
-        if status == FAILED and "KeyboardInterrupt" not in child.said.read_text():
-            self.wrong.append(f"interrupted: {child.said.read_text()[-1500:]}")
+        said = child.said.read_text() if child.said.exists() else ""
+        if status == FAILED and "KeyboardInterrupt" not in said:
+            self.wrong.append(f"interrupted: {said[-1500:]}")
         self.counts["interrupt"] += status != FINISHED
         return status
 

@@ -310,7 +310,14 @@ class ChatFormat:
         """The tokens of a text. Templates have their own opening token; plain text gets the tokenizer's. A lone
         surrogate, which JSON can hold and no tokenizer reads, is a question mark."""
         known = text.encode(errors="replace").decode()
-        return list(self.tokenizer.encode(known, add_special_tokens=first and self.raw))
+        try:
+            return list(self.tokenizer.encode(known, add_special_tokens=first and self.raw))
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+                raise
+            raise RedQueenError(
+                f"the tokenizer cannot read a prompt of {len(known)} characters: {error!s:.100}"
+            ) from None
 
     def _end_of_turn(self) -> int:
         """The token that closes a reply in this template, or the end of text."""

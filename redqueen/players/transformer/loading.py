@@ -21,6 +21,7 @@ from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 
 from redqueen.players.transformer.digests import check_file, check_folder, keep
+from redqueen.players.transformer.tokenizer_files import refuse_growth
 from redqueen.records import flat
 from redqueen.types import RedQueenError
 
@@ -196,6 +197,7 @@ def refuse_detours(folder: Path) -> None:
             f"the folder {folder} holds an adapter, which names another model to be loaded: give that model with the "
             "adapter merged into it (redqueen merge, for a run)"
         )
+    refuse_growth(folder)
     try:
         settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

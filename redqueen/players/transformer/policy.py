@@ -23,6 +23,7 @@ from torch import Tensor
 from redqueen.chance import derive
 from redqueen.objectives.batch import opening, take, without_opening
 from redqueen.objectives.tensors import tensor
+from redqueen.players.archives import read_archive
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.language.formats import WHOLE, RoleFormat
 from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, Voice, listed_replies
@@ -507,7 +508,7 @@ class TransformerPolicy(OpenSpeaker):
         self.weights_set += 1
         if self._learns:
             with within(f"{folder.name}/optimizer.pt: "):
-                self._optimizer.restore(shaped(torch.load(folder / "optimizer.pt", weights_only=True), dict, "it"))
+                self._optimizer.restore(shaped(read_archive(folder / "optimizer.pt"), dict, "it"))
         self._begin()
 
     @contextmanager

@@ -204,7 +204,11 @@ def _of_questions(spec: str, count: int, problems: int) -> tuple[Questions, tupl
     tests = {level: questions.problems(level, problems, Random(derive(0, level))) for level in levels}
     training = evenly(questions, count, Random(derive(0, "agent")), tests)
     testing = [task for level in tests.values() for task in level]
-    return questions, tuple(training), tuple(testing)
+    return questions, _once(training), _once(testing)
+
+
+def _once(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    return tuple({task.id: task for task in tasks}.values())
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from redqueen.cli.main import main
+from redqueen.contracts.games import check_game
 from redqueen.games.catalogue import find_game
 from redqueen.guests.agents import endpoint
 from redqueen.play.lockstep import play
@@ -98,6 +99,12 @@ def test_a_file_is_measured_on_its_own_tests(solver, tmp_path):
     asked = {task.prompt for task in game.held_out()}
     assert asked == {f"What is {n}+1?" for n in range(20, 30)}
     assert {task.prompt for task in game.tasks()} == {f"What is {n}+1?" for n in range(20)}
+
+
+def test_an_agent_keeps_the_contract_of_games(solver):
+    assert "keeps the contract of games: 11 tasks" in check_game(
+        find_game(f"agent:{solver}:solve,questions=sums:digits=1,problems=64,count=12"), ("1", "12")
+    )
 
 
 def test_nothing_that_was_sampled_is_tokenized_again(solver):

@@ -137,6 +137,8 @@ def changed(path: Path, random: Random) -> str:
 
 def _changed(data: Any, random: Random) -> str:
     """Changes one value somewhere within, and says which."""
+    if not isinstance(data, dict | list):
+        return " holds nothing"  # an earlier change has replaced it all
     keys: Sequence[Any] = list(data) if isinstance(data, dict) else range(len(data))
     if not keys:
         return " is empty"

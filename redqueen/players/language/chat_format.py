@@ -18,6 +18,7 @@ import numpy as np
 
 from redqueen.players.language.chat_templates import TooDear, rendered
 from redqueen.players.language.thoughts import in_marks, marks_in
+from redqueen.players.language.tokenizer_files import no_panic
 from redqueen.texts import Marks, parted, thinks_on
 from redqueen.types import Ask, Message, RedQueenError
 
@@ -310,14 +311,8 @@ class ChatFormat:
         """The tokens of a text. Templates have their own opening token; plain text gets the tokenizer's. A lone
         surrogate, which JSON can hold and no tokenizer reads, is a question mark."""
         known = text.encode(errors="replace").decode()
-        try:
+        with no_panic(f"read a prompt of {len(known)} characters"):
             return list(self.tokenizer.encode(known, add_special_tokens=first and self.raw))
-        except BaseException as error:
-            if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
-                raise
-            raise RedQueenError(
-                f"the tokenizer cannot read a prompt of {len(known)} characters: {error!s:.100}"
-            ) from None
 
     def _end_of_turn(self) -> int:
         """The token that closes a reply in this template, or the end of text."""

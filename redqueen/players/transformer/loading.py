@@ -20,8 +20,8 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 
+from redqueen.players.language.tokenizer_files import no_panic, refuse_growth
 from redqueen.players.transformer.digests import check_file, check_folder, keep
-from redqueen.players.transformer.tokenizer_files import refuse_growth
 from redqueen.records import flat
 from redqueen.types import RedQueenError
 
@@ -215,7 +215,8 @@ def _pretrained(name: str, folder: str, dtype: torch.dtype) -> LoadedModel:
     offline = not Path(folder).is_dir() and not hub_answers()
     try:
         strict: Any = {"local_files_only": offline, "trust_remote_code": False}  # else it asks on the terminal
-        tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
+        with no_panic(f"be read from {folder}"):
+            tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **strict)
     except UNLOADABLE as error:
         if offline:
@@ -300,10 +301,12 @@ def _convert(name: str, source: Path, folder: Path) -> None:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer in a folder of saved weights."""
+    """The tokenizer in a folder of saved weights. Raises RedQueenError as `refuse_growth`."""
     from transformers import AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    refuse_growth(folder)
+    with no_panic(f"be read from {folder}"):
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 
 def add_lora(

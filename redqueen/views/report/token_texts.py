@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from redqueen.objectives.batch import free_positions
+from redqueen.players.language.tokenizer_files import no_panic
 from redqueen.players.transformer.loading import load_tokenizer
 from redqueen.runs.checkpoints import checkpoints
-from redqueen.types import Reply
+from redqueen.types import RedQueenError, Reply
+
+WINDOW = 64
 
 
 class Decoder(Protocol):
@@ -37,7 +40,11 @@ def words_of(reply: Reply, tokenizer: Decoder | None) -> list[list[Any]]:
     if tokenizer is None or not tokens or len(reply.logprobs) != len(tokens):
         return []
     free = free_positions(reply.legal_tokens, tuple(tokens))
-    pieces = _pieces(tokens, tokenizer)
+    try:
+        with no_panic("tell a reply"):
+            pieces = _pieces(tokens, tokenizer)
+    except (RedQueenError, OverflowError):  # of a damaged tokenizer, and a number that no token has
+        return []
     return [
         [piece, round(logprob, 4), open_]
         for piece, logprob, open_ in zip(pieces, reply.logprobs.tolist(), free, strict=True)
@@ -45,11 +52,15 @@ def words_of(reply: Reply, tokenizer: Decoder | None) -> list[list[Any]]:
 
 
 def _pieces(tokens: Sequence[int], tokenizer: Decoder) -> list[str]:
-    """The text of each token. A character that is split between tokens belongs to the last one."""
-    pieces, before = [], ""
+    """The text of each token. A character that is split between tokens belongs to the last one. A token is decoded
+    after the WINDOW tokens before it at least and twice as many at most, so that a long reply takes no square."""
+    pieces, begin, before = [], 0, ""
     for count in range(1, len(tokens) + 1):
-        text = tokenizer.decode(list(tokens[:count]))
+        text = tokenizer.decode(list(tokens[begin:count]))
         whole = text.rstrip("�")
         pieces.append(whole[len(before) :] if whole.startswith(before) else "")
         before = whole if whole.startswith(before) else before
+        if count - begin >= 2 * WINDOW and text == before:
+            begin = count - WINDOW
+            before = tokenizer.decode(list(tokens[begin:count]))
     return pieces

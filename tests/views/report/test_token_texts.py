@@ -25,6 +25,31 @@ def test_the_pieces_join_to_what_was_said(tokenizer, text):
     assert all(free for *_, free in found)
 
 
+class Counted:
+    """Counts the tokens that are decoded."""
+
+    def __init__(self, tokenizer):
+        self.tokenizer, self.count = tokenizer, 0
+
+    def decode(self, tokens):
+        self.count += len(tokens)
+        return self.tokenizer.decode(tokens)
+
+
+def test_a_long_reply_is_told_in_a_time_that_grows_with_it(tokenizer):
+    text = "naïve café 日本語 🎲! " * 300
+    tokens = np.array(tokenizer.encode(text, add_special_tokens=False))
+    counted = Counted(tokenizer)
+    found = words_of(Reply(text, tokens=tokens, logprobs=np.zeros(len(tokens))), counted)
+    assert len(tokens) > 3000
+    assert "".join(piece for piece, _, _ in found) == tokenizer.decode(tokens.tolist())
+    assert counted.count < 200 * len(tokens)  # and not half its square
+
+
+def test_a_token_that_no_tokenizer_has_leaves_the_reply_without_its_tokens(tokenizer):
+    assert words_of(Reply("x", tokens=np.array([-1]), logprobs=np.zeros(1)), tokenizer) == []
+
+
 def test_a_word_that_had_to_come_is_not_free(tokenizer):
     legal = ((5, 7, 9), (5, 8, 9))
     found = words_of(Reply("x", tokens=np.array([5, 7, 9]), logprobs=np.zeros(3), legal_tokens=legal), tokenizer)

@@ -3,9 +3,9 @@ import json
 import pytest
 import torch
 
-from redqueen.players.transformer.loading import load_model, tiny_model
+from redqueen.players.language.tokenizer_files import refuse_growth, repeats_twice
+from redqueen.players.transformer.loading import load_model, load_tokenizer, tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.players.transformer.tokenizer_files import refuse_growth, repeats_twice
 from redqueen.types import Ask, Message, RedQueenError, Seat
 
 
@@ -68,6 +68,18 @@ def test_replacements_that_multiply_a_text_are_refused(saved):
 def test_replacements_of_known_models_pass(saved):
     change(saved, normalizer={"type": "Sequence", "normalizers": [replace(" ", "▁"), replace("``", '"')]})
     refuse_growth(saved)
+
+
+def test_a_tokenizer_at_which_the_library_panics_is_one_line(saved):
+    """Found by the torture: a prefix that is longer than what it is the prefix of."""
+    path = saved / "tokenizer.json"
+    found = json.loads(path.read_text())
+    found["model"]["continuing_subword_prefix"] = "../../outside"
+    path.write_text(json.dumps(found))
+    with pytest.raises(RedQueenError, match="the tokenizer cannot be read from"):
+        load_model(str(saved), torch.float32, "cpu")
+    with pytest.raises(RedQueenError, match="the tokenizer cannot be read from"):
+        load_tokenizer(saved)
 
 
 @pytest.mark.parametrize("content", ["", "null", "[]", "[" * 100_000, '{"normalizer": [1, {"type": "Replace"}]}'])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,18 @@ def refuse_growth(folder: Path) -> None:
                     f"{path}: a pattern of its {part} repeats what repeats or is a choice, which can take for ever: "
                     f"{pattern!r:.60}"
                 )
+
+
+@contextmanager
+def no_panic(what: str) -> Iterator[None]:
+    """A panic of the library tokenizers, which is written in Rust and whose panics are no Exception, becomes one line:
+    it cannot do `what`."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise RedQueenError(f"the tokenizer cannot {what}: {' '.join(str(error).split())[:100]}") from None
 
 
 def repeats_twice(pattern: str) -> bool:

@@ -64,6 +64,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "checking:check",
         "NAME or FILE.py[:NAME]: whether a game, question set, player, objective or recipe keeps its contract",
     ),
+    "guest": (
+        "guesting:guest",
+        "add NAME PACKAGE..., list, remove NAME: environments of their own for worlds that other packages bring",
+    ),
     "list": ("listing:list_things", "{recipes,games,questions,models,players,presets}: what can be named"),
     "doctor": (
         "doctor:doctor",
@@ -80,8 +84,15 @@ MOVED: Mapping[str, str] = {
     "shipped experiment, and `redqueen trial FILE.py` one of your own",
 }
 # they are given the user's own names; all others read a folder, in which names may be a stranger's
-ONES_OWN = ("train", "plan", "prompts", "list", "check", "doctor", "trial")
-WITHOUT_FLAGS = ("train", "plan", "prompts", "list", "check")  # of their own: those of `train` are its recipe's
+ONES_OWN = ("train", "plan", "prompts", "list", "check", "guest", "doctor", "trial")
+WITHOUT_FLAGS = (
+    "train",
+    "plan",
+    "prompts",
+    "list",
+    "check",
+    "guest",
+)  # of their own: those of `train` are its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning
 

@@ -37,6 +37,8 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
         "openspiel": "redqueen.adapters.openspiel:OpenSpiel",
         "tree": "redqueen.adapters.gambit:tree",
         "textarena": "redqueen.adapters.textarena:TextArena",
+        "pettingzoo": "redqueen.adapters.guests.others:pettingzoo",
+        "verifiers": "redqueen.adapters.guests.others:verifiers_game",
     }
 )
 _CATALOGUE = Catalogue("game", GAMES, "redqueen.games", ADAPTERS)

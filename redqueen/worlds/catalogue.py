@@ -22,7 +22,17 @@ WORLDS: Mapping[str, str] = MappingProxyType(
         "grid": "redqueen.adapters.babyai:Grid",
     }
 )
-ADAPTERS: Mapping[str, str] = MappingProxyType({"gymnasium": "redqueen.adapters.gymnasium:Gymnasium"})
+ADAPTERS: Mapping[str, str] = MappingProxyType(
+    {
+        "gymnasium": "redqueen.adapters.gymnasium:Gymnasium",
+        "gym": "redqueen.adapters.guests.others:gym",
+        "skyrl": "redqueen.adapters.guests.others:skyrl",
+        "trl": "redqueen.adapters.guests.others:trl",
+        "openenv": "redqueen.adapters.guests.others:openenv",
+        "mcp": "redqueen.adapters.guests.others:mcp",
+        "verifiers": "redqueen.adapters.guests.others:verifiers",
+    }
+)
 _CATALOGUE = Catalogue("world", WORLDS, "redqueen.worlds", ADAPTERS)
 
 

@@ -1,0 +1,26 @@
+"""A server of the Model Context Protocol for the tests: a list that grows."""
+
+try:
+    from mcp.server import MCPServer
+except ImportError:  # of the first generation
+    from mcp.server.fastmcp import FastMCP as MCPServer
+
+server = MCPServer("list")
+items = []
+
+
+@server.tool()
+def add(item: str) -> str:
+    """Adds an item."""
+    items.append(item)
+    return f"added {item}"
+
+
+@server.tool()
+def show() -> str:
+    """Shows all items."""
+    return " ".join(items) or "nothing"
+
+
+if __name__ == "__main__":
+    server.run()

@@ -1,4 +1,4 @@
-"""SPEAR: whether imitating good attempts teaches a table to walk to a door that it reaches once in 200 walks."""
+"""SPEAR: whether imitating good attempts teaches a table sooner to walk to a door that it seldom reaches at first."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def until_half(trial: Trial) -> float:
 
 SPEAR = "SPEAR"
 WALKS = Experiment(
-    title="SPEAR on a walk of nine steps, tabular",
+    title="SPEAR on a walk of five steps, tabular",
     asked="Does imitating its own good attempts teach sooner what is rarely reached, at equal attempts?",
     trial=Training(train),
     config=Config(
         Learner(learning_rate=1.0),
-        game="corridor:nearest=9,farthest=9,turns=16,clock=false",
-        steps=400,
+        game="corridor:nearest=5,farthest=5,turns=10,clock=false",
+        steps=200,
         tasks=4,
         attempts=8,
         capacity=8,
@@ -54,5 +54,6 @@ WALKS = Experiment(
     notes=(
         "32 walks in each step. The replay is a second update, on earlier walks, in those steps that have enough of "
         "them; the second control takes two updates in every step.",
+        "Seed 100 alone was looked at while the length was chosen: on a walk of nine steps nothing is ever replayed.",
     ),
 )

@@ -173,7 +173,10 @@ def by_shape(thing: Any, spec: str) -> Callable[[], str]:
     share, _, nearest = max(halves, key=lambda half: half[:2])
     if share > 0:
         missing = " and no ".join(lacking(thing, nearest.protocol))
-        raise RedQueenError(f"{spec} is half a {nearest.noun}: {type(thing).__name__} has no {missing}")
+        raise RedQueenError(
+            f"{spec} is half a {nearest.noun}: {type(thing).__name__} has no {missing}; a {nearest.noun} has "
+            f"{', '.join(members(nearest.protocol))}"
+        )
     if callable(thing):
         if len(inspect.signature(thing).parameters) == 1:
             raise RedQueenError(

@@ -54,7 +54,10 @@ def find_questions(spec: str) -> Questions:
     found = _CATALOGUE.find(as_spec(spec))
     missing = lacking(found, Questions)
     if missing:
-        raise RedQueenError(f"{spec!r} is not a question set: {type(found).__name__} has no {' and no '.join(missing)}")
+        raise RedQueenError(
+            f"{spec!r} is not a question set: {type(found).__name__} has no {' and no '.join(missing)}; one has "
+            f"{', '.join(members(Questions))} (redqueen.protocols.Questions)"
+        )
     if not found.levels:
         raise RedQueenError(f"the question set {spec!r} has no levels, and so no problems: see its settings")
     if len(found.levels) > MOST_LEVELS:

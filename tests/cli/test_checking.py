@@ -135,7 +135,7 @@ def test_what_applies_is_found_by_its_shape(name, expected, mine, line):
         (":Endless", "endless does not end|guess does not end"),
         (":Crash", "breaks its contract: it raises KeyError"),
         (":HalfGame", "is half a game: HalfGame has no play"),
-        (":HalfSet", "is half a question set: HalfSet has no right"),
+        (":HalfSet", "is half a question set: HalfSet has no right; a question set has name, levels, problems, right"),
         (":Mean", "the loss of Mean depends on how the batch is cut|loss weight is zero"),
         (
             ":Ranks",

@@ -2,14 +2,15 @@
 
 redqueen train grpo --profile gpu --tasks 16           # a flag of one's own stands above the profile's
 
-A pretrained model that learns on a CPU has the profile `laptop` unless another one is named, so that its first step
-comes within a few minutes; `--profile own` takes the recipe's own sizes.
+A pretrained model of more than `SMALL` bytes that learns on a CPU has the profile `laptop` unless another one is named,
+so that its first step comes soon; `--profile own` takes the sizes of the recipe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +23,7 @@ from redqueen.types import RedQueenError
 
 FLAG = "--profile"
 PROFILES = ("laptop", "gpu", "own")
+SMALL = 50_000_000  # bytes of weights, ten million parameters or so
 REPLIES = 64  # of a laptop, about as many a step and a measurement
 _LAPTOP: Mapping[str, int] = MappingProxyType({"proposals": 4, "matches_per_step": 16, "test_replies": REPLIES})
 """Fields of recipes and of the schedule, where theirs is more (no limit is more)."""
@@ -81,12 +83,20 @@ def _on_gpu(words: Sequence[str], config: type[Any]) -> bool:
 
 
 def _writes(words: Sequence[str], config: type[Any]) -> bool:
-    """Whether a pretrained model learns, on this machine."""
+    """Whether a model that takes its time learns on this machine: no table, and none as small as a warm start."""
     learner = getattr(config(), "learner", None)
     if not isinstance(learner, Learner):
         return False
     model = _value("--model", words) or learner.model
-    return model != TABULAR and not is_tiny(model) and not is_on_server(model)
+    return model != TABULAR and not is_tiny(model) and not is_on_server(model) and not _is_small(Path(model))
+
+
+def _is_small(folder: Path) -> bool:
+    """Whether a folder holds a model, no adapter, of at most `SMALL` bytes."""
+    if (folder / "adapter_config.json").exists():
+        return False
+    sizes = [each.stat().st_size for each in folder.glob("*.safetensors")]
+    return 0 < sum(sizes) <= SMALL
 
 
 def _of_laptop(words: Sequence[str], config: type[Any]) -> dict[str, tuple[int | bool, str]]:

@@ -96,3 +96,11 @@ def test_every_recipe_takes_the_profile_of_a_gpu(name):
 def test_an_unknown_profile_is_refused_in_one_line():
     with pytest.raises(RedQueenError, match=r"^unknown profile 'cloud': laptop, gpu or own$"):
         profiled(["--profile", "cloud"], Grpo)
+
+
+def test_a_model_as_small_as_a_warm_start_is_no_slow_one_but_an_adapter_may_be_of_any(tmp_path):
+    words = ["--device", "cpu", "--model", str(tmp_path)]
+    (tmp_path / "model.safetensors").write_bytes(bytes(100))
+    assert profiled(words, Grpo) == (words, "")
+    (tmp_path / "adapter_config.json").write_text("{}")
+    assert "--test-replies 64" in profiled(words, Grpo)[1]

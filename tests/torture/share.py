@@ -1,6 +1,7 @@
 """Kills trainings at random instants and compares what they leave with what a training leaves that nobody touched.
 
-python tests/torture/share.py SECONDS [SEED [KIND ...]]     one share; `make torture SECONDS=600 SEED=7` calls it
+python tests/torture/share.py SECONDS [SEED [KIND ...]]     one share; `make torture SECONDS=600 SEED=7` calls it; a
+                                                            KIND is part of a case's name, or one of the ways
 
 Everything is imported once, in this process, what an undisturbed training imports late too; each training is a fork of
 it in memory (`/dev/shm`, where there is one), so that a kill costs a fraction of a second. A share goes round all
@@ -430,7 +431,11 @@ def share(seconds: float, seed: int, kinds: list[str]) -> int:
     trials, wrong = 0, 0
     try:
         with own_folder() as place:
-            chosen = [case for case in cases(url) if not kinds or any(kind in case.name for kind in kinds)]
+            named = [kind for kind in kinds if kind not in WAYS]
+            chosen = [case for case in cases(url) if not named or any(kind in case.name for kind in named)]
+            ways = {
+                way: often for way, often in zip(WAYS, OFTEN, strict=True) if way in kinds or not {*kinds} & {*WAYS}
+            }
             random.shuffle(chosen)
             for case in itertools.cycle(chosen):
                 if time.monotonic() > end:
@@ -439,7 +444,7 @@ def share(seconds: float, seed: int, kinds: list[str]) -> int:
                     known[case.name] = undisturbed(case, place / "whole" / "run")
                 here = place / f"trial_{trials}"
                 here.mkdir()
-                way = random.choices(WAYS, OFTEN)[0]
+                way = random.choices([*ways], [*ways.values()])[0]
                 trial = Trial(case, known[case.name], here, Random(random.getrandbits(64)))
                 if way == "tmpfs":
                     on_a_small_disk(trial)

@@ -7,21 +7,24 @@ from random import Random
 
 import numpy as np
 
+from redqueen.games.single_reply import SingleReply
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.asking import SOLVE
 from redqueen.types import Ask, Task
 
 
-def asked(task: Task) -> Ask:
-    """What a solver of the task is asked."""
-    (ask,) = next(SOLVE.play(task, Random(0)))
+def asked(task: Task, game: SingleReply = SOLVE) -> Ask:
+    """What a solver of the task is asked, or another role in its game."""
+    (ask,) = next(game.play(task, Random(0)))
     return ask
 
 
-def beginning(tasks: Sequence[Task], chances: Sequence[Mapping[str, float]], name: str, rate: float) -> TabularPolicy:
+def beginning(
+    tasks: Sequence[Task], chances: Sequence[Mapping[str, float]], name: str, rate: float, game: SingleReply = SOLVE
+) -> TabularPolicy:
     """A table that answers each task with these probabilities; the rest is shared equally by the other answers."""
     policy = TabularPolicy(rate, name)
-    policy.probabilities([asked(task) for task in tasks])
+    policy.probabilities([asked(task, game) for task in tasks])
     state, rows = dict(policy.state()), []
     for task, known in zip(tasks, chances, strict=True):
         rest = (1.0 - sum(known.values())) / (len(task.choices) - len(known))

@@ -44,3 +44,13 @@ class Coin:
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
         problems = [replace(task, answer=str(rng.randrange(10))) for task in self.problems("one", count, rng)]
         return [Demonstration("solver", task, task.answer) for task in problems]
+
+
+class CoinOfList(Coin):
+    """The same, whose proposer chooses among listed questions."""
+
+    name = "coin of a list"
+
+    def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
+        listed = tuple(f"{number}{letter}?" for letter in "abcdefgh")
+        return replace(super().invite(kind, references, number), choices=listed)

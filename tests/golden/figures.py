@@ -43,6 +43,7 @@ ON_COIN = (
     "exit",
     "rise",
 )
+ON_LISTED = ("knowrl",)  # whose untrained proposer must write a task now and then
 DIGITS = 4  # of a figure: sums are rounded differently on other processors
 
 
@@ -60,7 +61,8 @@ def contract() -> ModuleType:
 
 def figures(name: str, seed: int) -> dict[str, Any]:
     """What a run of four steps said, measured and became."""
-    settings: dict[str, Any] = {"questions": COIN} if name in ON_COIN else {}
+    coin = COIN if name in ON_COIN else f"{COIN}OfList" if name in ON_LISTED else ""
+    settings: dict[str, Any] = {"questions": coin} if coin else {}
     if "truncated_score" in {field.name for field in dataclasses.fields(contract().find_recipe(name).Config)}:
         settings["truncated_score"] = "graded"  # the tiny model says nothing to its end
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,64 @@
+"""How well a model knows what it can do: its verdicts on held-out tasks against its solve rates."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+
+from redqueen.credit.outcomes import verdicts
+from redqueen.curricula.held_out import Apart
+from redqueen.measures.accuracy import on_problems
+from redqueen.play.groups import attempts
+from redqueen.protocols import Player, Questions, State
+from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.verdicts import Truncated
+from redqueen.recipes.labels.knowrl.steps import ASSESS, FEASIBLE, Said, about_reach, read_verdicts, verdict
+from redqueen.types import Basis, Mean, Metrics
+
+TRIES = 8  # solutions and verdicts of each task
+WITHIN = 0.5  # solve rate from which on a task is within reach
+
+
+class Boundary:
+    """What a model says of its reach on the held-out `tests`, against how often it solves them: `boundary_f1` of
+    feasible and `boundary_accuracy`, the mean of the shares of tasks within and beyond reach whose commonest verdict is
+    right; both left out where the set knows no answers, or holds one class alone. A tie is wrong."""
+
+    def __init__(
+        self, questions: Questions, learner: Player, tests: Apart, seed: int, truncated: Truncated, said: Said
+    ) -> None:
+        self._tasks = [task for tasks in tests.values() for task in tasks]
+        self._questions, self._learner, self._seed, self._said = questions, learner, seed, said
+        self._truncated: Truncated = truncated
+
+    def __call__(self) -> Metrics:
+        tries = attempts(SOLVE, self._tasks, self._learner, TRIES, Random(self._seed))
+        rates = np.array([verdicts(group).mean() for group in graded(self._questions, tries, self._truncated)])
+        shown = [about_reach(task, self._said) for task in self._tasks]
+        groups = read_verdicts(attempts(ASSESS, shown, self._learner, TRIES, Random(self._seed)))
+        told = np.array([verdict(group).answer == FEASIBLE for group in groups])
+        known = ~np.isnan(rates)
+        return boundary(told[known], rates[known] >= WITHIN)
+
+    def basis(self) -> dict[str, Basis]:
+        return {name: on_problems(self._tasks, TRIES, guesses=False) for name in ("boundary_f1", "boundary_accuracy")}
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+def boundary(told: np.ndarray, within: np.ndarray) -> Metrics:
+    """F1 of feasible, and the mean of the shares that are right of both classes; nothing where there is one class
+    alone. [tasks] each: whether a task was called feasible, and whether it is."""
+    if not within.any() or within.all():
+        return {}
+    hits = float((told & within).sum())
+    shares = (hits / within.sum(), float((~told & ~within).sum() / (~within).sum()))
+    return {
+        "boundary_f1": Mean(2.0 * hits / float(told.sum() + within.sum()), len(told)),
+        "boundary_accuracy": Mean(sum(shares) / 2.0, len(told)),
+    }

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from redqueen.adapters.lm_eval import as_lm, marks
-from redqueen.players.transformer.loading import tiny_model
+from redqueen.players.transformer.loading import load_model, tiny_model
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.types import RedQueenError
 
@@ -102,6 +102,40 @@ def test_texts_are_rated_as_by_its_own_model(tasks):
     ours, theirs = (answers(lm, tasks["rolling"], None) for lm in (as_lm(policy().verbatim()), of_lm_eval()))
     assert ours == pytest.approx(theirs, abs=1e-4)
     assert max(ours) < -10.0
+
+
+def test_in_float64_both_are_equal_so_that_nothing_but_rounding_keeps_them_apart(tasks):
+    from lm_eval.models.huggingface import HFLM
+
+    loaded = tiny_model(seed=3)
+    loaded.model.double()
+    theirs = HFLM(pretrained=loaded.model, tokenizer=loaded.tokenizer, batch_size=1, device="cpu")
+    expected = answers(theirs, tasks["rolling"], None)
+    ours = answers(as_lm(TransformerPolicy(loaded, learns=False).verbatim()), tasks["rolling"], None)
+    assert ours == pytest.approx(expected, abs=1e-9)
+
+
+def test_of_a_real_model_ours_is_no_further_from_the_truth_than_theirs_by_rounding():
+    """SmolLM2 on a text of 102 tokens; the truth is its own forward pass in float64."""
+    text = (
+        "A merchant bought nine crates of apples and sold four of them before noon. The rest he kept until the "
+        "evening, when a woman came and asked what they would cost. "
+    ) + "He named a price; she laughed, and went on to the next stall, where the same apples lay. " * 3
+    found = {}
+    for dtype in (torch.float64, torch.float32):
+        loaded = load_model("smollm2-135m", dtype, "cpu")
+        row = tuple(loaded.tokenizer.encode(text))
+        found["ours", dtype] = TransformerPolicy(loaded, learns=False).verbatim().rate([(row, 1)])[0][0]
+        with torch.no_grad():
+            logprobs = loaded.model(torch.tensor([row]), use_cache=False).logits[0, :-1].log_softmax(-1)
+        found["theirs", dtype] = float(logprobs.gather(1, torch.tensor(row[1:])[:, None]).sum())
+    truth = found["theirs", torch.float64]
+    ours, theirs = (abs(found[who, torch.float32] - truth) for who in ("ours", "theirs"))
+    print(
+        f"\n{len(row)} tokens of {truth:.4f} nats; rounded in float32: ours by {ours:.1e}, transformers by {theirs:.1e}"
+    )
+    assert found["ours", torch.float64] == pytest.approx(truth, abs=1e-9)
+    assert ours < max(theirs, 1e-6 * abs(truth))
 
 
 def test_a_text_longer_than_the_context_is_rated_in_the_same_windows(tasks):

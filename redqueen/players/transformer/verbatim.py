@@ -24,7 +24,7 @@ from redqueen.progress import counted
 from redqueen.types import Continuation
 
 Tokens = tuple[int, ...]
-_ROWS = 128  # of logits that are held in float32 at a time
+_ROWS = 64  # of logits that are held in float64 at a time
 
 
 class Verbatim:
@@ -70,10 +70,10 @@ class Verbatim:
         logprobs, likeliest = np.zeros(len(targets)), np.zeros(len(targets), dtype=bool)
         for start in range(0, len(states.hidden), _ROWS):
             of = np.flatnonzero((numbers >= start) & (numbers < start + _ROWS))
-            scores = self._forward.logits(states.hidden[start : start + _ROWS]).float()
+            scores = self._forward.logits(states.hidden[start : start + _ROWS]).double()
             rows = torch.from_numpy(numbers[of] - start).to(scores.device)
             wanted = torch.from_numpy(targets[of]).to(scores.device)
-            logprobs[of] = (scores[rows, wanted] - scores.logsumexp(dim=1)[rows]).double().cpu().numpy()
+            logprobs[of] = (scores[rows, wanted] - scores.logsumexp(dim=1)[rows]).cpu().numpy()
             likeliest[of] = (scores.argmax(dim=1)[rows] == wanted).cpu().numpy()
         return logprobs, likeliest
 

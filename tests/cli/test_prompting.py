@@ -27,6 +27,12 @@ def test_every_role_is_shown_with_its_own_prompt(capsys, tmp_path):
     assert "--proposer.prompt FILE puts a prompt of your own around one, in a text with {prompt} in its place" in said
 
 
+def test_a_judge_whose_probabilities_are_read_is_shown_too(capsys):
+    assert main(["prompts", "ssr_zero", "--model", "tiny:hidden=16,heads=2"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"--- judge \(learner\) ---\nHow good is an answer\?", said) and "not asked" not in said
+
+
 def test_a_role_that_was_not_asked_is_named(capsys):
     words = ["prompts", "sws", "--model", "tiny:hidden=16,heads=2"]
     assert main(words) == 0

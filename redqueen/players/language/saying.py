@@ -263,6 +263,8 @@ class OpenSpeaker(Speaker):
         replies, or for a policy that answers in free text."""
         if not all(self._is_listed(ask) for ask in asks):
             raise RedQueenError(f"{self.name} answers in free text: its probabilities cannot be read exactly")
+        for hear in _HEARING:
+            hear(self, asks)
         return [np.array(mind.probabilities) for mind in self._think(asks)]
 
     @property

@@ -66,7 +66,7 @@ WAYS = Experiment(
         "problems alone": {"history_share": 0.0},
         "histories alone": {"history_share": 1.0},
     },
-    figures=(*FIGURES, "buffer/mean_depth"),
+    figures=(*FIGURES, "late buffer/mean_depth"),
     compared=versus(EXIT, ("histories drawn evenly", "problems alone", "histories alone"), FIGURES[2:]),
     controls=("problems alone", "histories drawn evenly"),
     notes=("64 attempts in each step. 256 chains are measured.",),

@@ -89,7 +89,9 @@ def measuring(config: Any, seed: int) -> Apart:
     config may hold that of the method which it controls."""
     settings = (config, *(value for value in vars(config).values() if is_dataclass(value)))
     named: Mapping[str, Any] = next((vars(each) for each in settings if "questions" in vars(each)), {})
-    return _measuring(named["questions"], int(named.get("problems", 64)), seed) if named.get("questions") else {}
+    if named.get("game") or not named.get("questions"):  # a game stands in place of the questions
+        return {}
+    return _measuring(named["questions"], int(named.get("problems", 64)), seed)
 
 
 @lru_cache(maxsize=128)  # all variants of an experiment are measured on the same ones

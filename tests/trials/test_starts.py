@@ -13,6 +13,7 @@ from redqueen.measures.accuracy import held_out
 from redqueen.protocols import Demonstrator
 from redqueen.questions.asking import tasks_among
 from redqueen.questions.catalogue import find_questions, having
+from redqueen.recipes.credit.spear import recipe as spear
 from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
 from redqueen.recipes.self_training import cold_start
 from redqueen.runs.run import Run, Schedule
@@ -74,6 +75,10 @@ class Controlled:
 
 def test_the_problems_that_measure_a_method_are_found_in_what_controls_it():
     assert prompts(measuring(Controlled(CONFIG, 3), 1)) == prompts(measuring(CONFIG, 1)) != set()
+
+
+def test_a_game_in_place_of_questions_has_no_problems_that_measure():
+    assert measuring(spear.Config(), 0) and measuring(spear.Config(game="corridor"), 0) == {}
 
 
 def shown_in(folder, apart, monkeypatch):

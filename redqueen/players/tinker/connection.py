@@ -64,10 +64,10 @@ class Connection:
         self._open: OrderedDict[str, Adapter] = OrderedDict()  # past selves that have a place of their own, by path
         self._places: dict[str, None] = {}  # the adapters that hold one
 
-    def check(self, rest: Any) -> None:
+    def check(self) -> None:
         """Raises RedQueenError for a server that cannot be used or does not have the base model; for a server with one
-        model no base model need be named. `rest` is a `tinker.RestClient`."""
-        found = self.call("say what it serves", lambda: rest.get_server_capabilities().result())
+        model no base model need be named."""
+        found = self.call("say what it serves", self._service.get_server_capabilities)
         models = {str(each.model_name): each.max_context_length for each in found.supported_models}
         if not self.base_model and len(models) == 1:
             (self.base_model,) = models
@@ -230,7 +230,7 @@ def connect(base_model: str, url: str) -> Connection:
     where = url or "the hosted Tinker service"
     settings: dict[str, Any] = {"base_url": url, "api_key": os.environ.get(KEY) or _NO_KEY} if url else {}
     try:
-        service, rest = tinker.ServiceClient(**settings), tinker.RestClient(**settings)
+        service = tinker.ServiceClient(**settings)
     except _troubles() as error:
         raise RedQueenError(trouble(where, "open a session", error)) from error
     connection = Connection(
@@ -241,7 +241,7 @@ def connect(base_model: str, url: str) -> Connection:
         alive=(lambda: _answers(url)) if url else (lambda: True),
         unload=(lambda model: _unload(url, model)) if url else None,
     )
-    connection.check(rest)
+    connection.check()
     atexit.register(connection.close)  # a client that is killed frees its places when its session times out
     return connection
 

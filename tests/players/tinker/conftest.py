@@ -51,8 +51,7 @@ class Service:
         self.saved, self.log, self.models = {}, [], []
 
     def get_server_capabilities(self):
-        model = SimpleNamespace(model_name=BASE, max_context_length=self.longest)
-        return done(SimpleNamespace(supported_models=[model]))
+        return SimpleNamespace(supported_models=[SimpleNamespace(model_name=BASE, max_context_length=self.longest)])
 
     def create_lora_training_client(self, base_model, rank, seed):
         self.log.append("create")
@@ -220,7 +219,7 @@ def connect():
 
     def make(service, **settings):
         made = Connection(service, BASE, "http://here", is_skyrl=service.kind != "tinker", **{"poll": 0.01, **settings})
-        made.check(service)
+        made.check()
         return made
 
     return make

@@ -17,9 +17,7 @@ tinker = pytest.importorskip("tinker")
 
 def capable(*names):
     models = [SimpleNamespace(model_name=name, max_context_length=None) for name in names]
-    found: Future = Future()
-    found.set_result(SimpleNamespace(supported_models=models))
-    return SimpleNamespace(get_server_capabilities=lambda: found)
+    return SimpleNamespace(get_server_capabilities=lambda: SimpleNamespace(supported_models=models))
 
 
 def connection(service=None, **settings):
@@ -40,11 +38,11 @@ def test_a_model_on_a_server_is_named_with_its_base_and_its_url():
 
 def test_a_base_model_that_the_server_does_not_have_is_named_with_those_it_has():
     with pytest.raises(RedQueenError, match=r"does not have the base model 'a/model': it has other/thing, more"):
-        connection().check(capable("other/thing", "more"))
+        connection(capable("other/thing", "more")).check()
     with pytest.raises(RedQueenError, match=r"did you mean a/models\?"):
-        connection().check(capable("a/models"))
-    alone = Connection(None, "", "http://here", is_skyrl=False)
-    alone.check(capable("one"))
+        connection(capable("a/models")).check()
+    alone = Connection(capable("one"), "", "http://here", is_skyrl=False)
+    alone.check()
     assert alone.base_model == "one"
 
 

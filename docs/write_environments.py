@@ -32,11 +32,11 @@ from redqueen.contracts.worlds import check_world  # noqa: E402
 from redqueen.curricula.held_out import training_levels  # noqa: E402
 from redqueen.games.acting import Acting  # noqa: E402
 from redqueen.games.catalogue import find_game  # noqa: E402
+from redqueen.guests.installed import environment  # noqa: E402
 from redqueen.play.lockstep import play  # noqa: E402
 from redqueen.questions.catalogue import find_questions  # noqa: E402
 from redqueen.types import Ask, Match, Reply  # noqa: E402
 from redqueen.worlds.catalogue import find_world  # noqa: E402
-from redqueen.worlds.guests.installed import environment  # noqa: E402
 
 PAGE, KEPT = ROOT / "docs" / "environments.md", ROOT / "docs" / "environments.jsonl"
 EPISODES, ACTS = 10, 30

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from redqueen.cli.words import closest
+from redqueen.guests.installed import add_environment, environments, environments_folder, remove_environment
 from redqueen.markup import visible
 from redqueen.types import RedQueenError
-from redqueen.worlds.guests.installed import add_environment, environments, environments_folder, remove_environment
 
 USAGE = "redqueen guest add NAME PACKAGE..., redqueen guest list, redqueen guest remove NAME"
 

@@ -1,1 +1,1 @@
-"""Other people's code: agents that are not ours, and the endpoint through which they speak."""
+"""Other people's code: environments in processes of their own, and the endpoint by which agents ask."""

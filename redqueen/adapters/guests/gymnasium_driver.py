@@ -12,7 +12,7 @@ import os
 import re
 from typing import Any
 
-from redqueen.worlds.guests.guest_process import AGENT, about_seeds, one_turn
+from redqueen.guests.guest_process import AGENT, about_seeds, one_turn
 
 _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 _MOST_ACTS = 64

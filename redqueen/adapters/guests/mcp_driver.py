@@ -13,7 +13,7 @@ import shlex
 from contextlib import AsyncExitStack
 from typing import Any
 
-from redqueen.worlds.guests.guest_process import AGENT, one_turn, read_tasks
+from redqueen.guests.guest_process import AGENT, one_turn, read_tasks
 
 
 def load(settings: dict[str, Any]) -> Server:

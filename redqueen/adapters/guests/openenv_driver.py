@@ -14,7 +14,7 @@ import sys
 import typing
 from typing import Any
 
-from redqueen.worlds.guests.guest_process import AGENT, about_seeds, one_turn
+from redqueen.guests.guest_process import AGENT, about_seeds, one_turn
 
 _OWN = ("reward", "done", "metadata")  # of an observation, which are not shown
 

@@ -1,6 +1,6 @@
 """Environments of other protocols, by name: `acting:gym:ID`, `working:mcp(...)`, `--game pettingzoo:NAME`, ...
 
-Each runs in a guest (`worlds/guests`): in the environment that `guest` names, else in the one that is called as the
+Each runs in a guest (`guests`): in the environment that `guest` names, else in the one that is called as the
 protocol is, else in this interpreter, where it has what is needed. A name in the folder of a run may be a stranger's,
 and what it names is code: it passes the door or is refused.
 """
@@ -15,10 +15,10 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any
 
+from redqueen.guests.guest_world import GuestGame, GuestWorld, admit, game_of, seat_of
+from redqueen.guests.installed import environment
+from redqueen.guests.process import Guest, GuestLimits
 from redqueen.types import RedQueenError
-from redqueen.worlds.guests.guest_world import GuestGame, GuestWorld, admit, game_of, seat_of
-from redqueen.worlds.guests.installed import environment
-from redqueen.worlds.guests.process import Guest, GuestLimits
 
 # of each protocol its driver, the module without which it cannot run, and the packages that bring that
 DRIVERS: Mapping[str, tuple[str, str, str]] = {

@@ -10,7 +10,7 @@ import importlib
 import os
 from typing import Any
 
-from redqueen.worlds.guests.guest_process import LONGEST, about_seeds
+from redqueen.guests.guest_process import LONGEST, about_seeds
 
 _SMALL = 64  # numbers of an observation that are written out; of a larger one only those that are not 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from redqueen.worlds.guests.guest_process import AGENT, one_turn, read_tasks
+from redqueen.guests.guest_process import AGENT, one_turn, read_tasks
 
 
 def load(settings: dict[str, Any]) -> Sky:

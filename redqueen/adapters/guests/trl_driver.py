@@ -14,7 +14,7 @@ import json
 import sys
 from typing import Any
 
-from redqueen.worlds.guests.guest_process import AGENT, one_turn, read_tasks
+from redqueen.guests.guest_process import AGENT, one_turn, read_tasks
 
 
 def load(settings: dict[str, Any]) -> Factory:

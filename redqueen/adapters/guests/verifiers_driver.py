@@ -19,7 +19,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from redqueen.worlds.guests.guest_process import AGENT
+from redqueen.guests.guest_process import AGENT
 
 _HARNESS = "redqueen_seat"
 

@@ -14,14 +14,14 @@ from redqueen.contracts.games import check_game
 from redqueen.contracts.worlds import check_world
 from redqueen.games.acting import Acting
 from redqueen.games.catalogue import find_game
+from redqueen.guests.guest_world import seat_of
+from redqueen.guests.installed import environment
+from redqueen.guests.process import Guest
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.trust.door import Untrusted, shut
 from redqueen.types import Match, RedQueenError
 from redqueen.worlds.catalogue import find_world
-from redqueen.worlds.guests.guest_world import seat_of
-from redqueen.worlds.guests.installed import environment
-from redqueen.worlds.guests.process import Guest
 
 HERE = Path(__file__).parent
 DRIVERS = Path(find_spec("redqueen.adapters.guests").origin).parent

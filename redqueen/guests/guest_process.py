@@ -81,7 +81,7 @@ def read_tasks(path: str, tests: float = 0.2) -> tuple[list[dict[str, Any]], lis
 def main() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     source, settings = sys.argv[2], json.loads(sys.argv[3])
-    sys.modules["redqueen.worlds.guests.guest_process"] = sys.modules["__main__"]  # as drivers know it
+    sys.modules["redqueen.guests.guest_process"] = sys.modules["__main__"]  # as drivers know it
     sys.path[:] = [each for each in sys.path if each != os.path.dirname(os.path.abspath(__file__))]
     try:
         driver = _module(source).load(settings)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from redqueen.cli.main import main
+from redqueen.guests.installed import add_environment, environment, environments
+from redqueen.guests.process import Guest
 from redqueen.types import RedQueenError
-from redqueen.worlds.guests.installed import add_environment, environment, environments
-from redqueen.worlds.guests.process import Guest
 
 DRIVER = """
 def load(settings):

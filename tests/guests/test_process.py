@@ -13,11 +13,11 @@ import pytest
 from redqueen.contracts.games import check_game
 from redqueen.contracts.worlds import check_world
 from redqueen.games.acting import Acting, Working
+from redqueen.guests.guest_world import game_of, seat_of
+from redqueen.guests.process import Guest, GuestLimits
 from redqueen.play.lockstep import play, replay
 from redqueen.players.scripted import Scripted
 from redqueen.types import Match, RedQueenError
-from redqueen.worlds.guests.guest_world import game_of, seat_of
-from redqueen.worlds.guests.process import Guest, GuestLimits
 
 DRIVER = Path(__file__).with_name("counting.py")
 

@@ -17,10 +17,10 @@ from warnings import warn
 
 from redqueen.games.talk import GAME, offence, told
 from redqueen.games.tools import ToolError
+from redqueen.guests.process import Guest, GuestFailed, GuestTalk
 from redqueen.protocols import Play, Tool
 from redqueen.trust.door import enter
 from redqueen.types import Ask, Assessment, Message, Observation, Outcome, RedQueenError, Seat, Task
-from redqueen.worlds.guests.process import Guest, GuestFailed, GuestTalk
 
 MOST_TURNS = 500  # of a game, after which it is cut
 

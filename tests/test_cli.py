@@ -672,7 +672,7 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("absolute_zero --tries 4", "--tries is --attempts now"),
         ("absolute_zero --attempts 1", "--attempts must be at least 2"),
         ("multi_agent_evolve --with-reference 2", "--with-reference must be at least 0 and at most 1"),
-        ("sws --synthetic .01", "--synthetic 0.01 of --tasks 16 is none"),
+        ("sws --synthetic .01", "--synthetic 0.01 of --tasks 8 is none"),
         ("self_rewarding --invented .001", "--invented 0.001 of --tasks"),
         ("absolute_zero --model tiny --questions sums:digits=100000", "has 100000 levels, more than 1000"),
     ],

@@ -35,8 +35,9 @@ def plan(words: Sequence[str]) -> None:
     if not rest or rest[0].startswith("-"):
         raise RedQueenError(f"name a recipe: redqueen plan RECIPE, one of {', '.join(RECIPES)}")
     recipe = find_recipe(rest[0])
+    kind = training_options(recipe.Config)
     flags, profile = profiled(rest[1:], recipe.Config, gpu=bool(gpu))
-    options = parse(training_options(recipe.Config), flags, f"redqueen plan {rest[0]}")
+    options = parse(kind, flags, f"redqueen plan {rest[0]}")
     config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
     check_settings(config)
     steps = getattr(config, "steps", 0)

@@ -47,11 +47,12 @@ def train(words: Sequence[str]) -> None:
     if usual is not None and usual["recipe"] != name:
         raise RedQueenError(f"a run of {usual['recipe']} has no settings for {name}: leave out one of them")
     recipe = find_recipe(name)
+    kind = training_options(recipe.Config, usual)
     flags, profile = profiled(flags, recipe.Config)
     flags, preset = expanded(flags)
     if preset and not takes_presets(recipe.Config):
         raise RedQueenError(f"{name} takes no --preset, which sets flags of the update: redqueen train grpo has them")
-    options = parse(training_options(recipe.Config, usual), flags, f"redqueen train {name}")
+    options = parse(kind, flags, f"redqueen train {name}")
     config = with_file(options.config, options.file) if field_of_questions(recipe.Config) else options.config
     config, chosen = preset.fitted(config) if preset else (config, [])
     check_settings(config)

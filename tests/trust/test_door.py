@@ -103,6 +103,7 @@ COMMANDS: dict[str, Callable[[Path], Sequence[str]]] = {
     "serve": lambda run: ["serve", str(run), "--port", "70000"],  # stops where it would listen
     "replay": lambda run: ["replay", str(run)],
     "replay one": lambda run: ["replay", str(run), "0.0"],
+    "record": lambda run: ["record", str(run), "--game", "kuhn_poker", "--matches", "1"],
     "tasks": lambda run: ["tasks", str(run)],
     "report": lambda run: ["report", str(run)],
     "merge": lambda run: ["merge", str(run), str(run.parent / "merged")],
@@ -381,6 +382,7 @@ def test_a_trust_list_that_cannot_be_written_is_said_and_the_training_goes_on(
         assert main(["train", "magnetic", "--game", "stranger.py:Game", "--steps", "1", *flags]) == 0
 
 
+DRIVERS = ("gymnasium", "openenv", "pettingzoo", "skyrl", "trl")
 LOADERS = {  # who may turn a name into code, and why it is not a stranger's name
     "catalogue.py": "asks the door",
     "user_code.py": "asks the door",
@@ -395,6 +397,8 @@ LOADERS = {  # who may turn a name into code, and why it is not a stranger's nam
     "checks/sandbox/jail_program.py": "in the jail",
     "checks/repository/inside.py": "in the jail",
     "trials/shipped.py": "the file that `redqueen trial` is given",
+    "guests/guest_process.py": "in a guest, which was let in by the door",
+    **{f"adapters/guests/{name}_driver.py": "in a guest, which was let in by the door" for name in DRIVERS},
 }
 
 

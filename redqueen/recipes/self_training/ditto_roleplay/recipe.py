@@ -15,7 +15,7 @@ the penalty of repetition that has the same name.
 
 `--contrastive 0` teaches no declining. What is measured: `plain_logprob` of the replies without the profile, which
 comes near `aided_logprob` as profiles are known by heart. Whether replies are true, nobody says here: read some
-(`redqueen show`), or let a judge compare them.
+(`redqueen replay RUN`), or let a judge compare them.
 
 Differences: each question is a conversation of its own (the paper joins about five into one); replies that are cut off
 or speak of a profile are left out (there: no filter); the wording of the requests is ours.

@@ -70,6 +70,7 @@ class Desk:
         self._noted: dict[str, Any] = {}
         self._ended: Outcome | None = None
         self._closed = ""  # why nothing more is taken
+        self.over = False  # whether nobody plays on
         self._changed = Condition()
 
     def ask(self, role: str, messages: Sequence[Message], stops: Sequence[str] = ()) -> Future[Reply]:
@@ -124,15 +125,10 @@ class Desk:
     def ended(self) -> Outcome | None:
         return self._ended
 
-    @property
-    def dropped(self) -> bool:
-        """Whether nobody plays this match any more, although it has not ended."""
-        return bool(self._closed) and self._ended is None
-
     def close(self) -> None:
         """Tells everybody who still waits that the match is over."""
         with self._changed:
-            self._closed = self._closed or "the match is over"
+            self.over, self._closed = True, self._closed or "the match is over"
             wishes, self._wishes = [*self._taken, *self._wishes], []
         for wish in wishes:
             if not wish.said.done():

@@ -96,7 +96,7 @@ class InThread:
             desk.end(*self.judge(task, self.function(task, chairs)))
         except BaseException as error:  # of the user's code, SystemExit too
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            if not desk.dropped:
+            if not desk.over:
                 self._tell(error, reason)
             desk.fail(reason)
         finally:

@@ -20,6 +20,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -82,6 +83,11 @@ class Offer:
     chairs: Mapping[str, Chair]
     end: Callable[[Mapping[str, Any]], None]
 
+    @property
+    def over(self) -> bool:
+        """Whether nobody plays it any more."""
+        return any(chair.desk.over for chair in self.chairs.values())
+
     def as_json(self, url: str) -> dict[str, Any]:
         seats = {role: {"key": chair.key, "model": chair.model} for role, chair in self.chairs.items()}
         return {"match": self.number, "task": task_to_json(self.task), "base_url": url, "seats": seats}
@@ -96,6 +102,7 @@ class Endpoint:
         self._chairs: dict[str, Chair] = {}
         self._offered: deque[Offer] = deque()  # that nobody has fetched
         self._offers: dict[str, Offer] = {}
+        self._numbers = count()
         self._told: set[str] = set()
         self.tell = tell or (lambda line: print(f"redqueen: {visible(line)}", file=sys.stderr, flush=True))
         self._lock = Lock()
@@ -115,14 +122,22 @@ class Endpoint:
         """Offers a match to whoever comes next. `end` is called with what they say of its end; it raises RedQueenError
         for what is none."""
         with self._lock:
-            self._offered.append(Offer(str(len(self._offers)), task, chairs, end))
-            self._offers[self._offered[-1].number] = self._offered[-1]
+            for gone in [each for each in self._offers.values() if each.over]:
+                self._forget(gone)
+            offer = Offer(str(next(self._numbers)), task, chairs, end)
+            self._offered.append(offer)
+            self._offers[offer.number] = offer
 
     def clear(self, chairs: Mapping[str, Chair]) -> None:
         """Takes the keys back."""
         with self._lock:
             for chair in chairs.values():
                 self._chairs.pop(chair.key, None)
+
+    def _forget(self, offer: Offer) -> None:
+        self._offers.pop(offer.number, None)
+        for chair in offer.chairs.values():
+            self._chairs.pop(chair.key, None)
 
     def close(self) -> None:
         self._server.should_exit = True
@@ -154,7 +169,7 @@ class Endpoint:
             if body.get("model") != chair.model:
                 asked = json.dumps(body.get("model"))[:80]
                 raise Unfit(f"this key speaks for the model {chair.model!r}, not {asked}", 404)
-            wanted = dialect.read(body, str(chair.desk.seats[chair.role]))
+            wanted = _read(dialect, body, str(chair.desk.seats[chair.role]))
             said = await self._said(chair, wanted)
         except Unfit as error:
             kind = {401: "authentication_error", 404: "not_found_error"}.get(error.status, "invalid_request_error")
@@ -177,7 +192,7 @@ class Endpoint:
         for _ in range(round(PATIENCE / MOMENT)):
             with self._lock:
                 offer = self._offered.popleft() if self._offered else None
-            if offer is not None and not any(chair.desk.dropped for chair in offer.chairs.values()):
+            if offer is not None and not offer.over:
                 return JSONResponse(offer.as_json(self.url))
             if offer is None:
                 await asyncio.sleep(MOMENT)
@@ -192,14 +207,15 @@ class Endpoint:
             with self._lock:
                 offer = self._offers.get(request.path_params["number"])
             if offer is None:
-                raise Unfit("there is no such match", 404)
+                raise Unfit("there is no such match, or it is over", 404)
             try:
                 await asyncio.to_thread(offer.end, body)
             except RedQueenError as error:
                 raise Unfit(str(error)) from None
         except Unfit as error:
             return JSONResponse(chat.refusal(str(error), "invalid_request_error"), error.status)
-        self.clear(offer.chairs)
+        with self._lock:
+            self._forget(offer)
         return JSONResponse({"match": offer.number, "over": True})
 
     def _check_key(self, headers: Mapping[str, str]) -> None:
@@ -260,6 +276,13 @@ def _asked_in(endpoint: Endpoint, dialect: Dialect) -> Callable[[Any], Any]:
         return await endpoint.answer(dialect, request)
 
     return asked
+
+
+def _read(dialect: Dialect, body: Mapping[str, Any], own: str) -> Wanted:
+    try:
+        return dialect.read(body, own)
+    except (AttributeError, KeyError, TypeError, ValueError):  # a text where an object should be, and the like
+        raise Unfit(f"a field of the request is not of the kind that {dialect.PATH} has") from None
 
 
 def _key(headers: Mapping[str, str]) -> str:

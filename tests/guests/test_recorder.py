@@ -2,7 +2,7 @@
 
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 
 from redqueen.games.programmed import Desk
 from redqueen.guests import recorder
+from redqueen.guests.dialects.wanted import Unfit
 from redqueen.guests.recorder import Endpoint
 from redqueen.types import Reply, Task
 
@@ -253,6 +254,49 @@ def test_what_cannot_be_answered_is_one_line(endpoint, path, body, status, said)
     assert "\n" not in message
 
 
+WHOLE = {
+    "/v1/chat/completions": {
+        "messages": [*CHAT, {"role": "assistant", "tool_calls": [{"function": FUNCTION}]}, {"role": "user"}],
+        "tools": [{"type": "function", "function": FUNCTION}],
+        "response_format": {"type": "text"},
+        "stream_options": {"include_usage": True},
+        "stop": ["x"],
+        "n": 1,
+    },
+    "/v1/responses": {
+        "input": [{"role": "user", "content": [{"type": "input_text", "text": "x"}]}, {"type": "function_call_output"}],
+        "tools": [{"type": "function", **FUNCTION}],
+        "text": {"format": {"type": "text"}},
+    },
+    "/v1/messages": {
+        "messages": [
+            {"role": "assistant", "content": [{"type": "tool_use", "name": "find", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "content": "2"}, {"type": "text", "text": "x"}]},
+        ],
+        "tools": [{"name": "find", "input_schema": PARAMETERS}],
+        "system": [{"type": "text", "text": "x"}],
+    },
+}
+
+
+def damaged(value, wrong):
+    """The value with each of its parts in turn replaced by `wrong`."""
+    yield wrong
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        for other in damaged(part, wrong):
+            yield {**value, key: other} if isinstance(value, dict) else [*value[:key], other, *value[key + 1 :]]
+
+
+@pytest.mark.parametrize("path", WHOLE)
+@pytest.mark.parametrize("wrong", [3, "x", None, [], {}, [[]], {"x": {}}, True])
+def test_fields_of_another_kind_are_answered_or_refused(path, wrong):
+    dialect = next(each for each in recorder.DIALECTS if path == each.PATH)
+    for body in damaged(WHOLE[path], wrong):
+        with suppress(Unfit):
+            recorder._read(dialect, body, "agent") if isinstance(body, dict) else None
+
+
 def test_bodies_that_are_no_json_or_too_long(endpoint, monkeypatch):
     monkeypatch.setattr(recorder, "LARGEST", 1000)
     with seated(endpoint) as chair:
@@ -306,6 +350,19 @@ def test_matches_are_fetched_and_ended_by_agents_that_run_on_their_own(endpoint)
     assert httpx.post(f"{endpoint.url}/matches/none", headers=head, json={}).status_code == 404
     assert httpx.post(place, headers=head, json={"answer": "2"}).json() == {"match": match["match"], "over": True}
     assert ends == [{"answer": "2"}]
+    assert httpx.post(place, headers=head, json={"answer": "2"}).status_code == 404
+
+
+def test_matches_that_are_over_are_forgotten(endpoint):
+    for _ in range(3):
+        desk = Desk(("agent",), 0, 8)
+        endpoint.offer(Task("t"), endpoint.seats(desk), print)
+        desk.close()
+    last = Desk(("agent",), 0, 8)
+    endpoint.offer(Task("t"), endpoint.seats(last), print)
+    assert len(endpoint._offers) == 1
+    assert len(endpoint._chairs) == 1
+    last.close()
 
 
 def test_a_match_that_nobody_plays_any_more_is_not_offered(endpoint, monkeypatch):

@@ -201,14 +201,15 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
 
 # The figure that a report opens with is the first of these that the run measured. What they are, for the reader:
 RULE = (
-    "the first of these that the run measured: held-out accuracy, success of attacks, exploitability, regret, wins "
-    "against the start, score against a fixed player, mean reward in training"
+    "the first of these that the run measured: held-out accuracy, success of attacks, score on held-out tasks, "
+    "exploitability, regret, wins against the start, score against a fixed player, mean reward in training"
 )
 _HEADLINES = (
     "accuracy",
     "accuracy_2",
     "balanced_accuracy",
     "attack_success",
+    "held_out_score",
     "exploitability",
     "sampled_exploitability",
     "minimax_regret_reached",

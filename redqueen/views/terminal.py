@@ -30,6 +30,7 @@ SHOWN = (
     ("minimax_regret_reached", "regret"),
     ("payoff/uniform", "against uniform"),
     ("accuracy", "accuracy"),
+    ("held_out_score", "held out"),
     ("entropy", "entropy"),
     ("kl", "kl"),
     ("malformed", "malformed"),

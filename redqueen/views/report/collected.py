@@ -343,7 +343,17 @@ def _rounded(value: float) -> float | None:
 
 def _rank(name: str) -> int:
     """The sort key of a metric: exact measures, then requested ones, then the rest."""
-    first = ("exploitability", "nash_conv", "regret", "accuracy", "pass@", "reward/", "payoff/")
+    first = (
+        "exploitability",
+        "nash_conv",
+        "regret",
+        "accuracy",
+        "held_out_score",
+        "success",
+        "pass@",
+        "reward/",
+        "payoff/",
+    )
     found = [place for place, word in enumerate(first) if word in name]
     return found[0] if found else len(first)
 

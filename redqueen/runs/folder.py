@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_type_hints
 
 from redqueen.chance import derive
+from redqueen.credit.outcomes import result
 from redqueen.curricula.held_out import apart_from
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
 from redqueen.measures.accuracy import held_out
@@ -251,6 +252,8 @@ def episode_of(text: str, place: str) -> tuple[Episode, dict[str, Any]]:
             raise Damaged(wrong.lstrip("."))
         if wrong := mismatch(dict(episode.outcome.scores), dict[Seat, float]):
             raise Damaged(f"scores{wrong}")
+        for seat in episode.seats:
+            result(episode, seat)  # the fact `right` may be anything
         _check_credit(episode, credit)
     except Exception as error:  # each part has its own way to be wrong
         kind = "" if isinstance(error, Damaged) else f"{type(error).__name__}: "

@@ -1,11 +1,16 @@
 """Damaged folders of runs: a seeded share of `fuzz_folders.py`, and the seeds that once went wrong."""
 
 import importlib.util
+import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
+
+from redqueen.records import episode_to_json
+from redqueen.runs.folder import episode_of
+from redqueen.types import Damaged, Episode, Outcome, Seat, Task
 
 HERE = Path(__file__).parent
 PLAN = importlib.util.spec_from_file_location("fuzz_folders", HERE / "fuzz_folders.py")
@@ -46,3 +51,13 @@ def test_a_file_larger_than_any_that_we_write_is_not_read(name, template, tmp_pa
     (run / name).touch()
     os.truncate(run / name, 3 << 30)
     assert fuzz._fault(["report", str(run)]) == ""
+
+
+@pytest.mark.parametrize("right", ["<script>", [], {"a": 1}])
+def test_a_verdict_that_is_none_makes_no_episode(right: object) -> None:
+    seat, task = Seat("solver"), Task("t", prompt="x")
+    told = episode_to_json(Episode("single_reply:solver", task, 0, (), Outcome({seat: 0.0}, {"right": True}), (seat,)))
+    assert episode_of(json.dumps(told), "there")[0].outcome.facts == {"right": True}
+    told["facts"]["right"] = right
+    with pytest.raises(Damaged, match="there is no episode"):
+        episode_of(json.dumps(told), "there")

@@ -12,9 +12,8 @@ import numpy as np
 from experiments import sec
 from redqueen.chance import derive
 from redqueen.credit.learnability import FailureShare, HardButSolved, Shape
-from redqueen.curricula.held_out import labelled, training_levels
+from redqueen.curricula.held_out import held_out, labelled, training_levels
 from redqueen.curricula.store import TaskStore
-from redqueen.measures.accuracy import held_out
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
 from redqueen.protocols import Policy

@@ -10,10 +10,9 @@ import numpy as np
 
 from experiments.absolute_zero import SUMS
 from redqueen.credit.rewards import score
-from redqueen.curricula.held_out import Apart
+from redqueen.curricula.held_out import Apart, held_out
 from redqueen.demonstrations.rehearsal import Rehearsed
 from redqueen.games.second_try import SecondTry
-from redqueen.measures.accuracy import held_out
 from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.groups import attempts, episodes_of, grouped

@@ -9,9 +9,8 @@ from random import Random
 from typing import Literal
 
 from redqueen.checks.retrieval import Fault
-from redqueen.curricula.held_out import Apart, apart_from
+from redqueen.curricula.held_out import Apart, apart_from, held_out
 from redqueen.games.tools import Limits, ToolReply
-from redqueen.measures.accuracy import held_out
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import read, tasks_among

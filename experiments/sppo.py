@@ -12,8 +12,8 @@ from redqueen.credit.advantages.keys import by_group
 from redqueen.credit.group_rewards import WinRate
 from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.held_out import held_out
 from redqueen.demonstrations.gold import recited
-from redqueen.measures.accuracy import held_out
 from redqueen.measures.divergence import question
 from redqueen.measures.wins import PreferenceGame, compared, preferred
 from redqueen.objectives.batch import beside, pack_pairs, pack_samples

@@ -148,6 +148,12 @@ class Catalogue:
             raise RedQueenError(f"{key} of the {self.noun} {spec!r} must be of type {wanted}, not {word!r}") from None
 
 
+def in_brackets(spec: str) -> str:
+    """A name whose parameters stand in brackets, "site(shop,20)", as one with a colon, "site:shop,20"; others
+    unchanged."""
+    return re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", spec.strip())
+
+
 def _member(module: Any, name: str, place: str) -> Any:
     found = getattr(module, name, None) if name else None
     if found is None:

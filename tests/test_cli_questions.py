@@ -11,8 +11,8 @@ import pytest
 
 from redqueen.cli.main import main
 from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.held_out import held_out
 from redqueen.games.tools import Searching, ToolReply
-from redqueen.measures.accuracy import held_out
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant
 from redqueen.questions.catalogue import find_questions

@@ -85,14 +85,7 @@ MOVED: Mapping[str, str] = {
 }
 # they are given the user's own names; all others read a folder, in which names may be a stranger's
 ONES_OWN = ("train", "plan", "prompts", "list", "check", "guest", "doctor", "trial")
-WITHOUT_FLAGS = (
-    "train",
-    "plan",
-    "prompts",
-    "list",
-    "check",
-    "guest",
-)  # of their own: those of `train` are its recipe's
+WITHOUT_FLAGS = ("train", "plan", "prompts", "list", "check", "guest")  # of their own; `train` has its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
+from redqueen.chance import derive
 from redqueen.protocols import Questions
 from redqueen.texts import Wording, tokens
 from redqueen.types import Group, RedQueenError, Task
@@ -25,6 +26,19 @@ def training_levels(questions: Questions) -> tuple[str, ...]:
 def held_out_levels(questions: Questions) -> tuple[str, ...]:
     """The held-out part of a question set if it has one, else all levels, whose held-out problems are drawn apart."""
     return (HELD_OUT,) if HELD_OUT in questions.levels else tuple(questions.levels)
+
+
+def held_out(questions: Questions, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:
+    """`count` problems of each level, the same for one `seed`; from the test part of a set that has one. Tasks in
+    `besides`, such as the seeds that are learned from, are left out where a level has others."""
+    found = {}
+    for level in held_out_levels(questions):
+        rng = Random(derive(seed, level))
+        drawn = questions.problems(level, count, rng)
+        kept = apart_from({"": besides}, drawn)
+        others = questions.problems(level, len(drawn) - len(kept), rng) if len(kept) < len(drawn) else []
+        found[level] = [*kept, *apart_from({"": [*besides, *kept]}, others)] or drawn
+    return found
 
 
 def apart_from(apart: Apart, tasks: Sequence[Task]) -> list[Task]:

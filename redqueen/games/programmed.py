@@ -251,8 +251,8 @@ class Conversations:
 
     def placed(self, wish: Wish) -> Ask:
         """The ask, with the turns that it goes on with; the seat's own words in it are exactly those that it said."""
-        before = max(self._turns, key=lambda turn: self._shared(turn, wish.messages), default=None)
-        known = 0 if before is None else self._shared(before, wish.messages)
+        shared = [(self._shared(turn, wish.messages), turn) for turn in self._turns]
+        known, before = max(shared, key=lambda each: each[0], default=(0, None))
         if before is None or not known:
             self.begun += 1
             return Ask(wish.seat, wish.messages, stops=wish.stops, continues=())

@@ -19,8 +19,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
-import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,12 +28,12 @@ from random import Random
 from threading import Thread
 from typing import Any, Protocol, runtime_checkable
 
+from redqueen.catalogue import in_brackets
 from redqueen.chance import derive
-from redqueen.curricula.held_out import held_out_levels
+from redqueen.curricula.held_out import held_out
 from redqueen.games.programmed import Desk, Programmed, Scores
 from redqueen.guests.recorder import KEY, Chair, Endpoint
 from redqueen.guests.tool_calls import same
-from redqueen.markup import visible
 from redqueen.protocols import Questions, lacking
 from redqueen.questions.asking import evenly
 from redqueen.questions.catalogue import find_questions
@@ -97,22 +95,20 @@ class InThread:
         except BaseException as error:  # of the user's code, SystemExit too
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             if not desk.over:
-                self._tell(error, reason)
+                self._tell(server, error, reason)
             desk.fail(reason)
         finally:
             server.clear(chairs)
 
-    def _tell(self, error: BaseException, reason: str) -> None:
+    def _tell(self, server: Endpoint, error: BaseException, reason: str) -> None:
         if type(error).__name__ in self.told:
             return
         self.told.add(type(error).__name__)
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(last.filename).name}, line {last.lineno}"
-        print(
-            f"redqueen: {self.name} failed, and its match has no verdict: {visible(reason)} ({place}); "
-            "further errors of this kind are counted alone",
-            file=sys.stderr,
-            flush=True,
+        server.tell(
+            f"{self.name} failed, and its match has no verdict: {reason} ({place}); further errors of this kind are "
+            "counted alone"
         )
 
 
@@ -199,9 +195,8 @@ def _with_questions(name: str, function: Played, spec: str, count: int, problems
 def _of_questions(spec: str, count: int, problems: int) -> tuple[Questions, tuple[Task, ...], tuple[Task, ...]]:
     """A question set, tasks of it to train on, and others to measure on: those that a training with `--questions` holds
     out as well. A set may be written with its parameters in brackets, "dataset(path=a.jsonl,test=b.jsonl)"."""
-    questions = find_questions(re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", spec.strip()))
-    levels = held_out_levels(questions)
-    tests = {level: questions.problems(level, problems, Random(derive(0, level))) for level in levels}
+    questions = find_questions(in_brackets(spec))
+    tests = held_out(questions, problems)
     training = evenly(questions, count, Random(derive(0, "agent")), tests)
     testing = [task for level in tests.values() for task in level]
     return questions, _once(training), _once(testing)

@@ -84,7 +84,7 @@ def main() -> None:
     sys.modules["redqueen.guests.guest_process"] = sys.modules["__main__"]  # as drivers know it
     sys.path[:] = [each for each in sys.path if each != os.path.dirname(os.path.abspath(__file__))]
     try:
-        driver = _module(source).load(settings)
+        driver = _module("driver", source).load(settings)
         about = driver.about()
         with suppress(ImportError):
             import numpy  # noqa: F401  # so that its generator can be seeded
@@ -180,12 +180,18 @@ def _seed(seed: int) -> None:
         sys.modules["torch"].manual_seed(seed)
 
 
-def _module(path: str) -> Any:
-    plan = importlib.util.spec_from_file_location("driver", path)
-    assert plan is not None
-    assert plan.loader is not None
+def member(name: str) -> Any:
+    """What FILE.py:Name or module:Name names. Raises ValueError for a file that is no Python."""
+    place, _, found = name.rpartition(":")
+    return getattr(_module("own", place) if place.endswith(".py") else importlib.import_module(place), found)
+
+
+def _module(name: str, path: str) -> Any:
+    plan = importlib.util.spec_from_file_location(name, path)
+    if plan is None or plan.loader is None:
+        raise ValueError(f"{path} cannot be read")
     module = importlib.util.module_from_spec(plan)
-    sys.modules["driver"] = module
+    sys.modules[name] = module
     plan.loader.exec_module(module)
     return module
 

@@ -73,6 +73,11 @@ class Chair:
         """The name of the model that a client asks for."""
         return self.role
 
+    @property
+    def seed(self) -> int:
+        """From which all chance of the agent's own is to come, for the match to be played again."""
+        return self.desk.seed
+
 
 @dataclass(frozen=True)
 class Offer:
@@ -147,9 +152,13 @@ class Endpoint:
         from starlette.responses import JSONResponse
         from starlette.routing import Route
 
-        def unknown(request: Request, error: Exception) -> Response:
+        def refused(request: Request, error: Exception) -> Response:
+            status = error.status if isinstance(error, Unfit) else 404
+            kind = {401: "authentication_error", 404: "not_found_error"}.get(status, "invalid_request_error")
+            asked = next((dialect for dialect in DIALECTS if request.url.path == dialect.PATH), chat)
             paths = ", ".join(dialect.PATH for dialect in DIALECTS)
-            return JSONResponse(chat.refusal(f"there is nothing here: ask {paths}", "not_found_error"), 404)
+            reason = str(error) if isinstance(error, Unfit) else f"there is nothing here: ask {paths}"
+            return JSONResponse(asked.refusal(reason, kind), status)
 
         routes = [Route(dialect.PATH, _asked_in(self, dialect), methods=["POST"]) for dialect in DIALECTS]
         routes += [
@@ -157,23 +166,19 @@ class Endpoint:
             Route("/v1/matches", self._fetched, methods=["POST"]),
             Route("/v1/matches/{number}", self._ended, methods=["POST"]),
         ]
-        return Starlette(routes=routes, exception_handlers={404: unknown, 405: unknown})
+        return Starlette(routes=routes, exception_handlers={404: refused, 405: refused, Unfit: refused})
 
     async def answer(self, dialect: Dialect, request: Request) -> Response:
         """The answer to a request in a dialect."""
         from starlette.responses import JSONResponse, StreamingResponse
 
-        try:
-            chair = self._chair(request.headers)
-            body = await _body(request)
-            if body.get("model") != chair.model:
-                asked = json.dumps(body.get("model"))[:80]
-                raise Unfit(f"this key speaks for the model {chair.model!r}, not {asked}", 404)
-            wanted = _read(dialect, body, str(chair.desk.seats[chair.role]))
-            said = await self._said(chair, wanted)
-        except Unfit as error:
-            kind = {401: "authentication_error", 404: "not_found_error"}.get(error.status, "invalid_request_error")
-            return JSONResponse(dialect.refusal(str(error), kind), error.status)
+        chair = self._chair(request.headers)
+        body = await _body(request)
+        if body.get("model") != chair.model:
+            asked = json.dumps(body.get("model"))[:80]
+            raise Unfit(f"this key speaks for the model {chair.model!r}, not {asked}", 404)
+        wanted = _read(dialect, body, str(chair.desk.seats[chair.role]))
+        said = await self._said(chair, wanted)
         name = f"{chair.key[-8:]}{chair.answers}"
         heads = {"x-redqueen-unheeded": ", ".join(sorted(chair.unheeded))} if chair.unheeded else {}
         if wanted.stream:
@@ -185,10 +190,7 @@ class Endpoint:
         """The next match that nobody has fetched, or after a while null."""
         from starlette.responses import JSONResponse
 
-        try:
-            self._check_key(request.headers)
-        except Unfit as error:
-            return JSONResponse(chat.refusal(str(error), "authentication_error"), error.status)
+        self._check_key(request.headers)
         for _ in range(round(PATIENCE / MOMENT)):
             with self._lock:
                 offer = self._offered.popleft() if self._offered else None
@@ -201,19 +203,16 @@ class Endpoint:
     async def _ended(self, request: Request) -> Response:
         from starlette.responses import JSONResponse
 
+        self._check_key(request.headers)
+        body = await _body(request)
+        with self._lock:
+            offer = self._offers.get(request.path_params["number"])
+        if offer is None:
+            raise Unfit("there is no such match, or it is over", 404)
         try:
-            self._check_key(request.headers)
-            body = await _body(request)
-            with self._lock:
-                offer = self._offers.get(request.path_params["number"])
-            if offer is None:
-                raise Unfit("there is no such match, or it is over", 404)
-            try:
-                await asyncio.to_thread(offer.end, body)
-            except RedQueenError as error:
-                raise Unfit(str(error)) from None
-        except Unfit as error:
-            return JSONResponse(chat.refusal(str(error), "invalid_request_error"), error.status)
+            await asyncio.to_thread(offer.end, body)
+        except RedQueenError as error:
+            raise Unfit(str(error)) from None
         with self._lock:
             self._forget(offer)
         return JSONResponse({"match": offer.number, "over": True})
@@ -225,10 +224,7 @@ class Endpoint:
     async def _models(self, request: Request) -> Response:
         from starlette.responses import JSONResponse
 
-        try:
-            chair = self._chair(request.headers)
-        except Unfit as error:
-            return JSONResponse(chat.refusal(str(error), "authentication_error"), error.status)
+        chair = self._chair(request.headers)
         model = {"id": chair.model, "object": "model", "created": 0, "owned_by": "redqueen"}
         return JSONResponse({"object": "list", "data": [model]})
 

@@ -9,9 +9,8 @@ from random import Random
 
 import numpy as np
 
-from redqueen.chance import derive
 from redqueen.credit.outcomes import verdicts, vote
-from redqueen.curricula.held_out import apart_from, groups_apart, held_out_levels, labelled
+from redqueen.curricula.held_out import apart_from, groups_apart, held_out, labelled
 from redqueen.measures.first_replies import answered_questions, as_text
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
@@ -174,16 +173,3 @@ def on_problems(tasks: Sequence[Task], attempts: int = 1, guesses: bool = True) 
     if guesses and commonest and commonest[0][1] > 1:
         references["always the same answer"] = commonest[0][1] / len(tasks)
     return Basis(count=len(tasks), of="held-out problems", attempts=attempts, references=references)
-
-
-def held_out(questions: Questions, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:
-    """`count` problems of each level, the same for one `seed`; from the test part of a set that has one. Tasks in
-    `besides`, such as the seeds that are learned from, are left out where a level has others."""
-    found = {}
-    for level in held_out_levels(questions):
-        rng = Random(derive(seed, level))
-        drawn = questions.problems(level, count, rng)
-        kept = apart_from({"": besides}, drawn)
-        others = questions.problems(level, len(drawn) - len(kept), rng) if len(kept) < len(drawn) else []
-        found[level] = [*kept, *apart_from({"": [*besides, *kept]}, others)] or drawn
-    return found

@@ -10,7 +10,8 @@ import numpy as np
 
 from redqueen.checks.votes import Vote, collective
 from redqueen.credit.outcomes import answers, verdicts, vote
-from redqueen.measures.accuracy import ATTEMPTS, held_out, on_problems, pass_at, within_limit
+from redqueen.curricula.held_out import held_out
+from redqueen.measures.accuracy import ATTEMPTS, on_problems, pass_at, within_limit
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy, Questions, State
 from redqueen.questions.asking import SOLVE, graded

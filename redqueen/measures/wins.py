@@ -12,9 +12,8 @@ import numpy as np
 from redqueen.chance import derive
 from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
-from redqueen.curricula.held_out import HELD_OUT
+from redqueen.curricula.held_out import HELD_OUT, held_out
 from redqueen.demonstrations.gold import recited
-from redqueen.measures.accuracy import held_out
 from redqueen.measures.divergence import Coverage, DataDivergence, Divergence, Replies, question
 from redqueen.objectives.batch import beside, pack_pairs
 from redqueen.objectives.preference import Dpo

@@ -14,9 +14,8 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from redqueen.chance import derive
 from redqueen.credit.outcomes import result
-from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
-from redqueen.measures.accuracy import held_out
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, Player, Policy, Questions, shaped
 from redqueen.questions.asking import seeds_of

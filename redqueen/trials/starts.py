@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from redqueen.credit.rewards import payoff, score
-from redqueen.curricula.held_out import Apart
+from redqueen.curricula.held_out import Apart, held_out
 from redqueen.demonstrations.apart import drawn_apart, shows
 from redqueen.demonstrations.rehearsal import Rehearsed, turns_of
 from redqueen.games.tools import ToolReply
-from redqueen.measures.accuracy import held_out
 from redqueen.objectives.batch import pack
 from redqueen.objectives.imitation import Imitation
 from redqueen.play.lockstep import play

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from redqueen.catalogue import Catalogue
+from redqueen.catalogue import Catalogue, in_brackets
 from redqueen.games.acting import Acting, Working
 from redqueen.games.tools import Limits
 from redqueen.protocols import World, lacking
@@ -40,7 +39,7 @@ def find_world(spec: str) -> World:
     """The world that `spec` names: "site", "site:shop", "site(only=shop,count=20)", "path/to/file.py:MyWorld",
     "some.module:MyWorld", or an entry point of the group `redqueen.worlds`; each may be followed by a colon and
     parameters. Raises RedQueenError with one line that says what is wrong."""
-    found: Any = _CATALOGUE.find(re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", spec.strip()))
+    found: Any = _CATALOGUE.find(in_brackets(spec))
     missing = lacking(found, World)
     if missing:
         raise RedQueenError(f"{spec!r} is not a world: {type(found).__name__} has no {' and no '.join(missing)}")

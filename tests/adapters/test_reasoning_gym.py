@@ -6,8 +6,7 @@ import pytest
 
 from redqueen.checks.worker import Undecided
 from redqueen.cli.main import main
-from redqueen.curricula.held_out import apart_from, problems_apart
-from redqueen.measures.accuracy import held_out
+from redqueen.curricula.held_out import apart_from, held_out, problems_apart
 from redqueen.questions.catalogue import find_proposable, find_questions
 from redqueen.types import RedQueenError, Refusal, Task
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from redqueen.curricula.held_out import apart_from
-from redqueen.measures.accuracy import held_out
+from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.questions.small.sums import Sums
 from redqueen.types import Task
 

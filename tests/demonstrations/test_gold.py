@@ -4,9 +4,8 @@ from random import Random
 import pytest
 import torch
 
-from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.demonstrations.gold import Kept, recited, with_gold
-from redqueen.measures.accuracy import held_out
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import reader
 from redqueen.players.tabular import TabularPolicy

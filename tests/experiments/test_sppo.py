@@ -2,7 +2,7 @@
 
 from experiments import sppo
 from experiments.sppo import Compared, one_comparison, sppo_in_expectation
-from redqueen.measures.accuracy import held_out
+from redqueen.curricula.held_out import held_out
 from redqueen.questions.small.growing import Growing
 from redqueen.questions.small.matchups import Matchups
 from redqueen.settings.learner import Learner

@@ -31,7 +31,7 @@ def endpoint():
 @contextmanager
 def seated(endpoint, *replies, role="agent", calls=64):
     """A chair, and a list of what was asked; the asks are answered with these replies."""
-    desk, asked, left = Desk((role,), 0, calls), [], list(replies)
+    desk, asked, left = Desk((role,), 7, calls), [], list(replies)
     over = threading.Event()
 
     def answer():
@@ -80,6 +80,7 @@ def test_chat_completions(endpoint):
     (choice,) = body["choices"]
     assert choice["message"] == {"role": "assistant", "content": "two"}
     assert choice["finish_reason"] == "stop"
+    assert chair.seed == 7
     assert choice["token_ids"] == [7, 8]
     assert body["prompt_token_ids"] == [1, 2, 3]
     assert [each["logprob"] for each in choice["logprobs"]["content"]] == [-0.5, -0.25]

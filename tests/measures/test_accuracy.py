@@ -3,7 +3,8 @@
 import pytest
 
 from redqueen.chance import uniform
-from redqueen.measures.accuracy import HeldOut, held_out, on_problems, pass_at, within_limit
+from redqueen.curricula.held_out import held_out
+from redqueen.measures.accuracy import HeldOut, on_problems, pass_at, within_limit
 from redqueen.players.scripted import Constant
 from redqueen.questions.small.sums import Sums
 from redqueen.types import Basis, Refusal, Reply, Task

@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from redqueen.measures.accuracy import held_out
+from redqueen.curricula.held_out import held_out
 from redqueen.measures.divergence import Replies, question
 from redqueen.measures.wins import (
     AgainstStart,

@@ -9,8 +9,7 @@ import pytest
 
 from experiments.absolute_zero import Controlled
 from experiments.absolute_zero import train as controlled
-from redqueen.curricula.held_out import apart_from
-from redqueen.measures.accuracy import held_out
+from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.catalogue import find_questions

@@ -6,7 +6,7 @@ import pytest
 
 from redqueen.cli.main import main
 from redqueen.contracts.recipes import TINY, shrunk, trained
-from redqueen.measures.accuracy import held_out
+from redqueen.curricula.held_out import held_out
 from redqueen.players.language.saying import hearing
 from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.credit.grpo import recipe as grpo

@@ -5,11 +5,10 @@ from random import Random
 
 import pytest
 
-from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.demonstrations import rehearsal
 from redqueen.demonstrations.apart import drawn_apart, shows
 from redqueen.measures import accuracy
-from redqueen.measures.accuracy import held_out
 from redqueen.protocols import Demonstrator
 from redqueen.questions.asking import tasks_among
 from redqueen.questions.catalogue import find_questions, having

@@ -382,7 +382,7 @@ def test_a_trust_list_that_cannot_be_written_is_said_and_the_training_goes_on(
         assert main(["train", "magnetic", "--game", "stranger.py:Game", "--steps", "1", *flags]) == 0
 
 
-DRIVERS = ("gymnasium", "openenv", "pettingzoo", "skyrl", "trl")
+DRIVERS = ("gymnasium", "pettingzoo", "skyrl")
 LOADERS = {  # who may turn a name into code, and why it is not a stranger's name
     "catalogue.py": "asks the door",
     "user_code.py": "asks the door",

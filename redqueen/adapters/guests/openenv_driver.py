@@ -6,15 +6,12 @@ value, a text at that, it takes the raw reply, otherwise the reply is the action
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import json
-import sys
 import typing
 from typing import Any
 
-from redqueen.guests.guest_process import AGENT, about_seeds, one_turn
+from redqueen.guests.guest_process import AGENT, about_seeds, member, one_turn
 
 _OWN = ("reward", "done", "metadata")  # of an observation, which are not shown
 
@@ -30,8 +27,8 @@ class Open:
         if name.startswith(("http://", "https://")):
             self.url = name
             return
-        self.kind = _member(name)
-        self.action = _member(settings["action"]) if settings["action"] else action_of(self.kind)
+        self.kind = member(name)
+        self.action = member(settings["action"]) if settings["action"] else action_of(self.kind)
         if self.action is None:
             raise ValueError(f"{name} does not say what its actions are: name their class, action=module:Class")
 
@@ -133,16 +130,3 @@ def shown(seen: Any) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _member(name: str) -> Any:
-    place, _, kind = name.rpartition(":")
-    if not place.endswith(".py"):
-        return getattr(importlib.import_module(place), kind)
-    plan = importlib.util.spec_from_file_location("own", place)
-    if plan is None or plan.loader is None:
-        raise ValueError(f"{place} cannot be read")
-    module = importlib.util.module_from_spec(plan)
-    sys.modules["own"] = module
-    plan.loader.exec_module(module)
-    return getattr(module, kind)

@@ -7,32 +7,15 @@ score; `done`, where there is one, a fact.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import json
-import sys
 from typing import Any
 
-from redqueen.guests.guest_process import AGENT, one_turn, read_tasks
+from redqueen.guests.guest_process import AGENT, member, one_turn, read_tasks
 
 
 def load(settings: dict[str, Any]) -> Factory:
     return Factory(settings)
-
-
-def member(name: str) -> Any:
-    """What FILE.py:Name or module:Name names."""
-    place, _, kind = name.rpartition(":")
-    if not place.endswith(".py"):
-        return getattr(importlib.import_module(place), kind)
-    plan = importlib.util.spec_from_file_location("own", place)
-    if plan is None or plan.loader is None:
-        raise ValueError(f"{place} cannot be read")
-    module = importlib.util.module_from_spec(plan)
-    sys.modules["own"] = module
-    plan.loader.exec_module(module)
-    return getattr(module, kind)
 
 
 class Factory:

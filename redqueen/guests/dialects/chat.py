@@ -29,7 +29,7 @@ MOST = 64  # replies to one request
 
 def read(body: Mapping[str, Any], own: str) -> Wanted:
     """The request of a conversation in which `own` is the assistant. Raises Unfit for one that cannot be answered."""
-    functions = [_function(each) for each in body.get("tools") or ()]
+    functions = [_function(each) for each in body.get("tools") or () if body.get("tool_choice") != "none"]
     kind = (body.get("response_format") or {}).get("type", "text")
     if kind != "text":
         raise Unfit(f"response_format {kind!r} is not to be had here: replies are free text")
@@ -38,7 +38,7 @@ def read(body: Mapping[str, Any], own: str) -> Wanted:
         raise Unfit(f"n is at most {MOST}, not {count}")
     messages = [each for message in needed(body, "messages", list, "a list") for each in _message(message, own)]
     return Wanted(
-        with_functions(messages, functions if body.get("tool_choice") != "none" else ()),
+        with_functions(messages, functions),
         stops(body.get("stop")),
         count,
         bool(body.get("stream")),

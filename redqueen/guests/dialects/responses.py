@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from redqueen.guests.dialects.chat import refusal as refusal
 from redqueen.guests.dialects.wanted import (
     Said,
     Unfit,
@@ -31,7 +32,7 @@ def read(body: Mapping[str, Any], own: str) -> Wanted:
     kind = ((body.get("text") or {}).get("format") or {}).get("type", "text")
     if kind != "text":
         raise Unfit(f"text.format {kind!r} is not to be had here: replies are free text")
-    functions = [_function(each) for each in body.get("tools") or ()]
+    functions = [_function(each) for each in body.get("tools") or () if body.get("tool_choice") != "none"]
     given = body.get("input")
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
@@ -39,7 +40,7 @@ def read(body: Mapping[str, Any], own: str) -> Wanted:
     system = texts(body.get("instructions"))
     messages = [Message("system", system)] if system else []
     return Wanted(
-        with_functions([*messages, *_messages(items, own)], functions if body.get("tool_choice") != "none" else ()),
+        with_functions([*messages, *_messages(items, own)], functions),
         stream=bool(body.get("stream")),
         most=whole(body, "max_output_tokens"),
         calls=bool(functions),
@@ -97,10 +98,6 @@ def events(said: Sequence[Said], wanted: Wanted, model: str, name: str) -> Itera
         yield told("response.output_item.done", output_index=place, item=item)
     end = answer(said, wanted, model, name)
     yield told(f"response.{end['status']}", response=end)
-
-
-def refusal(reason: str, kind: str) -> dict[str, Any]:
-    return {"error": {"message": reason, "type": kind, "param": None, "code": None}}
 
 
 def _messages(items: Sequence[Mapping[str, Any]], own: str) -> list[Message]:

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from redqueen.checks.safety import Exchange, Labels
+from redqueen.curricula.held_out import held_out
 from redqueen.games.red_team import BENIGN, HARMFUL
-from redqueen.measures.accuracy import held_out
 from redqueen.questions.small.red_words import ALPHABETS, LETTERS, RedTeamWords, find_world
 from redqueen.types import RedQueenError, Refusal, Task
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from random import Random
 
-from redqueen.measures.accuracy import held_out
+from redqueen.curricula.held_out import held_out
 from redqueen.opponents.pools import Snapshots
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from redqueen.credit.pairs import against
-from redqueen.curricula.held_out import TRAIN, apart_from
-from redqueen.measures.accuracy import held_out
+from redqueen.curricula.held_out import TRAIN, apart_from, held_out
 from redqueen.measures.divergence import Divergence
 from redqueen.measures.wins import pairs_told_apart, watched
 from redqueen.objectives.batch import pack_pairs, pack_samples

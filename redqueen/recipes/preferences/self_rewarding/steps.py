@@ -9,9 +9,8 @@ import numpy as np
 
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import numbers, verdicts
-from redqueen.curricula.held_out import apart_from
+from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.curricula.store import TaskStore
-from redqueen.measures.accuracy import held_out
 from redqueen.measures.divergence import Divergence
 from redqueen.measures.judges import Agreement
 from redqueen.measures.wins import watched

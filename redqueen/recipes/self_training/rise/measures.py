@@ -8,7 +8,8 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.votes import Majority
-from redqueen.measures.accuracy import held_out, on_problems
+from redqueen.curricula.held_out import held_out
+from redqueen.measures.accuracy import on_problems
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, said

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from random import Random
 
+from redqueen.curricula.held_out import held_out
 from redqueen.games.second_try import SecondTry
-from redqueen.measures.accuracy import held_out, on_problems
+from redqueen.measures.accuracy import on_problems
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.verdicts import Truncated

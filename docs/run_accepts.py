@@ -1,7 +1,8 @@
 """Writes docs/accepts_runs.jsonl: 20 updates of every recipe that takes questions, on the shipped reasoning-gym file.
 
-Run it as `python docs/run_accepts.py FOLDER`, with `--models tiny smollm2-135m` and `--minutes 12`, the most that one
-run may take. What FOLDER already holds is not run again. `python docs/write_accepts.py` makes the table of it.
+Run it as `python docs/run_accepts.py FOLDER`, with `--models tiny smollm2-135m` and `--minutes 12`, the most time of a
+processor that one run may take, and `--recipes NAME ...` for these alone. What FOLDER already holds is not run again;
+rows of runs that it does not hold stay. `python docs/write_accepts.py` makes the table of it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,22 +89,21 @@ def ran(name: str, model: str, folder: Path, minutes: float) -> dict[str, Any]:
     """What one run did: its steps, those with a gradient, its seconds, and what it said where it did not end."""
     output = folder / model / name
     words = command(name, model, output)
-    began = time.monotonic()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    said, status = "", 0
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "redqueen", *words],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60 * minutes,
-            check=False,
-        )
-        status, lines = done.returncode, (done.stderr.strip() or done.stdout.strip()).splitlines()
-        said = " ".join(line.strip() for line in lines[-6:]) if status else ""
-    except subprocess.TimeoutExpired:
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
+    most = round(60 * minutes)
+    done = subprocess.run(
+        [sys.executable, "-m", "redqueen", *words],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most + 10)),
+    )
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    status, lines = done.returncode, (done.stderr.strip() or done.stdout.strip()).splitlines()
+    said = " ".join(line.strip() for line in lines[-6:]) if status else ""
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
         status, said = 124, f"not ended after {minutes:g} minutes"
     lines_of_run = list(read_metrics(output)) if (output / "metrics.jsonl").exists() else []
     attempted = [line for line in lines_of_run if line.get("episodes", 0.0)]
@@ -111,7 +112,7 @@ def ran(name: str, model: str, folder: Path, minutes: float) -> dict[str, Any]:
         "model": model,
         "status": status,
         "said": said,
-        "seconds": round(time.monotonic() - began),
+        "processor_seconds": round(ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime),
         "steps": len(lines_of_run),
         "with_gradient": sum(
             any(line.get(key, 0) > 0 for key in line if "gradient_norm" in key) for line in lines_of_run
@@ -138,13 +139,14 @@ def main() -> None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 row = ran(name, model, given.folder.resolve(), given.minutes)
                 kept.write_text(json.dumps(row) + "\n", encoding="utf-8")
-                print({key: row[key] for key in ("recipe", "model", "status", "seconds", "steps", "said")}, flush=True)
-    rows = [
-        json.loads(path.read_text(encoding="utf-8"))
-        for model in MODELS
-        for name in taking
-        if (path := given.folder / model / f"{name}.json").exists()
-    ]
+                print(
+                    {key: row[key] for key in ("recipe", "model", "status", "processor_seconds", "steps", "said")},
+                    flush=True,
+                )
+    found = {(row["recipe"], row["model"]): row for row in map(json.loads, RUNS.read_text("utf-8").splitlines())}
+    for path in given.folder.glob("*/*.json"):
+        found[path.stem, path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+    rows = [found[name, model] for model in MODELS for name in taking if (name, model) in found]
     RUNS.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     print(f"wrote {RUNS.relative_to(ROOT)}: {len(rows)} runs")
 

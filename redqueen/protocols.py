@@ -562,9 +562,18 @@ class Measure(Resumable, Protocol):
 class AttemptsProblems(Measure, Protocol):
     """A measure of how often attempts at held-out problems are right."""
 
-    def sample(self, attempts: int, most: int = 0) -> None:
-        """From now on each problem is attempted `attempts` times, unless the recipe itself says how often. `most` is a
-        limit on all replies of a measurement (0: none)."""
+    def sample(self, attempts: int) -> None:
+        """From now on each problem is attempted `attempts` times, unless the recipe itself says how often."""
+        ...
+
+
+class LimitsReplies(Measure, Protocol):
+    """A measure that can ask for fewer replies."""
+
+    def limit(self, replies: int) -> None:
+        """From now on it samples about `replies` replies of a player at most (0: no limit). Its run says so once,
+        before a policy takes back what a checkpoint holds: a measure that needs replies of the start asks for them
+        here."""
         ...
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
-from redqueen.catalogue import Catalogue
+from redqueen.catalogue import Catalogue, in_brackets
 from redqueen.protocols import Game, lacking
 from redqueen.types import RedQueenError
 
@@ -53,6 +54,11 @@ def find_game(spec: str) -> Game:
     Raises RedQueenError with one line that says what is wrong.
     """
     return _checked(_CATALOGUE.find(spec), spec)
+
+
+def spec_of(name: str) -> str:
+    """The spec of a game that calls itself "connect(7,6,4,drop=true)", or "connect(7,6,4,drop)" in older records."""
+    return in_brackets(re.sub(r",drop\)$", ",drop=true)", name))
 
 
 def _checked(game: Any, spec: str) -> Game:

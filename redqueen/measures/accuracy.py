@@ -39,9 +39,9 @@ class HeldOut:
 
     `tasks` are the held-out ones by level, or how many of each level `held_out` draws; then what is learned from
     `besides` is not among them where a level has others. `tests` are these tasks. Without `attempts` the run says how
-    often each is attempted (`sample`), and how many replies a measurement has at most. `truncated` is the verdict on an
-    answer that was cut off. With `votes` also `majority`, the accuracy of the majority of the attempts at each task,
-    about what learning from it can reach, and `room`, how much that is above the accuracy."""
+    often each is attempted (`sample`), and how many replies a measurement has at most (`limit`). `truncated` is the
+    verdict on an answer that was cut off. With `votes` also `majority`, the accuracy of the majority of the attempts at
+    each task, about what learning from it can reach, and `room`, how much that is above the accuracy."""
 
     def __init__(
         self,
@@ -89,12 +89,13 @@ class HeldOut:
             found["room"] = Mean(found["majority"] - known["accuracy"], len(groups))
         return found
 
-    def sample(self, attempts: int, most: int = 0) -> None:
-        """From now on each task is attempted `attempts` times, unless a number was given when this was made. `most`
-        limits the replies of a measurement (0: no limit)."""
-        wanted = self._attempts if self._given else attempts
-        levels = {level: list(tasks) for level, tasks in self.tests.items()}
-        attempted, self._attempts = within_limit(levels, wanted, most)
+    def sample(self, attempts: int) -> None:
+        """From now on each task is attempted `attempts` times, unless a number was given when this was made."""
+        if not self._given:
+            self._attempts = attempts
+
+    def limit(self, replies: int) -> None:
+        attempted, self._attempts = within_limit(self.tests, self._attempts, replies)
         self._tasks = [(level, task) for level, tasks in attempted.items() for task in tasks]
 
     def first_replies(self) -> str:
@@ -149,18 +150,25 @@ class HeldOut:
 
 
 def within_limit(
-    tests: Mapping[str, Sequence[Task]], attempts: int, most: int
+    tests: Mapping[str, Sequence[Task]], attempts: int, most: int, each: int = 1
 ) -> tuple[dict[str, Sequence[Task]], int]:
     """The tasks of each level that are attempted, and how often each, in a measurement of at most `most` replies (0: no
-    limit). Where all tasks take more, there are fewer attempts at each; where one attempt at each takes more, the first
-    tasks of each level are attempted, as many of one level as of another, at least one."""
-    total = sum(map(len, tests.values()))
+    limit) where an attempt costs `each` of them. Where all tasks take more, there are fewer attempts at each; where one
+    attempt at each takes more, the first tasks of each level are attempted, as many of one level as of another, at
+    least one."""
+    total, most = sum(map(len, tests.values())), max(most // each, 1) if most else 0
     if not most or total * attempts <= most:
         return dict(tests), attempts
     if total <= most:
         return dict(tests), most // total
     of_each = max(most // len(tests), 1)
     return {level: tasks[:of_each] for level, tasks in tests.items()}, 1
+
+
+def spread(tasks: Sequence[Task], most: int) -> list[Task]:
+    """At most `most` of the tasks, at even distances, at least one; all of them where `most` is 0."""
+    kept = min(max(most, 1), len(tasks)) if most else len(tasks)
+    return [tasks[place * len(tasks) // kept] for place in range(kept)]
 
 
 def on_problems(tasks: Sequence[Task], attempts: int = 1, guesses: bool = True) -> Basis:

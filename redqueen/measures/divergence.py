@@ -15,17 +15,17 @@ import numpy as np
 from redqueen.credit.outcomes import verdicts
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.gold import gold_reply, recited
-from redqueen.measures.accuracy import on_problems
+from redqueen.measures.accuracy import on_problems, spread
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.objectives.batch import pack
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.play.seating import alone
-from redqueen.protocols import Measure, Policy, Questions, State, StatesBasis, has, shaped
+from redqueen.protocols import LimitsReplies, Measure, Policy, Questions, State, StatesBasis, has, shaped
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.known import KnownData
 from redqueen.questions.verdicts import share_right
-from redqueen.types import Ask, Basis, Group, Mean, Metrics, Task, Trajectory, mean_of
+from redqueen.types import Ask, Basis, Batch, Group, Mean, Metrics, Task, Trajectory, mean_of
 
 # --- held-out answers and replies ------------------------------------------------------------
 
@@ -37,14 +37,25 @@ class Coverage:
 
     def __init__(self, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
         self._learner = learner
-        written = [task for task in tests if gold_reply(task)]
-        matches = recited(written, learner) if written else alone(SOLVE, tests, learner)
-        trajectories = score(play(matches, Random(seed)), payoff)
-        self._batch = pack(trajectories, [np.ones(1)] * len(trajectories))
+        self._tests = tests
+        self._seed = seed
+        self._batch: Batch | None = None
 
     def __call__(self) -> Metrics:
+        if self._batch is None:
+            self._batch = self._known()
         rated = self._learner.likelihoods(self._batch).logprobs
         return {"coverage": Mean(float((self._batch.loss_weights * rated).sum()), len(self._batch))}
+
+    def limit(self, replies: int) -> None:
+        self._tests = spread(self._tests, replies)
+        self._batch = self._known()
+
+    def _known(self) -> Batch:
+        written = [task for task in self._tests if gold_reply(task)]
+        matches = recited(written, self._learner) if written else alone(SOLVE, self._tests, self._learner)
+        trajectories = score(play(matches, Random(self._seed)), payoff)
+        return pack(trajectories, [np.ones(1)] * len(trajectories))
 
     def state(self) -> State:
         return {}
@@ -80,6 +91,9 @@ class Replies:
 
     def basis(self) -> dict[str, Basis]:
         return {"accuracy": on_problems([task for task in self._tests if task.answer])}
+
+    def limit(self, replies: int) -> None:
+        self._tests = spread(self._tests, replies)
 
     def _moved(self, groups: Sequence[Group]) -> Metrics:
         """How far the learner is from the start, both rated alike: 0 while they are one."""
@@ -134,9 +148,16 @@ class DataDivergence:
     def __init__(self, questions: KnownData, learner: Policy, tests: Sequence[Task], seed: int = 0) -> None:
         self._questions = questions
         self._learner = learner
-        self._gold = score(play(recited(tests, learner), Random(seed)), payoff)
         self._tests = tests
         self._seed = seed
+        self._gold = self._recited()
+
+    def limit(self, replies: int) -> None:
+        self._tests = spread(self._tests, replies)
+        self._gold = self._recited()
+
+    def _recited(self) -> list[Trajectory]:
+        return score(play(recited(self._tests, self._learner), Random(self._seed)), payoff)
 
     def __call__(self) -> Metrics:
         replies = score(play(alone(SOLVE, self._tests, self._learner), Random(self._seed)), payoff)
@@ -252,6 +273,12 @@ class Divergence:
     def basis(self) -> dict[str, Basis]:
         stated = [measure.basis() for measure in self._measures if has(measure, StatesBasis)]
         return {name: found for each in stated for name, found in each.items()}
+
+    def limit(self, replies: int) -> None:
+        """Of each of the measures."""
+        for measure in self._measures:
+            if has(measure, LimitsReplies):
+                measure.limit(replies)
 
     def _since_start(self, found: Metrics) -> Metrics:
         figures = dict(found)

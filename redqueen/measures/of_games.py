@@ -12,6 +12,7 @@ import numpy as np
 from redqueen.chance import derive
 from redqueen.credit.outcomes import unknown
 from redqueen.curricula.dealt import Enumerated
+from redqueen.measures.accuracy import spread
 from redqueen.measures.exact.exploitability import AverageStrategy, Forgets, GameTree
 from redqueen.measures.exact.minimax import MAX_POSITIONS, minimax_regret, solve
 from redqueen.measures.exact.sampled import sampled_exploitability
@@ -23,6 +24,7 @@ from redqueen.protocols import (
     COUNT,
     Game,
     HoldsOut,
+    LimitsReplies,
     Measure,
     Player,
     Policy,
@@ -113,6 +115,10 @@ class SampledExploitability:
         found = Basis(count=len(self._tree.states), of="states", attempts=self._samples, references=references)
         return {"sampled_exploitability": found}
 
+    def limit(self, replies: int) -> None:
+        if replies:
+            self._samples = min(self._samples, max(replies // len(self._tree.states), 1))
+
     def state(self) -> State:
         return {}
 
@@ -182,6 +188,11 @@ class Payoff:
         found = Basis(count=self._matches // roles * roles, of="games", references=references)
         return {f"payoff/{name}": found, f"losses/{name}": found, f"forfeits/{name}": replace(found, references={})}
 
+    def limit(self, replies: int) -> None:
+        """A match counts as one reply."""
+        if replies:
+            self._matches = min(self._matches, max(replies, len(self._game.roles)))
+
     def state(self) -> State:
         return {}
 
@@ -219,6 +230,10 @@ class Success:
         found = Basis(count=len(self._tasks), of="tasks", attempts=1)
         return {"success": found, "held_out_score": found}
 
+    def limit(self, replies: int) -> None:
+        """A match counts as one reply."""
+        self._tasks = spread(self._tasks, replies)
+
     def state(self) -> State:
         return {}
 
@@ -239,6 +254,10 @@ class Named:
     def basis(self) -> dict[str, Basis]:
         inner = self._inner.basis() if has(self._inner, StatesBasis) else {}
         return {f"{self._name}/{key}": value for key, value in inner.items()}
+
+    def limit(self, replies: int) -> None:
+        if has(self._inner, LimitsReplies):
+            self._inner.limit(replies)
 
     def state(self) -> State:
         return self._inner.state()

@@ -43,11 +43,12 @@ class OfMembers:
         self._weigh = weigh
         self._attempts = ATTEMPTS
 
-    def sample(self, attempts: int, most: int = 0) -> None:
-        """From now on each member attempts each task `attempts` times, all of them together with at most `most` replies
-        (0: no limit)."""
-        share = max(most // len(self._members), 1) if most else 0
-        attempted, self._attempts = within_limit(self.tests, attempts, share)
+    def sample(self, attempts: int) -> None:
+        """From now on each member attempts each task `attempts` times."""
+        self._attempts = attempts
+
+    def limit(self, replies: int) -> None:
+        attempted, self._attempts = within_limit(self.tests, self._attempts, replies, len(self._members))
         self._tasks = [task for tasks in attempted.values() for task in tasks]
 
     def __call__(self) -> Metrics:

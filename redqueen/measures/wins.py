@@ -14,6 +14,7 @@ from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import HELD_OUT, held_out
 from redqueen.demonstrations.gold import recited
+from redqueen.measures.accuracy import spread
 from redqueen.measures.divergence import Coverage, DataDivergence, Divergence, Replies, question
 from redqueen.objectives.batch import beside, pack_pairs
 from redqueen.objectives.preference import Dpo
@@ -134,6 +135,10 @@ class HeldOutPairs:
         self._gold = score(play(recited(self._tests, learner), Random(seed)), payoff)
         self._seed = seed
 
+    def limit(self, replies: int) -> None:
+        self._tests = spread(self._tests, replies)
+        self._gold = score(play(recited(self._tests, self._learner), Random(self._seed)), payoff)
+
     def __call__(self) -> Metrics:
         rival = _Under(self._learner.name, self._reference.policy)
         replies = score(play(alone(SOLVE, self._tests, rival), Random(self._seed)), payoff)
@@ -200,7 +205,8 @@ def compared(policy: Policy, batch: Batch) -> Metrics:
 
 
 class AgainstStart:
-    """How often the learner's replies to held-out tasks are preferred to those that it gave when this was made:
+    """How often the learner's replies to held-out tasks are preferred to those that it gave at the start (at `limit`,
+    or else at the first measurement):
     `wins/last`, and with `iterates` `wins/average` for their average, of which each task meets one at random. Equal
     replies count a half; where the oracle has no verdict the task is left out. `wins/length_controlled` is `wins/last`
     at equal lengths (`length_controlled`); `wins/chosen_length` and `wins/rejected_length` are the mean lengths of the
@@ -219,9 +225,14 @@ class AgainstStart:
         self._tests = [task for group in tests.values() for task in group]
         self._iterates = iterates
         self._seed = seed
-        self._start = self._said([learner] * len(self._tests), "start")
+        self._start: list[str] | None = None
+
+    def limit(self, replies: int) -> None:
+        self._tests = spread(self._tests, replies)
+        self._start = self._said([self._learner] * len(self._tests), "start")
 
     def __call__(self) -> Metrics:
+        start = self._start = self._start or self._said([self._learner] * len(self._tests), "start")
         sides: dict[str, Sequence[Player]] = {"last": [self._learner] * len(self._tests)}
         if self._iterates is not None:
             rng = Random(derive(self._seed, "iterates"))
@@ -229,16 +240,16 @@ class AgainstStart:
         rates = dict[str, float]()
         for name, players in sides.items():
             ours = self._said(players, name)
-            wins = verdicts(self._oracle, self._tests, ours, self._start, Random(derive(self._seed, "oracle")))
+            wins = verdicts(self._oracle, self._tests, ours, start, Random(derive(self._seed, "oracle")))
             if known := int((~np.isnan(wins)).sum()):
                 rates[f"wins/{name}"] = Mean(float(np.nanmean(wins)), known)
-                rates |= self._by_length(wins, ours) if name == "last" else {}
+                rates |= self._by_length(wins, ours, start) if name == "last" else {}
         return rates
 
-    def _by_length(self, wins: np.ndarray, ours: Sequence[str]) -> Metrics:
+    def _by_length(self, wins: np.ndarray, ours: Sequence[str], start: Sequence[str]) -> Metrics:
         known = ~np.isnan(wins)
         wins = wins[known]
-        lengths, others = (np.array([len(text) for text in side])[known] for side in (ours, self._start))
+        lengths, others = (np.array([len(text) for text in side])[known] for side in (ours, start))
         return {
             "wins/length_controlled": Mean(length_controlled(wins, lengths, others), len(wins)),
             "wins/chosen_length": Mean(float((wins * lengths + (1.0 - wins) * others).mean()), len(wins)),

@@ -39,6 +39,12 @@ def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
     return [table.episode() for table in tables]
 
 
+def seeded(matches: Sequence[Match], seed: int) -> list[Match]:
+    """The matches with the seeds that `play` gives them from `Random(seed)`, so that they can be played with others."""
+    base = Random(seed).getrandbits(64)
+    return [replace(match, seed=derive(base, number)) for number, match in enumerate(matches)]
+
+
 def gather(tables: Sequence[Table]) -> None:
     """Waits for the programs of games that wait (`Waits`), until each has asked something or is over; no longer than
     `SETTLED` after the last one did, so that a slow one does not hold up the others."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -15,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 from redqueen.chance import derive
 from redqueen.credit.outcomes import result
 from redqueen.curricula.held_out import apart_from, held_out
-from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
+from redqueen.games.catalogue import ADAPTERS, GAMES, find_game, spec_of
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, Player, Policy, Questions, shaped
 from redqueen.questions.asking import seeds_of
@@ -139,7 +138,7 @@ def stored_game(folder: Path) -> Game:
 def game_specs(folder: Path) -> list[str]:
     """How the games of a run are named: by its settings, or else by its first episode. Raises RedQueenError where
     neither says it."""
-    specs = _chosen_games(folder) or [_as_spec(episode.game) for _, episode, _ in stored_episodes(folder)[:1]]
+    specs = _chosen_games(folder) or [spec_of(episode.game) for _, episode, _ in stored_episodes(folder)[:1]]
     if not specs:
         raise RedQueenError(f"{folder} does not say which game it played: name it with --game")
     return specs
@@ -149,7 +148,7 @@ def recorded_game(name: str, folder: Path, own: bool = True) -> Game:
     """The game that goes by that name in the episodes of a run: one of its settings, or one of those shipped. Unless
     `own`, only shipped ones are looked at: nobody's code is imported because a folder names it."""
     refused: Untrusted | None = None
-    for spec in [*_chosen_games(folder), _as_spec(name)]:
+    for spec in [*_chosen_games(folder), spec_of(name)]:
         if not own and spec.partition(":")[0] not in {**GAMES, **ADAPTERS}:
             continue
         try:
@@ -158,7 +157,7 @@ def recorded_game(name: str, folder: Path, own: bool = True) -> Game:
         except Untrusted as error:  # another one may be it
             refused = refused or error
             continue
-        if _as_spec(game.name) == _as_spec(name):
+        if spec_of(game.name) == spec_of(name):
             return game
     if refused:
         raise refused
@@ -173,11 +172,6 @@ def games_named(found: Mapping[str, Any]) -> list[str]:
     """The games that the settings of a run name."""
     config = found["config"]
     return [config["game"]] if config.get("game") else list(config.get("games", ()))
-
-
-def _as_spec(name: str) -> str:
-    """How a game is found that calls itself "connect(7,6,4,drop=true)", or "connect(7,6,4,drop)" in older records."""
-    return re.sub(r"^(\w+)\((.*)\)$", r"\1:\2", re.sub(r",drop\)$", ",drop=true)", name))
 
 
 def stored_questions(folder: Path) -> Questions | None:

@@ -45,6 +45,7 @@ from redqueen.play.table import told_of_episodes
 from redqueen.progress import counted
 from redqueen.protocols import (
     AttemptsProblems,
+    LimitsReplies,
     Measure,
     Paced,
     Player,
@@ -125,7 +126,7 @@ class Schedule:
     record_episodes: int = 8  # episodes kept of each step
     test_attempts: int = ATTEMPTS  # at each held-out problem, in a measurement
     test_replies: int = 0
-    """of a measurement at most: first fewer attempts at each held-out problem, then fewer problems of each level; 0: no
+    """of a measure at most: first fewer attempts at each held-out problem, then fewer problems of each level; 0: no
     limit"""
 
     def __post_init__(self) -> None:
@@ -205,18 +206,22 @@ class Run:
                     f"{type(each).__name__} has no state() and restore(state): a part that keeps nothing between steps "
                     "is not named in run.steps"
                 )
-        self._sample([each for each in measures if has(each, AttemptsProblems)])
+        self._sample(measures)
         with saving(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         with held(self.folder), told_of_episodes(self.samples.take):
             yield from self._steps(count, policies, resumable, measures)
 
-    def _sample(self, measures: Sequence[AttemptsProblems]) -> None:
-        """Says how often held-out problems are attempted."""
-        if not measures and self.schedule.test_attempts != ATTEMPTS:
+    def _sample(self, measures: Sequence[Measure]) -> None:
+        """Says how often held-out problems are attempted, and how many replies a measurement has at most."""
+        attempted = [each for each in measures if has(each, AttemptsProblems)]
+        if not attempted and self.schedule.test_attempts != ATTEMPTS:
             raise RedQueenError("--test-attempts has no effect: nothing here is attempted to measure it; leave it out")
-        for each in measures:
-            each.sample(self.schedule.test_attempts, self.schedule.test_replies)
+        for each in attempted:
+            each.sample(self.schedule.test_attempts)
+        for limited in measures:
+            if has(limited, LimitsReplies):
+                limited.limit(self.schedule.test_replies)
 
     def _steps(
         self, count: int, policies: Sequence[Policy], resumable: Sequence[Resumable], measures: Sequence[Measure]

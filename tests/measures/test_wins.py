@@ -158,6 +158,7 @@ def test_lengths_of_the_preferred_and_of_the_other_held_out_replies():
 
     learner = Says()
     measure = AgainstStart(longest, learner, {"matchup": [Matchups().task()] * 3})
+    measure.limit(0)  # its run asks for the replies of the start
     learner.text = "xxxxx"
     found = measure()
     assert (found["wins/last"], found["wins/chosen_length"], found["wins/rejected_length"]) == (1.0, 5.0, 2.0)
@@ -192,3 +193,14 @@ def test_each_domain_is_watched_by_what_suits_it():
     assert figures(Known()) == always | {"data_kl", "told_apart"}
     game = {f"{w}{name}" for w in ("", "average_", "late_average_") for name in ("exploitability", "distance")}
     assert figures(Matchups()) == always | game
+
+
+def test_a_measure_of_preferences_has_no_more_replies_than_its_limit():
+    domain = Matchups("transitive")
+    learner = table(domain)
+    tests = {"matchup": domain.problems("matchup", 50, Random(0))}
+    measure = watched(domain, learner, tests, AgainstStart(domain.oracle, learner, tests))
+    measure.limit(7)
+    found = measure()
+    assert (found["wins/last"].count, found["reply_length"].count, found["coverage"].count) == (7, 7, 7)
+    assert measure.basis()["wins/last"].count == 7

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from random import Random
 
 from redqueen.curricula.held_out import held_out
+from redqueen.measures.accuracy import spread, within_limit
 from redqueen.opponents.pools import Snapshots
-from redqueen.play.lockstep import play
+from redqueen.play.lockstep import play, seeded
 from redqueen.play.seating import alone
 from redqueen.protocols import Player, State
 from redqueen.questions.small.step_traces import Criticised
@@ -27,10 +29,16 @@ class ErrorSet:
         self, questions: Criticised, critic: Player, count: int, problems: int = 0, attempts: int = 8, seed: int = 0
     ) -> None:
         self._critic = critic
-        self._groups = held_out(questions, count, seed=seed)
+        self._groups: Mapping[str, Sequence[Task]] = held_out(questions, count, seed=seed)
         assert RIGHT in self._groups, "a set of errors needs right steps beside them"
         self._solved = questions.solutions(problems, attempts, Random(seed)) if problems else []
         self._seed = seed
+
+    def limit(self, replies: int) -> None:
+        """Half of them to steps, half to attempts."""
+        self._groups, _ = within_limit(self._groups, 1, replies // 2)
+        of_one = len([step for attempt in self._solved[0].attempts for step in attempt.steps]) if self._solved else 0
+        self._solved = self._solved[: max(replies // (2 * of_one), 1)] if replies and of_one else self._solved
 
     @property
     def tasks(self) -> list[Task]:
@@ -40,8 +48,10 @@ class ErrorSet:
 
     def __call__(self) -> Metrics:
         found, unread = {}, list[bool]()
+        matches = [seeded(alone(CRITICISE, tasks, self._critic), self._seed) for tasks in self._groups.values()]
+        all_called = iter(verdicts(play([*chain(*matches)], Random(self._seed))))
         for level, tasks in self._groups.items():
-            called = verdicts(play(alone(CRITICISE, tasks, self._critic), Random(self._seed)))
+            called = [*islice(all_called, len(tasks))]
             found[level] = mean_of(verdict == task.answer for verdict, task in zip(called, tasks, strict=True))
             unread += [verdict is None for verdict in called]
         wrong = mean_of(share for level, share in found.items() if level != RIGHT)
@@ -84,6 +94,9 @@ class Deception:
         self.tasks = questions.invitations(count, Random(seed))
         self._seed = seed
 
+    def limit(self, replies: int) -> None:
+        self.tasks = spread(self.tasks, replies and max(replies // 4, 1))  # of two generators, each judged
+
     def __call__(self) -> Metrics:
         critic = self._critics.players[-1]
         metrics: Metrics = {}
@@ -113,6 +126,11 @@ class Measured:
 
     def basis(self) -> dict[str, Basis]:
         return self._errors.basis()
+
+    def limit(self, replies: int) -> None:
+        """Half of them to each measure."""
+        for measure in (self._errors, self._duel):
+            measure.limit(replies and max(replies // 2, 2))
 
     def state(self) -> State:
         return {}

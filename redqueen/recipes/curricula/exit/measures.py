@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from redqueen.chance import derive
+from redqueen.measures.accuracy import spread
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, State
 from redqueen.recipes.curricula.exit.steps import Continued, quality
@@ -44,6 +45,9 @@ class Chains:
     def basis(self) -> Mapping[str, Basis]:
         basis = Basis(count=len(self._problems), of="chains")
         return {f"quality_after/{number}": basis for number in range(1, self._length + 1)}
+
+    def limit(self, replies: int) -> None:
+        self._problems = spread(self._problems, replies and max(replies // self._length, 1))
 
     def state(self) -> State:
         return {}

@@ -8,7 +8,7 @@ import numpy as np
 
 from redqueen.credit.outcomes import verdicts
 from redqueen.curricula.held_out import Apart
-from redqueen.measures.accuracy import on_problems
+from redqueen.measures.accuracy import on_problems, within_limit
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded
@@ -28,21 +28,27 @@ class Boundary:
     def __init__(
         self, questions: Questions, learner: Player, tests: Apart, seed: int, truncated: Truncated, said: Said
     ) -> None:
+        self._tests, self._tries = tests, TRIES
         self._tasks = [task for tasks in tests.values() for task in tasks]
         self._questions, self._learner, self._seed, self._said = questions, learner, seed, said
         self._truncated: Truncated = truncated
 
     def __call__(self) -> Metrics:
-        tries = attempts(SOLVE, self._tasks, self._learner, TRIES, Random(self._seed))
+        tries = attempts(SOLVE, self._tasks, self._learner, self._tries, Random(self._seed))
         rates = np.array([verdicts(group).mean() for group in graded(self._questions, tries, self._truncated)])
         shown = [about_reach(task, self._said) for task in self._tasks]
-        groups = read_verdicts(attempts(ASSESS, shown, self._learner, TRIES, Random(self._seed)))
+        groups = read_verdicts(attempts(ASSESS, shown, self._learner, self._tries, Random(self._seed)))
         told = np.array([verdict(group).answer == FEASIBLE for group in groups])
         known = ~np.isnan(rates)
         return boundary(told[known], rates[known] >= WITHIN)
 
     def basis(self) -> dict[str, Basis]:
-        return {name: on_problems(self._tasks, TRIES, guesses=False) for name in ("boundary_f1", "boundary_accuracy")}
+        found = on_problems(self._tasks, self._tries, guesses=False)
+        return dict.fromkeys(("boundary_f1", "boundary_accuracy"), found)
+
+    def limit(self, replies: int) -> None:
+        attempted, self._tries = within_limit(self._tests, self._tries, replies, 2)
+        self._tasks = [task for tasks in attempted.values() for task in tasks]
 
     def state(self) -> State:
         return {}

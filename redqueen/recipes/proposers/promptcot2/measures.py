@@ -10,6 +10,7 @@ import numpy as np
 
 from redqueen.credit.novelty import bleu, distinct_share
 from redqueen.credit.outcomes import verdicts
+from redqueen.measures.accuracy import spread
 from redqueen.measures.recitations import recited
 from redqueen.objectives.batch import pack
 from redqueen.play.groups import attempts, episodes_of
@@ -59,7 +60,7 @@ class Bound:
         seed: int = 0,
     ) -> None:
         self._questions, self._explainer, self._prompter = questions, explainer, prompter
-        self._tasks, self._samples, self._seed = tuple(tasks), samples, seed
+        self._tasks, self._samples, self._seed = tasks, samples, seed
 
     def __call__(self) -> Metrics:
         asked = [self._questions.explain(task) for task in self._tasks]
@@ -79,6 +80,9 @@ class Bound:
         joint = log_likelihoods(self._prompter, proposals_of(self._questions, repeated, listed * len(self._tasks)))
         return {"problem_logprob": mean_of(np.logaddexp.reduce(joint.reshape(-1, len(listed)), axis=1))}
 
+    def limit(self, replies: int) -> None:
+        self._tasks = spread(self._tasks, replies and max(replies // self._samples, 1))
+
     def state(self) -> State:
         return {}
 
@@ -86,7 +90,7 @@ class Bound:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Generated:
     """What a prompter writes from the concepts of some tasks, the same ones at every measurement, all in [0, 1]:
     `generated/valid_share`; `generated/solve_rate` of a player that stays as it is, by the question set's own answers;
@@ -117,6 +121,9 @@ class Generated:
             "generated/distinct_share": Mean(distinct_share(texts), len(texts)),
             "generated/spread": Mean(float(apart.mean()), len(texts)),
         }
+
+    def limit(self, replies: int) -> None:
+        self.tasks = spread(self.tasks, replies and max(replies // (1 + self.attempts), 1))
 
     def state(self) -> State:
         return {}

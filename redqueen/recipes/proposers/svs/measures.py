@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 
 from redqueen.credit.rewards import payoff, score
+from redqueen.measures.accuracy import spread
 from redqueen.objectives.additive import measured
 from redqueen.objectives.batch import pack
 from redqueen.play.lockstep import play
@@ -36,6 +37,9 @@ class AnswerEntropy:
         trajectories = score(episodes, payoff)
         batch = pack(trajectories, [np.ones(len(each.turns)) for each in trajectories])
         return {f"entropy/{self._name}": Mean(measured(batch, self._policy.likelihoods(batch).entropies), len(batch))}
+
+    def limit(self, replies: int) -> None:
+        self._tasks = spread(self._tasks, replies and max(replies // self._attempts, 1))
 
     def state(self) -> State:
         return {}

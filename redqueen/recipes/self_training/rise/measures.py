@@ -9,7 +9,7 @@ import numpy as np
 
 from redqueen.checks.votes import Majority
 from redqueen.curricula.held_out import held_out
-from redqueen.measures.accuracy import on_problems
+from redqueen.measures.accuracy import on_problems, within_limit
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asking import SOLVE, graded, said
@@ -69,6 +69,10 @@ class SelfVerification:
     def basis(self) -> dict[str, Basis]:
         voted = on_problems(self._tasks, self._attempts)
         return {"accuracy": voted, "majority": voted, "weighted_vote": voted}
+
+    def limit(self, replies: int) -> None:
+        attempted, self._attempts = within_limit(self.tests, self._attempts, replies, 1 + self._times)
+        self._tasks = [task for group in attempted.values() for task in group]
 
     def state(self) -> State:
         return {}

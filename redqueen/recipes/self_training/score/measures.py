@@ -8,7 +8,7 @@ from random import Random
 
 from redqueen.curricula.held_out import held_out
 from redqueen.games.second_try import SecondTry
-from redqueen.measures.accuracy import on_problems
+from redqueen.measures.accuracy import on_problems, within_limit
 from redqueen.play.groups import attempts
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.verdicts import Truncated
@@ -34,7 +34,7 @@ class SelfCorrection:
         assert all(self.tests.values()), "every level needs a task"
         self._questions = questions
         self._solver = solver
-        self._tasks = self.tests
+        self._tasks: Mapping[str, Sequence[Task]] = self.tests
         self._times = times
         self._seed = seed
         self._truncated = truncated
@@ -53,8 +53,11 @@ class SelfCorrection:
         return metrics
 
     def basis(self) -> dict[str, Basis]:
-        found = on_problems([task for tasks in self.tests.values() for task in tasks], self._times)
+        found = on_problems([task for tasks in self._tasks.values() for task in tasks], self._times)
         return {"accuracy_1": found, "accuracy_2": found}
+
+    def limit(self, replies: int) -> None:
+        self._tasks, self._times = within_limit(self.tests, self._times, replies, 2)
 
     def state(self) -> State:
         return {}

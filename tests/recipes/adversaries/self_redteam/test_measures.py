@@ -153,3 +153,17 @@ def test_each_seed_of_the_experiment_has_requests_of_its_own_and_the_start_is_ke
     asked = set()
     HeldOutAttacks(find_world("red_team"), Rule(lambda text: asked.add(text) or True), 12, seed=2)()
     assert asked == {task.prompt for group in RED_TEAM.measured(RED_TEAM.config, 2).values() for task in group}
+
+
+def test_all_groups_are_asked_at_once_and_no_more_often_than_the_run_allows():
+    asked = []
+
+    class Counts(Rule):
+        def reply(self, asks):
+            asked.append(len(asks))
+            return super().reply(asks)
+
+    measure = HeldOutAttacks(RedTeamWords(), Counts(lambda text: True), 8)
+    measure.limit(40)
+    assert measure()["benign_compliance"] == 0.0
+    assert asked == [36], "three of each of twelve groups"

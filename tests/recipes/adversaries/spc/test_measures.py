@@ -93,3 +93,17 @@ def test_the_start_of_the_experiment_is_kept_from_the_steps_of_the_problems_that
     shown = drawn_apart(lambda count: questions.demonstrations(count, rng), 2000, held)
     assert not (steps | spoilt) & {each.task.prompt for each in shown}
     assert steps & {each.task.prompt for each in questions.demonstrations(2000, Random(0))}  # else it says nothing
+
+
+def test_a_critic_is_asked_no_more_often_than_the_run_allows():
+    asked = []
+
+    class Counts(Knows):
+        def reply(self, asks):
+            asked.append(len(asks))
+            return super().reply(asks)
+
+    measure = ErrorSet(DOMAIN, Counts(lambda text: "Correct"), 8, problems=8)
+    measure.limit(80)
+    assert measure()["guided"] >= 0.0
+    assert sum(asked) <= 80

@@ -55,3 +55,9 @@ def test_a_bad_verifier_can_lose_what_the_majority_wins():
     assert found["verification/accepted_right"] == pytest.approx(3 / 4)
     assert found["verification/refused_wrong"] == 0.0
     assert found["weighted_vote"] == 0.5
+
+
+def test_a_limit_leaves_fewer_solutions_each_with_its_verdicts():
+    measure = SelfVerification(DOMAIN, solver := Solver(dict.fromkeys(("51", "5", "3"), "right")), TASKS, 3, times=2)
+    measure.limit(6)
+    assert measure()["accuracy"].count == 2 and solver.count == 1, "one solution to each task, two verdicts on each"

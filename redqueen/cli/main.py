@@ -13,6 +13,7 @@ from pathlib import Path
 
 from redqueen.cli.words import closest, only_word
 from redqueen.markup import visible
+from redqueen.trust.disks import told
 from redqueen.trust.door import FLAG, shut_command
 from redqueen.types import RedQueenError
 
@@ -99,15 +100,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output has closed it
         _hush()
-    except OSError as error:
-        try:
-            print(flush=True)
-        except OSError:
+    except Exception as error:
+        if isinstance(error, OSError) and not _can_print():
             _hush()
             print(f"redqueen: cannot print: {error.strerror}", file=sys.stderr)
             return 2
-        raise  # it was not what is printed
+        if not (reason := told(error)):
+            raise
+        print(
+            f"redqueen: cannot use {visible(str(getattr(error, 'filename', None) or 'a file'))}: {reason}",
+            file=sys.stderr,
+        )
+        status = 2
     return status
+
+
+def _can_print() -> bool:
+    try:
+        print(flush=True)
+    except OSError:
+        return False
+    return True
 
 
 def _done(words: Sequence[str]) -> int:

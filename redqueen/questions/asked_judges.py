@@ -59,7 +59,7 @@ class Kept:
             try:
                 found = json.loads(line)
                 kept.known[found["key"]] = found["said"]
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, RecursionError):
                 continue
         if text and not text.endswith("\n"):
             kept.file.write_text(text + "\n", encoding="utf-8")  # what is added begins a line of its own

@@ -102,7 +102,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
 def _line(place: str, line: str) -> Row:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return Row(place, {}, f"this is not JSON ({error}): write one object a line")
     return _row(place, found)
 
@@ -111,7 +111,7 @@ def _json(path: Path) -> Iterator[Row]:
     text = path.read_text(encoding="utf-8-sig")
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if all(
             line.lstrip().startswith("{") and line.rstrip().endswith("}") for line in text.split("\n") if line.strip()
         ):

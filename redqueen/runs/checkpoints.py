@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from safetensors import SafetensorError
 
 from redqueen.players.archives import read_archive
 from redqueen.protocols import Policy, Resumable, State, shaped
+from redqueen.trust.disks import told
 from redqueen.trust.no_links import make_folder, remove_tree, rename, synchronise, write_whole
 from redqueen.trust.reading import files_below, is_hollow, read_json, within
 from redqueen.types import Damaged, Mean, RedQueenError
@@ -197,12 +197,6 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _last_frame(error: BaseException) -> str:
-    """The file in which an error was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return Path(frames[-1].filename).as_posix() if frames else ""
-
-
 class saving:
     """Turns a full disk or a forbidden folder into one line, and leaves nothing half-written."""
 
@@ -214,15 +208,14 @@ class saving:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # torch reports a file cut short as a RuntimeError of its archive, safetensors as an error of its own
-        cut = isinstance(error, RuntimeError) and _last_frame(error).endswith("torch/serialization.py")
-        if not cut and not isinstance(error, OSError | SafetensorError):
+        reason = "" if error is None else told(error)
+        if isinstance(error, OSError | SafetensorError):
+            reason = reason or " ".join(str(error).split())
+        if not reason:
             return
         if self._remove is not None:
             with suppress(OSError, RedQueenError):
                 remove_tree(*self._remove)
-        known = isinstance(error, OSError) and error.strerror
-        reason = known or f"a file was cut short, perhaps by a full disk ({' '.join(str(error).split())[:100]})"
         near = (self._path, *self._path.parents[:2])  # the folder of the run is among them
         kept = "; earlier checkpoints are intact" if any(map(checkpoints, near)) else ""
         raise RedQueenError(f"cannot write {self._path}: {reason}{kept}") from error

@@ -17,7 +17,6 @@ table that it keeps.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import gc
 import json
@@ -76,6 +75,7 @@ from redqueen.runs.checkpoints import (
 from redqueen.runs.collapse import Collapse, Watch
 from redqueen.runs.samples import FORMS, Samples, rested
 from redqueen.runs.signal import Signal
+from redqueen.trust.disks import told
 from redqueen.trust.door import remember
 from redqueen.trust.no_links import appended, remove_file, write_whole
 from redqueen.trust.reading import as_object, read_bytes, read_json, read_text, within
@@ -86,10 +86,6 @@ ERROR = "error.txt"  # why a run ended before its last step, unless it was kille
 INTERRUPTED = "interrupted from the keyboard"
 LOCK = ".lock"  # in the folder of a run, held while it is trained
 
-_OF_THE_DISK = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EFBIG, errno.EIO),
-    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR),
-)
 MOST_STEPS = 1 << 40
 LINE = {
     "step": int,
@@ -522,12 +518,6 @@ def _explained(train: Callable[[], Policy], run: Run) -> Policy:
     gone, a full disk or a folder that cannot be written with the way to go on."""
     try:
         return train()
-    except OSError as error:
-        if error.errno not in _OF_THE_DISK:
-            raise
-        where = error.filename or run.folder
-        begun = f"step {run.step}: " if run.began else ""
-        raise RedQueenError(f"{begun}cannot write {where}: {error.strerror}; {_way_on(run.folder)}") from error
     except Unreachable as error:
         if not run.began:
             raise
@@ -541,6 +531,12 @@ def _explained(train: Callable[[], Policy], run: Run) -> Policy:
         raise RedQueenError(
             f"step {run.step}: {error}; the weights are as they were, the batch is in {path}"
         ) from error
+    except Exception as error:
+        if not (reason := told(error)):
+            raise
+        where = getattr(error, "filename", None) or run.folder
+        begun = f"step {run.step}: " if run.began else ""
+        raise RedQueenError(f"{begun}cannot write {where}: {reason}; {_way_on(run.folder)}") from error
 
 
 def _way_on(folder: Path) -> str:

@@ -94,7 +94,7 @@ def test_the_draw_from_the_generator_is_the_same_with_and_without_a_folder(tmp_p
 def test_a_line_that_was_cut_off_is_not_read_and_the_next_stands_alone(tmp_path):
     AskedJudge(Counting(), "j", kept=Kept.in_folder(tmp_path)).said(TASKS, ABOUT, Random(0))
     file = tmp_path / "judgements.jsonl"
-    file.write_text(file.read_text()[:-9])
+    file.write_text("[" * 9000 + "\n" + file.read_text()[:-9])
     judge = Counting()
     AskedJudge(judge, "j", kept=Kept.in_folder(tmp_path)).said(TASKS, ABOUT, Random(0))
     assert judge.seen == 1

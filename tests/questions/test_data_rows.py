@@ -134,6 +134,8 @@ def test_a_line_that_is_no_object_is_a_row_with_a_fault(tmp_path):
     assert faults[0] == ""
     assert "this is not JSON" in faults[1] and "write one object a line" in faults[1]
     assert "not an object" in faults[2]
+    deep = written(tmp_path / "deep.jsonl", "[" * 9000 + "]" * 9000)
+    assert "this is not JSON" in read_rows(deep)[0].fault
     short = written(tmp_path / "a.csv", "prompt,completion\na,b,c\n")
     assert "3 fields under 2 names" in read_rows(short)[0].fault
 
@@ -149,6 +151,7 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path):
     two = refused(written(tmp_path / "b.json", '{"train": [{"a": 1}], "test": [{"a": 2}]}'))
     assert two.endswith("or one object with one such list: it has 2")
     assert "is not JSON" in refused(written(tmp_path / "c.json", "{"))
+    assert "is not JSON" in refused(written(tmp_path / "c.json", "[" * 9000 + "]" * 9000))
     assert "name the columns, each once" in refused(written(tmp_path / "b.csv", "a,a\n1,2\n"))
     assert "this is not CSV" in refused(written(tmp_path / "c.csv", 'a\n"b'))
     (tmp_path / "d.jsonl").write_bytes(b'{"prompt": "\xff"}')

@@ -6,12 +6,15 @@ import resource
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from redqueen.cli.main import main
+from redqueen.players.transformer.loading import tiny_tokenizer
 from redqueen.runs.checkpoints import checkpoints, saving
 from redqueen.runs.run import read_final
 from redqueen.trust import no_links
@@ -127,3 +130,46 @@ def test_however_torch_tells_of_a_full_disk_it_is_one_line(said, tmp_path):
     assert "\n" not in str(caught.value)
     with pytest.raises(RuntimeError), saving(tmp_path / "step_1"):
         raise RuntimeError("an error of a device")
+
+
+WRITERS = {
+    "tokenizers": lambda path: tiny_tokenizer().backend_tokenizer.save(str(path)),
+    "safetensors": lambda path: save_file({"a": torch.zeros(9)}, path),
+    "torch": lambda path: torch.save([torch.zeros(9)], path),
+    "text": lambda path: path.write_text("abcdefgh"),
+}
+
+
+@contextmanager
+def full():
+    """No file may have more than four bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("library", WRITERS)
+def test_each_library_that_writes_on_a_full_disk_is_one_line(library, tmp_path):
+    """tokenizers raises a plain Exception for it, which ended a training in a traceback."""
+    with (
+        pytest.raises(RedQueenError, match=r"cannot write .*(File too large|by a full disk)") as caught,
+        full(),
+        saving(tmp_path),
+    ):
+        WRITERS[library](tmp_path / "file")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("library", ["tokenizers", "text"])
+def test_a_full_disk_outside_of_a_training_is_one_line_too(library, tmp_path, monkeypatch, capsys):
+    def written(words):
+        with full():
+            WRITERS[library](tmp_path / "file")
+
+    monkeypatch.setattr("redqueen.cli.main._command", lambda name: written)
+    assert main(["list"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "File too large" in said

@@ -10,7 +10,6 @@ way it is counted.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -23,6 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from redqueen.players.language.chat_templates import rendered
 from redqueen.players.transformer.loading import UNLOADABLE, hub_answers, refuse_detours
 from redqueen.protocols import COUNT, State, shaped
+from redqueen.trust.reading import read_json
 from redqueen.types import Metrics, RedQueenError, Task
 
 _KIND = "ForSequenceClassification"
@@ -251,10 +251,7 @@ def _check_kind(name: str, kinds: Sequence[str]) -> None:
 
 
 def _architectures(path: Path) -> list[str]:
-    try:
-        config = json.loads((path / "config.json").read_text())
-    except FileNotFoundError:
-        raise RedQueenError(f"the folder {path} has no config.json: it is not a saved transformers model") from None
-    except (OSError, ValueError) as error:
-        raise RedQueenError(f"the config.json of {path} cannot be read: {error}") from None
-    return [str(kind) for kind in config.get("architectures") or []]
+    if not (path / "config.json").exists():
+        raise RedQueenError(f"the folder {path} has no config.json: it is not a saved transformers model")
+    kinds = read_json(path / "config.json").get("architectures")
+    return [str(kind) for kind in kinds] if isinstance(kinds, list) else []

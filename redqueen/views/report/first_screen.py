@@ -3,7 +3,6 @@ state of a small game. All of it is read as data from the run's folder; no model
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -13,7 +12,8 @@ from typing import Any, NamedTuple
 from redqueen.records import ask_from_json
 from redqueen.runs.checkpoints import checkpoints
 from redqueen.runs.run import LEARNER
-from redqueen.types import Ask, Episode
+from redqueen.trust.reading import read_json
+from redqueen.types import Ask, Episode, RedQueenError
 
 MOST_PAIRS = 2  # prompts shown before and after
 MOST_STATES = 40  # of a small game, which are all shown
@@ -108,14 +108,14 @@ def _table(folder: Path) -> Iterator[tuple[Ask, list[float]]]:
     try:
         if path is None or path.stat().st_size > LARGEST_TABLE:
             return
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path)
         for kept, logits in zip(data["asks"], data["logits"], strict=True):
             ask = ask_from_json(kept)
             if len(logits) == len(ask.choices) and all(math.isfinite(each) for each in logits):
                 top = max(logits, default=0.0)
                 weights = [math.exp(each - top) for each in logits]
                 yield ask, [weight / sum(weights) for weight in weights]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (RedQueenError, OSError, ArithmeticError, ValueError, TypeError, KeyError, AttributeError):
         return
 
 

@@ -225,7 +225,7 @@ def test_what_is_no_classifier_is_refused_in_one_line(saved, tmp_path):
     assert "has 3 labels: a model of pairs has 1 or 2" in refused(saved(3)[0], PairScorer)
     assert "at least one text at a time" in refused(saved()[0], batch=0)
     (tmp_path / "config.json").write_text("{")
-    assert "cannot be read" in refused(tmp_path)
+    assert "config.json is not JSON" in refused(tmp_path)
 
 
 def test_a_head_that_was_not_saved_is_not_made_up(saved):
@@ -243,6 +243,8 @@ def test_a_broken_folder_is_said_to_be_one(tmp_path):
     assert "has no tokenizer" in refused(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{}")
     assert "cannot load the classifier" in refused(tmp_path)
+    (tmp_path / "config.json").write_text("[" * 9000 + "]" * 9000)
+    assert "config.json is not JSON" in refused(tmp_path)
 
 
 def test_equal_answers_are_read_once(saved):

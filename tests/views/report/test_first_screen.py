@@ -71,7 +71,11 @@ def test_of_a_large_table_the_states_met_most_often_are_shown(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{", '{"asks": [], "logits": [[1]]}', '{"asks": [{"seat": 3}], "logits": [[1]]}', '{"asks": 1}'],
+    [
+        *("", "[]", "{", '{"asks": [], "logits": [[1]]}', '{"asks": [{"seat": 3}], "logits": [[1]]}', '{"asks": 1}'),
+        f'{{"asks": {"[" * 9000 + "]" * 9000}}}',
+    ],
+    ids=str.__len__,
 )
 def test_a_table_that_is_none_is_not_shown(text, tmp_path):
     folder = table(tmp_path, [], [])

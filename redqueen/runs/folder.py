@@ -27,7 +27,7 @@ from redqueen.settings.learner import Learner
 from redqueen.settings.limits import _flag
 from redqueen.settings.renamed import renamed
 from redqueen.trust.door import Untrusted, shut
-from redqueen.trust.no_links import write_new, write_whole
+from redqueen.trust.no_links import refuse_foreign, write_new, write_whole
 from redqueen.trust.reading import as_object, mismatch, read_json, read_text
 from redqueen.types import Damaged, Episode, RedQueenError, Seat, Task
 
@@ -47,10 +47,11 @@ SETTINGS = {  # what a `config.json` must hold
 
 
 def settings(folder: Path) -> dict[str, Any]:
-    """What `config.json` of a run says."""
+    """What `config.json` of a run says. Raises RedQueenError for none, and where links in the folder lead out."""
     path = folder / "config.json"
     if not path.is_file():
         raise RedQueenError(f"{folder} is not a run: it has no config.json (runs are folders such as outputs/spiral-0)")
+    refuse_foreign(folder)
     found = read_json(path)
     missing = [name for name in ("recipe", "config", "seed", "schedule", "versions") if name not in found]
     if missing:

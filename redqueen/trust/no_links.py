@@ -1,4 +1,5 @@
-"""Writing and deleting below the folder of a run without following a link that lies in it.
+"""Writing and deleting below the folder of a run without following a link that lies in it, and refusing to read one
+whose links lead out of it.
 
 A folder that a stranger packed may hold a link where this library writes: at `report.html`, at `episodes/`. Each
 function takes the folder, which the user named and which may be a link itself, and a name below it
@@ -17,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from redqueen.trust.reading import DEEPEST
 from redqueen.types import RedQueenError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -115,6 +117,27 @@ def refuse_link(folder: Path, name: str) -> None:
     *above, last = _parts(name)
     with opened(folder, *above) as place:
         _check(place, last, folder / name, kind=stat.S_ISDIR)
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raises Linked if something below the folder of a run, which may be a link itself, is a link that leads out of it,
+    or a pipe or device: a report would show what a stranger cannot read, or wait for ever."""
+    root, waiting = os.path.realpath(folder), [(os.fspath(folder), 0)]
+    while waiting:
+        place, depth = waiting.pop()
+        with suppress(OSError), os.scandir(place) as entries:  # what cannot be listed is told as it is read
+            for entry in entries:
+                if entry.is_symlink():
+                    if os.path.commonpath((root, os.path.realpath(entry.path))) != root:
+                        raise Linked(
+                            f"{entry.path} is a link that leads out of the run, which is not read: if the run is "
+                            f"yours, copy it with what its links lead to (cp -rL {folder} NEW) and use that"
+                        )
+                elif entry.is_dir(follow_symlinks=False):
+                    if depth < DEEPEST:
+                        waiting.append((entry.path, depth + 1))
+                elif not entry.is_file(follow_symlinks=False):
+                    raise Linked(f"{entry.path} is no file, folder or link but a pipe or device: remove it")
 
 
 def synchronise(folder: Path) -> None:

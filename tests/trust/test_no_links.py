@@ -140,6 +140,13 @@ def test_the_list_of_names_is_whole(run: Path) -> None:
     assert names_below(run) - inner - steps <= set(WRITTEN)
 
 
+@pytest.fixture
+def read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the door that refuses to read a run whose links lead out: what writes refuses them by itself."""
+    monkeypatch.setattr("redqueen.runs.folder.refuse_foreign", lambda folder: None)
+
+
+@pytest.mark.usefixtures("read_all_the_same")
 @pytest.mark.parametrize("there", [True, False], ids=["there", "missing"])
 @pytest.mark.parametrize("name", [*WRITTEN, *BESIDE])
 def test_nothing_outside_is_written_or_deleted(name: str, there: bool, run: Path, outside: Path) -> None:
@@ -176,6 +183,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.usefixtures("read_all_the_same")
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_link_is_refused_in_one_line(name: str, run: Path, outside: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = REFUSED[name]
@@ -278,3 +286,29 @@ def test_files_of_a_run_are_written_through_one_module() -> None:
 def test_a_league_is_a_run(template: Path) -> None:
     assert stored_episodes(template)
     assert isinstance(Run(template).folder, Path)
+
+
+COMMANDS = (
+    *(["report"], ["resume"], ["replay"], ["tasks"], ["watch", "--once"], ["evaluate"], ["merge", "NEW"]),
+    *(["compare", "uniform"], ["tournament", "uniform"], ["serve"]),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_run_whose_links_lead_out_is_not_read(
+    command: list[str], run: Path, outside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A report would show the first lines of a secret as the error that ended the run."""
+    (run / "error.txt").unlink(missing_ok=True)
+    (run / "error.txt").symlink_to(outside / "precious.txt")
+    assert main([command[0], str(run), *(each.replace("NEW", f"{run}-new") for each in command[1:])]) == 2
+    said = capsys.readouterr().err
+    assert "error.txt is a link that leads out of the run" in said and said.count("\n") == 1
+
+
+def test_links_within_a_run_are_read_and_a_pipe_is_refused(run: Path) -> None:
+    (run / "newest").symlink_to("checkpoints")
+    (run / "nowhere").symlink_to("nothing")
+    assert reported(run) == 0
+    os.mkfifo(run / "error.fifo")
+    assert reported(run) == 2

@@ -209,11 +209,18 @@ FRONTIER = Experiment(
         "asks all alike, learns": {**ALIKE, **PAID},
         "asks all alike, frozen": {**ALIKE, "method.proposer": Role("frozen")},
     },
-    figures=("accuracy", "pass@8", f"accuracy/{HARDEST}", f"pass@8/{HARDEST}", ASKED, "late proposals/solve_rate"),
+    figures=(
+        *("accuracy", "pass@8", f"first accuracy/{HARDEST}", f"accuracy/{HARDEST}", f"pass@8/{HARDEST}"),
+        *(ASKED, "late proposals/solve_rate"),
+    ),
     compared=(
         *versus("asks what is easy, learns", tuple(CONTROLS), (f"accuracy/{HARDEST}", f"pass@8/{HARDEST}")),
         *versus("asks all alike, learns", ("asks all alike, frozen",), (f"accuracy/{HARDEST}", f"pass@8/{HARDEST}")),
     ),
     controls=("proposer frozen", "random reward", "asks all alike, frozen"),
-    notes=(ENDS,),
+    notes=(
+        ENDS,
+        f"{ASKED} is read from the solver's weights at the end, of {WRITTEN} sums: a frozen proposer goes on asking as "
+        "the start does.",
+    ),
 )

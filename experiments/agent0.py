@@ -14,7 +14,7 @@ from redqueen.recipes.proposers.agent0 import recipe as agent0
 from redqueen.recipes.proposers.agent0.steps import Rewards
 from redqueen.runs.run import Run
 from redqueen.settings.roles import Role
-from redqueen.trials.experiment import Changes, Experiment, Training, versus
+from redqueen.trials.experiment import Changes, Difference, Experiment, Training, versus
 from redqueen.trials.starts import Start, ToolSchool, rehearse, warmed
 from redqueen.types import Demonstration
 
@@ -74,6 +74,10 @@ TOOL_PLAY = Experiment(
         *(f"{when} polls/calls" for when in ("first", "late")),
         "late label_accuracy",
     ),
-    compared=versus("Agent0", (*PARTS, "proposer frozen"), (HARD, "accuracy/4_digits")),
+    compared=(
+        Difference("Agent0", "Agent0", HARD, f"first {HARD}"),
+        Difference("Agent0", "Agent0", "late polls/calls", "first polls/calls"),
+        *versus("Agent0", (*PARTS, "no tool", "proposer frozen"), (HARD, "accuracy/4_digits")),
+    ),
     controls=("proposer frozen",),
 )

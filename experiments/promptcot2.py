@@ -14,7 +14,7 @@ from redqueen.recipes.proposers.promptcot2.steps import SelfPlay
 from redqueen.recipes.self_training import cold_start
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
-from redqueen.trials.experiment import Experiment, Training, Trial, versus
+from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 from redqueen.trials.starts import Start, further, warmed
 
 ABLE = cold_start.Config(
@@ -51,9 +51,14 @@ def hard_accuracy(trial: Trial) -> float:
     return fmean(trial.final[f"accuracy/{kind}"] for kind in HARD)
 
 
-def after_rounds(trial: Trial, name: str) -> float:
-    """Returns a figure of the prompter after its last round."""
-    return float(trial.lines[2 * PHASE * ROUNDS][name])
+def first_hard_accuracy(trial: Trial) -> float:
+    """Returns the accuracy on the hard templates at the start."""
+    return fmean(trial.first(f"accuracy/{kind}") for kind in HARD)
+
+
+def after_rounds(trial: Trial, name: str, rounds: int = ROUNDS) -> float:
+    """Returns a figure of the prompter after its last round, or after `rounds`; 0 is the start."""
+    return float(trial.lines[2 * PHASE * rounds][name])
 
 
 RATIONALES = Experiment(
@@ -78,14 +83,34 @@ RATIONALES = Experiment(
         "without the E-step": {"method.candidates": 1},
         "self-play on the seeds": {"on_seeds": True},
     },
-    figures=("hard accuracy", *(f"{name} after the rounds" for name in BY_ROUND), "late label_accuracy"),
+    figures=(
+        "first hard accuracy",
+        "hard accuracy",
+        *(f"bound after round {number}" for number in range(1, ROUNDS)),
+        *(f"{when}{name}{then}" for name in BY_ROUND for when, then in (("first ", ""), ("", " after the rounds"))),
+        *("late label_accuracy", "late posed"),
+    ),
     compared=(
         *versus("PromptCoT 2.0", ("without the E-step",), ("hard accuracy", "bound after the rounds")),
         *versus("PromptCoT 2.0", ("self-play on the seeds",), ("hard accuracy",)),
+        Difference("PromptCoT 2.0", "PromptCoT 2.0", "hard accuracy", "first hard accuracy"),
+        Difference("PromptCoT 2.0", "PromptCoT 2.0", "bound after round 1", "first bound"),
+        Difference("PromptCoT 2.0", "PromptCoT 2.0", "bound after round 2", "bound after round 1"),
+        Difference("PromptCoT 2.0", "PromptCoT 2.0", "bound after the rounds", "bound after round 2"),
+        *(
+            Difference("PromptCoT 2.0", "PromptCoT 2.0", f"{name} after the rounds", f"first {name}")
+            for name in BY_ROUND
+            if name != "bound"
+        ),
     ),
     controls=("without the E-step", "self-play on the seeds"),
     derived={
+        "first hard accuracy": first_hard_accuracy,
         "hard accuracy": hard_accuracy,
+        **{
+            f"bound after round {number}": partial(after_rounds, name="bound", rounds=number)
+            for number in range(1, ROUNDS)
+        },
         **{f"{name} after the rounds": partial(after_rounds, name=name) for name in BY_ROUND},
     },
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from random import Random
 from statistics import fmean
@@ -27,7 +28,7 @@ from redqueen.recipes.curricula import sec
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
 from redqueen.settings.update import Update
-from redqueen.trials.experiment import Experiment, Measuring, Training, versus
+from redqueen.trials.experiment import Difference, Experiment, Measuring, Training, Trial, versus
 from redqueen.trials.starts import Start, further, warmed
 from redqueen.types import Ask, Metrics, Outcome, Seat, Task
 
@@ -197,6 +198,14 @@ def ladder() -> Sums:
     return Sums(digits=3, lengths=(0.25, 0.35, 0.40), slips=(0.30, 0.70, 0.95), name="ladder")
 
 
+def drawn(trial: Trial, fifth: int) -> float:
+    """Returns the chance by which a sum of three digits was drawn, the mean over a fifth of the steps, from 0."""
+    chances = [line["bandit/chance/3_digits"] for line in trial.lines if "bandit/chance/3_digits" in line]
+    count = max(1, len(chances) // 5)
+    return fmean(chances[fifth * count : (fifth + 1) * count])
+
+
+HARDEST = "three digits drawn, "
 SUMS = Experiment(
     title="Self-evolving curriculum, sums",
     asked="Are the hardest sums learned better where the bandit draws the levels than where chance does?",
@@ -204,11 +213,29 @@ SUMS = Experiment(
     config=sec.Config(warmed(), questions=LADDER, steps=120, tau=SHARP, update=Update(estimator="leave-one-out")),
     starts={"learner.model": further(ABLE, LADDER, 100, 50)},
     variants={"SEC": {}, "random order": {"tau": RANDOM}},
-    figures=("accuracy", *(f"accuracy/{level}" for level in ladder().levels)),
-    compared=versus("SEC", ("random order",), ("accuracy", f"accuracy/{ladder().levels[-1]}")),
+    figures=(
+        "accuracy",
+        *(f"accuracy/{level}" for level in ladder().levels),
+        *(f"{HARDEST}{when} fifth" for when in ("first", "last")),
+    ),
+    compared=(
+        *versus("SEC", ("random order",), ("accuracy", f"accuracy/{ladder().levels[-1]}")),
+        Difference("SEC", "SEC", f"{HARDEST}last fifth", f"{HARDEST}first fifth"),
+    ),
     controls=("random order",),
+    derived={
+        f"{HARDEST}first fifth": partial(drawn, fifth=0),
+        f"{HARDEST}last fifth": partial(drawn, fifth=4),
+    },
     notes=(
         "Under RLOO: where one attempt in eight is right its advantages are .44 as great as where half are, those that "
         "are divided by a deviation .66.",
     ),
+)
+UNDER_GRPO = replace(
+    SUMS,
+    title="Self-evolving curriculum on sums under GRPO",
+    asked="Are they with the recipe's own estimator and temperature?",
+    config=sec.Config(warmed(), questions=LADDER, steps=120),
+    notes=(),
 )

@@ -14,7 +14,7 @@ from redqueen.recipes.proposers.spell.steps import Grounds
 from redqueen.recipes.self_training import cold_start
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
-from redqueen.trials.experiment import Changes, Experiment, Training, versus
+from redqueen.trials.experiment import Changes, Difference, Experiment, Training, versus
 from redqueen.trials.starts import Start, further, warmed
 from redqueen.types import Refusal, Task
 
@@ -92,6 +92,9 @@ GROWING_TEXTS = Experiment(
         *(f"first pass@8/{LONGEST}", f"pass@8/{LONGEST}", f"accuracy/{LONGEST}", f"accuracy/{SHORTEST}"),
         *("first judge_accuracy", "late judge_accuracy", "first proposals/solve_rate", "late proposals/solve_rate"),
     ),
-    compared=versus("SPELL", tuple(OTHERS), (f"pass@8/{LONGEST}", f"accuracy/{LONGEST}")),
+    compared=(
+        Difference("SPELL", "SPELL", f"pass@8/{LONGEST}", f"first pass@8/{LONGEST}"),
+        *versus("SPELL", tuple(OTHERS), (f"pass@8/{LONGEST}", f"accuracy/{LONGEST}")),
+    ),
     controls=("shortest texts only", "longest texts only"),
 )

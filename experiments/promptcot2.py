@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from math import nan
 from statistics import fmean
 
 from redqueen.protocols import Policy
@@ -58,7 +59,7 @@ def first_hard_accuracy(trial: Trial) -> float:
 
 def after_rounds(trial: Trial, name: str, rounds: int = ROUNDS) -> float:
     """Returns a figure of the prompter after its last round, or after `rounds`; 0 is the start."""
-    return float(trial.lines[2 * PHASE * rounds][name])
+    return float(trial.lines[2 * PHASE * rounds].get(name, nan))
 
 
 RATIONALES = Experiment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import nan
 from random import Random
 from typing import Any
 
@@ -40,7 +41,7 @@ def deceived(trial: Trial, number: int, who: str) -> float:
     """Returns the share of errors that get past the critic of the beginning of a round, counted from 0, by the
     generator of its end ("now") or of its beginning ("before"). The first measurement is of the start."""
     measured = [line for line in trial.lines if "deceived/now" in line]
-    return float([*measured[1:], trial.final][number][f"deceived/{who}"])
+    return float([*measured[1:], trial.final][number].get(f"deceived/{who}", nan))
 
 
 CRITIC = Experiment(

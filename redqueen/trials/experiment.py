@@ -31,7 +31,7 @@ class Trial:
     lines: tuple[Line, ...]
     final: Line
     updates: int = 0  # of the policy that was returned
-    seconds: float = 0.0
+    seconds: float = 0.0  # of processor time
 
     def late(self, name: str, share: float = 0.2) -> float:
         """The mean of a figure over the last steps that have it, by default the last fifth."""
@@ -142,7 +142,7 @@ class Experiment:
     measured: Measured = measuring  # the problems that measure, where they are not those of `HeldOut` alone
     derived: Derived = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what a reader of the figures has to know
-    seeds: int | None = None  # None: ten where a seed takes less than a minute, else five
+    seeds: int | None = None  # None: ten where a seed takes less than a minute of processor time, else five
     first_seed: int = 0  # above the seeds that were looked at while the settings were chosen
 
     def settings(self, variant: str) -> dict[str, Any]:
@@ -150,8 +150,11 @@ class Experiment:
         return {**self.starts, **self.variants[variant]}
 
     def with_steps(self, steps: int) -> Experiment:
-        """The experiment with `steps` steps in each training."""
-        return replace(self, config=changed(self.config, {"steps": steps}, repr(self.title)))
+        """The experiment with `steps` steps in each training. Raises RedQueenError if its config has none, nor one
+        method that has."""
+        held = [name for name, value in vars(self.config).items() if is_dataclass(value) and "steps" in vars(value)]
+        own = "steps" in vars(self.config) or len(held) != 1
+        return replace(self, config=changed(self.config, {"steps" if own else f"{held[0]}.steps": steps}, self.title))
 
     def seeds_of(self, count: int) -> range:
         """The seeds of `count` trials of each variant."""

@@ -72,7 +72,7 @@ def section(experiment: Experiment, trials: Trials, command: str, seconds: float
         *experiment.notes,
         *unequal(experiment, trials),
         *described(experiment),
-        f"Made by `{command}` in {seconds:.0f} s with {made_with()}.",
+        f"Made by `{command}` in {seconds:.0f} processor seconds with {made_with()}.",
     ]
     grids = (Grid(("asked", "shown", "not shown"), verdict), Grid(("variant", *experiment.figures), figures))
     return Section(experiment.title, experiment.asked, grids, tuple(lines))

@@ -15,7 +15,7 @@ from redqueen.trials.experiment import Experiment, Trial
 from redqueen.trials.one_seed import Job, finished
 from redqueen.types import RedQueenError
 
-QUICK = 60.0  # seconds of a seed, up to which ten are taken
+QUICK = 60.0  # processor seconds of a seed, up to which ten are taken
 Trials = Mapping[str, Sequence[Trial]]  # by variant, in the order of the seeds
 
 
@@ -31,7 +31,7 @@ class Asked:
 
 def trials_of(asked: Asked, experiment: Experiment, say: Callable[[str], None]) -> Trials:
     """A trial for each variant and seed: kept ones as they are, the others made now. Without a number of seeds there
-    are ten where the first seed takes less than a minute, else five."""
+    are ten where the first seed takes less than a minute of processor time, else five."""
     first = next(iter(experiment.variants))
     seeds = asked.seeds or experiment.seeds
     if seeds is None and experiment.one_start:

@@ -23,7 +23,8 @@ class HowMuch:
     """How much is run of an experiment, and where its page goes."""
 
     seeds: Annotated[int | None, Within(1), unset("INT")] = None
-    """each variant is run with every one of them; by default ten where one takes less than a minute, else five"""
+    """each variant is run with every one of them; by default ten where one takes less than a minute of processor time,
+    else five"""
     steps: Annotated[int | None, Within(1), unset("INT")] = None
     """steps of each training; the experiment's own by default"""
     repeats: Count = 3

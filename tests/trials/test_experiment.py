@@ -22,6 +22,17 @@ class Config:
     learner: Inner = field(default_factory=Inner)
 
 
+@dataclass(frozen=True)
+class Timed:
+    steps: int = 9
+
+
+@dataclass(frozen=True)
+class Controlled:
+    method: Timed = field(default_factory=Timed)
+    dealt: bool = False
+
+
 PLAIN = Experiment(
     title="Rates",
     asked="Is a rate of two better?",
@@ -49,6 +60,14 @@ def test_the_episodes_of_all_policies_are_counted():
 def test_a_variant_changes_settings_also_within_settings():
     assert PLAIN.config_of("one") == Config()
     assert PLAIN.config_of("two") == Config(2.0, Inner("tiny"))
+
+
+def test_steps_are_those_of_the_config_or_of_the_method_that_it_holds():
+    timed = replace(PLAIN, config=Timed())
+    assert timed.with_steps(3).config == Timed(3)
+    assert replace(timed, config=Controlled()).with_steps(3).config == Controlled(Timed(3))
+    with pytest.raises(RedQueenError, match="Rates sets 'steps', which is no setting: there are rate, learner"):
+        PLAIN.with_steps(3)
 
 
 def test_seeds_on_which_settings_were_chosen_are_left_out():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Majority:
         given = sorted(i for group in groups for i in group)
         size = math.fsum(weights) if self.count_missing else math.fsum(weights[i] for i in given)
         most = max(votes, default=0.0)
-        if most == 0.0 or (self.undecided and votes.count(most) > 1):
+        if most == 0.0 or (self.undecided and sum(math.isclose(each, most) for each in votes) > 1):
             return Vote("", 0.0, len(given), len(answers))
         spelled: dict[str, float] = {}
         for i in groups[votes.index(most)]:
@@ -100,11 +100,12 @@ def label(answers: Sequence[str], count_missing: bool, weights: Sequence[float] 
 def collective(answers: Sequence[Sequence[str]], weigh: bool = True) -> tuple[Vote, list[float]]:
     """The vote of several voters with several answers each, numbers compared by value, and the consistency of each: the
     share of its answers that give its own most frequent one. Each answer weighs as its voter is consistent, or with
-    `weigh` False all alike (RLCCF, arXiv:2508.12338)."""
+    `weigh` False all alike (RLCCF, arXiv:2508.12338). A tie of several answers is a vote on ""."""
     own = Majority(count_missing=True, normalise=by_value)
     consistency = [own.label(each).share for each in answers]
     weights = [share if weigh else 1.0 for share, each in zip(consistency, answers, strict=True) for _ in each]
-    return own.label([text for each in answers for text in each], weights), consistency
+    of_all = replace(own, undecided=True)
+    return of_all.label([text for each in answers for text in each], weights), consistency
 
 
 def confidence(reply: Reply) -> float:

@@ -22,8 +22,8 @@ from redqueen.types import Basis, Mean, Metrics, Task, mean_of
 
 class OfMembers:
     """The answers of all members to held-out tasks: `accuracy`, the mean over the members, and `accuracy/NAME` of each;
-    `pass@k` and `majority`, means of each by itself; `collective`, the accuracy of the vote of all; and `room`, how
-    much that is above the accuracy. Left out where nobody knows what is right."""
+    `pass@k` and `majority`, means of each by itself; `collective`, the accuracy of the vote of all (a tie is not
+    right); and `room`, how much that is above the accuracy. Left out where nobody knows what is right."""
 
     def __init__(
         self,

@@ -23,11 +23,19 @@ def test_the_order_of_voters_and_of_answers_changes_nothing():
 
 def test_one_voter_is_its_own_majority_and_equally_consistent_ones_vote_plainly():
     own = Majority(count_missing=True, normalise=by_value)
-    assert collective(["ABBA"])[0] == own.label("ABBA")
-    assert collective(["AAB", "CCB"])[0].answer == own.label("AABCCB").answer
+    assert collective(["ABBAB"])[0] == own.label("ABBAB")
+    assert collective(["AAB", "CAB"])[0].answer == own.label("AABCAB").answer
 
 
 def test_answers_count_by_value_and_blank_ones_never_win():
     vote, consistency = collective([["1/2", "0.5", "3"], ["", "", ""]])
     assert vote.answer == "1/2" and consistency == [pytest.approx(2 / 3), 0.0]
     assert collective([["", ""], [""]])[0].answer == ""
+
+
+def test_a_tie_is_no_label_and_leaves_the_consistency_as_it_is():
+    vote, consistency = collective(["AAAC", "BBBD"])
+    assert (vote.answer, vote.share, consistency) == ("", 0.0, [0.75, 0.75])
+    assert collective(["ABC", "DEF", "AGG"])[0].answer == "G"  # 2/3 for A in sum, 4/3 for G
+    assert collective(["AAXYZ", "BBXYZ", "C" * 5])[0].answer == "C"
+    assert collective(["1", "2"], weigh=False)[0].answer == ""

@@ -47,10 +47,13 @@ class Coin:
 
 
 class CoinOfList(Coin):
-    """The same, whose proposer chooses among listed questions."""
+    """The same, whose proposer chooses among listed questions, and whose solver among three answers."""
 
     name = "coin of a list"
 
     def invite(self, kind: str, references: Sequence[Task], number: int) -> Task:
         listed = tuple(f"{number}{letter}?" for letter in "abcdefgh")
         return replace(super().invite(kind, references, number), choices=listed)
+
+    def problems(self, level: str, count: int, rng: Random) -> list[Task]:
+        return [replace(task, choices=("0", "1", "2")) for task in super().problems(level, count, rng)]

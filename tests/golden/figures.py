@@ -43,7 +43,7 @@ ON_COIN = (
     "exit",
     "rise",
 )
-ON_LISTED = ("knowrl",)  # whose untrained proposer must write a task now and then
+ON_LISTED = ("knowrl", "rlccf")  # whose untrained model must write a task now and then, or agree with itself
 DIGITS = 4  # of a figure: sums are rounded differently on other processors
 
 

@@ -9,9 +9,10 @@ One model's majority confirms its own mistakes. N models that make different one
     R     = 1 for an answer that is the label, else 0
     A     = (R - mean) / deviation over the K answers of one model, which takes a step of its own
 
-A model that never says the label learns nothing from the question. All that is gained comes from mistakes that differ
-(`experiments/rlccf.py`): where models share them, the label is wrong. Members made of one model (`--members 4`) begin
-alike and differ in their chance alone; `--others` names further models. `--members 1` is TTRL (arXiv:2504.16084).
+A tie is no label, and a model that never says the label learns nothing from the question. All that is gained comes from
+mistakes that differ (`experiments/rlccf.py`): where models share them, the label is wrong. Members made of one model
+(`--members 4`) begin alike and differ in their chance alone; `--others` names further models. `--members 1` is TTRL
+(arXiv:2504.16084).
 
 What no reward sees is measured: `label_accuracy`, `collective` (the accuracy of the vote on held-out problems) next to
 `accuracy`, the mean over the members (`room`), pass@8, each member's own `majority/NAME`. Alarms ring for a member that

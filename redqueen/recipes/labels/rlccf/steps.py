@@ -33,7 +33,8 @@ SILENT = Alarm(
 
 class Council:
     """Gives each attempt its verdict by the label that all members vote for, and tells what the votes are worth. A
-    question of whose label fewer than `least` members are in favour has none, and teaches nothing."""
+    question of whose label fewer than `least` members are in favour, or that has a tie, has none, and teaches
+    nothing."""
 
     def __init__(self, questions: Questions, weigh: bool, least: int, truncated: Truncated) -> None:
         self._questions = questions

@@ -123,15 +123,20 @@ BY_HEART = Experiment(
         ALL_KNOWN: {"ditto.contrastive": 0, "ditto.tasks": 40},
         UNTRAINED: {"ditto.learner.learning_rate": 1e-12},
     },
-    figures=("known", "declined", "balanced", "first plain_logprob", "late plain_logprob", "late aided_logprob"),
+    figures=(
+        *("known", "declined", "balanced", "first plain_logprob", "late plain_logprob", "late aided_logprob"),
+        *("first unasked_logprob", "unasked_logprob", "unasked_logprob/known", "unasked_logprob/unknown"),
+    ),
     compared=(
         *versus("Ditto", (KEPT, ALL_KNOWN, UNTRAINED), ("known", "declined", "balanced")),
         Difference("Ditto", "Ditto", "late plain_logprob", "first plain_logprob"),
+        Difference("Ditto", "Ditto", "unasked_logprob", "first unasked_logprob"),
     ),
     controls=(KEPT, ALL_KNOWN, UNTRAINED),
     seeds=5,
     notes=(
         "Twelve characters with three things each. The start reads profiles that are drawn anew, and knows nobody. "
-        "Replies of an iteration: 24 characters are asked 3 and 2 questions, or 40 of them 3.",
+        "Replies of an iteration: 24 characters are asked 3 and 2 questions, or 40 of them 3. At most eight questions "
+        "are never asked: known and declined are of all questions, these too.",
     ),
 )

@@ -37,10 +37,14 @@ def about_pair(task: Task, first: str, second: str, rng: Random, rubric: str = "
     return Task(f"pair of {task.id}", "pair", between_fences(rubric or _PAIR, parts, end, rng), choices=(FIRST, SECOND))
 
 
-def about_score(task: Task, answer: str, rng: Random, low: int, high: int, rubric: str = "") -> Task:
-    """The task of a judge that scores one answer from `low` to `high`, which are listed as its choices."""
+def about_score(
+    task: Task, answer: str, rng: Random, low: int, high: int, rubric: str = "", reference: str = ""
+) -> Task:
+    """The task of a judge that scores one answer from `low` to `high`, which are listed as its choices; with a
+    `reference` the right answer is shown too."""
     end = f"End with the score, from {low} (worst) to {high} (best), alone on the last line."
-    posed = between_fences(rubric or _SCORED, {"Question": asked(task), "Answer": answer}, end, rng)
+    aid = {"Right answer": reference} if reference else {}
+    posed = between_fences(rubric or _SCORED, {"Question": asked(task), **aid, "Answer": answer}, end, rng)
     return Task(f"score of {task.id}", "score", posed, choices=tuple(map(str, range(low, high + 1))))
 
 

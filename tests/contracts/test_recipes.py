@@ -47,6 +47,7 @@ WITHOUT_ESTIMATE = (
     "cold_start",
     "b_star",
     "ditto_roleplay",
+    "self_j",
     "promptcot2",
     "spin",
     "sppo",

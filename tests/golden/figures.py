@@ -42,6 +42,7 @@ ON_COIN = (
     "spear",
     "exit",
     "rise",
+    "self_j",
 )
 ON_LISTED = ("knowrl", "rlccf")  # whose untrained model must write a task now and then, or agree with itself
 DIGITS = 4  # of a figure: sums are rounded differently on other processors

@@ -13,9 +13,10 @@ A user's persona is a file of JSON lines, `--characters FILE`, with name, descri
 asked as they stand, questions; the model writes the others. Without a file twelve made-up characters are played. Not
 the penalty of repetition that has the same name.
 
-`--contrastive 0` teaches no declining. What is measured: `plain_logprob` of the replies without the profile, which
-comes near `aided_logprob` as profiles are known by heart. Whether replies are true, nobody says here: read some
-(`redqueen replay RUN`), or let a judge compare them.
+`--contrastive 0` teaches no declining. What is measured: `unasked_logprob`, how likely the learner finds without the
+profile what it said with it, at its start, to questions that are never asked in training; and in training
+`plain_logprob` of the replies, which comes near `aided_logprob` as profiles are known by heart. Whether replies are
+true, nobody says here: read some (`redqueen replay RUN`), or let a judge compare them.
 
 Differences: each question is a conversation of its own (the paper joins about five into one); replies that are cut off
 or speak of a profile are left out (there: no filter); the wording of the requests is ours.
@@ -24,6 +25,7 @@ or speak of a profile are left out (there: no filter); the wording of the reques
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.objectives.batch import pack_samples
@@ -32,6 +34,7 @@ from redqueen.objectives.rounds import Round
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.verdicts import Truncated
+from redqueen.recipes.self_training.ditto_roleplay.measures import Unasked
 from redqueen.recipes.self_training.ditto_roleplay.questions import found_characters
 from redqueen.recipes.self_training.ditto_roleplay.steps import PLAY, WRITE, Interviews, with_profile
 from redqueen.runs.run import Run
@@ -52,15 +55,17 @@ class Config:
     replies_per_update: Count = 16
     passes: Count = 5  # over the replies of an iteration, at most
     truncated_score: Truncated = "wrong"  # a reply that was cut off is left out (wrong, unknown) or learned (graded)
+    problems: Count = 8  # questions that are never asked in training, at most
 
 
 def train(config: Config, run: Run) -> Policy:
     characters = found_characters(config.characters)
     interviews = Interviews(characters, config.known, config.contrastive, config.truncated_score)
     learner = without_format(config.learner.build_model(run.derived("learner")), [PLAY.role, WRITE.role])
-    round_ = Round(config.passes)
+    held = interviews.hold_out(config.problems, learner, Random(run.tests))
+    measure, round_ = Unasked(held, learner, run.tests, config.truncated_score), Round(config.passes)
 
-    for step in run.steps(config.steps, [learner], [interviews, round_]):
+    for step in run.steps(config.steps, [learner], [interviews, round_], [measure]):
         if step % config.updates == 0:
             asked = interviews.asked(config.tasks, learner, run.rng)
             groups = attempts(PLAY, [with_profile(one) for one in asked], learner, 1, run.rng)

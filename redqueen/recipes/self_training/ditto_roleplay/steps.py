@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from redqueen.curricula.held_out import as_compared
 from redqueen.demonstrations.transfer import unaided
 from redqueen.games.single_reply import SingleReply
 from redqueen.measures.alarms import Alarm, Alarms
@@ -19,7 +20,7 @@ from redqueen.protocols import State
 from redqueen.questions.asking import said
 from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.self_training.ditto_roleplay.questions import Character
-from redqueen.types import Message, Metrics, Task, Trajectory, mean_of
+from redqueen.types import Episode, Message, Metrics, Task, Trajectory, mean_of
 
 WRITE, PLAY = SingleReply("interviewer"), SingleReply("character")
 NUMBERED = re.compile(r"^\s*(?:\d+[.):]|[-*])?\s*(\S.*\?)\s*$", re.MULTILINE)
@@ -79,6 +80,14 @@ def told_of_profile(reply: str) -> bool:
     return re.search(r"\bprofile\b|\bthe text (?:says|does)\b", reply.lower()) is not None
 
 
+def worth_learning(episode: Episode, truncated: Truncated) -> bool:
+    """Whether a reply is learned: not one that is empty, speaks of the profile, or was cut off, unless `truncated` ones
+    are graded."""
+    (reply,), whole = said([episode]), episode.turns[-1].reply
+    cut = whole.truncated and truncated != "graded"
+    return not (cut or not reply.strip() or told_of_profile(f"{whole.thought}\n{reply}"))
+
+
 class Interviews:
     """Draws characters with a partner each, asks up to `count` questions that the character can answer, and up to
     `contrastive` that only its partner can. Those of a file are asked as they stand; others the learner writes.
@@ -89,11 +98,27 @@ class Interviews:
     ) -> None:
         self._truncated: Truncated = truncated
         self._characters, self._count, self._contrastive = characters, count, contrastive
+        self._held: set[tuple[str, str]] = set()  # questions that are never asked, each with who would be
         self._figures: Metrics = {}
         self._alarms = Alarms([NOTHING_KEPT], quiet=True)
 
+    def hold_out(self, number: int, learner: Writer, rng: Random) -> list[Asked]:
+        """Up to `number` questions that are never asked from now on: to each character one that it can answer, unless
+        it is the only one, and one that it cannot."""
+        drawn = self.asked(len(self._characters), learner, rng)
+        lone = {one.name for one in self._characters if len(one.questions) == 1}
+        first = {
+            (each.character.name, each.known): each
+            for each in reversed(drawn)
+            if not (each.known and each.character.name in lone)
+        }
+        held = rng.sample(list(first.values()), min(number, len(first)))
+        self._held = {_named(each) for each in held}
+        return held
+
     def asked(self, number: int, learner: Writer, rng: Random) -> list[Asked]:
-        """The questions to `number` characters, of which none comes twice before all have come."""
+        """The questions to `number` characters, of which none comes twice before all have come. Those that are held out
+        are not among them."""
         whole, rest = divmod(number, len(self._characters))
         ones = [*self._characters] * whole + rng.sample(list(self._characters), rest)
         pairs = [(one, rng.choice([each for each in self._characters if each is not one])) for one in ones]
@@ -105,8 +130,12 @@ class Interviews:
         own = [one.questions or next(written) for one, _ in sides]
         found = []
         for place, (one, _) in enumerate(pairs):
-            found += [Asked(one, text, True) for text in _some(own[2 * place], self._count, rng)]
-            found += [Asked(one, text, False) for text in _some(own[2 * place + 1], self._contrastive, rng)]
+            for texts, count, known in (
+                (own[2 * place], self._count, True),
+                (own[2 * place + 1], self._contrastive, False),
+            ):
+                told = [Asked(one, text, known) for text in texts]
+                found += _some([each for each in told if _named(each) not in self._held], count, rng)
         self._figures = {"asked": mean_of([len(found) / number]), **_share("contrastive", [not e.known for e in found])}
         return found
 
@@ -116,12 +145,7 @@ class Interviews:
         """The replies with the profile in view as demonstrations without it, and [1] for each: 1 where it is learned, 0
         where it is empty, cut off, or speaks of the profile."""
         shown = unaided(aided, [without_profile(one) for one in asked], learner)
-        kept = []
-        for each, reply in zip(aided, said([each.episode for each in aided]), strict=True):
-            whole = each.turns[-1].reply
-            cut = whole.truncated and self._truncated != "graded"
-            lost = cut or not reply.strip() or told_of_profile(f"{whole.thought}\n{reply}")
-            kept.append(np.array([0.0 if lost else 1.0]))
+        kept = [np.array([float(worth_learning(each.episode, self._truncated))]) for each in aided]
         self._figures |= _share("kept_share", [bool(each[0]) for each in kept])
         if shown:
             self._figures["aided_logprob"] = mean_of([float(e.turns[0].reply.logprobs.mean()) for e in aided])
@@ -147,8 +171,12 @@ class Interviews:
         self._alarms.restore(state["alarms"])
 
 
-def _some(questions: Sequence[str], count: int, rng: Random) -> list[str]:
+def _some(questions: Sequence[Asked], count: int, rng: Random) -> list[Asked]:
     return rng.sample(list(questions), min(count, len(questions)))
+
+
+def _named(one: Asked) -> tuple[str, str]:
+    return one.character.name, as_compared(one.question)
 
 
 def _share(name: str, values: Sequence[bool]) -> Metrics:

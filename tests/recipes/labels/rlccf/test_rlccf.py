@@ -116,7 +116,7 @@ def test_labels_that_are_wrong_ring_and_right_ones_do_not():
 
 
 class Lying(Listed):
-    """Says the opposite of what is so; answers are listed, so that an untrained model agrees with itself now and then."""
+    """Says the opposite of what is so; answers are listed, so that an untrained model sometimes agrees with itself."""
 
     def right(self, tasks, answers):
         return [not each for each in super().right(tasks, answers)]

@@ -71,6 +71,12 @@ def check(words: Sequence[str]) -> None:
         check_file(words)
         return
     spec = only_word(words, USAGE)
+    file, colon, _ = spec.partition(":")
+    if colon and is_data(file) and Path(file).suffix:
+        raise RedQueenError(
+            f"{file} is a file of questions, whose settings are flags: redqueen check {file} --columns ROLE=COL,..., "
+            "--compare, --test, --held-out"
+        )
     thing = found(spec)
     try:
         print(visible(thing()))

@@ -25,7 +25,7 @@ _FIELDS = ("questions", "domain")  # of a recipe's Config, which name a question
 class FileOptions:
     columns: Annotated[str | None, unset("ROLE=COL,...")] = None
     """of a file of questions, where they have unusual names: question=COL,answer=COL, also choices, tests, context,
-    category, level, concepts, split (docs/own_questions.md)"""
+    category, level, concepts, split; ignore=COL leaves one out (docs/own_questions.md)"""
     compare: Annotated[str | None, unset("HOW")] = None
     """how a file's answers are compared: number, text, choice, tests, FILE.py:FUNCTION or none; left out, each as what
     it is"""
@@ -47,12 +47,12 @@ def _roles(columns: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for part in columns.split(","):
         role, equals, column = (piece.strip() for piece in part.partition("="))
-        if not (equals and column) or role not in (*ROLES, "split"):
+        if not (equals and column) or role not in (*ROLES, "split", "ignore"):
             raise RedQueenError(
                 f"--columns says which column has which role, question=COL,answer=COL, not {part!r}: the roles are "
-                f"{', '.join((*ROLES, 'split'))}"
+                f"{', '.join((*ROLES, 'split'))}; ignore=COL leaves one out"
             )
-        found[role] = column
+        found[role] = f"{found[role]}+{column}" if role == "ignore" and role in found else column
     return found
 
 

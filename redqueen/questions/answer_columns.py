@@ -11,11 +11,13 @@ from redqueen.checks.extraction import LETTERS, Kind, expected, final_number, ki
 from redqueen.checks.numeric import normalised
 from redqueen.questions.examples import BadRow, Example
 from redqueen.questions.grading import CHOICE, NONE, NUMBER, TESTS, TEXT
+from redqueen.texts import said_aloud
 
 _MOST = 0.9  # share of the rows that makes a rule of what they have in common
 _OPEN_BOX = re.compile(r"\\boxed\s*\{")  # what is left of a box that `expected` could not open
 _WORDS = (Kind.TEXT, Kind.DATE)  # no numbers
 _SHORT = 8  # words of an answer that is no worked solution
+_SENTENCE = 3  # words, at least, of one that is as short
 _LETTER = re.compile(r"\(?([A-J])\)?[.:]?")
 _FIRST_CHOICE, _SECOND_CHOICE = (re.compile(rf"(?m)(?:^|\s)\(?{letter}[).:]\s") for letter in "AB")
 
@@ -54,7 +56,7 @@ def read_answers(examples: Sequence[Example], compare: str) -> Expected:
 
 def _raw(example: Example) -> tuple[str, ...]:
     gold = example.completion and not example.rejected and example.good is not False
-    return example.answers or ((example.completion,) if gold else ())
+    return tuple(map(said_aloud, example.answers or ((example.completion,) if gold else ())))
 
 
 def _from_one(examples: Sequence[Example], raw: Sequence[tuple[str, ...]]) -> bool:
@@ -85,7 +87,10 @@ def _lettered(example: Example, found: tuple[str, ...], from_one: bool) -> tuple
 
 
 def _is_long(text: str) -> bool:
-    return kind_of(text) is Kind.TEXT and (len(text.split()) > _SHORT or "\n" in text)
+    words = len(text.split())
+    return kind_of(text) is Kind.TEXT and (
+        words > _SHORT or "\n" in text or (words >= _SENTENCE and text.endswith("."))
+    )
 
 
 def _worked(known: Sequence[str]) -> bool:
@@ -119,6 +124,10 @@ def _fault(example: Example, found: tuple[str, ...], compare: str) -> BadRow | N
     """Why the answer of a row cannot be compared; None where it can."""
     if compare in (NONE, TESTS) or ".py:" in compare or not found:
         return None
+    if not found[0]:
+        return BadRow(
+            f"{example.place}: the thoughts of the answer never close: write </think> and the answer after it"
+        )
     if _OPEN_BOX.search(found[0]):
         return BadRow(f"{example.place}: the answer {found[0]!r:.40} holds a box that is never closed")
     if compare in ("", TEXT) and not normalised(found[0]):

@@ -80,6 +80,12 @@ class Layout:
         return self.roles.get(role) or role
 
 
+def empty_throughout(rows: Sequence[Row]) -> list[str]:
+    """The columns in which no row says anything."""
+    names = dict.fromkeys(name for row in rows for name in (*row.columns, *row.empty))
+    return [name for name in names if all(row.columns.get(name) in (None, "", []) for row in rows)]
+
+
 def value_at(columns: Mapping[str, Any], name: str) -> Any:
     """The entry of a column; "reward_model.ground_truth" is within an object. None if there is none."""
     if name in columns:

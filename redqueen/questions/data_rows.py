@@ -31,6 +31,7 @@ class Row:
     place: str  # "data.jsonl, line 3"
     columns: Columns
     fault: str = ""
+    empty: tuple[str, ...] = ()  # columns in which it says nothing
 
 
 def names_data(spec: str) -> bool:
@@ -120,9 +121,10 @@ def _json(path: Path) -> Iterator[Row]:
         raise RedQueenError(f"{path} is not JSON ({error}): one object a line is .jsonl, .json is a list") from None
     rows = [found] if type(found) is list else _lists_of_objects(found)
     if len(rows) != 1:
+        several = f": it has {len(rows)}; write each to a file of its own (--test FILE names the one with the tests)"
         raise RedQueenError(
             f"{path} must hold a list of objects, one for each row, or one object with one such list"
-            + (f": it has {len(rows)}" if rows else "")
+            + (several if rows else "")
         )
     for number, each in enumerate(rows[0], 1):
         yield _row(f"{path}, row {number}", each)
@@ -151,7 +153,7 @@ def _csv(path: Path) -> Iterator[Row]:
                 fault = f"{len(fields)} fields under {len(names)} names: put a text with a comma into quotes"
                 right = len(fields) == len(names)
                 columns = {name: text for name, text in zip(names, fields, strict=right) if text not in _MISSING}
-                yield Row(place, columns, "" if right else fault)
+                yield Row(place, columns, "" if right else fault, tuple(set(names) - set(columns)))
         except csv.Error as error:
             raise RedQueenError(f"{path}, line {table.line_num}: this is not CSV ({error})") from None
 
@@ -243,7 +245,8 @@ def _numbered(path: Path, found: Any) -> list[Row]:
 def _row(place: str, found: Any) -> Row:
     if type(found) is not dict:
         return Row(place, {}, "this is not an object with columns: write {...}")
-    return Row(place, {name: value for name, value in found.items() if value is not None and value == value})  # NaN
+    columns = {name: value for name, value in found.items() if value is not None and value == value}  # NaN
+    return Row(place, columns, empty=tuple(name for name in found if name not in columns))
 
 
 def _no_library(what: str) -> RedQueenError:

@@ -33,7 +33,7 @@ from redqueen.players.language.reciter import Reciter, reader
 from redqueen.protocols import Player, PreferenceOracle, Questions, members
 from redqueen.questions import posing
 from redqueen.questions.answer_columns import Expected, read_answers
-from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, layout_of
+from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, empty_throughout, layout_of
 from redqueen.questions.data_rows import read_parts
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.questions.grading import (
@@ -519,7 +519,12 @@ class _Reading:
             named["split"] = split
         if not train and not tests:
             raise RedQueenError(f"{path} is empty: write one question a row")
-        layout = layout_of([*train, *tests], named, path, self.data.ignore.split("+"))
+        empty = empty_throughout([*train, *tests])
+        if wanted_empty := [name for name in named.values() if name in empty]:
+            raise RedQueenError(f"the column {wanted_empty[0]!r} of {path} is empty in every row: name another one")
+        layout = layout_of([*train, *tests], named, path, {*self.data.ignore.split("+"), *empty})
+        if empty:
+            self.columns.append(f"{path}: empty in every row, and not used: {', '.join(empty)}")
         if "tests" in layout.roles and self.compare == "":
             self.compare = TESTS
         if self.compare == TESTS and "tests" not in layout.roles:
@@ -564,7 +569,8 @@ class _Reading:
         if not set(said) & set(TESTING):
             raise RedQueenError(
                 f"the column {layout.roles['split']!r} of {path} names no row a test (test, validation, ...): name "
-                "another file, --test FILE, or hold out a share, ignore=split,held_out=0.1"
+                "another file, --test FILE, or hold out a share of this one, --columns "
+                f"ignore={layout.roles['split']}"
             )
         if strange := [each for each in said if each and each not in (*TRAINING, *TESTING)]:
             raise RedQueenError(

@@ -149,7 +149,7 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path):
     assert "has no split 'train'" in refused(written(tmp_path / "b.jsonl", "{}"), "train")
     assert "must hold a list" in refused(written(tmp_path / "b.json", "{}"))
     two = refused(written(tmp_path / "b.json", '{"train": [{"a": 1}], "test": [{"a": 2}]}'))
-    assert two.endswith("or one object with one such list: it has 2")
+    assert "or one object with one such list: it has 2; write each to a file of its own" in two
     assert "is not JSON" in refused(written(tmp_path / "c.json", "{"))
     assert "is not JSON" in refused(written(tmp_path / "c.json", "[" * 9000 + "]" * 9000))
     assert "name the columns, each once" in refused(written(tmp_path / "b.csv", "a,a\n1,2\n"))

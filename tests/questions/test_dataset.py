@@ -533,3 +533,29 @@ def test_a_part_of_a_set_on_the_hub_that_is_empty_is_one_line(monkeypatch, empty
     with pytest.raises(RedQueenError, match=f"the part {empty} of some/set is empty: --columns split={full} holds out"):
         Dataset("some/set")
     assert len(Dataset("some/set", split=full).gold("train")) == 22
+
+
+@pytest.mark.parametrize("blank", ["", None, []])
+def test_a_column_that_is_empty_in_every_row_is_named_and_not_used(tmp_path, blank):
+    path = saved(tmp_path / "data.jsonl", [{"question": f"{number}?", "answer": blank} for number in range(20)])
+    told = find_questions(str(path)).notes
+    assert any("empty in every row, and not used: answer" in line for line in told)
+    assert any("no answers" in line for line in told)
+    with pytest.raises(RedQueenError, match="is empty in every row: name another one"):
+        find_questions(f"dataset:path={path},answer=answer")
+
+
+def test_short_sentences_that_end_on_a_number_expect_that_number_and_names_stay(tmp_path):
+    def first(answer):
+        path = saved(tmp_path / "data.jsonl", [{"question": f"{n}?", "answer": answer.format(n)} for n in range(20)])
+        return find_questions(f"dataset:path={path}").problems("train", 1, Random(0))[0].answer
+
+    assert first("It is {}.").isdecimal()
+    assert first("Room {}").startswith("Room")
+
+
+def test_an_answer_whose_thoughts_never_close_is_none(tmp_path):
+    rows = [{"question": f"{n}?", "answer": "<think>hm</think> 4" if n else "<think>hm"} for n in range(20)]
+    with pytest.warns(UserWarning, match="the thoughts of the answer never close: write </think>"):
+        questions = find_questions(saved(tmp_path / "data.jsonl", rows))
+    assert {task.answer for task in questions.problems("train", 5, Random(0))} == {"4"}

@@ -2,9 +2,9 @@
 
 Who says what is right: the proposer's own answer, where enough of the solver's attempts agree with it.
 
-Two models from one base play against each other. The proposer is shown a passage of a corpus and writes a problem
-with its own answer; K attempts of the solver agree with that answer at a rate p. There is no label and no oracle: a
-wrong answer is one with which few attempts agree, so a floor under p stands for validity.
+Two models with the same initial weights play against each other. The proposer is shown a passage of a corpus and
+writes a problem with its own answer. The solver attempts it K times; p is the share of attempts that give the
+proposer's answer. There are no labels: few attempts agree with a wrong answer, so a minimum p stands in for validity.
 
     proposer   R = 0 if p <= 0.2 or d <= 0.3, else 1.1 - p + 0.2 d;   d = the share of the last 100 questions that this
                one is unlike (Jaccard index of the words up to 0.8); 0 where problem or answer is missing or leaks
@@ -12,13 +12,13 @@ wrong answer is one with which few attempts agree, so a floor under p stands for
     Dr. GRPO   A = R - mean of the group (J problems after one passage, K attempts at one problem), every token counts
                1 / longest reply
 
-Online, both learn at every step. Offline (`phase` above 0) they take turns: the proposer learns against a solver that
-stands still, and fills a buffer with problems of 0.2 < p < 1; then the solver learns from the buffer, which a problem
-leaves at p = 1 or after 3 rounds without improvement.
+Online, both learn at every step. Offline (`phase` above 0) they take turns: the proposer learns against a frozen
+solver and fills a buffer with problems of 0.2 < p < 1; then the solver trains on the buffer, which a problem leaves at
+p = 1 or after 3 rounds without improvement.
 
-Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). The oracle of the question
-set is asked for figures only, `valid_share` (of all proposals, problem and answer right) and `label_accuracy` (of those
-trained on). Steps without signal are taken (there: skipped), at temperature 1 (there:
+Differences: models are warmed up with `cold_start` (the paper: on a larger model's data). True answers are used for
+figures only: `valid_share` (share of all proposals whose problem and answer are right) and `label_accuracy` (the same
+share among those trained on). Steps without signal are taken (there: skipped), at temperature 1 (there:
 0.6). The released code divides by the deviation unless told not to. The control in which the proposer learns to be
 wrong is other `rewards`, without the gates: see `experiments/pasodoble.py`.
 """

@@ -1,4 +1,4 @@
-"""What PasoDoble's proposer reads, what both players are paid, and the buffer between them (2511.11881)."""
+"""Passages for PasoDoble's proposer, the rewards of both players, and the buffer between them (2511.11881)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def find_informed(spec: str) -> Informed:
 
 
 class Corpus:
-    """The passages that proposers read, and figures of what they write, for which an oracle is asked: no reward rests
-    on them."""
+    """Passages shown to proposers, and figures of the problems that they write. The figures use the true answers of the
+    question set, which no reward sees."""
 
     def __init__(self, questions: Informed) -> None:
         self._questions = questions
@@ -43,9 +43,9 @@ class Corpus:
         return [self._questions.invite_after(passage, number) for number, passage in enumerate(drawn)]
 
     def check(self, written: Sequence[Task | Refusal], tries: Sequence[Group], learned: Sequence[Group]) -> Metrics:
-        """The figures of `Proposals`; `valid_share`, the proposals that are a problem with its true answer, of all; and
-        `label_accuracy`, the true answers among the problems that are learned from. No figure of nothing, and none of
-        what nobody knows."""
+        """Figures of the proposals `written` and the groups `learned` from: those of `Proposals`; `valid_share`, the
+        share of proposals that are a problem with a true answer; `label_accuracy`, the share of true answers among the
+        problems trained on. A figure is left out where there is nothing to count or no answer is known."""
         right = [isinstance(each, Task) and self._true(each) for each in written]
         labels = [self._true(group.task) for group in learned]
         found = share_right("valid_share", right) | share_right("label_accuracy", labels)
@@ -66,9 +66,9 @@ class Corpus:
 
 
 class Rewards:
-    """What the roles earn. A problem is paid where its pass rate is above `floor` and its diversity, over the last
-    `window` problems, above `diverse`; `weight` is that of diversity. Without the `gate` every problem is paid, and
-    learned from unless no attempt or every attempt is right: for comparisons."""
+    """Rewards of both roles. A problem is rewarded if its pass rate is above `floor` and its diversity, compared with
+    the last `window` problems, is above `diverse`; `weight` multiplies the diversity. Without the `gate` every problem
+    is rewarded, and trained on unless none or all of its attempts are right (a control)."""
 
     solver = correct
 
@@ -90,8 +90,8 @@ class Rewards:
         self._diversity: list[float] = []  # of the problems that were paid last
 
     def proposer(self, tries: Sequence[Group]) -> FromBelow:
-        """What each proposal earns by the tries at its problem; nothing if it is none. The problems then count as seen,
-        so that none is like itself."""
+        """Reward of each proposal, from the attempts `tries` at its problem; 0 for a proposal without a problem. The
+        problems are added to the window afterwards, so that none is compared with itself."""
         texts = [group.task.prompt for group in tries]
         self._diversity = self._novelty(texts).tolist()
         self._novelty.observe(texts)
@@ -99,21 +99,22 @@ class Rewards:
         return FromBelow(tries, {"limits": list(map(self.limits, rates, self._diversity))})
 
     def graded(self, tries: Sequence[Group]) -> list[Group]:
-        """The groups with a verdict on each attempt, by the proposer's answer."""
+        """The groups with a verdict on each attempt: right if it gives the proposer's answer."""
         return held_to_label(tries, self._truncated)
 
     def limits(self, rate: float, diversity: float) -> float:
-        """What a problem pays by its pass rate and diversity; NaN where the rate is."""
+        """Reward of a problem with pass rate `rate` and this `diversity`; NaN if the rate is NaN."""
         paid = not self._gate or (rate > self._shape.floor and diversity > self._diverse)
         return self._shape.top - rate + self._weight * diversity if paid else 0.0 * rate
 
     def kept(self, tries: Sequence[Group]) -> list[Group]:
-        """The groups that are learned from: of a pass rate above the floor and below 1; an unknown one is neither."""
+        """The groups to train on: those with a pass rate above the floor and below 1. An unknown (NaN) rate is left
+        out."""
         floor = self._shape.floor if self._gate else 0.0
         return [group for group in tries if floor < rate(group).mean < 1.0]
 
     def metrics(self) -> Metrics:
-        """`diversity`, the mean of the problems that were paid last."""
+        """`diversity`: the mean over the problems of the last step."""
         return {"diversity": mean_of(self._diversity)} if self._diversity else {}
 
     def state(self) -> State:
@@ -124,15 +125,15 @@ class Rewards:
 
 
 class Buffer:
-    """Problems that the solver learns from while the proposer stands still, until they are `exhausted`. Problems are
-    told apart by question and answer."""
+    """Buffer of problems that the solver trains on while the proposer is frozen. A problem leaves it once it is
+    `exhausted`. Two problems are the same if question and answer are."""
 
     def __init__(self) -> None:
         screens = [SameKey(by_text_and_answer())]
         self._store = TaskStore(sampling=Distinct(Uniform()), screens=screens, name="buffer")
 
     def add(self, groups: Sequence[Group], origin: str, step: int) -> None:
-        """Adds the tasks of the groups that are not held yet, each with its pass rate at entry as its first result."""
+        """Adds the tasks of `groups` that are not in the buffer yet. The first result of each is its pass rate now."""
         refused = self._store.add([group.task for group in groups], origin=origin, step=step)
         entered = [group for group, reason in zip(groups, refused, strict=True) if not reason]
         self._store.observe_groups(entered, lambda group: rate(group).mean)
@@ -142,7 +143,7 @@ class Buffer:
         return self._store.draw(count, rng) if len(self._store) else []
 
     def observe(self, tries: Sequence[Group]) -> None:
-        """Records the pass rate of each group, and removes what is exhausted by it."""
+        """Records the pass rate of each group and removes the problems that are exhausted."""
         self._store.observe_groups(tries, lambda group: rate(group).mean)
         self._store.prune(exhausted)
 
@@ -157,8 +158,9 @@ class Buffer:
 
 
 def exhausted(history: TaskHistory, patience: int = 3) -> bool:
-    """Whether the last round was solved by every attempt, or none of the last `patience` rounds was better than the
-    best before them. The results are pass rates: the one at entry, then one of each round."""
+    """Whether a problem has nothing left to teach: every attempt of the last round was right, or none of the last
+    `patience` rounds had a higher pass rate than the best earlier one. The results of its `history` are pass rates: at
+    entry, then one a round."""
     results = history.results
     if len(results) < 2:
         return False

@@ -1,4 +1,4 @@
-"""How tight the bound is that PromptCoT 2.0 raises, and what its prompter writes (2509.19894)."""
+"""The lower bound that PromptCoT 2.0 maximises, and figures of the problems its prompter writes (2509.19894)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from redqueen.types import Demonstration, Mean, Metrics, Task, mean_of
 
 
 def log_likelihoods(policy: Writer, shown: Sequence[Demonstration]) -> np.ndarray:
-    """[n] log-probability in nats of each whole text, its end included, as an answer to its task."""
+    """[n] log-probability, in nats, of each demonstrated reply with its end token."""
     trajectories = recited(shown, policy)
     batch = pack(trajectories, [np.ones(1) for _ in trajectories])
     assert len(batch) == len(trajectories), "every text has a token, its end at least"
@@ -34,21 +34,21 @@ def log_likelihoods(policy: Writer, shown: Sequence[Demonstration]) -> np.ndarra
 
 
 def agreement(tasks: Sequence[Task], texts: Sequence[str], name: str) -> Metrics:
-    """Under this name the share of the rationales that are those behind their problems, where these are known."""
+    """The figure `name`: the share of `texts` that equal the rationale behind their problem, where it is known."""
     known = [text == behind(task) for text, task in zip(texts, tasks, strict=True) if behind(task)]
     return {name: mean_of(known)} if known else {}
 
 
 def behind(task: Task) -> str:
-    """The rationale that a problem was made by, "" where nobody knows."""
+    """The rationale behind a problem; "" if unknown."""
     return str(task.facts.get("rationale", ""))
 
 
 class Bound:
-    """How well two policies explain held-out problems, in nats a problem: `bound`, the right-hand side above from
-    `samples` rationales of each; `problem_logprob`, log of the sum of p(z, x | c) over the rationales that the set
-    lists, where it lists them; `explained`, the share of the samples that are the rationale behind the problem, where
-    that is known."""
+    """Figures of held-out problems, in nats a problem: `bound`, the lower bound on log p(x | c), estimated from
+    `samples` rationales of q for each problem; `problem_logprob`, log of the sum of p(z, x | c) over all rationales of
+    the set, if it lists them; `explained`, the share of sampled rationales that are the one behind the problem, where
+    known."""
 
     def __init__(
         self,
@@ -92,9 +92,10 @@ class Bound:
 
 @dataclass
 class Generated:
-    """What a prompter writes from the concepts of some tasks, the same ones at every measurement, all in [0, 1]:
-    `generated/valid_share`; `generated/solve_rate` of a player that stays as it is, by the question set's own answers;
-    `generated/distinct_share`; `generated/spread`, the mean of 1 - BLEU between the characters of two problems."""
+    """Figures in [0, 1] of the problems that a prompter writes from the concepts of `tasks`, on the same seeds at every
+    measurement: `generated/valid_share`; `generated/solve_rate`, the accuracy of the frozen player `base` by the
+    question set's own answers; `generated/distinct_share`; `generated/spread`, the mean of 1 - BLEU over pairs of
+    problems, on characters."""
 
     questions: Explained
     prompter: Player

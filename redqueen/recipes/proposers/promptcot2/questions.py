@@ -1,4 +1,4 @@
-"""What PromptCoT 2.0 asks of its prompter and its explainer, and what they are shown (2509.19894)."""
+"""Tasks and demonstrations of the prompter and the explainer of PromptCoT 2.0 (2509.19894)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ EXPLAIN = SingleReply("explainer")
 
 
 def find_explained(spec: str) -> Explained:
-    """The question set that a specification names, if its problems have rationales."""
+    """The question set that `spec` names. Raises RedQueenError if its problems have no rationales."""
     return find_questions_with(spec, Explained)
 
 
 def invitations(questions: Explained, tasks: Sequence[Task]) -> list[Task]:
-    """An invitation that shows the concepts of each task."""
+    """An invitation to write a problem for each task, with the concepts of that task."""
     return [questions.invite(task.kind, [task], number) for number, task in enumerate(tasks)]
 
 
 def proposals_of(questions: Explained, tasks: Sequence[Task], rationales: Sequence[str]) -> list[Demonstration]:
-    """Each problem with this rationale, as a reply to an invitation that shows its concepts."""
+    """Demonstrations for the prompter: each problem with its rationale, in reply to an invitation with its concepts."""
     return [
         Demonstration("proposer", invitation, questions.written(task, rationale))
         for invitation, task, rationale in zip(invitations(questions, tasks), tasks, rationales, strict=True)
@@ -31,7 +31,7 @@ def proposals_of(questions: Explained, tasks: Sequence[Task], rationales: Sequen
 
 
 def explanations_of(questions: Explained, tasks: Sequence[Task], rationales: Sequence[str]) -> list[Demonstration]:
-    """Each rationale as a reply to the question how its problem was made."""
+    """Demonstrations for the explainer: each rationale, in reply to a request to explain its problem."""
     return [
         Demonstration("explainer", questions.explain(task), rationale)
         for task, rationale in zip(tasks, rationales, strict=True)

@@ -1,25 +1,27 @@
-"""PromptCoT 2.0: rationales that nobody wrote turn concepts into problems to learn from (2025, arXiv:2509.19894).
+"""PromptCoT 2.0: latent rationales turn concepts into problems to train on (2025, arXiv:2509.19894).
 
 Who says what is right: the majority of the labeller's answers.
 
-A problem x is made from concepts c by way of a rationale z. A prompt model p(z, x | c) writes both, a rationale model
-q(z | c, x) looks back from the problem, and the two raise each other over rounds of expectation maximisation:
+A problem x is written from concepts c through a rationale z, which the corpus does not hold. A prompt model
+p(z, x | c) writes both; a rationale model q(z | c, x) infers z from the problem. Both are trained by expectation
+maximisation of a lower bound:
 
     log p(x | c)  >=  E_q [ log p(x | z, c) + log p(z | c) - log q(z | c, x) ]
     E   for a problem of the corpus sample 8 rationales from q, keep the one with the greatest
         log p(x | z, c) + log p(z | c), and fine-tune q on it
     M   fine-tune p on (c -> z, x) with the rationale so kept
 
-Then the solver learns from problems that p writes. The majority of 8 answers is the label; problems of whose 8 attempts
-half or more are right are dropped; of the others each verified response is paired with one that failed:
+Then the solver trains on problems that p writes. The label is the majority of 8 answers. Problems with half or more
+of 8 attempts right are dropped; for the others each verified response is paired with one that failed:
 
     L = -log sigmoid(beta m),   m = h(verified) - h(failed),   h = log policy - log policy before self-play   (DPO)
 
-Differences: E and M take turns of `phase` minibatches, not of passes over the corpus; M samples its rationales anew
-from the q that E trained. Pairs are of the solver as it is. Held-out problems are not learned from (the published set
-had near copies of its benchmark). The models begin as one that was shown annotated triples (cold_start). One candidate
-is the method without its E-step; self-play on other problems than those that p writes is another `self_play`: see
-`experiments/promptcot2.py`. Where p or q is the solver (`shared`), the policy before self-play is the one before EM.
+Differences: E and M alternate every `phase` minibatches, not after passes over the corpus; M samples new rationales
+from the q that E trained. Pairs are sampled from the current solver. Held-out problems are not trained on (the
+published set had near copies of its benchmark). All models start from one that was trained on annotated triples
+(`cold_start`). With one candidate the E-step has no effect; self-play on other problems than those that p writes is
+another `self_play`: see `experiments/promptcot2.py`. Where p or q is the solver (`shared`), the policy before self-play
+is the one before EM.
 """
 
 from __future__ import annotations

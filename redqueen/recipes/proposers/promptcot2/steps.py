@@ -1,4 +1,4 @@
-"""Rationales that explain problems, and self-play on what is written from them (PromptCoT 2.0, 2509.19894)."""
+"""Rationales of expectation maximisation, and self-play on the problems written with them (2509.19894)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEASURED = 8  # held-out problems of each level, in the bound
 
 
 class Rationales:
-    """The rationales of expectation maximisation: how they are asked for, chosen, and imitated."""
+    """Rationales of expectation maximisation: the tasks that ask for them, their choice and their imitation."""
 
     game = EXPLAIN
     objective = Imitation()
@@ -35,7 +35,7 @@ class Rationales:
         self._prompter = prompter
 
     def asked(self, tasks: Sequence[Task]) -> list[Task]:
-        """One task for the explainer per problem: to write the rationale behind it."""
+        """One task for the explainer for each problem of `tasks`: write the rationale behind it."""
         return [self._questions.explain(task) for task in tasks]
 
     def best(self, tasks: Sequence[Task], explanations: Sequence[Group]) -> list[str]:
@@ -53,15 +53,15 @@ class Rationales:
         return found
 
     def recited(self, tasks: Sequence[Task], texts: Sequence[str], learner: Writer, writes: bool) -> list[Trajectory]:
-        """The trajectories of the learner reciting each problem with its rationale in reply to an invitation, if it
-        `writes` problems; else the rationale alone in reply to the question how the problem was made. A problem
-        without a rationale is left out."""
+        """Trajectories to imitate. If the learner `writes` problems, each is a rationale and its problem in reply to an
+        invitation; else the rationale alone in reply to a request to explain the problem. Problems without a rationale
+        are left out."""
         shown = proposals_of if writes else explanations_of
         explained = [(task, text) for task, text in zip(tasks, texts, strict=True) if text.strip()]
         return recited(shown(self._questions, [task for task, _ in explained], [z for _, z in explained]), learner)
 
     def credit(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
-        """1 for each: all of them are imitated."""
+        """An advantage of 1 for each trajectory: all are imitated alike."""
         return [np.ones(1) for _ in trajectories]
 
     def agreement(self, tasks: Sequence[Task], texts: Sequence[str]) -> Metrics:
@@ -69,15 +69,16 @@ class Rationales:
         return agreement(tasks, texts, "em/agreement")
 
     def measures(self, tests: Apart, base: Player, corpus: Sequence[Task]) -> list[Measure]:
-        """The bound on some of the tests, and what is written from the concepts of the corpus, which `base` solves."""
+        """The measures of a run: the bound on some of `tests`, and figures of the problems written from the concepts of
+        `corpus`, which `base` attempts."""
         some = [task for level in tests.values() for task in level[:MEASURED]]
         bound = Bound(self._questions, self._explainer, self._prompter, some)
         return [bound, Generated(self._questions, self._prompter, base, corpus)]
 
 
 class SelfPlay:
-    """What the solver learns from: problems written from the concepts of others. `dealt` problems in place of what is
-    written are for comparisons."""
+    """Self-play of the solver on problems that the prompter writes from the concepts of known ones. `dealt` problems
+    take the place of the written ones (a control)."""
 
     reward = correct
 
@@ -94,9 +95,9 @@ class SelfPlay:
         return [*rng.choices(self._dealt, k=len(proposals))] if self._dealt else read(self._questions, proposals)
 
     def pairs(self, trajectories: Sequence[Trajectory]) -> tuple[list[Trajectory], list[Trajectory]]:
-        """The verified responses, each with one that failed, of problems of which fewer than half are right."""
+        """Pairs of a verified and a failed response, of problems with fewer than half of the attempts right."""
         return verified_pairs(trajectories, below=0.5)
 
     def credit(self, chosen: Sequence[Trajectory], rejected: Sequence[Trajectory]) -> list[np.ndarray]:
-        """1 for each that is chosen, -1 for each that is rejected."""
+        """An advantage of 1 for each chosen trajectory, -1 for each rejected one."""
         return [np.ones(1) for _ in chosen] + [-np.ones(1) for _ in rejected]

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from unittest.mock import patch
 
 from redqueen.demonstrations.transfer import aided
+from redqueen.play.groups import attempts
+from redqueen.protocols import Game, Player
 from redqueen.questions.small.step_traces import ERRORS, StepTraces, Trace, applied, spoilt, written
 from redqueen.recipes.credit.interventions import recipe
 from redqueen.recipes.credit.interventions import steps as of_int
 from redqueen.recipes.credit.interventions.steps import GO_ON, Failed, Proposed, read, request
 from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
+from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Experiment, Training, Trial, versus
 from redqueen.trials.starts import Start, warmed
-from redqueen.types import SOLVER, Demonstration, Episode, Outcome, Seat, Task
+from redqueen.types import SOLVER, Demonstration, Episode, Group, Outcome, Seat, Task
 
 NAME = "experiments.interventions:chains"
 ALONE, ELSEWHERE, STEP = "reinforcement alone", "another place", "the step alone is learned"
@@ -94,11 +96,27 @@ def moved(reply: str, one: Failed) -> Proposed | None:
     return None if found is None else found._replace(place=Random(reply).randrange(len(one.steps)))
 
 
+@dataclass
+class Counting:
+    """`attempts`, which counts the replies of a training: to problems, interventions and what goes on from them."""
+
+    replies: int = 0
+
+    def __call__(self, game: Game, tasks: Sequence[Task], player: Player, count: int, rng: Random) -> list[Group]:
+        self.replies += count * len(tasks)
+        return attempts(game, tasks, player, count, rng)
+
+
 @dataclass(frozen=True)
 class OneSeed:
     def __call__(self, config: Method, seed: int, folder: Path) -> Trial:
-        with patch.object(of_int, "read", moved if config.elsewhere else read):
-            return Training(recipe.train, evaluate_every=12)(config.int, seed, folder)
+        counted = Counting()
+        with (
+            swapped(recipe, {"attempts": counted}),
+            swapped(of_int, {"attempts": counted, "read": moved if config.elsewhere else read}),
+        ):
+            trial = Training(recipe.train, evaluate_every=12)(config.int, seed, folder)
+        return replace(trial, final={**trial.final, "replies": float(counted.replies)})
 
 
 FIRST_ERRORS = Experiment(
@@ -137,10 +155,14 @@ FIRST_ERRORS = Experiment(
     },
     figures=(
         *("first accuracy", "late accuracy", "first pass@8", "late pass@8", "late led_on", "late place"),
-        *("late unread", "late leaking", "late completion_length"),
+        *("late unread", "late leaking", "late completion_length", "replies"),
     ),
     compared=versus("InT", (ALONE, ELSEWHERE, STEP), ("late accuracy", "late pass@8")),
     controls=(ALONE, ELSEWHERE),
     seeds=5,
-    notes=("Late: the mean of the last fifth of the steps, or of the measurements.",),
+    notes=(
+        "Replies: all that a training samples, interventions and continuations too. With reinforcement alone 12 attempts "
+        "at each problem in all steps, else 8.",
+        "Late: the mean of the last fifth of the steps, or of the measurements.",
+    ),
 )

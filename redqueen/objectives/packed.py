@@ -175,7 +175,7 @@ class PackedRows:
             "tokens": self._tokens,
             "own": self._own,
             "of_rows": self._of_rows,
-            "constraints": [[[h.start, [list(r) for r in h.replies]] for h in row] for row in self._constraints],
+            "constraints": _as_lists(self._constraints),
             **{
                 name: {key: [each.kind, each.values, each.fill] for key, each in found.items()}
                 for name, found in columns.items()
@@ -222,13 +222,19 @@ def joined(parts: Sequence[PackedRows]) -> PackedRows:
             if name in starts and len(values):
                 starts[name] += int(values.max()) + 1
     state["of_rows"] = {name: torch.cat(values) for name, values in of_rows.items()}
-    assert not any(part._constraints for part in parts), "listed replies are packed in one part"
+    if any(part._constraints for part in parts):
+        held = [part._constraints or ((),) * len(part._of_rows["lengths"]) for part in parts]
+        state["constraints"] = _as_lists([row for rows in held for row in rows])
     for name in ("_columns", "_reference"):
         state[name[1:]] = {
             key: _joined([getattr(part, name).pop(key) for part in parts], parts) for key in [*getattr(parts[0], name)]
         }
     state["own"] = torch.cat([part._own for part in parts])
     return PackedRows.restored(state)
+
+
+def _as_lists(constraints: Sequence[Sequence[Constraint]]) -> list[Any]:
+    return [[[held.start, [list(reply) for reply in held.replies]] for held in row] for row in constraints]
 
 
 def _joined(columns: Sequence[_Column], parts: Sequence[PackedRows]) -> list[Any]:

@@ -81,6 +81,11 @@ class Round:
         self._goes_on = False
         self.add(data, equal)
 
+    def grow(self, data: Batch) -> None:
+        """Adds the data of the next iteration to those before, and begins to learn from all of them anew."""
+        self._left, self._done, self._stopped, self._goes_on = [], 0, False, False
+        self._parts += [PackedRows(data)] if len(data) else []
+
     def add(self, data: Batch, equal: int = 0) -> None:
         """Adds a part of the data, of which `equal` pairs were left out, before the first update on them: many pairs
         are never padded as a whole (`slices`). In a resumed run whose data are `remade` it goes on where the checkpoint

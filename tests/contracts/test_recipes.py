@@ -48,6 +48,7 @@ WITHOUT_ESTIMATE = (
     "b_star",
     "ditto_roleplay",
     "self_j",
+    "self_evolution",
     "promptcot2",
     "spin",
     "sppo",

@@ -43,8 +43,10 @@ ON_COIN = (
     "exit",
     "rise",
     "self_j",
+    "self_evolution",
 )
 ON_LISTED = ("knowrl", "rlccf")  # whose untrained model must write a task now and then, or agree with itself
+FURTHER = {"self_evolution": {"keep": "all"}}  # whose untrained critic accepts nothing
 DIGITS = 4  # of a figure: sums are rounded differently on other processors
 
 
@@ -64,6 +66,7 @@ def figures(name: str, seed: int) -> dict[str, Any]:
     """What a run of four steps said, measured and became."""
     coin = COIN if name in ON_COIN else f"{COIN}OfList" if name in ON_LISTED else ""
     settings: dict[str, Any] = {"questions": coin} if coin else {}
+    settings |= FURTHER.get(name, {})
     if "truncated_score" in {field.name for field in dataclasses.fields(contract().find_recipe(name).Config)}:
         settings["truncated_score"] = "graded"  # the tiny model says nothing to its end
     with tempfile.TemporaryDirectory() as folder:

@@ -57,6 +57,21 @@ def test_every_pair_comes_once_in_a_pass():
     assert round_.metrics() == {"round/pairs": 5, "round/passes": 2, "round/stopped": 0.0}
 
 
+def test_data_of_a_later_iteration_join_those_before_and_all_of_them_come_anew():
+    """Listed replies too, each with what could have been said in its place."""
+    data, round_, rng = replace(five(), reference=None), Round(passes=1), Random(0)
+    assert any(data.constraints)
+    round_.grow(data)
+    round_.draw(5, rng)
+    assert not round_.open
+    round_.grow(data)
+    assert round_.size == 10 and round_.open
+    found = round_.draw(10, rng)
+    assert drawn(found) == list(range(10)) and found.constraints == data.constraints * 2
+    round_.grow(take(data, torch.arange(0)))  # an iteration of which nothing was kept
+    assert round_.size == 10 and round_.open
+
+
 def test_pairs_of_equal_texts_are_counted_and_said():
     round_ = Round(passes=1)
     round_.renew(five(), equal=5)

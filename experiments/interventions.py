@@ -161,8 +161,8 @@ FIRST_ERRORS = Experiment(
     controls=(ALONE, ELSEWHERE),
     seeds=5,
     notes=(
-        "Replies: all that a training samples, interventions and continuations too. With reinforcement alone 12 attempts "
-        "at each problem in all steps, else 8.",
+        "Replies: all that a training samples, interventions and continuations too. Reinforcement alone has 12 "
+        "attempts at each problem in all steps, the others 8.",
         "Late: the mean of the last fifth of the steps, or of the measurements.",
     ),
 )

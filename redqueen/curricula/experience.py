@@ -78,7 +78,8 @@ class Experience:
         return {
             "step": self._step,
             "kept": [
-                [{"step": each.step, **_to_json(each.trajectory)} for each in alike] for alike in self._kept.values()
+                [{"step": each.step, **trajectory_to_json(each.trajectory)} for each in alike]
+                for alike in self._kept.values()
             ],
         }
 
@@ -86,7 +87,7 @@ class Experience:
         shaped(state, {"step": COUNT, "kept": [[_KEPT]]}, "the experience: ")
         self._step, self.next_step, self._kept = state["step"], state["step"] + 1, {}
         for alike in state["kept"]:
-            kept = [Kept(_from_json(each), each["step"]) for each in alike]
+            kept = [Kept(trajectory_from_json(each), each["step"]) for each in alike]
             first = kept[0].trajectory
             self._kept[(_task(first), _paid(first))] = deque(kept, maxlen=self._most)
 
@@ -133,10 +134,13 @@ def _paid(trajectory: Trajectory) -> bool:
     return bool(trajectory.rewards.sum() > 0.0)
 
 
-_KEPT = {"step": COUNT, "episode": EPISODE, "seat": Row(str, COUNT), "rewards": [FINITE], "parts": {...: [FINITE]}}
+TRAJECTORY = {"episode": EPISODE, "seat": Row(str, COUNT), "rewards": [FINITE], "parts": {...: [FINITE]}}
+"""What `trajectory_to_json` writes."""
+_KEPT = {"step": COUNT, **TRAJECTORY}
 
 
-def _to_json(trajectory: Trajectory) -> dict[str, object]:
+def trajectory_to_json(trajectory: Trajectory) -> dict[str, object]:
+    """The trajectory without the number of its group, as JSON."""
     return {
         "episode": episode_to_json(trajectory.episode),
         "seat": [trajectory.seat.role, trajectory.seat.number],
@@ -145,7 +149,8 @@ def _to_json(trajectory: Trajectory) -> dict[str, object]:
     }
 
 
-def _from_json(data: State) -> Trajectory:
+def trajectory_from_json(data: State) -> Trajectory:
+    """The trajectory that `trajectory_to_json` wrote."""
     episode, seat = episode_from_json(data["episode"]), Seat(*data["seat"])
     turns = tuple(turn for turn in episode.turns if turn.ask.seat == seat)
     parts = {name: np.array(part) for name, part in data["parts"].items()}

@@ -23,6 +23,7 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "mini_hanabi": "redqueen.games.mini_hanabi:MiniHanabi",
         "trust_and_split": "redqueen.games.trust_and_split:TrustAndSplit",
         "corridor": "redqueen.games.corridor:Corridor",
+        "quests": "redqueen.games.quests:Quests",
     }
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(

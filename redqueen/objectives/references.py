@@ -111,6 +111,18 @@ def blended(one: Any, other: Any, share: float) -> Any:
     return share * one + (1.0 - share) * other if real else other
 
 
+def of_mixture(one: Likelihoods, other: Likelihoods, share: float) -> Likelihoods:
+    """Likelihoods of the unnormalised mixture `share` log one + (1 - share) log other, the divergence from which is
+    that mixture of the divergences from both (KL-Convex of ReMix, arXiv:2507.06892). Its entropies are not the
+    mixture's, but those of `one`."""
+    if share in (0.0, 1.0):
+        return one if share else other
+    legal = None
+    if one.legal_logprobs is not None and other.legal_logprobs is not None:
+        legal = share * one.legal_logprobs + (1.0 - share) * other.legal_logprobs
+    return Likelihoods(share * one.logprobs + (1.0 - share) * other.logprobs, one.entropies, legal)
+
+
 def check_start(learner: Policy, batch: Batch, tolerance: float = 1e-3) -> None:
     """Raises RedQueenError if `learner` and the batch's reference differ by more than `tolerance` nats per token.
     Before the first update of an iteration that starts from its reference both are one policy, so that the loss has

@@ -17,6 +17,9 @@ from redqueen.types import Ask, RedQueenError
 
 PROGRAM = 0.5e9  # bytes: Python with its libraries, or the context of CUDA
 ROWS = 256  # replies that grow together
+KEPT = (
+    21  # numbers of the width that a pass keeps a token and layer: tests/players/transformer/test_kept.py measures it
+)
 IN_PRODUCTS, IN_READING = 0.35, 0.6  # of a GPU's peaks, as docs/scale.md
 
 
@@ -69,10 +72,9 @@ class Sizes:
 
 def memory(sizes: Sizes) -> dict[str, float]:
     """Bytes by what takes them. AdamW holds two moments (4 bytes each, or 1 in 8 bits) and, for weights below float32,
-    a float32 master and a float32 sum of gradients. States kept for the backward pass are 17 numbers of the width a
-    token and layer (Korthikanti et al. 2022, equation 1 without dropout and attention's matrix), one where layers are
-    run again, and of those that are running."""
-    kept = 17 * sizes.width * sizes.micro_batch * sizes.weight_bytes
+    a float32 master and a float32 sum of gradients. States kept for the backward pass are `KEPT` numbers of the width a
+    token and layer, one where layers are run again, and of those that are running."""
+    kept = KEPT * sizes.width * sizes.micro_batch * sizes.weight_bytes
     masters = 8 if sizes.weight_bytes < 4 else 0
     adapter = 0 if sizes.full else sizes.trained
     return {

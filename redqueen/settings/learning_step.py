@@ -21,7 +21,7 @@ Where several policies learn, the last three are done for each with what it spok
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -91,7 +91,7 @@ from redqueen.players.transformer.critic import ValueHead
 from redqueen.protocols import AdvantageEstimator, Critic, Key, Objective, Policy, Resumable, State, has
 from redqueen.schedules import linear
 from redqueen.settings.update import OF_ROWS, PRICED_PART, Update
-from redqueen.types import Batch, Group, Metrics, Trajectory
+from redqueen.types import Batch, Group, Likelihoods, Metrics, Trajectory
 
 MOST_ROUNDS = 3  # of drawing tasks anew for one step
 CRITIC_RATES = (1e-3, 0.1)  # learning rates of a value head and of a table of values
@@ -106,6 +106,7 @@ class LearningStep:
     replaces. `listed` says whether the legal replies are listed, so that the longest is one choice. With `imitation`
     there may be demonstrations in a batch, whose loss has this coefficient. `joined` multiplies the deviation by which
     the advantages of a group are divided that an earlier attempt joined (alpha of R3, arXiv:2601.19620).
+    `reference` rates a batch as what its policy is pulled to, which is the start of each policy where it is left out.
     """
 
     def __init__(
@@ -118,12 +119,14 @@ class LearningStep:
         listed: bool = False,
         imitation: float | None = None,
         joined: float = 1.0,
+        reference: Callable[[Batch], Likelihoods] | None = None,
     ) -> None:
         config.update.check(config)
         self.settings: Update = config.update.over(type(config).paper)
         longest = config.learner.longest_reply(listed)
         self._key = key
         self._joined = joined
+        self._reference = reference
         self._price = OverlongPenalty(longest, max(round(PRICED_PART * longest), 1))
         self._shares = shares_of(self.settings, longest)
         self._imitation = imitation
@@ -277,10 +280,11 @@ class LearningStep:
             each is not None for each in (chosen.top_entropy, chosen.mute_covariance, chosen.entropy_target)
         )
 
-    def update(self, policy: Policy, batch: Batch, rng: Random) -> Metrics:
-        """Metrics of the last of `updates_per_batch` passes over the batch, in `minibatches` parts each; minibatches
-        are drawn from `rng`. Where tokens are corrected, also how far their writer is (`mismatch.figures`). A critic
-        then takes a step towards what the trajectories came to whose advantages were estimated last."""
+    def update(self, policy: Policy, batch: Batch, rng: Random, passes: int | None = None) -> Metrics:
+        """Metrics of the last of `passes` (as many as `updates_per_batch` says) over the batch, in `minibatches` parts
+        each; minibatches are drawn from `rng`. Where tokens are corrected, also how far their writer is
+        (`mismatch.figures`). A critic then takes a step towards what the trajectories came to whose advantages were
+        estimated last."""
         chosen, far = self.settings, dict[str, float]()
         coefficient = chosen.entropy
         if len(batch) and self._looks_first:
@@ -303,10 +307,11 @@ class LearningStep:
         if self._hinted is not None:
             far["hinted"] = self._hinted
         if len(batch) and chosen.kl and chosen.kl_in != "reward":
-            batch = beside(batch, self._starts[policy.name].likelihoods(batch))
+            reference = self._reference or self._starts[policy.name].likelihoods
+            batch = beside(batch, reference(batch))
         objective = self._objective_of(policy, batch, coefficient)
         metrics: Metrics = {}
-        for _ in range(chosen.updates_per_batch or 1):
+        for _ in range(passes or chosen.updates_per_batch or 1):
             for part in minibatches(batch, chosen.minibatches or 1, self._weighed, rng):
                 metrics = policy.update(part, objective)
         critic = self._estimates[policy.name]

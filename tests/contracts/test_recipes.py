@@ -24,11 +24,12 @@ NOT_ASKED = {
     "search_self_play": {"reader", "judge"},
     "ssr_zero": {"judge"},  # the probabilities of its digits are read
     "spell": {"judge"},
+    "starling": {"author"},
     "svs": {"proposer"},
     "sws": {"proposer"},
 }
 # what `train` does at a step depends on how many there will be
-ANNEALED = ("magnetic", "league", "cold_start")
+ANNEALED = ("magnetic", "league", "cold_start", "starling")
 
 QUICK = ("spiral", "sppo")  # a table and a tiny language model, which `make check` runs
 

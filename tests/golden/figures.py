@@ -40,6 +40,7 @@ ON_COIN = (
     "drive",
     "r3",
     "spear",
+    "remix",
     "exit",
     "rise",
     "self_j",

@@ -117,6 +117,7 @@ RECIPES = {
     "drive": {"hard_attempts": 6},
     "r3": {},
     "spear": {},
+    "remix": {},
     "exit": {"least": 2},
 }
 BY_THE_CHECK = (
@@ -125,6 +126,7 @@ BY_THE_CHECK = (
     "exit",
     "r3",
     "spear",
+    "remix",
     "sec",
     "iterative_dpo",
     "rise",

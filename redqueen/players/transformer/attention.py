@@ -11,7 +11,8 @@ that lead to it. A prompt of 6 tokens with three replies of 2, in blocks of at m
 So a group of replies costs its prompt's length for each reply, not the square of the total length.
 Keys are gathered by node number, from the nodes themselves (training) or from a store of earlier
 passes (sampling). Query heads that share a key head are stacked as more queries of it, so keys and
-values are never copied for them.
+values are never copied for them. What blocks gather of long rows is many times what there is: it is not kept for
+the gradient, but gathered again.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
 
 from redqueen.players.transformer.trie import Run
 from redqueen.types import RedQueenError
 
 NAME = "redqueen"
 BLOCK = 64  # queries: smaller products are inefficient, larger blocks compute attention that is masked out
+MOST_KEPT = 2.0  # times the keys and values of a pass; where blocks gather more, they gather again for the gradient
 KINDS = {"full_attention", "sliding_attention", "attention"}  # of layers, as transformers calls them
 
 
@@ -62,27 +65,42 @@ class Pattern:
 
     def attend(self, query: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None) -> Tensor:
         """[n, Hq, d], the attention of `query` [n, Hq, d] to `keys` and `values` [N, Hkv, d] of all N nodes."""
-        heads, key_heads, width = query.shape[1], keys.shape[1], query.shape[2]
-        shared = heads // key_heads
+        shared = query.shape[1] // keys.shape[1]
         biases = self._biases.get((shared, window, query.dtype))
         if biases is None:
             biases = [_bias(part.distances, shared, window, query.dtype) for part in self.blocks]
             self._biases[shared, window, query.dtype] = biases
+        anew = torch.is_grad_enabled() and query.requires_grad and self._gathered > MOST_KEPT * len(keys)
         answers = []
         for part, bias in zip(self.blocks, biases, strict=True):
-            count, size = part.queries.shape
-            asked = _take(query, part.queries).view(count, size, key_heads, shared, width)
-            asked = asked.permute(0, 2, 3, 1, 4).reshape(count, key_heads, shared * size, width)
-            answer = scaled_dot_product_attention(
-                asked,
-                _take(keys, part.keys).transpose(1, 2),
-                _take(values, part.keys).transpose(1, 2),
-                attn_mask=bias,
-                scale=scale,
-            )
-            answer = answer.view(count, key_heads, shared, size, width).permute(0, 3, 1, 2, 4)
-            answers.append(answer.reshape(count * size, heads, width))
+            if anew:
+                given = (query, keys, values, part, bias, scale)
+                answers.append(checkpoint(_answer, *given, use_reentrant=False, preserve_rng_state=False))
+            else:
+                answers.append(_answer(query, keys, values, part, bias, scale))
         return _take(torch.cat(answers), self.places)
+
+    @property
+    def _gathered(self) -> int:
+        """How many keys are gathered for all blocks."""
+        return sum(part.keys.numel() for part in self.blocks)
+
+
+def _answer(query: Tensor, keys: Tensor, values: Tensor, part: Blocks, bias: Tensor, scale: float) -> Tensor:
+    """[b * m, Hq, d], the attention of the queries of some blocks, block by block."""
+    (count, size), (heads, width), key_heads = part.queries.shape, query.shape[1:], keys.shape[1]
+    shared = heads // key_heads
+    asked = _take(query, part.queries).view(count, size, key_heads, shared, width)
+    asked = asked.permute(0, 2, 3, 1, 4).reshape(count, key_heads, shared * size, width)
+    answer = scaled_dot_product_attention(
+        asked,
+        _take(keys, part.keys).transpose(1, 2),
+        _take(values, part.keys).transpose(1, 2),
+        attn_mask=bias,
+        scale=scale,
+    )
+    answer = answer.view(count, key_heads, shared, size, width).permute(0, 3, 1, 2, 4)
+    return answer.reshape(count * size, heads, width)
 
 
 def _take(rows: Tensor, numbers: Tensor) -> Tensor:

@@ -1,0 +1,24 @@
+"""STARLING: whether practice on quests that an engine proved teaches a harder game that a model cannot learn alone."""
+
+from __future__ import annotations
+
+from redqueen.recipes.curricula.starling.recipe import Config, train
+from redqueen.settings.learner import Learner
+from redqueen.trials.experiment import Experiment, Training, versus
+
+PRACTICE = "practice on proved quests"
+UNPROVED, NONE = "practice on any quests", "no practice"
+TARGET = "quests:steps=2,fewest=4,spare=3"
+QUESTS = Experiment(
+    title="Quests of two rules, a tiny transformer",
+    asked="Does practice on quests of one rule, each proved by search, teach quests of two rules, at equal turns?",
+    trial=Training(train),
+    config=Config(
+        Learner(model="tiny:hidden=96,layers=3", learning_rate=1e-3), game=TARGET, steps=200, tasks=8, attempts=8
+    ),
+    variants={PRACTICE: {}, UNPROVED: {"proof": False}, NONE: {"practice": 0}},
+    figures=("first held_out_score", "held_out_score", "late practice_won", "late proved"),
+    compared=versus(PRACTICE, (UNPROVED, NONE), ("held_out_score",)),
+    controls=(NONE,),
+    notes=("The names of things and places are dealt anew in each quest: what carries over is how a quest is read.",),
+)

@@ -14,8 +14,8 @@ which is one divergence, from the mixture lambda log base + (1 - lambda) log las
 it is the new base, and what follows has fresh attempts alone and one update a step. So a step before T plays 1 - p of
 what one after it plays.
 
-Watch `completion_length` and `entropy`: old tokens of ratio above 1 carry negative advantages more often, so replies grow
-short and stop to look again, and after some 200 steps without a rebirth they collapse. Controls: `--old 0` and
+Watch `completion_length` and `entropy`: old tokens of ratio above 1 carry negative advantages more often, so replies
+grow short and stop to look again, and after some 200 steps without a rebirth they collapse. Controls: `--old 0` and
 `--updates-per-batch 1`, each by itself, `--rebirth 0` never, `--least 1` pulls to the base alone.
 
 Differences: the published clip is of r to w +- eps, so of u to 1 +- eps / w. Weights are held to 2 (`--correct tis`;

@@ -213,6 +213,7 @@ TASK_FACTS: Mapping[str, str] = {
     "pairs": "(input, output) of the program, each as Python literals: questions of programs and expressions",
     "prompt": "the part of what the defender is shown that it is judged on: worlds of red_team",
     "public": "the card that is turned up: leduc_poker",
+    "quest": "a specification of a text game, as JSON: games.quests",
     "rationale": "why the proposer made the problem: questions of templates",
     "seed": "the seed with which its environment begins: adapters.gymnasium, adapters.babyai",
     "share": "the share of the votes that the answer has (0 to 1): r_zero, agent0",

@@ -23,6 +23,7 @@ from redqueen.types import RedQueenError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+OF_TRACKERS = ("wandb", "tensorboard")  # folders of a run in which trackers write by themselves
 
 
 class Linked(RedQueenError):
@@ -121,7 +122,8 @@ def refuse_link(folder: Path, name: str) -> None:
 
 def refuse_foreign(folder: Path) -> None:
     """Raises Linked if something below the folder of a run, which may be a link itself, is a link that leads out of it,
-    or a pipe or device: a report would show what a stranger cannot read, or wait for ever."""
+    or a pipe or device: a report would show what a stranger cannot read, or wait for ever. What trackers write is left
+    out, where wandb links to its own logs: nothing here reads it."""
     root, waiting = os.path.realpath(folder), [(os.fspath(folder), 0)]
     while waiting:
         place, depth = waiting.pop()
@@ -134,7 +136,7 @@ def refuse_foreign(folder: Path) -> None:
                             f"yours, copy it with what its links lead to (cp -rL {folder} NEW) and use that"
                         )
                 elif entry.is_dir(follow_symlinks=False):
-                    if depth < DEEPEST:
+                    if depth < DEEPEST and (depth or entry.name not in OF_TRACKERS):
                         waiting.append((entry.path, depth + 1))
                 elif not entry.is_file(follow_symlinks=False):
                     raise Linked(f"{entry.path} is no file, folder or link but a pipe or device: remove it")

@@ -29,7 +29,7 @@ from redqueen.records import flat
 from redqueen.runs.metrics import NewLines, figures_of
 from redqueen.runs.run import Line, Run, read_final
 from redqueen.trust.door import enter
-from redqueen.trust.no_links import refuse_link, remove_tree, write_whole
+from redqueen.trust.no_links import OF_TRACKERS, refuse_link, remove_tree, write_whole
 from redqueen.types import Metrics, RedQueenError
 
 Name = Literal["wandb", "tensorboard", "mlflow", "trackio"]
@@ -106,7 +106,7 @@ class Reporting:
 
     def _send(self) -> None:
         """All that the tracker has not had, until the run is over."""
-        for name in ("wandb", "tensorboard"):  # where trackers write by themselves
+        for name in OF_TRACKERS:
             refuse_link(self._folder, name)
         last = self._tracker.open(self._folder, self._noted())
         lines = NewLines(self._folder)

@@ -36,6 +36,7 @@ VALUES = {
 }
 DRAWS_ANEW = {"evol_rl", "grpo", "rlsp", "sar", "sec"}
 LEAVES_OUT = {"svs", "spell"}
+NOTHING_TOLD_APART = {"svs", "rlccf"}  # with a model that was never trained: no group differs, all votes are ties
 
 
 def config_of(name, learner=TINY, **chosen):
@@ -116,12 +117,12 @@ def test_a_recipe_trains_with_another_update_than_its_paper_s(name, tmp_path):
     config = contract.small(recipe, learner=TINY, update=chosen, truncated_score="graded")
     run = contract.trained(recipe, config, tmp_path / "a")
     keys = {key.split("/")[-1] for line in metrics(run) for key in line}
-    assert "reference_kl" in keys or name == "svs"  # of which no group differs with a model that was never trained
+    assert "reference_kl" in keys or name in NOTHING_TOLD_APART
     critic = contract.small(
         recipe, learner=TINY, update=Update(estimator="gae", scale="batch"), truncated_score="graded"
     )
     run = contract.trained(recipe, critic, tmp_path / "b")
-    assert name == "svs" or "value_loss" in {key.split("/")[-1] for line in metrics(run) for key in line}
+    assert name in NOTHING_TOLD_APART or "value_loss" in {key.split("/")[-1] for line in metrics(run) for key in line}
 
 
 def test_a_table_takes_an_update_too(tmp_path):

@@ -92,8 +92,8 @@ BUTTONS = Experiment(
     controls=(ON_POLICY, TWICE),
     derived={"thousands of attempts until .9": until_goal, "thousands of attempts": attempts_in_all},
     notes=(
-        "No rebirth. A step of ReMix plays three fifths of what one on-policy plays. A table cannot collapse: see "
-        "the sums below for that.",
+        "No rebirth. A step of ReMix plays three fifths of what one on-policy plays. A table cannot collapse: that is "
+        "asked of a model by `remix:sums`, which was not run.",
         "Seed 100 alone was looked at while the learning rate was chosen, for the on-policy arm.",
     ),
 )

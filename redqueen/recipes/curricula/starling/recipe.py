@@ -1,4 +1,4 @@
-"""STARLING: practice on small games that a model writes, then the game itself (Basavatia et al. 2024, 2406.05872).
+"""STARLING: practice on small games that a model writes, then the game itself (Basavatia et al., arXiv:2406.05872).
 
 Who says what is right: the rules of the game.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
+from experiments._starts import imitating
 from redqueen.demonstrations.transfer import aided
 from redqueen.play.groups import attempts
 from redqueen.protocols import Game, Player
@@ -14,11 +15,9 @@ from redqueen.questions.small.step_traces import ERRORS, StepTraces, Trace, appl
 from redqueen.recipes.credit.interventions import recipe
 from redqueen.recipes.credit.interventions import steps as of_int
 from redqueen.recipes.credit.interventions.steps import GO_ON, Failed, Proposed, read, request
-from redqueen.recipes.self_training import cold_start
-from redqueen.settings.learner import Learner
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Experiment, Training, Trial, versus
-from redqueen.trials.starts import Start, warmed
+from redqueen.trials.starts import warmed
 from redqueen.types import SOLVER, Demonstration, Episode, Group, Outcome, Seat, Task
 
 NAME = "experiments.interventions:chains"
@@ -135,18 +134,7 @@ FIRST_ERRORS = Experiment(
             truncated_score="graded",
         )
     ),
-    starts={
-        "int.learner.model": Start(
-            cold_start.Config(
-                Learner(model="tiny:hidden=96,layers=3", max_completion_length=48, learning_rate=2e-3),
-                questions=NAME,
-                steps=1500,
-                demonstrations_per_step=96,
-                rest=500,
-                problems=32,
-            )
-        )
-    },
+    starts={"int.learner.model": imitating(NAME, 48)},
     variants={
         "InT": {},
         ALONE: {"int.supervised": 0, "int.attempts": 12},

@@ -7,12 +7,12 @@ from random import Random
 
 import numpy as np
 
+from experiments.sage import WARM
 from redqueen.chance import derive
 from redqueen.games.talk import told
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Play, Policy
 from redqueen.recipes.credit.remix.recipe import Config, train
-from redqueen.recipes.self_training import cold_start
 from redqueen.settings.learner import Learner
 from redqueen.settings.update import Update
 from redqueen.trials.experiment import Experiment, Training, Trial, versus
@@ -96,13 +96,6 @@ BUTTONS = Experiment(
         "asked of a model by `remix:sums`, which was not run.",
         "Seed 100 alone was looked at while the learning rate was chosen, for the on-policy arm.",
     ),
-)
-WARM = cold_start.Config(  # right at one sum of three
-    learner=Learner(model="tiny:hidden=96,layers=3", max_completion_length=12, learning_rate=2e-3),
-    questions="sums",
-    steps=400,
-    demonstrations_per_step=96,
-    problems=32,
 )
 SUMS = Experiment(
     title="ReMix on sums, a tiny transformer",

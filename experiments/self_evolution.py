@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from experiments._starts import imitating
 from redqueen.players.language.writing import Writer
 from redqueen.questions.small.sums import Sums
 from redqueen.questions.taught import Taught, TaughtProposable, taught
-from redqueen.recipes.self_training import cold_start
 from redqueen.recipes.self_training.self_evolution import recipe
 from redqueen.recipes.self_training.self_evolution.steps import Refinement, about, again
-from redqueen.settings.learner import Learner
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
-from redqueen.trials.starts import Start, warmed
+from redqueen.trials.starts import warmed
 from redqueen.types import SOLVER, Demonstration, Group, Task
 
 NAME = "experiments.self_evolution:criticised"
@@ -88,18 +87,7 @@ ROUNDS = Experiment(
             truncated_score="wrong",
         )
     ),
-    starts={
-        "self_evolution.learner.model": Start(
-            cold_start.Config(
-                Learner(model="tiny:hidden=96,layers=3", max_completion_length=16, learning_rate=2e-3),
-                questions=NAME,
-                steps=1500,
-                demonstrations_per_step=96,
-                rest=500,
-                problems=32,
-            )
-        )
-    },
+    starts={"self_evolution.learner.model": imitating(NAME, 16)},
     variants={
         "SELF": {},
         ALL: {"self_evolution.keep": "all"},

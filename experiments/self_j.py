@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
+from experiments._starts import imitating
 from redqueen.protocols import Questions
 from redqueen.questions.asking import graded
 from redqueen.questions.fenced import about_score
@@ -15,11 +16,9 @@ from redqueen.questions.small.sums import Sums
 from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.labels.self_j import recipe
-from redqueen.recipes.self_training import cold_start
-from redqueen.settings.learner import Learner
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
-from redqueen.trials.starts import Start, warmed
+from redqueen.trials.starts import warmed
 from redqueen.types import Demonstration, Group
 
 NAME = "experiments.self_j:compared"
@@ -86,18 +85,7 @@ WITHHELD = Experiment(
     config=Method(
         recipe.Config(warmed(5e-4, max_completion_length=8), questions=NAME, steps=150, tasks=16, attempts=4)
     ),
-    starts={
-        "self_j.learner.model": Start(
-            cold_start.Config(
-                Learner(model="tiny:hidden=96,layers=3", max_completion_length=8, learning_rate=2e-3),
-                questions=NAME,
-                steps=1500,
-                demonstrations_per_step=96,
-                rest=500,
-                problems=32,
-            )
-        )
-    },
+    starts={"self_j.learner.model": imitating(NAME, 8)},
     variants={
         "Self-J": {},
         ALONE: {"self_j.distill": 0.0},

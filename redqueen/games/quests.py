@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from random import Random
@@ -342,7 +341,7 @@ def _dealt(game: Quests) -> tuple[Task, ...]:
 
 def limited(quest: Quest, limit: int) -> Quest:
     """The quest with another limit of moves."""
-    return Quest(quest.places, quest.doors, quest.things, quest.fixed, quest.rules, quest.start, quest.goal, limit)
+    return replace(quest, limit=limit)
 
 
 def shown(quest: Quest, standing: Standing, left: int) -> str:
@@ -355,14 +354,3 @@ def shown(quest: Quest, standing: Standing, left: int) -> str:
         f"Get: {quest.goal}. Doors: {doors}. Rules: {rules} Things: {lie or 'none'}. You are in {standing.place} with "
         f"{held}. Moves left: {left}."
     )
-
-
-def refusal(quest: Quest, fewest: int, known: Collection[str]) -> str:
-    """Why a quest is not worth playing: "unsolvable", "trivial" where fewer than `fewest` moves win, "duplicate" where
-    one of its form is among the `known`; "" if it is worth it."""
-    way = shortest(quest)
-    if way is None:
-        return "unsolvable"
-    if len(way) < fewest:
-        return "trivial"
-    return "duplicate" if form(limited(quest, 0)) in known else ""

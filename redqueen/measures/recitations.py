@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from typing import Protocol
 
 import numpy as np
 
@@ -15,10 +16,16 @@ from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Demonstrating, Reader
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Policy
-from redqueen.types import Demonstration, Match, RedQueenError, Trajectory
+from redqueen.types import Batch, Demonstration, Likelihoods, Match, RedQueenError, Trajectory
 
 
-def reference_logprobs(reference: Policy, trajectories: Sequence[Trajectory]) -> list[list[np.ndarray]]:
+class Rates(Protocol):
+    """What can say how likely the tokens of a batch are: a policy, a reference."""
+
+    def likelihoods(self, batch: Batch) -> Likelihoods: ...
+
+
+def reference_logprobs(reference: Rates, trajectories: Sequence[Trajectory]) -> list[list[np.ndarray]]:
     """For each turn of each trajectory [R], the log-probabilities of its tokens under a frozen policy, for
     `rewards.kl_in_reward`. Each turn is rated after its own prompt alone; a reply in which nothing was free keeps the
     log-probabilities it was said with."""

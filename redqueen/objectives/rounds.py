@@ -77,14 +77,18 @@ class Round:
 
     def renew(self, data: Batch, equal: int = 0) -> None:
         """Replaces the data by those of the next iteration, of which `equal` pairs of equal texts were left out."""
-        self._parts, self._left, self._done, self._stopped, self._equal = [], [], 0, False, 0
-        self._goes_on = False
+        self._parts, self._equal = [], 0
+        self._begin()
         self.add(data, equal)
 
     def grow(self, data: Batch) -> None:
         """Adds the data of the next iteration to those before, and begins to learn from all of them anew."""
+        self._begin()
+        if len(data):
+            self.add(data)
+
+    def _begin(self) -> None:
         self._left, self._done, self._stopped, self._goes_on = [], 0, False, False
-        self._parts += [PackedRows(data)] if len(data) else []
 
     def add(self, data: Batch, equal: int = 0) -> None:
         """Adds a part of the data, of which `equal` pairs were left out, before the first update on them: many pairs

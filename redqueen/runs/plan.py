@@ -17,9 +17,7 @@ from redqueen.types import Ask, RedQueenError
 
 PROGRAM = 0.5e9  # bytes: Python with its libraries, or the context of CUDA
 ROWS = 256  # replies that grow together
-KEPT = (
-    21  # numbers of the width that a pass keeps a token and layer: tests/players/transformer/test_kept.py measures it
-)
+KEPT = 21  # numbers of the width, a token and layer: tests/players/transformer/test_kept.py
 IN_PRODUCTS, IN_READING = 0.35, 0.6  # of a GPU's peaks, as docs/scale.md
 
 

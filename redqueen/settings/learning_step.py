@@ -21,7 +21,7 @@ Where several policies learn, the last three are done for each with what it spok
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -47,7 +47,7 @@ from redqueen.credit.nearness import with_progress
 from redqueen.credit.rewards import OverlongPenalty, RepetitionPrice, kl_in_reward, with_reward
 from redqueen.curricula.experience import Experience, informative, replays
 from redqueen.curricula.hints import LEVELS, Attempt, Helped, share_hinted, with_hints
-from redqueen.measures.recitations import reference_logprobs
+from redqueen.measures.recitations import Rates, reference_logprobs
 from redqueen.objectives.additive import Sum, own_tokens
 from redqueen.objectives.batch import (
     ConstantMean,
@@ -91,7 +91,7 @@ from redqueen.players.transformer.critic import ValueHead
 from redqueen.protocols import AdvantageEstimator, Critic, Key, Objective, Policy, Resumable, State, has
 from redqueen.schedules import linear
 from redqueen.settings.update import OF_ROWS, PRICED_PART, Update
-from redqueen.types import Batch, Group, Likelihoods, Metrics, Trajectory
+from redqueen.types import Batch, Group, Metrics, Trajectory
 
 MOST_ROUNDS = 3  # of drawing tasks anew for one step
 CRITIC_RATES = (1e-3, 0.1)  # learning rates of a value head and of a table of values
@@ -106,7 +106,7 @@ class LearningStep:
     replaces. `listed` says whether the legal replies are listed, so that the longest is one choice. With `imitation`
     there may be demonstrations in a batch, whose loss has this coefficient. `joined` multiplies the deviation by which
     the advantages of a group are divided that an earlier attempt joined (alpha of R3, arXiv:2601.19620).
-    `reference` rates a batch as what its policy is pulled to, which is the start of each policy where it is left out.
+    `reference` is what the policies are pulled to; where it is left out, each is pulled to its start.
     """
 
     def __init__(
@@ -119,14 +119,13 @@ class LearningStep:
         listed: bool = False,
         imitation: float | None = None,
         joined: float = 1.0,
-        reference: Callable[[Batch], Likelihoods] | None = None,
+        reference: Rates | None = None,
     ) -> None:
         config.update.check(config)
         self.settings: Update = config.update.over(type(config).paper)
         longest = config.learner.longest_reply(listed)
         self._key = key
         self._joined = joined
-        self._reference = reference
         self._price = OverlongPenalty(longest, max(round(PRICED_PART * longest), 1))
         self._shares = shares_of(self.settings, longest)
         self._imitation = imitation
@@ -147,7 +146,9 @@ class LearningStep:
         self._updates = Updates()
         self.parts += [self._target] if self._target is not None else []
         self.parts += [self._updates] if self.settings.clip_high_end is not None else []
-        self._starts = {policy.name: policy.freeze() for policy in policies} if self.settings.kl else {}
+        self._references: dict[str, Rates] = (
+            {policy.name: reference or policy.freeze() for policy in policies} if self.settings.kl else {}
+        )
 
     def rounds(self, groups: Sequence[Group], count: int) -> Iterator[int]:
         """How many tasks to draw: `count`, and with `--even-groups refill` again as many as there are even groups among
@@ -177,15 +178,15 @@ class LearningStep:
         if self.settings.truncated_loss == "price":
             found = with_reward(found, self._price, "overlong")
         if self.settings.kl and self.settings.kl_in == "reward":
-            found = self._near_start(found, self.settings.kl)
+            found = self._near_reference(found, self.settings.kl)
         return found
 
-    def _near_start(self, trajectories: Sequence[Trajectory], kl: float) -> list[Trajectory]:
+    def _near_reference(self, trajectories: Sequence[Trajectory], kl: float) -> list[Trajectory]:
         found = list(trajectories)
-        for name, start in self._starts.items():
+        for name, reference in self._references.items():
             places = [at for at, each in enumerate(found) if _speaker(each) == name]
             own = [found[at] for at in places]
-            priced = kl_in_reward(own, reference_logprobs(start, own), kl) if own else []
+            priced = kl_in_reward(own, reference_logprobs(reference, own), kl) if own else []
             for at, each in zip(places, priced, strict=True):
                 found[at] = each
         return found
@@ -307,8 +308,7 @@ class LearningStep:
         if self._hinted is not None:
             far["hinted"] = self._hinted
         if len(batch) and chosen.kl and chosen.kl_in != "reward":
-            reference = self._reference or self._starts[policy.name].likelihoods
-            batch = beside(batch, reference(batch))
+            batch = beside(batch, self._references[policy.name].likelihoods(batch))
         objective = self._objective_of(policy, batch, coefficient)
         metrics: Metrics = {}
         for _ in range(passes or chosen.updates_per_batch or 1):

@@ -15,7 +15,6 @@ from redqueen.games.quests import (
     moves,
     quest_in,
     quest_of,
-    refusal,
     shortest,
     to_json,
 )
@@ -47,10 +46,6 @@ def test_the_shortest_way_is_found_within_the_limit():
         "use key with chest",
     )
     assert shortest(limited(quest, 4)) is None
-    assert refusal(limited(quest, 4), 1, ()) == "unsolvable"
-    assert refusal(quest_of({**CHEST, "doors": [*CHEST["doors"], ["kitchen", "cellar"]]}), 5, ()) == "trivial"
-    assert refusal(quest, 5, ()) == ""
-    assert refusal(quest, 5, (form(limited(quest, 0)),)) == "duplicate"
 
 
 def test_moves_are_what_the_place_and_the_hands_allow():

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from redqueen.curricula.experience import TRAJECTORY, trajectory_from_json, trajectory_to_json
-from redqueen.objectives.references import of_mixture
+from redqueen.objectives.references import Reference, of_mixture
 from redqueen.protocols import Policy, State, shaped
 from redqueen.types import Batch, Likelihoods, Trajectory
 
@@ -56,17 +56,21 @@ class Anchor:
     lambda and 1 - lambda, lambda at least `least`. The base is the start, until a rebirth."""
 
     def __init__(self, learner: Policy, least: float) -> None:
-        self._learner, self._least = learner, least
-        self._base = self._before = self._begun = learner.freeze()
+        self._least = least
+        self._base, self._begun = Reference(learner), Reference(learner)
+        self._before = self._begun.policy
         self.share = 1.0  # lambda
 
     def begin(self, step: int, rebirth: bool = False) -> None:
         """A step begins; with a `rebirth` the learner is the base from now on."""
-        self._before, self._begun = self._begun, self._learner.freeze()
-        self._base = self._begun if rebirth else self._base
+        self._before = self._begun.policy
+        self._begun.refresh()
+        if rebirth:
+            self._base.refresh()
         self.share = max(1.0 - 0.1 * -(-max(step - ALONE, 0) // EACH), self._least)
 
-    def __call__(self, batch: Batch) -> Likelihoods:
+    def likelihoods(self, batch: Batch) -> Likelihoods:
+        """Those of the mixture."""
         return of_mixture(self._base.likelihoods(batch), self._before.likelihoods(batch), self.share)
 
     def state(self) -> State:
@@ -74,6 +78,5 @@ class Anchor:
 
     def restore(self, state: State) -> None:
         shaped(state, {"base": dict, "begun": dict}, "the two policies of the pull: ")
-        self._base, self._begun = self._learner.freeze(), self._learner.freeze()
         self._base.restore(state["base"])
         self._begun.restore(state["begun"])

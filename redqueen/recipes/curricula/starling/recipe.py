@@ -11,7 +11,7 @@ its limit, the way takes `fewest` moves or more, and no kept quest is the same u
 
 A table learns each quest by itself; only a `--model` can carry over what it practised. `--author drawn` fills a
 template at random, of which about one in five can be won; any chat model may write instead, `--author frozen`, a folder
-or an endpoint. Controls: `--practice 0`, `--proof False` keeps what cannot be won.
+or an endpoint. Controls: `--practice 0`, `--no-proof` keeps what cannot be won.
 
 Differences: the specification is JSON with an engine of ours (Inform 7 there), the policy is a language model or a
 table that learns by GRPO (a recurrent network with advantage actor-critic there), and practice ends in one run.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from redqueen.credit.outcomes import whole_reply
-from redqueen.games.quests import drawn, form, limited, quest_in, quest_of, refusal, task_of, to_json
+from redqueen.games.quests import Quest, drawn, form, limited, quest_in, quest_of, shortest, task_of, to_json
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.play.groups import episodes_of
 from redqueen.protocols import State, shaped
@@ -147,6 +147,17 @@ class Practice:
         self._quests = {name: task_of(quest_of(text), f"practice {name}") for name, text in state["quests"].items()}
         self._refused, self._posed = Counter(state["refused"]), state["posed"]
         self._alarms.restore(state["alarms"])
+
+
+def refusal(quest: Quest, fewest: int, known: Collection[str]) -> str:
+    """Why a quest is not worth playing: "unsolvable", "trivial" where fewer than `fewest` moves win, "duplicate" where
+    its form is among the `known`; "" if it is worth it."""
+    way = shortest(quest)
+    if way is None:
+        return "unsolvable"
+    if len(way) < fewest:
+        return "trivial"
+    return "duplicate" if form(limited(quest, 0)) in known else ""
 
 
 def between_braces(text: str) -> str:

@@ -38,9 +38,12 @@ class Withholding:
         self._truncated: Truncated = truncated
         self._attempts = ATTEMPTS
 
-    def sample(self, attempts: int, most: int = 0) -> None:
-        """From now on each problem has `attempts` answers, of at most `most` replies in all (0: no limit)."""
-        attempted, self._attempts = within_limit(self.tests, attempts, most)
+    def sample(self, attempts: int) -> None:
+        """From now on each problem has `attempts` answers."""
+        self._attempts = attempts
+
+    def limit(self, replies: int) -> None:
+        attempted, self._attempts = within_limit(self.tests, self._attempts, replies)
         self._tasks = [task for tasks in attempted.values() for task in tasks]
 
     def __call__(self) -> Metrics:

@@ -8,12 +8,12 @@ import pytest
 
 from redqueen.contracts.recipes import metrics, trained
 from redqueen.games.kuhn_poker import KuhnPoker
-from redqueen.games.quests import Quests, quest_in, shortest, to_json
+from redqueen.games.quests import Quests, form, limited, quest_in, quest_of, shortest, to_json
 from redqueen.play.groups import attempts
 from redqueen.players.scripted import Constant
 from redqueen.questions.asking import PROPOSE
 from redqueen.recipes.curricula.starling import recipe as starling
-from redqueen.recipes.curricula.starling.steps import EXAMPLE, Practice, Template
+from redqueen.recipes.curricula.starling.steps import EXAMPLE, Practice, Template, refusal
 from redqueen.settings.learner import Flat
 from redqueen.types import RedQueenError
 
@@ -24,6 +24,16 @@ TABLE = starling.Config(
 
 def posed(practice, text, count=1):
     practice.add(attempts(PROPOSE, practice.invited(count, Random(0)), Constant(text), 1, Random(0)))
+
+
+def test_what_is_worth_playing():
+    """The card (3.4): the example takes five moves, four with a door between kitchen and cellar."""
+    quest = quest_of({**EXAMPLE, "limit": 5})
+    nearer = quest_of({**EXAMPLE, "doors": [*EXAMPLE["doors"], ["kitchen", "cellar"]]})
+    assert refusal(limited(quest, 4), 1, ()) == "unsolvable"
+    assert refusal(nearer, 5, ()) == "trivial"
+    assert refusal(quest, 5, ()) == ""
+    assert refusal(quest, 5, (form(limited(quest, 0)),)) == "duplicate"
 
 
 def test_one_quest_of_a_form_is_kept_and_the_others_are_refused_in_words():

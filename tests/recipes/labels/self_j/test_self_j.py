@@ -15,7 +15,7 @@ from redqueen.play.groups import attempts
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.labels.self_j import recipe as self_j
-from redqueen.recipes.labels.self_j.measures import best_of, withheld
+from redqueen.recipes.labels.self_j.measures import Withholding, best_of, withheld
 from redqueen.recipes.labels.self_j.objective import Distilled, in_twos
 from redqueen.recipes.labels.self_j.steps import Lessons, label
 from redqueen.settings.learner import Learner
@@ -151,3 +151,12 @@ def test_it_learns_and_runs_on_a_file_without_answers(tmp_path):
     config = replace(SMALL, questions=str(file), majority=True, likeness="text")
     line = metrics(trained(self_j, config, tmp_path / "run"))[-1]
     assert line["gradient_norm"] > 0.0 and "held_out/judge_auc" not in line
+
+
+def test_a_limit_leaves_fewer_answers_to_each_problem():
+    author = Judge(*["3"] * 4)  # whoever asks for a fifth finds none
+    measure = Withholding(SUMS, author, Judge(), 2, 0, "wrong")
+    measure.sample(8)
+    measure.limit(4)
+    assert "held_out/best_of@2" in measure()
+    assert author.texts == []

@@ -196,6 +196,19 @@ class KnowsHow(World, Protocol):
         """Acts, in order, that do the task."""
 
 
+class TakesGoals(World, Protocol):
+    """A world in which a task can be set by doing it first: worlds.hindsight."""
+
+    def with_goal(self, task: Task, after: State, prompt: str) -> Task:
+        """The task that begins as `task` does, is worded by `prompt`, and is done where the state has become `after`.
+        Its id says where it begins and what has to change."""
+        ...
+
+    def worded(self, task: Task, after: State) -> str:
+        """What has to be done from the start of `task` to come to `after`, in words; "" if there are none for it."""
+        ...
+
+
 class Waits(Game, Protocol):
     """A game that may have nothing to ask yet, because a program that it runs is still at work: its `play` yields an
     empty list then, after a moment, and is sent one."""

@@ -41,6 +41,7 @@ QUESTIONS: Mapping[str, str] = MappingProxyType(
         "scored": "redqueen.questions.judging:scored",
         "programs": "redqueen.questions.programs:programs",
         "expressions": "redqueen.questions.expressions:expressions",
+        "done": "redqueen.questions.task_done:Done",
     }
 )
 _CATALOGUE = Catalogue("question set", QUESTIONS, "redqueen.questions", older="redqueen.domains")

@@ -359,7 +359,7 @@ def estimator_of(chosen: Update, learner: Policy, key: Key) -> tuple[AdvantageEs
     that is one on top of the `learner`."""
     divides = chosen.scale not in (None, "none")
     if chosen.estimator == "gae":
-        with_critic = WithCritic(_critic(learner), whiten=divides)
+        with_critic = WithCritic(critic_of(learner), whiten=divides)
         return with_critic, [with_critic]
     if chosen.estimator == "moving":
         moving = MovingBaseline(by_game_and_role, MOVING_DECAY)
@@ -385,7 +385,9 @@ def _without_memory(chosen: Update, key: Key, divides: bool) -> AdvantageEstimat
     return GroupRelative(key, divide_by_deviation=divides)
 
 
-def _critic(learner: Policy) -> Critic:
+def critic_of(learner: Policy) -> Critic:
+    """A critic for a policy: a table of values for a table, else a value head on its hidden states. Raises
+    RedQueenError for a policy on a server."""
     of_model, of_table = CRITIC_RATES
     if isinstance(learner, TabularPolicy):
         return TabularCritic(of_table)

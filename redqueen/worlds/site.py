@@ -22,7 +22,7 @@ from typing import Any
 from redqueen.chance import derive
 from redqueen.checks.state_diff import Goal, diff
 from redqueen.games.talk import titled
-from redqueen.protocols import Tool
+from redqueen.protocols import State, Tool
 from redqueen.types import Assessment, Observation, RedQueenError, Task
 
 FREE = ("ui", "ui.*")  # where in a site somebody is looking
@@ -245,6 +245,37 @@ def _booking(day: str, hour: str) -> Do:
     return do
 
 
+def shop_words(before: SiteState, after: SiteState) -> list[str]:
+    city = after["user"]["city"]
+    said = [f"Set the city to {city}."] if city != before["user"]["city"] else []
+    said += [f"Order {_counted(order)}." for order in after["orders"].values()]
+    return said + ([f"Put {_counted(after['cart'])} into the cart."] if after["cart"] else [])
+
+
+def _counted(goods: Mapping[str, int]) -> str:
+    return " and ".join(f"{count} {good}" for good, count in goods.items())
+
+
+def mail_words(before: SiteState, after: SiteState) -> list[str]:
+    said = []
+    for name, letter in after["letters"].items():
+        known = before["letters"][name]
+        if letter["star"] != known["star"]:
+            said.append(f"{'Star' if letter['star'] else 'Unstar'} the letter of {name}.")
+        if letter["place"] != known["place"]:
+            said.append(f"Move the letter of {name} to {letter['place']}.")
+    return said
+
+
+def agenda_words(before: SiteState, after: SiteState) -> list[str]:
+    def booked(state: SiteState) -> dict[str, tuple[str, str]]:
+        return {name: (day, hour) for day, found in state["days"].items() for hour, name in found.items()}
+
+    old, new = booked(before), booked(after)
+    moved = [f"Move {name} to {' '.join(new[name])}." for name in old if new.get(name, old[name]) != old[name]]
+    return moved + [f"Cancel {name} on {old[name][0]}." for name in old if name not in new]
+
+
 def agenda_goal(state: SiteState, rng: Random) -> tuple[str, SiteState]:
     wanted = deepcopy(state)
     booked = [(day, hour) for day, found in state["days"].items() for hour in found]
@@ -259,17 +290,20 @@ def agenda_goal(state: SiteState, rng: Random) -> tuple[str, SiteState]:
     return f"Move {name} to {there} {then}.", wanted
 
 
-SITES: Mapping[
-    str,
-    tuple[
-        Callable[[Random], SiteState],
-        Callable[[SiteState], Page],
-        Callable[[SiteState, Random], tuple[str, SiteState]],
-    ],
-] = {
-    "shop": (shop, shop_page, shop_goal),
-    "mail": (mail, mail_page, mail_goal),
-    "agenda": (agenda, agenda_page, agenda_goal),
+@dataclass(frozen=True)
+class Rules:
+    """How a site begins, what a page of it shows, what is asked for, and how a change is worded."""
+
+    begin: Callable[[Random], SiteState]
+    page: Callable[[SiteState], Page]
+    goal: Callable[[SiteState, Random], tuple[str, SiteState]]
+    words: Callable[[SiteState, SiteState], list[str]]
+
+
+SITES: Mapping[str, Rules] = {
+    "shop": Rules(shop, shop_page, shop_goal, shop_words),
+    "mail": Rules(mail, mail_page, mail_goal, mail_words),
+    "agenda": Rules(agenda, agenda_page, agenda_goal, agenda_words),
 }
 
 
@@ -309,14 +343,20 @@ class Site:
         while len(found) < self.count + self.tests:
             kind = kinds[number % len(kinds)]
             rng, number = Random(derive(number, "site", kind)), number + 1
-            begin, _, goal = SITES[kind]
-            before = begin(rng)
-            prompt, after = goal(before, rng)
+            before = SITES[kind].begin(rng)
+            prompt, after = SITES[kind].goal(before, rng)
             if (same := repr((before, prompt))) not in known:
                 known.add(same)
-                facts = {"site": kind, "before": before, "after": after, "hidden": (json.dumps(after),)}
-                found.append(Task(f"{kind}{number}", kind=kind, prompt=prompt, facts=facts))
+                found.append(_task(f"{kind}{number}", kind, prompt, before, after))
         return tuple(found)
+
+    def with_goal(self, task: Task, after: State, prompt: str) -> Task:
+        before = task.facts["before"]
+        changes = json.dumps(diff(before, after, FREE).as_facts(), sort_keys=True)
+        return _task(f"{task.id.partition(' ')[0]} {changes}", task.kind, prompt, before, deepcopy(dict(after)))
+
+    def worded(self, task: Task, after: State) -> str:
+        return " ".join(SITES[task.kind].words(task.facts["before"], dict(after)))
 
     def open(self, task: Task, seed: int) -> SiteVisit:
         return SiteVisit(task.facts["site"], task.facts["before"], task.facts["after"])
@@ -339,6 +379,11 @@ class Site:
         raise RedQueenError(f"no {MOST_ACTS} acts do the task {task.id}: {task.prompt}")
 
 
+def _task(name: str, kind: str, prompt: str, before: SiteState, after: SiteState) -> Task:
+    facts = {"site": kind, "before": before, "after": after, "hidden": (json.dumps(after),)}
+    return Task(name, kind=kind, prompt=prompt, facts=facts)
+
+
 class SiteVisit:
     """One site with a state of its own."""
 
@@ -351,7 +396,7 @@ class SiteVisit:
         self.goal = Goal(diff(before, after, FREE), FREE)
 
     def page_of(self, state: SiteState) -> Page:
-        return SITES[self._site][1](state)
+        return SITES[self._site].page(state)
 
     def look(self) -> Observation:
         return self._seen("")

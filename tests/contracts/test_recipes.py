@@ -27,6 +27,7 @@ NOT_ASKED = {
     "starling": {"author"},
     "svs": {"proposer"},
     "sws": {"proposer"},
+    "webrl": {"setter", "judge"},  # by default the world's own rules
 }
 # what `train` does at a step depends on how many there will be
 ANNEALED = ("magnetic", "league", "cold_start", "starling")

@@ -1,0 +1,77 @@
+"""Tasks set by doing, in a shop whose state is written down by hand (worlds.md 0.3)."""
+
+from random import Random
+
+from redqueen.games.acting import Acting
+from redqueen.games.talk import told
+from redqueen.questions.task_done import Done
+from redqueen.recipes.curricula.webrl.questions import Hindsight, Wanderer, proposal_in
+from redqueen.types import Ask, Refusal, Seat, Task
+from redqueen.worlds.site import SITES, Site, _task
+
+SHOP = {
+    "ui": {"page": "home"},
+    "stock": {"cup": 3, "pen": 2},
+    "cart": {},
+    "orders": {},
+    "user": {"city": "rome"},
+}
+START = _task("shop1", "shop", "Set the city to oslo.", SHOP, {**SHOP, "user": {"city": "oslo"}})
+HINDSIGHT = Hindsight(Site())
+
+
+def set_by(acts: list[str], wording: str = "Do it.") -> Task | Refusal:
+    return HINDSIGHT.set(START, acts, wording)
+
+
+def test_what_was_done_is_the_goal() -> None:
+    task = set_by(["open cup", "add", "home", "open pen"], "Put 1 cup into the cart.")
+    assert isinstance(task, Task) and task.id == 'shop1 {"added cart.cup": 1}'
+    visit = Site().open(task, 0)
+    assert visit.assess().score == 0.0
+    for act in ("open cup", "add"):  # where one looks does not count
+        visit.act(act)
+    assert visit.assess().score == 1.0
+
+
+def test_what_cannot_be_a_task_is_refused() -> None:
+    assert set_by(["open cup", "home"]) == Refusal("nothing has changed")
+    assert set_by(["open lamp"]) == Refusal("no such act")
+    assert set_by(["open cup", "add"], "Open cup and add it.") == Refusal("names an act")
+    invitation = HINDSIGHT.invite([START], 0)
+    read = HINDSIGHT.read(
+        [invitation] * 2, ["Put a cup into the cart!", "**acts:** open cup | add\n**task:** One cup."]
+    )
+    assert read[0] == Refusal("malformed")
+    assert isinstance(read[1], Task) and read[1].prompt == "One cup."
+
+
+def test_a_proposal_may_stand_in_prose() -> None:
+    text = "I thought of acts first.\n- Acts: open pen | add |\n- Task: Put 1 pen into the cart.\nThat is all."
+    assert proposal_in(text) == (["open pen", "add"], "Put 1 pen into the cart.")
+    assert proposal_in("acts: open pen") == (["open pen"], "")
+
+
+def test_every_change_of_a_site_has_words_that_its_own_goals_would_use() -> None:
+    site = Site(count=300, tests=1)
+    for task in site.tasks():
+        said = site.worded(task, task.facts["after"])
+        assert said == task.prompt or "about" in task.prompt or " and move " in task.prompt, task.prompt
+    assert {task.kind for task in site.tasks()} == set(SITES)
+
+
+def test_a_wanderer_sets_tasks_that_can_be_done() -> None:
+    game, site = Acting(Site()), Site()
+    hindsight = Hindsight(game.world)
+    invitations = [hindsight.invite(site.tasks()[place : place + 3], place) for place in range(12)]
+
+    asks = [Ask(Seat("proposer"), told(each.prompt), seed=place) for place, each in enumerate(invitations)]
+    read = hindsight.read(invitations, [each.text for each in Wanderer(hindsight).reply(asks)])
+    assert all(isinstance(each, Task) for each in read)
+
+
+def test_a_judge_of_outcomes_is_shown_the_end_and_not_the_state() -> None:
+    questions = Done("site:shop")
+    done, damaged = (questions.problems(level, 20, Random(0)) for level in questions.levels)
+    assert {task.answer for task in done} == {"yes"} and {task.answer for task in damaged} == {"no"}
+    assert all("stock" not in task.prompt and task.prompt.count("Acts:") == 1 for task in done + damaged)

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from redqueen.cli.sequences import HEADINGS as SEQUENCE
+from redqueen.cli.sequences import sequence
 from redqueen.cli.suites import measure_suites
 from redqueen.cli.words import parse
 from redqueen.games.catalogue import find_game
@@ -53,6 +55,8 @@ class EvaluateOptions:
     """of lm-eval: worked examples before each document; as the task says by default"""
     suite_chat: bool = False
     """of lm-eval: put the model's chat template around each document"""
+    then: Annotated[tuple[Path, ...], unset("RUN...")] = ()
+    """runs that went on from this one, one after the other: what was learned, kept and passed on"""
 
 
 def evaluate(words: Sequence[str]) -> None:
@@ -64,6 +68,9 @@ def evaluate(words: Sequence[str]) -> None:
 
 
 def _evaluate(options: EvaluateOptions) -> None:
+    if options.then:
+        _evaluate_sequence(options)
+        return
     if options.suite:
         _evaluate_suites(options)
         return
@@ -110,6 +117,16 @@ def _evaluate_suites(options: EvaluateOptions) -> None:
         title = f"{options.run}, {spec}: before and after {updates} updates"
         _print_players(title, CHANGES, [change.cells(narrow=True) for change in changes], texts=2)
     print(f"95 % intervals; in the report of {options.run}")
+
+
+def _evaluate_sequence(options: EvaluateOptions) -> None:
+    """Prints what became of the task of each run of a sequence."""
+    other = [name for name in ("game", "step", "suite") if getattr(options, name) != getattr(EvaluateOptions, name)]
+    if other or options.against != EvaluateOptions.against:
+        raise RedQueenError(f"--{(other or ['against'])[0]} has no effect with --then: leave it out")
+    runs = [options.run, *options.then]
+    _print_players("one after the other", SEQUENCE, sequence(runs, options.matches, options.seed), texts=3)
+    print("maintenance below 0 is forgetting; forward, backward: (after - before) / (after + before) over other runs")
 
 
 def _measured() -> Table:

@@ -1,0 +1,61 @@
+"""`evaluate RUN --then RUN2 RUN3`: what a policy that learned one thing after another kept and passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+
+from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.lifelong import retained
+from redqueen.measures.of_games import usual_measures
+from redqueen.protocols import Measure, Policy
+from redqueen.runs.folder import measured_player, stored_game, stored_policy, stored_questions, stored_tests
+from redqueen.types import RedQueenError
+
+HEADINGS = ("task of", "at the start", "after each run", "gain", "maintenance", "forward", "backward")
+FROM_0_TO_1 = ("accuracy", "success")  # the figures that may be compared
+
+
+def sequence(runs: Sequence[Path], most: int, seed: int) -> list[tuple[str, ...]]:
+    """One row for the task of each run, as `HEADINGS` say, where each run went on from the policy of the one before.
+    Measured with up to `most` problems of a level, or tasks of a game. Raises RedQueenError for a single run, and for
+    one whose task has no figure from 0 to 1."""
+    if len(runs) < 2:
+        raise RedQueenError("a sequence is of two runs or more: redqueen evaluate FIRST --then SECOND")
+    policies = [stored_policy(runs[0], "start"), *(stored_policy(run) for run in runs)]
+    table = np.array([[performance(run, policy, most, seed) for run in runs] for policy in policies])
+    return [
+        (
+            str(run),
+            f"{column[0]:.3f}",
+            " ".join(f"{value:.3f}" for value in column[1:]),
+            *(_told(value) for value in (one.gain, one.maintenance, one.forward, one.backward)),
+        )
+        for run, column, one in zip(runs, table.T, retained(table), strict=True)
+    ]
+
+
+def performance(run: Path, policy: Policy, most: int, seed: int) -> float:
+    """How well a policy does what a run learned, from 0 to 1, on what the run held out."""
+    questions = stored_questions(run)
+    measures: Sequence[Measure]
+    if questions is not None:
+        tests = stored_tests(run, questions, most)
+        measures = [HeldOut(questions, measured_player(run, policy), tests, seed=seed)] if tests else []
+    else:
+        measures = usual_measures(stored_game(run), policy, seed, most)
+    figures = {name: value for measure in measures for name, value in measure().items()}
+    found = next((figures[name] for name in FROM_0_TO_1 if name in figures), None)
+    if found is None:
+        raise RedQueenError(
+            f"what {run} learned has no figure from 0 to 1 ({' or '.join(FROM_0_TO_1)}): a sequence is of questions, "
+            "and of games for one with held-out tasks"
+        )
+    return float(found)
+
+
+def _told(value: float) -> str:
+    return "-" if isnan(value) else f"{value:+.3f}"

@@ -214,8 +214,12 @@ class Dashboard:
         lines = as_text(drawn[-1]).splitlines() if drawn else []
         for turn in episode.turns[-SAID:]:
             lines.append(f"{_one_line(str(turn.ask.seat), 30)}: {_one_line(turn.reply.text, width - 20)}")
-        scores = ", ".join(f"{_one_line(str(seat), 30)} {result(episode, seat):+g}" for seat in episode.seats)
+        scores = ", ".join(f"{_one_line(str(seat), 30)} {_told(result(episode, seat))}" for seat in episode.seats)
         return f"{_one_line(episode.game, 30)}, {_one_line(episode.task.id, 30)}: {scores}", lines
+
+
+def _told(score: float) -> str:
+    return f"{score:+g}" if isfinite(score) else "without a verdict"
 
 
 def last_episode(folder: Path, step: int | None = None) -> Episode | None:

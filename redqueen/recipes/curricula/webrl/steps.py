@@ -344,6 +344,7 @@ class Judge:
 
     def __init__(self, config: Any, cast: Cast) -> None:
         self._player: Player | None = None if config.judge.player == "world" else cast["judge"]
+        self._speaks = config.judge.speech.answer is not None  # in a format of its own, not in listed replies
         self._agreement = Agreement()
 
     def __call__(self, groups: Sequence[Group], rng: Random) -> list[Group]:
@@ -360,7 +361,7 @@ class Judge:
 
     def _asked(self, tasks: Sequence[Task], player: Player, rng: Random) -> list[float | None]:
         """The chance of a yes to each; 1 or 0 of a player that only speaks, None where it says neither."""
-        if has(player, Policy) and player.open:
+        if has(player, Policy) and player.open and not self._speaks:
             found = player.probabilities([Ask(Seat("judge"), told(task.prompt), task.choices) for task in tasks])
             return [float(each[0]) for each in found]
         said = [

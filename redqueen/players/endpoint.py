@@ -35,9 +35,9 @@ class Server:
     """Answers asks through `POST {url}/chat/completions`, several at a time, in their order.
 
     Connection errors, time-outs, 429 and 5xx are retried `retries` times, after the Retry-After header or
-    exponential backoff from `backoff` seconds with jitter, and never after more than `longest_wait`. An answer that is
-    larger than `largest`, or takes longer than `total` as a whole, ends the run with one line, and is not retried.
-    The endpoint is sent a seed made from the ask's, which it may ignore.
+    exponential backoff from `backoff` seconds with jitter, the longer of both, and never after more than
+    `longest_wait`. An answer that is larger than `largest`, or takes longer than `total` as a whole, ends the run with
+    one line, and is not retried. The endpoint is sent a seed made from the ask's, which it may ignore.
     """
 
     asked_in_threads: ClassVar[bool] = True
@@ -227,7 +227,7 @@ class Server:
                 if response.status != 429 and response.status < 500:
                     raise RedQueenError(self._refusal(response))
                 trouble = f"{self.url} answered {response.status} ({self._said(response)})"
-                wait = _retry_after(response.headers.get("retry-after", "")) or wait
+                wait = max(wait, _retry_after(response.headers.get("retry-after", "")))
             if attempt < self.retries and stop.wait(min(wait, self.longest_wait)):
                 break
         raise Unreachable(f"{self._who}{trouble}; gave up after {self.retries + 1} tries")

@@ -246,8 +246,9 @@ def test_passing_trouble_is_tried_again(endpoint, failure):
     assert len(endpoint.bodies) == 6
 
 
-def test_waits_grow_between_tries(endpoint):
-    endpoint.script = lambda body, number: error(500) if number < 3 else echo(body, number)
+@pytest.mark.parametrize("busy", [error(500), error(429, "", {"Retry-After": "0.01"})])
+def test_waits_grow_between_tries_however_soon_the_endpoint_says(endpoint, busy):
+    endpoint.script = lambda body, number: busy if number < 3 else echo(body, number)
     quick(endpoint, backoff=0.05).reply(asked("a"))
     waits = [later - earlier for earlier, later in zip(endpoint.times, endpoint.times[1:], strict=False)]
     for doublings, wait in enumerate(waits):

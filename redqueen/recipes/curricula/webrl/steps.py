@@ -1,17 +1,14 @@
-"""WebRL's tasks that grow out of failures, its judge of outcomes, and its loss (2411.02337)."""
+"""WebRL's tasks that grow out of failures, its update, and its judge of outcomes (2411.02337)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn.functional import smooth_l1_loss
 
 from redqueen.checks.judge import Label
 from redqueen.credit.advantages.statistics import WithCritic
@@ -22,7 +19,6 @@ from redqueen.games.acting import Acting
 from redqueen.games.talk import told
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import Agreement
-from redqueen.objectives.additive import measured, own_tokens
 from redqueen.objectives.batch import free_positions, pack_samples
 from redqueen.objectives.preference import Sppo
 from redqueen.objectives.references import Reference
@@ -31,6 +27,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import COUNT, Critic, Objective, Player, Policy, Resumable, State, has, shaped
 from redqueen.questions.asking import JUDGE
 from redqueen.questions.task_done import NO, YES, of_episode
+from redqueen.recipes.curricula.webrl.objective import CodedRegression, coded_advantages, mean_chances
 from redqueen.recipes.curricula.webrl.questions import Hindsight, Wanderer, that_takes_goals
 from redqueen.records import TASK, task_from_json, task_to_json
 from redqueen.settings.learning_step import critic_of
@@ -40,7 +37,6 @@ from redqueen.types import (
     Batch,
     Episode,
     Group,
-    Likelihoods,
     Mean,
     Metrics,
     Outcome,
@@ -51,13 +47,11 @@ from redqueen.types import (
     Trajectory,
 )
 
-SURE_BETA, SURE = 5.0, 0.8  # of the released code: beta for an act whose tokens have at least this mean chance
-COST, FAILED = 0.05, -0.6  # of the released code too: a step, and the target of an act that is worse than expected
 EMPTY = Alarm(
     "no_task_can_be_set",
     "set",
-    "of {posed:.0f} tasks that were to be set so far none is learned from ({why}): look at `redqueen prompts webrl`, "
-    "or take --setter drawn",
+    "of {posed:.0f} tasks that were to be set so far none is learned from ({why}): take another --setter, such as drawn, "
+    "or a wider --band",
     limit=1e-9,
     steps=2,
     below=True,
@@ -254,12 +248,6 @@ def chances_of_acts(policy: Policy, acts: Sequence[Trajectory]) -> list[float]:
     return mean_chances(policy.likelihoods(batch).logprobs, batch).tolist()
 
 
-def mean_chances(logprobs: Tensor, batch: Batch) -> Tensor:
-    """[B] of each row, exp of the mean of the log-probabilities [B, T] of its own tokens."""
-    own = own_tokens(batch)
-    return (torch.where(own, logprobs, 0.0).sum(dim=1) / own.sum(dim=1).clamp(min=1)).exp()
-
-
 # --- the update --------------------------------------------------------------------------------
 
 
@@ -296,42 +284,6 @@ class Regression:
     def update(self, learner: Policy, batch: Batch) -> Metrics:
         """Metrics of one update of the policy and of the critic."""
         return learner.update(batch, self._objective) | self._estimator.update()
-
-
-# --- the loss of the released code -------------------------------------------------------------
-
-
-def coded_advantages(values: np.ndarray, rewards: np.ndarray, discount: float = 0.9) -> np.ndarray:
-    """[N] of the acts of an episode: V' - V - .05 + r + the discounted rewards from there on, within -1 and 1, as in
-    the released trainer; `values` [N] and `rewards` [N] as they are met, V' of the last act 0."""
-    later = np.zeros(len(rewards))
-    for place in reversed(range(len(rewards))):
-        later[place] = rewards[place] + (discount * later[place + 1] if place + 1 < len(rewards) else 0.0)
-    return np.asarray(np.clip(np.append(values[1:], 0.0) - values - COST + rewards + later, -1.0, 1.0))
-
-
-@dataclass(frozen=True)
-class CodedRegression:
-    """smoothL1(beta d, 1) / beta over the acts with A >= 0, d the mean log-ratio of their tokens to the reference; the
-    others, whose target would be -.6, have no part (the released trainer). beta is 1, and 5 where the reference gives a
-    token a mean chance of .8 or more, and at most |A / d|. The batch is of `pack_samples`, one row an act, the
-    advantage of its tokens A."""
-
-    silent_without_advantage: ClassVar[bool] = False
-
-    def __call__(self, likelihoods: Likelihoods, batch: Batch) -> tuple[Tensor, Metrics]:
-        assert batch.reference is not None, "the reference rates the batch first"
-        own = own_tokens(batch)
-        count = own.sum(dim=1).clamp(min=1)
-        given = torch.where(own, batch.advantages, 0.0).sum(dim=1) / count
-        ratio = torch.where(own, likelihoods.logprobs - batch.reference.logprobs, 0.0).sum(dim=1) / count  # [B], d
-        target = torch.where(given >= 0.0, 1.0, FAILED)
-        sure = (given >= 0.0) & (mean_chances(batch.reference.logprobs, batch) >= SURE)
-        most = (target / ratio.detach()).abs().nan_to_num(posinf=SURE_BETA)
-        beta = torch.minimum(torch.where(sure, SURE_BETA, 1.0), most)
-        each = smooth_l1_loss(beta * ratio, target, reduction="none") / beta
-        loss = (batch.loss_weights.sum(dim=1) * torch.where(given >= 0.0, each, 0.0)).sum()
-        return loss, {"policy_loss": float(loss.detach()), "entropy": measured(batch, likelihoods.entropies)}
 
 
 # --- the judge ---------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from redqueen.games.acting import AGENT, Acting
 from redqueen.objectives.preference import Sppo
 from redqueen.play.groups import attempts
 from redqueen.players.scripted import Uniform
+from redqueen.recipes.curricula.webrl.objective import CodedRegression, coded_advantages, mean_chances
 from redqueen.recipes.curricula.webrl.recipe import Config
-from redqueen.recipes.curricula.webrl.steps import CodedRegression, Judge, act_of, coded_advantages, mean_chances
+from redqueen.recipes.curricula.webrl.steps import Judge, act_of
 from redqueen.runs.run import read_metrics
 from redqueen.runs.train import train
 from redqueen.settings.learner import Learner

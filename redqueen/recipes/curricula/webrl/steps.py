@@ -50,8 +50,8 @@ from redqueen.types import (
 EMPTY = Alarm(
     "no_task_can_be_set",
     "set",
-    "of {posed:.0f} tasks that were to be set so far none is learned from ({why}): take another --setter, such as drawn, "
-    "or a wider --band",
+    "of {posed:.0f} tasks that were to be set so far none is learned from ({why}): take another --setter, such as "
+    "drawn, or a wider --band",
     limit=1e-9,
     steps=2,
     below=True,

@@ -197,7 +197,9 @@ class Outcome:
 
 TASK_FACTS: Mapping[str, str] = {
     "answered_as": "the kind of its answer (checks.extraction.Kind), by which one is found in a reply: data sets",
+    "card": "the card that all but the spy hold: odd_one_out",
     "cards": "the card of each seat, in the order of the seats: kuhn_poker, leduc_poker",
+    "clues": "the clues that were given, where only the vote is played: odd_one_out",
     "cluster": "which cluster of documents the question is about: questions of documents",
     "dice": "the die of each seat, in the order of the seats: liars_dice",
     "digits": "how many digits the larger number has: questions that are sums",
@@ -218,14 +220,17 @@ TASK_FACTS: Mapping[str, str] = {
     "seed": "the seed with which its environment begins: adapters.gymnasium, adapters.babyai",
     "share": "the share of the votes that the answer has (0 to 1): r_zero, agent0",
     "source": "the program, as text: questions of programs and expressions",
+    "spy": "the number of the player whose card differs: odd_one_out",
     "steps": "what each event of the story adds or takes away, in order: questions.small.variants",
     "tempting": "the wrong answer that is given most: questions.small.listed",
     "tests": "lines of assert that a program must pass: data sets",
     "truth": "what is known about a prompt, read by judges that are rules: worlds of red_team",
     "vanilla": "whether the defender is shown the seed unchanged, without an attacker: self_redteam",
+    "voter": "the number of the one player that votes: odd_one_out",
 }
 
 OUTCOME_FACTS: Mapping[str, str] = {
+    "advice": "what the adviser named, turn by turn: price_talk",
     "calls": "(tool, text) of each call that was run: games.tools",
     "cut": "whether the match ended because its turns were used up: games with a horizon (`within`)",
     "durations": "{str(seat): [seconds of each turn]}: games whose actions take longer or less, credit.durations",
@@ -235,6 +240,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "kept": "for the `str` of each seat that spoke, whether its reply was in the stated format: red_team",
     "labels": "the judge's labels by name, None where it gave none: self_redteam",
     "opinion": "the mean score (0 to 1) that a judge gave the attempt, None where none can be read: questions.asking",
+    "price": "the price of the deal, 0 without one: price_talk",
     "prompt": "what the defender was shown of the attack: red_team",
     "quality": "how good the attempt is, 0 to 1: games that `exit` continues; of a proposal: multi_agent_evolve",
     "reason": '"illegal" or "malformed" with a forfeit, or why a foreign game ended: every game',
@@ -246,6 +252,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "truth": "what is known about the prompt, read by judges that are rules: red_team",
     "vanilla": "whether there was no attacker: red_team",
     "verdict": '"right", "wrong" or None, the verdict of a verification: rise',
+    "votes": "{str(seat): vote} of each voter, N/A for one that cannot be read: odd_one_out",
     "wins": "the chance to be preferred to each attempt of the group, None without a verdict: questions.comparisons",
 }
 

@@ -24,6 +24,12 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "trust_and_split": "redqueen.games.trust_and_split:TrustAndSplit",
         "corridor": "redqueen.games.corridor:Corridor",
         "quests": "redqueen.games.quests:Quests",
+        "odd_one_out": "redqueen.games.odd_one_out:OddOneOut",
+        "price_talk": "redqueen.games.price_talk:PriceTalk",
+        "signalling": "redqueen.games.signalling:Signalling",
+        "ultimatum": "redqueen.games.ultimatum:Ultimatum",
+        "public_goods": "redqueen.games.public_goods:PublicGoods",
+        "stag_hunt": "redqueen.games.stag_hunt:StagHunt",
     }
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(

@@ -76,6 +76,11 @@ def not_among_choices(question: Ask, text: str) -> str:
     return not_legal(text, question.choices) if question.choices and text not in question.choices else ""
 
 
+def unsaid(question: Ask, text: str) -> str:
+    """What is wrong with a free-text message: only an empty one is illegal."""
+    return not_among_choices(question, text) if question.choices else "" if text else not_understood(text)
+
+
 def ask_together(
     questions: Sequence[Ask], retries: int = 0, objection: Callable[[Ask, str], str] = not_among_choices
 ) -> Generator[list[Ask], list[Reply], list[Answer]]:

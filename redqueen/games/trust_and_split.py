@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from redqueen.chance import derive
-from redqueen.games.talk import GAME, ask_together, not_among_choices, not_understood, offence, titled
+from redqueen.games.talk import GAME, ask_together, offence, titled, unsaid
 from redqueen.protocols import Play
 from redqueen.types import Ask, Message, Outcome, RedQueenError, Seat, Task
 
@@ -167,8 +167,3 @@ class TrustAndSplit:
 
     def invitation(self) -> str:
         return "Which hand do you say you hold?" if self.listed else "What do you say to the other player?"
-
-
-def unsaid(question: Ask, text: str) -> str:
-    """What is wrong with a free-text message: only an empty one is illegal."""
-    return not_among_choices(question, text) if question.choices else "" if text else not_understood(text)

@@ -1,0 +1,249 @@
+"""PPDPP's talks: the scripted speaker and seller, the critic's votes, and what they are worth (2311.00262)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from redqueen.chance import pick, uniform
+from redqueen.checks.judge import Label
+from redqueen.credit.advantages.keys import by_game_role_and_turn
+from redqueen.credit.advantages.statistics import GroupRelative, RewardToGo
+from redqueen.credit.rewards import spoken_turns
+from redqueen.games.catalogue import find_game
+from redqueen.games.price_talk import (
+    ADVISER,
+    ANCHOR,
+    CONCEDE,
+    DEAL,
+    FIRM,
+    LEAVE,
+    LINES,
+    SPLIT,
+    WALK,
+    PriceTalk,
+)
+from redqueen.games.single_reply import SingleReply
+from redqueen.play.groups import attempts, noted
+from redqueen.protocols import AdvantageEstimator, Player
+from redqueen.settings.roles import Cast
+from redqueen.types import Ask, Episode, Match, Mean, Metrics, RedQueenError, Reply, Seat, Task, Trajectory, mean_of
+
+SCRIPTED = "scripted"
+LOST, NO_DEAL = "lost", "no deal"
+WORTH: Mapping[str, float] = MappingProxyType(
+    {LOST: -1.0, NO_DEAL: -0.1, "poor deal": 0.2, "fair deal": 0.5, "good deal": 1.0}
+)
+"""What a critic's labels are worth: a turn without a deal costs, as in the paper, and so does a talk that ends so."""
+LABELS = tuple(WORTH)
+OVER = "The talk is over, without a deal."
+OPENING = 3  # what a buyer that is not told to anchor offers first
+SMALL = 1.2e-7  # what the released code adds to a deviation
+
+
+def next_offer(line: str, offer: int, price: int) -> int | None:
+    """The price that a buyer offers who takes this line, after an `offer` of its own (0: none yet) and where the seller
+    asks `price`; None where it leaves."""
+    moves = {
+        ANCHOR: offer or 1,
+        CONCEDE: offer + 1 if offer else OPENING,
+        FIRM: offer or OPENING,
+        SPLIT: -(-(offer + price) // 2),
+    }
+    return None if line == WALK else min(moves[line], price)
+
+
+def heeded(line: str, obedience: float) -> list[float]:
+    """[K] the chance of each line that a speaker takes who is told this one."""
+    others = (1.0 - obedience) / (len(LINES) - 1)
+    return [obedience if each == line else others for each in LINES]
+
+
+def answered(offer: int, raised: int, price: int, reserve: int) -> dict[str, float]:
+    """The chance of each answer of the scripted seller to an `offer` that was `raised` by so much. It agrees within 1
+    of its price, goes down by 1 at times, less often for a buyer that jumps, and never below `reserve`; one that does
+    not move may lose it."""
+    if offer >= max(reserve, price - 1):
+        return {DEAL: 1.0}
+    leaves = 0.1 if raised <= 0 else 0.0
+    down = (1.0 - leaves) * (0.6 if raised <= 0 else 0.9 if raised == 1 else 0.2)
+    lower = max(price - 1, reserve)
+    found = {LEAVE: leaves, f"I ask {lower}.": down}
+    stays = f"I ask {price}."
+    found[stays] = found.get(stays, 0.0) + 1.0 - leaves - down
+    return found
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A buyer that does as it is told with the chance `obedience`, and takes another line at random else."""
+
+    obedience: float
+    name: str = "speaker"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [Reply(self._said(ask), self.name) for ask in asks]
+
+    def _said(self, ask: Ask) -> str:
+        text = ask.messages[0].text
+        told = text.rpartition("Strategy: ")[2].rstrip(".")
+        line = LINES[pick(heeded(told, self.obedience), uniform(ask.seed))]
+        offer = next_offer(line, *standing(text))
+        return LEAVE if offer is None else f"I offer {offer}."
+
+
+@dataclass(frozen=True)
+class Haggler:
+    """A seller that answers as `answered` says."""
+
+    name: str = "haggler"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [Reply(self._said(ask), self.name) for ask in asks]
+
+    def _said(self, ask: Ask) -> str:
+        text = ask.messages[0].text
+        offer, price = standing(text)
+        before = int(_last(r"It offered (\d+) before", text))
+        chances = answered(offer, offer - before if before else 0, price, int(_last(r"below (\d+)", text)))
+        return list(chances)[pick(list(chances.values()), uniform(ask.seed))]
+
+
+def standing(text: str) -> tuple[int, int]:
+    """The buyer's offer, 0 for none, and the seller's price, as an ask of price_talk tells them."""
+    return int(_last(r"The buyer offers (\d+)", text)), int(_last(r"The seller asks (\d+)", text))
+
+
+def _last(pattern: str, text: str) -> str:
+    return str((re.findall(pattern, text) or ["0"])[-1])
+
+
+class Talks:
+    """The talks of a run: who speaks, who answers, and what the critic says of each turn. Raises RedQueenError for
+    another game, and for a setting of a scripted player that is not there."""
+
+    def __init__(self, config: Any, cast: Cast) -> None:
+        game = find_game(config.game)
+        if not isinstance(game, PriceTalk):
+            raise RedQueenError(f"the talk that is planned is price_talk, which --game may change: not {config.game!r}")
+        usual = type(config)()
+        for role, name in (("speaker", "obedience"), ("critic", "noise")):
+            if getattr(config, role).player != SCRIPTED and getattr(config, name) != getattr(usual, name):
+                raise RedQueenError(f"--{name} has no effect with another --{role} than {SCRIPTED}: leave it out")
+        self.game = game
+        self.planner = cast.policy
+        self.speaker: Player = Speaker(config.obedience) if config.speaker.player == SCRIPTED else cast["speaker"]
+        self.seller: Player = Haggler() if config.seller.player == SCRIPTED else cast["seller"]
+        self._critic: Player | None = None if config.critic.player == SCRIPTED else cast["critic"]
+        self._votes, self._noise = config.critic_votes, config.noise
+
+    def matches(
+        self, tasks: Sequence[Task], planner: Player | None = None, speaker: Player | None = None
+    ) -> list[Match]:
+        """One talk for each task."""
+        seats = {"adviser": planner or self.planner, "buyer": speaker or self.speaker, "seller": self.seller}
+        return [Match(self.game, task, seats) for task in tasks]
+
+    def judged(self, episodes: Sequence[Episode], rng: Random) -> list[Episode]:
+        """The talks with the mean worth of the critic's votes on each turn (0 where none can be read), and how many
+        could not be read."""
+        states = [state for each in episodes for state in states_of(each)]
+        votes = self._asked(states, rng) if self._critic else [self._ruled(state, rng) for state in states]
+        told = iter(votes)
+        facts = []
+        for each in episodes:
+            own = [[WORTH[vote] for vote in next(told) if vote is not None] for _ in states_of(each)]
+            worth = tuple(float(np.mean(known)) if known else 0.0 for known in own)
+            facts.append({"worth": worth, "unread": self._votes * len(own) - sum(map(len, own))})
+        return noted(episodes, facts)
+
+    def _ruled(self, state: str, rng: Random) -> list[str | None]:
+        truth = true_label(state, self.game.top)
+        return [beside(truth) if rng.random() < self._noise else truth for _ in range(self._votes)]
+
+    def _asked(self, states: Sequence[str], rng: Random) -> list[list[str | None]]:
+        """What a model says; where it is not held to the labels they are read from its prose."""
+        assert self._critic is not None
+        question = f"How does it stand for the buyer? Answer with one of: {', '.join(LABELS)}."
+        tasks = [
+            Task(f"state-{number}", prompt=f"{state}\n{question}", choices=LABELS)
+            for number, state in enumerate(states)
+        ]
+        groups = attempts(SingleReply("critic"), tasks, self._critic, self._votes, rng)
+        return [[Label(LABELS).read(each.outcome.facts["reply"]) for each in group.attempts] for group in groups]
+
+    def metrics(self, episodes: Sequence[Episode]) -> Metrics:
+        """The share of talks with a deal, the mean price of these, and the share of votes that could not be read."""
+        votes = self._votes * sum(len(each.outcome.facts["worth"]) for each in episodes)
+        found: Metrics = {"deals": mean_of(each.outcome.facts["price"] > 0 for each in episodes)}
+        if votes:
+            found["unread_votes"] = Mean(sum(each.outcome.facts["unread"] for each in episodes) / votes, votes)
+        prices = [float(each.outcome.facts["price"]) for each in episodes if each.outcome.facts["price"]]
+        return found | ({"price": mean_of(prices)} if prices else {})
+
+
+def states_of(episode: Episode) -> list[str]:
+    """The talk after each piece of advice and what was said on it; the last says so where the talk
+    ended without a deal."""
+    said = list(episode.outcome.facts["history"])
+    ends = [place for place, line in enumerate(said) if line.startswith("seller: ") or line == f"buyer: {LEAVE}"]
+    found = ["\n".join(said[: end + 1]) for end in ends]
+    advised = len(spoken_turns(episode)[ADVISER])
+    found += ["\n".join(said)] * (advised - len(found))  # a turn in which somebody broke the rules
+    return found if episode.outcome.facts["price"] else [*found[:-1], f"{found[-1]}\n{OVER}".lstrip()]
+
+
+def true_label(state: str, top: int) -> str:
+    """The label of a talk, by its end and its price."""
+    *_, last = state.splitlines()
+    if last == OVER:
+        return LOST
+    if last != f"seller: {DEAL}":
+        return NO_DEAL
+    offers = [line for line in state.splitlines() if line.startswith("buyer: ")]
+    return deal_label(PriceTalk(top=top).offered(" ".join(offers), 0), top)
+
+
+def deal_label(price: int, top: int) -> str:
+    """The label of a deal at this price: by thirds of the way from `top` to 1."""
+    deals = LABELS[2:]
+    return deals[min(int((top - price) / (top - 1) * len(deals)), len(deals) - 1)]
+
+
+def beside(label: str) -> str:
+    """The label next to this one: of a deal the next worse, else the next better."""
+    place = LABELS.index(label)
+    return LABELS[place + 1 if label in (LOST, NO_DEAL) else place - 1]
+
+
+def worth_of_turns(episode: Episode) -> dict[Seat, np.ndarray]:
+    """What the critic's votes on each turn are worth, for the adviser; nothing for the others, who do not learn."""
+    found = {seat: np.zeros(len(turns)) for seat, turns in spoken_turns(episode).items()}
+    found[ADVISER] = np.array(episode.outcome.facts["worth"], dtype=np.float64)
+    return found
+
+
+def estimator(normalise: str, discount: float) -> AdvantageEstimator:
+    """The advantages of turns: over the batch, or, as released, within each talk."""
+    returns = RewardToGo(discount)
+    return GroupRelative(by_game_role_and_turn, returns) if normalise == "batch" else WithinEpisode(returns)
+
+
+@dataclass(frozen=True)
+class WithinEpisode:
+    """The returns of a talk's turns, less their mean and over their deviation; that of one turn alone as it is."""
+
+    returns: Callable[[Trajectory], np.ndarray]
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+        return [_standardised(self.returns(each)) for each in trajectories]
+
+
+def _standardised(values: np.ndarray) -> np.ndarray:
+    return values if len(values) == 1 else (values - values.mean()) / (values.std(ddof=1) + SMALL)

@@ -41,7 +41,7 @@ from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, Share
-from redqueen.settings.roles import Cast, Role, Still
+from redqueen.settings.roles import Cast, Plays, Role, Still
 from redqueen.settings.update import Update
 
 Other = Annotated[Role, Still((SCRIPTED,))]
@@ -50,7 +50,7 @@ Other = Annotated[Role, Still((SCRIPTED,))]
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Learner()
-    speaker: Other = Role(SCRIPTED)
+    speaker: Annotated[Role, Still((SCRIPTED,)), Plays("buyer")] = Role(SCRIPTED)
     seller: Other = Role(SCRIPTED)
     critic: Other = Role(SCRIPTED)
     game: str = "price_talk:remember=false"

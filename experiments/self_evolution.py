@@ -8,11 +8,12 @@ from pathlib import Path
 from random import Random
 
 from experiments._starts import imitating
+from redqueen.demonstrations.refinement import about, again
 from redqueen.players.language.writing import Writer
 from redqueen.questions.small.sums import Sums
 from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.recipes.self_training.self_evolution import recipe
-from redqueen.recipes.self_training.self_evolution.steps import Refinement, about, again
+from redqueen.recipes.self_training.self_evolution.steps import Refinement
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 from redqueen.trials.starts import warmed

@@ -11,6 +11,12 @@ from redqueen.protocols import COUNT, FINITE, Maybe, Row, State, shaped
 from redqueen.types import Mean, Metrics, RedQueenError
 
 UNREAD = Alarm("unread", "surely", "{unread} of the last {seen} judgements hold no score that can be read", limit=0.5)
+NO_VERDICT = Alarm(
+    "unread",
+    "unread",
+    "{value:.0%} of the criticisms hold no verdict: the last line of one is right or wrong, alone",
+    limit=0.5,
+)
 
 
 _STATE = {"seen": [Row(Maybe(FINITE), bool)], "early": [FINITE], "total": COUNT, "alarms": dict}

@@ -60,6 +60,7 @@ WITHOUT_ESTIMATE = (
     "dpo",
     "spc",
     "self_rewarding",
+    "spar",
 )
 SAME_VERB = {
     "data.pack": "pack",

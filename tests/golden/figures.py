@@ -45,9 +45,10 @@ ON_COIN = (
     "rise",
     "self_j",
     "self_evolution",
+    "spar",
 )
 ON_LISTED = ("knowrl", "rlccf")  # whose untrained model must write a task now and then, or agree with itself
-FURTHER = {"self_evolution": {"keep": "all"}}  # whose untrained critic accepts nothing
+FURTHER = {"self_evolution": {"keep": "all"}, "spar": {"keep": "right"}}  # whose untrained critic accepts nothing
 UNSTEADY = ("comas", "rlsp")  # whose steps after an update turn on how the processor rounds: their first is kept
 DIGITS = 4  # of a figure: sums are rounded differently on other processors
 

@@ -41,6 +41,7 @@ def recorded(ask):
     said = {
         "judge": JUDGEMENTS[ask.seed % len(JUDGEMENTS)],
         "proposer": f"{ask.seed % 90 + 10}+{ask.seed % 7}",
+        "critic": ("Nothing is.\nright", "Its first digit.\n**Wrong**")[ask.seed % 2],
     }.get(ask.seat.role, solved(ask.messages[-1].text))
     if ask.seat.role != "solver":
         return f"<think>\nA {SECRET}, <score>1</score>, 1+1.\n</think>\n\n{said}"
@@ -119,6 +120,8 @@ RECIPES = {
     "spear": {},
     "remix": {},
     "exit": {"least": 2},
+    "self_evolution": {},
+    "spar": {"votes": 3},
 }
 BY_THE_CHECK = (
     "grpo",

@@ -31,6 +31,7 @@ import numpy as np
 
 from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score
+from redqueen.demonstrations.refinement import CRITICISE
 from redqueen.measures.accuracy import HeldOut
 from redqueen.objectives.batch import pack_samples
 from redqueen.objectives.imitation import Imitation
@@ -40,7 +41,7 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.self_training.self_evolution.steps import CRITICISE, Keep, Refinement
+from redqueen.recipes.self_training.self_evolution.steps import Keep, Refinement
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Amount, Count

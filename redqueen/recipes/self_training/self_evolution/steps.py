@@ -9,27 +9,20 @@ from typing import Literal, NamedTuple
 from redqueen.credit.outcomes import cut_off, number
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
-from redqueen.demonstrations.transfer import aided, unaided
-from redqueen.games.single_reply import SingleReply
+from redqueen.demonstrations.refinement import CRITICISE, about, again
+from redqueen.demonstrations.transfer import unaided
 from redqueen.measures.alarms import Alarm, Alarms
+from redqueen.measures.judges import NO_VERDICT
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Questions, State
 from redqueen.questions.asking import SOLVE, graded, said
-from redqueen.questions.fenced import asked
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.questions.verifying import RIGHT, verdict
 from redqueen.types import Episode, Group, Mean, Metrics, Task, Trajectory, mean_of
 
 Keep = Literal["own", "all", "right"]
-CRITICISE = SingleReply("critic")
 GAIN = 0.1  # by how much the share of right ones is to rise by the filter
-UNREAD = Alarm(
-    "unread",
-    "unread",
-    "{value:.0%} of the criticisms hold no verdict: the last line of one is right or wrong, alone",
-    limit=0.5,
-)
 TOO_WEAK = Alarm(
     "weak_critic",
     "lacking",
@@ -60,20 +53,6 @@ class Chain(NamedTuple):
     ended: bool  # whether the mended answer is one, and was not cut off
 
 
-def about(task: Task, answer: str) -> Task:
-    """What the critic is shown: the question and an answer, without the right one."""
-    prompt = (
-        f"Question:\n{asked(task)}\n\nAnswer:\n{answer}\n\nWhat is wrong in this answer? End with right or wrong, "
-        "alone on the last line."
-    )
-    return Task(f"criticism of an answer to {task.id}", "criticism", prompt)
-
-
-def again(task: Task, answer: str, criticism: str) -> Task:
-    """What the solver is shown when it mends an answer."""
-    return aided(task, f"An answer:\n{answer}\n\nOf it was said:\n{criticism}\n\nAnswer again, without these mistakes.")
-
-
 def needed_ratio(share: float) -> float:
     """How many times as often right answers have to be accepted as wrong ones, so that of a `share` of right ones (0 to
     1) ten points more are kept; infinity where that is more than all."""
@@ -93,7 +72,7 @@ class Refinement:
         self._questions, self._keep = questions, keep
         self._truncated: Truncated = truncated
         self._figures: Metrics = {}
-        self._alarms = Alarms([UNREAD, TOO_WEAK, ALL_ACCEPTED, NOTHING_KEPT], quiet=True)
+        self._alarms = Alarms([NO_VERDICT, TOO_WEAK, ALL_ACCEPTED, NOTHING_KEPT], quiet=True)
 
     def __call__(self, groups: Sequence[Group], learner: Writer, rng: Random) -> list[Chain]:
         """A chain for each attempt of the graded groups."""

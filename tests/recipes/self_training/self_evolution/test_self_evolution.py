@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from redqueen.contracts.recipes import check_resume, metrics, trained
+from redqueen.demonstrations.refinement import again
 from redqueen.objectives.batch import pack_samples
 from redqueen.play.groups import attempts
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.self_training.self_evolution import recipe as self_evolution
-from redqueen.recipes.self_training.self_evolution.steps import Refinement, again, needed_ratio
+from redqueen.recipes.self_training.self_evolution.steps import Refinement, needed_ratio
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError
 

@@ -56,7 +56,7 @@ def plan(words: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place, schedule = Path(folder) / "run", options.schedule
         found = measured(lambda run: recipe.train(tried, run), place, options.seed, MEASURED, schedule)
-    for line in _needs(found, steps, options.schedule, str(getattr(config, "oracle", ""))):
+    for line in _needs(found, steps, options.schedule, _comparing(config)):
         print(line)
     if gpu and sizes is not None:
         longest = config.learner.max_completion_length or LONGEST_REPLY
@@ -98,7 +98,7 @@ def _sizes(config: Any, recipe: ModuleType, gpu: str) -> Sizes | None:
     bytes_each = 2 if (learner.dtype or usual_dtype(device)) == "bfloat16" else 4
     known = {SHARED, ADAPTER, SEPARATE, FROZEN}
     roles = [each.player for each in vars(config).values() if isinstance(each, Role)]
-    word, _, who = str(getattr(config, "oracle", "")).partition(":")
+    word, _, who = _comparing(config).partition(":")
     roles += [who] if word in ("judge", "reward", "pairs") else []
     others = [name for name in roles if name not in known and (name == EMBEDDED or Path(name).expanduser().is_dir())]
     compared = float(getattr(config, "kl", 0.0) or 0.0) > 0 or "Reference(" in Path(str(recipe.__file__)).read_text()
@@ -116,6 +116,11 @@ def _sizes(config: Any, recipe: ModuleType, gpu: str) -> Sizes | None:
         cached=shape.cached * bytes_each,
         cache_gigabytes=1.0 if learner.cache_gigabytes is None else learner.cache_gigabytes,
     )
+
+
+def _comparing(config: Any) -> str:
+    """Who compares answers, by `--oracle` or `--answers`."""
+    return str(getattr(config, "oracle", "") or getattr(config, "answers", ""))
 
 
 def _without_servers(config: Any) -> Any:
@@ -164,7 +169,7 @@ def _needs(found: Measured, steps: int, schedule: Schedule, oracle: str) -> Iter
     for role, count in judging.items():
         yield f"{role}: {count} calls a step, {count * steps:,} in all, without those of measurements"
     if not judging and oracle.startswith("judge:http"):
-        yield f"the oracle {oracle} was asked in these {MEASURED} steps; its calls are not counted"
+        yield f"{oracle} was asked in these {MEASURED} steps; its calls are not counted"
     kept = (schedule.keep_checkpoints + 1) * found.checkpoint_bytes
     episodes = steps * min(schedule.record_episodes, found.replies) * found.episode_bytes
     yield f"disk: {(kept + episodes) / 1e9:.2f} GB, of which {kept / 1e9:.2f} GB are checkpoints"

@@ -99,7 +99,7 @@ def _advice(count: int, right: int, unread: int, cut: int, unknown: int) -> str:
     if unread > _MANY * count:
         return ": ask for a form that is read, such as --answer boxed, or say how to read them, --compare"
     if unknown == count:
-        return ": without answers learn from majorities (grpo --answers majority) or a judge"
+        return ": without answers learn from majorities (grpo --answers majority) or a judge (--answers judge:WHO)"
     if right == 0:
         return ": nothing to learn from until some are right; compare answer and expected above"
     if right == count:

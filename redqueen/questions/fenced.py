@@ -6,6 +6,7 @@ A fence is a line of random digits, drawn anew for each task, that occurs in non
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from redqueen.types import Task
@@ -14,6 +15,7 @@ FIRST, SECOND = "A", "B"
 _PAIR = "Which of two answers is better?"
 _MEANS = "Does an answer to a question say the same as the right answer?"
 _SCORED = "How good is an answer?"
+_RANKED = "How do these answers to a question rank?"
 
 
 def fence(texts: tuple[str, ...], rng: Random) -> str:
@@ -46,6 +48,17 @@ def about_score(
     aid = {"Right answer": reference} if reference else {}
     posed = between_fences(rubric or _SCORED, {"Question": asked(task), **aid, "Answer": answer}, end, rng)
     return Task(f"score of {task.id}", "score", posed, choices=tuple(map(str, range(low, high + 1))))
+
+
+def about_ranking(task: Task, answers: Sequence[str], rng: Random, rubric: str = "") -> Task:
+    """The task of a judge that ranks answers, numbered from 1: the rubric, the question and all answers, without the
+    right one."""
+    parts = {"Question": asked(task)} | {f"Answer {number}": text for number, text in enumerate(answers, 1)}
+    end = (
+        "End with the numbers of all answers, the best first, alone on the last line, as in 2 > 1 = 3, where = stands "
+        "between answers that are equally good."
+    )
+    return Task(f"ranking of answers to {task.id}", "ranking", between_fences(rubric or _RANKED, parts, end, rng))
 
 
 def about_meaning(task: Task, answer: str, rng: Random) -> Task:

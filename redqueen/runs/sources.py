@@ -9,25 +9,42 @@ trajectories = score(groups, tasks.reward)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, Literal, Protocol
 
-from redqueen.credit.group_rewards import correct
-from redqueen.credit.outcomes import vote
+from redqueen.chance import derive
+from redqueen.credit.group_rewards import WinRate, correct
+from redqueen.credit.outcomes import verdicts, vote
 from redqueen.credit.rewards import payoff
 from redqueen.curricula.dealt import Sampled
 from redqueen.curricula.hints import by_opening
 from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.judges import Agreement
 from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.players.language.writing import language_model
-from redqueen.protocols import Game, GivesHints, GroupReward, HoldsOut, Measure, Policy, Questions, Reward, has
+from redqueen.protocols import (
+    Game,
+    GivesHints,
+    GroupReward,
+    HoldsOut,
+    Measure,
+    Policy,
+    Questions,
+    Resumable,
+    Reward,
+    has,
+)
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.labels import held_to_majority, labels_right
 from redqueen.questions.verdicts import Truncated, check_known, share_right
 from redqueen.runs.run import Run
+from redqueen.settings.oracles import EVERY, refuse
+from redqueen.settings.rankings import Ranked
+from redqueen.settings.roles import judge_of
 from redqueen.types import Group, Metrics, RedQueenError, Task
 
 
@@ -43,6 +60,11 @@ class Source(Protocol):
     @property
     def listed(self) -> bool:
         """Whether the legal replies are listed."""
+        ...
+
+    @property
+    def parts(self) -> Sequence[Resumable]:
+        """What of it has a memory."""
         ...
 
     def draw(self, count: int, rng: Random) -> list[Task]:
@@ -72,9 +94,13 @@ def source(config: Any, learner: Policy, run: Run) -> Source:
     if config.game:
         return Dealt(find_game(config.game), learner)
     questions, given = find_questions(config.questions), vars(config).get("answers", "known")
+    writer = language_model(learner)
+    judge = given.startswith("judge:")
+    if not judge and given not in ("known", "majority"):
+        raise RedQueenError(f"--answers is known, majority, or judge:WHO, who ranks the attempts: not {given!r}")
     measure = HeldOut(
         questions,
-        language_model(learner),
+        writer,
         config.problems,
         seed=run.tests,
         truncated=config.truncated_score,
@@ -84,13 +110,20 @@ def source(config: Any, learner: Policy, run: Run) -> Source:
     if given == "known":
         votes = "--answers majority learns from what most attempts answer, " if "answers" in vars(config) else ""
         check_known(questions, tests, votes)
-    return Asked(questions, given, measure, config.truncated_score)
+    asked = Asked(questions, "known" if judge else given, measure, config.truncated_score)
+    if judge:
+        seat = partial(judge_of, config.learner, writer, run)
+        return RankedByJudge(asked, Ranked(given, seat, config.judge, config.truncated_score))
+    if "judge" in vars(config):
+        refuse(config.judge, EVERY, f"--answers {given}")
+    return asked
 
 
 class Dealt:
     """The deals of a game, in which the learner plays all roles."""
 
     reward = staticmethod(payoff)
+    parts = ()
 
     def __init__(self, game: Game, learner: Policy) -> None:
         self.game = game
@@ -131,6 +164,7 @@ class Asked:
     game = SOLVE
     reward = correct
     listed = False
+    parts = ()
 
     @property
     def measures(self) -> Sequence[Measure]:
@@ -161,3 +195,45 @@ class Asked:
         votes = [vote(group) for group in groups]
         right = labels_right(self.questions, [group.task for group in groups], votes)
         return share_right("label_accuracy", right) | {"majority_share": sum(v.share for v in votes) / len(votes)}
+
+
+@dataclass(frozen=True)
+class RankedByJudge:
+    """The questions of a set, whose attempts a judge ranks group by group: an attempt earns the share of the decided
+    comparisons with the others that it wins. Whether the judge is right is for figures alone."""
+
+    asked: Asked
+    ranked: Ranked
+    agreement: Agreement = field(default_factory=Agreement)
+
+    game = SOLVE
+    reward = WinRate()
+    listed = False
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        return self.asked.measures
+
+    @property
+    def parts(self) -> Sequence[Resumable]:
+        return [self.ranked, self.agreement]
+
+    def draw(self, count: int, rng: Random) -> list[Task]:
+        return self.asked.draw(count, rng)
+
+    def tests(self, count: int, rng: Random) -> list[Task]:
+        return self.asked.tests(count, rng)
+
+    def judged(self, groups: Sequence[Group]) -> list[Group]:
+        return self.ranked(groups, Random(derive(groups[0].number, "rankings"))) if groups else []
+
+    def helped(self, tasks: Sequence[Task], level: int) -> list[Task | None]:
+        raise RedQueenError("--even-groups hint takes the answers, and --answers judge:WHO learns without them")
+
+    def figures(self, groups: Sequence[Group]) -> Metrics:
+        """How well what attempts earn agrees with the check, where the question set has one (`judge_*`), and how many
+        rankings decide nothing."""
+        for group in graded(self.asked.questions, groups, self.asked.truncated):
+            (earned,) = self.reward.of_group(group)["win_rate"].values()
+            self.agreement.observe(earned.tolist(), verdicts(group).tolist())
+        return self.ranked.metrics() | self.agreement.metrics()

@@ -27,7 +27,7 @@ from redqueen.questions.verdicts import as_scores
 from redqueen.settings.learner import checked_device
 from redqueen.settings.limits import Count, Within, refuse_unused, unset
 from redqueen.settings.speech import Speech
-from redqueen.types import Metrics, RedQueenError, Task
+from redqueen.types import Mean, Metrics, RedQueenError, Task
 
 _LEARNING = ("adapter", "separate")
 _SHARED = "shared"
@@ -108,48 +108,40 @@ WINDOW = 512  # pairs that the alarm looks back on
 _STATE = {"asked": COUNT, "read": COUNT, "new": [bool], "late": [bool], "alarms": dict, "counted": [dict]}
 
 
-class Heard:
-    """An oracle whose silence is heard: the share of its comparisons without a verdict, an alarm where surely more than
-    half have none, and RedQueenError once it has been asked about `patience` pairs or more and has had no verdict on
-    any."""
+class Hearing:
+    """Counts the verdicts of somebody who is asked: the share without one, as the figure `figure`, an `alarm` where
+    surely more than half have none, and RedQueenError with `silence` once there were `patience` or more and not one
+    could be read. `counted` are further parts whose counts go with it."""
 
-    def __init__(
-        self, oracle: PreferenceOracle, name: str, patience: int = 64, counted: Sequence[Counted] = ()
-    ) -> None:
-        self.oracle, self.name, self.patience, self.counted = oracle, name, patience, tuple(counted)
+    def __init__(self, figure: str, alarm: Alarm, silence: str, patience: int, counted: Sequence[Counted]) -> None:
+        self._figure, self._silence, self._patience, self._counted = figure, silence, patience, tuple(counted)
         self._asked = self._read = 0  # ever
-        self._new: list[bool] = []  # whether each pair since the last `metrics` was read
+        self._new: list[bool] = []  # whether each since the last `metrics` was read
         self._late: deque[bool] = deque(maxlen=WINDOW)
-        self._alarms = Alarms([UNREAD], quiet=True)
+        self._alarms = Alarms([alarm], quiet=True)
 
-    def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
-        found = chances(self.oracle, tasks, first, second, rng)
-        read = (~np.isnan(found)).tolist()
+    def observe(self, read: Sequence[bool]) -> None:
+        """Counts verdicts, each with whether it could be read."""
         self._asked, self._read = self._asked + len(read), self._read + sum(read)
         self._new.extend(read)
         self._late.extend(read)
-        if not self._read and self._asked >= self.patience:
-            raise RedQueenError(
-                f"the oracle {self.name} has no verdict on any of {self._asked} pairs of answers: a judge must answer "
-                "A or B, a question set must know what is right; --oracle judge:WHO asks a model"
-            )
-        return found
+        if not self._read and self._asked >= self._patience:
+            raise RedQueenError(self._silence.replace("{asked}", str(self._asked)))
 
     def metrics(self) -> Metrics:
-        """`oracle/unread`, the share of the pairs compared since the last call that have no verdict, once one has had
-        none; `alarm/oracle`, from the step in which it first rings; and what its parts count: calls of a judge, texts
-        too long for a reward model."""
-        rest = {name: value for each in self.counted for name, value in each.metrics().items()}
+        rest = {name: value for each in self._counted for name, value in each.metrics().items()}
         new, self._new = self._new, []
         unread = self._late.count(False)
         rung = self._alarms.observe(
             {"surely": at_least(unread, len(self._late)), "unread": unread, "seen": len(self._late)}
         )
-        unheard = {"oracle/unread": new.count(False) / len(new)} if new and self._read < self._asked else {}
+        unheard = (
+            {self._figure: Mean(new.count(False) / len(new), len(new))} if new and self._read < self._asked else {}
+        )
         return rung | unheard | rest
 
     def alarms(self) -> list[str]:
-        """A message if surely most pairs have no verdict: what they teach is what is left; else empty."""
+        """A message if surely most have no verdict: what they teach is what is left; else empty."""
         return self._alarms.alarms()
 
     def state(self) -> State:
@@ -159,7 +151,7 @@ class Heard:
             "new": list(self._new),
             "late": list(self._late),
             "alarms": self._alarms.state(),
-            "counted": [each.state() for each in self.counted],
+            "counted": [each.state() for each in self._counted],
         }
 
     def restore(self, state: State) -> None:
@@ -167,8 +159,44 @@ class Heard:
         self._asked, self._read, self._new = state["asked"], state["read"], list(state["new"])
         self._late = deque(state["late"], maxlen=WINDOW)
         self._alarms.restore(state["alarms"])
-        for each, own in zip(self.counted, state["counted"], strict=True):
+        for each, own in zip(self._counted, state["counted"], strict=True):
             each.restore(own)
+
+
+class Heard:
+    """An oracle whose silence is heard: the share of its comparisons without a verdict, an alarm where surely more than
+    half have none, and RedQueenError once it has been asked about `patience` pairs or more and has had no verdict on
+    any."""
+
+    def __init__(
+        self, oracle: PreferenceOracle, name: str, patience: int = 64, counted: Sequence[Counted] = ()
+    ) -> None:
+        self.oracle = oracle
+        silence = (
+            f"the oracle {name} has no verdict on any of {{asked}} pairs of answers: a judge must answer A or B, a "
+            "question set must know what is right; --oracle judge:WHO asks a model"
+        )
+        self._hearing = Hearing("oracle/unread", UNREAD, silence, patience, counted)
+
+    def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
+        found = chances(self.oracle, tasks, first, second, rng)
+        self._hearing.observe((~np.isnan(found)).tolist())
+        return found
+
+    def metrics(self) -> Metrics:
+        """`oracle/unread`, the share of the pairs compared since the last call that have no verdict, once one has had
+        none; `alarm/oracle`, from the step in which it first rings; and what its parts count: calls of a judge, texts
+        too long for a reward model."""
+        return self._hearing.metrics()
+
+    def alarms(self) -> list[str]:
+        return self._hearing.alarms()
+
+    def state(self) -> State:
+        return self._hearing.state()
+
+    def restore(self, state: State) -> None:
+        self._hearing.restore(state)
 
 
 Seating = Callable[[str, Speech], Player]  # the player of a word such as frozen, speaking as told
@@ -189,42 +217,51 @@ def find_oracle(spec: str, questions: Questions, seat: Seating, settings: JudgeS
     """
     word, _, who = spec.partition(":")
     if word == "judge":
-        _refuse(settings, ("device",), spec)
+        refuse(settings, ("device",), f"--oracle {spec}")
         return _judged(spec, who, seat, settings)
     if word in ("reward", "pairs"):
-        _refuse(settings, [each.name for each in fields(settings) if each.name != "device"], spec)
+        refuse(settings, [name for name in EVERY if name != "device"], f"--oracle {spec}")
         return _classified(spec, word, who, settings)
     if who.startswith("//"):
         raise RedQueenError(f"a model that compares answers is named --oracle judge:{spec}")
-    _refuse(settings, [each.name for each in fields(settings)], spec)
+    refuse(settings, EVERY, f"--oracle {spec}")
     return Heard(_of_questions(questions) if spec == "questions" else _own(spec), spec)
 
 
-def _refuse(settings: JudgeSettings, names: Sequence[str], spec: str) -> None:
-    """Raises RedQueenError for a setting that has no effect on such an oracle."""
+def refuse(settings: JudgeSettings, names: Sequence[str], spec: str) -> None:
+    """Raises RedQueenError for a setting that has no effect where a flag says `spec`, such as "--oracle questions"."""
     if "speech" in names and settings.speech.given:
         raise RedQueenError(
-            f"--judge.{settings.speech.given[0].replace('_', '-')} has no effect with --oracle {spec}: leave it out"
+            f"--judge.{settings.speech.given[0].replace('_', '-')} has no effect with {spec}: leave it out"
         )
     try:
-        refuse_unused(settings, [name for name in names if name != "speech"], f"--oracle {spec}")
+        refuse_unused(settings, [name for name in names if name != "speech"], spec)
     except RedQueenError as error:
         raise RedQueenError(str(error).replace("--", "--judge.", 1)) from None
 
 
-def _judged(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> Heard:
+EVERY = tuple(each.name for each in fields(JudgeSettings))
+
+
+def asked_judge(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> AskedJudge:
+    """The judge `who`, within its budget and with what it said before. Raises RedQueenError for nobody and for one that
+    would learn."""
     if who in ("", *_LEARNING):
         raise RedQueenError(
             "say who judges: judge:shared, judge:frozen, judge: and a model folder, or judge:http://HOST/v1#MODEL; "
             "it does not learn"
         )
-    if settings.expected and settings.repeats > 1:
-        raise RedQueenError("--judge.repeats has no effect with --judge.expected, which leaves nothing to chance")
     if settings.cache is not None and who == _SHARED:
         raise RedQueenError("judge:shared changes as it learns: leave --judge.cache out, or take judge:frozen")
-    scale, rubric = settings.range, settings.rubric_text()
     kept = None if settings.cache is None else Kept.in_folder(Path(settings.cache).expanduser())
-    judge = AskedJudge(seat(who, settings.speech), spec, settings.budget, kept)
+    return AskedJudge(seat(who, settings.speech), spec, settings.budget, kept)
+
+
+def _judged(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> Heard:
+    if settings.expected and settings.repeats > 1:
+        raise RedQueenError("--judge.repeats has no effect with --judge.expected, which leaves nothing to chance")
+    scale, rubric = settings.range, settings.rubric_text()
+    judge = asked_judge(spec, who, seat, settings)
     manner = Manner(rubric, settings.repeats, settings.expected)
     oracle = JudgedScores(judge, *scale, manner) if scale else BothOrders(JudgedPairs(judge, manner))
     return Heard(oracle, spec, counted=(judge,))

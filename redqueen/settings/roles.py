@@ -225,11 +225,8 @@ class Cast:
         return self.policy if player == SHARED else self.policy.freeze()
 
     def judge(self, player: str, speech: Speech = Speech()) -> Player:
-        """The player of a judge, named as a `Role` is: the `seat` of `find_oracle`. An endpoint has room for prose,
-        unless `speech` says how long a reply may be."""
-        if player.startswith(("http://", "https://")) and speech.max_completion_length is None:
-            speech = replace(speech, max_completion_length=JUDGEMENT)
-        return bind("judge", player, self._config, self.learner, self._run.derived("judge"), speech=speech)
+        """The player of a judge, named as a `Role` is: the `seat` of `find_oracle`."""
+        return judge_of(self._config, self.learner, self._run, player, speech)
 
     @property
     def learning(self) -> list[Writer]:
@@ -309,6 +306,14 @@ def bind(
     if isinstance(other, TinkerPolicy) and isinstance(learner, TinkerPolicy):
         return _speaking(other.timed_by(learner), speech, plays)
     raise RedQueenError(f"{role} and the learner are both on this machine or both on a server: not {binding!r} here")
+
+
+def judge_of(config: Learner, learner: Writer, run: Seeds, player: str, speech: Speech = Speech()) -> Player:
+    """The player of a judge next to the learner. An endpoint has room for prose, unless `speech` says how long a reply
+    may be."""
+    if player.startswith(("http://", "https://")) and speech.max_completion_length is None:
+        speech = replace(speech, max_completion_length=JUDGEMENT)
+    return bind("judge", player, config, learner, run.derived("judge"), speech=speech)
 
 
 def _speaking(player: Writer, speech: Speech, plays: Plays) -> Writer:

@@ -1,6 +1,6 @@
 """GRPO: attempts at one task are credited by how they compare with each other (Shao et al. 2024, arXiv:2402.03300).
 
-Who says what is right: the check of the question set, the majority of the attempts, or the rules of a game.
+Who says what is right: the check of the question set, the majority of the attempts, a judge, or the rules of a game.
 
 The policy makes G attempts at each of a step's tasks. An attempt that did better than the others at its task is made
 likelier, one that did worse less likely, and no critic is needed to say what was to be expected:
@@ -22,6 +22,12 @@ is taken for right. Where the question set knows better it says so in `label_acc
 that is wrong is learned too. `majority`, the accuracy of the vote on held-out problems, says at the start how much
 there is to gain; compare with `--answers known`.
 
+`--answers judge:WHO` has a judge rank the G attempts at a task in one call (as RULER, OpenPipe's ART, does): it sees
+them side by side, in an order drawn anew, and R is the share of the comparisons with the other attempts that an attempt
+wins. Attempts that tie, and rankings that cannot be read, decide nothing: never a half. Where the question set knows
+what is right, `judge_auc` says how well it is told, and no reward learns of that. A judge is easily pleased by what is
+not asked for, above all by length: watch `completion_length` and `accuracy`.
+
 `--game` trains on a game in place of questions: the policy plays all roles against itself, G matches of each deal.
 
 Differences: means are over all tokens of the batch alike (DAPO's; GRPO's own is over the tokens of each attempt first),
@@ -32,7 +38,7 @@ from; here all that vote are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from redqueen.credit.rewards import score
 from redqueen.play.groups import attempts
@@ -43,6 +49,7 @@ from redqueen.runs.sources import source
 from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, OnlyWith, Several
+from redqueen.settings.oracles import JudgeSettings
 from redqueen.settings.update import Update
 from redqueen.types import Group, Task
 
@@ -51,7 +58,10 @@ from redqueen.types import Group, Task
 class Config:
     learner: Flat = Flat(model="smollm2-135m")
     questions: Annotated[str, OnlyWith("game", "")] = "sums"  # or a file: train.jsonl, train.csv, train.parquet
-    answers: Annotated[Literal["known", "majority"], OnlyWith("game", "")] = "known"
+    answers: Annotated[str, OnlyWith("game", "")] = "known"
+    """known; majority, the commonest answer of the attempts; or judge:frozen, judge:FOLDER, judge:http://HOST/v1#MODEL,
+    who ranks the attempts at a task in one call"""
+    judge: Annotated[JudgeSettings, OnlyWith("game", "")] = JudgeSettings()
     game: str = ""  # in place of questions
     steps: Count = 100
     tasks: Count = 8  # a step (1024 in the paper, over a batch)
@@ -78,7 +88,7 @@ def train(config: Config, run: Run) -> Policy:
     def attempted(drawn: list[Task]) -> list[Group]:
         return tasks.judged(attempts(tasks.game, drawn, learner, config.attempts, run.rng))
 
-    for _ in run.steps(config.steps, [learner], step.parts, tasks.measures):
+    for _ in run.steps(config.steps, [learner], [*step.parts, *tasks.parts], tasks.measures):
         groups: list[Group] = []
         for missing in step.rounds(groups, config.tasks):
             drawn = tasks.draw(missing, run.rng)

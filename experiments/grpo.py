@@ -1,12 +1,14 @@
-"""GRPO on a file of problems: with its answers, by majority, on shuffled answers, and TRL's at equal samples."""
+"""GRPO on a file of problems: with its answers, by majority, on shuffled answers, TRL's; by a judge."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
+from experiments._starts import imitating
 from redqueen.credit.outcomes import vote
 from redqueen.curricula.held_out import HELD_OUT
 from redqueen.measures.accuracy import HeldOut
@@ -18,9 +20,12 @@ from redqueen.questions.catalogue import find_questions
 from redqueen.questions.dataset import Dataset
 from redqueen.questions.labels import labels_right
 from redqueen.recipes.credit.grpo import recipe
+from redqueen.runs import sources
 from redqueen.settings.learner import Learner
-from redqueen.trials.experiment import Experiment, Training, Trial, versus
-from redqueen.types import Metrics, Task
+from redqueen.trials.controls import Paid, paid_by, swapped
+from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
+from redqueen.trials.starts import warmed
+from redqueen.types import Ask, Metrics, Reply, Task
 
 FILE = Path(__file__).parents[1] / "examples" / "arithmetic.jsonl"
 QUESTIONS = f"dataset:path={FILE},held_out=0.3"
@@ -180,5 +185,92 @@ BESIDE_TRL = replace(
         "TRL samples as many prompts and replies and takes as many updates, with an adapter of the same rank and the "
         "same learning rate, and otherwise its own settings. Side by side, without a claim.",
         *OWN_FILE.notes,
+    ),
+)
+
+
+SUMS = "sums:digits=2"
+_ASKED = re.compile(r"What is (\d+)\+(\d+)\?")
+_ANSWER = re.compile(r"(?s)Answer (\d+):\n(=+\w+=+)\n(.*?)\n\2")
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A judge of sums that ranks what it is shown: right answers before wrong ones, but each answer is taken for what
+    it is with the chance `skill` alone, and else for either. Equals stand in an order of chance, as judges put them."""
+
+    skill: float
+    name: str = "judge"
+
+    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
+        return [Reply(self._order(ask.messages[-1].text, Random(ask.seed)), self.name) for ask in asks]
+
+    def _order(self, shown: str, rng: Random) -> str:
+        found = _ASKED.search(shown)
+        assert found is not None, "a judge of sums is shown a sum"
+        right = str(int(found[1]) + int(found[2]))[::-1]
+        answers = {number: text.strip() for number, _, text in _ANSWER.findall(shown)}
+        worth = {
+            number: (text == right if rng.random() < self.skill else rng.random() < 0.5, rng.random())
+            for number, text in answers.items()
+        }
+        return " > ".join(sorted(worth, key=lambda number: worth[number], reverse=True))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """GRPO whose judge has this skill, and what attempts are paid by."""
+
+    grpo: recipe.Config
+    skill: float = 0.9
+    paid: Paid = "its own"
+
+
+@dataclass(frozen=True)
+class OneSeedJudged:
+    def __call__(self, config: Judged, seed: int, folder: Path) -> Trial:
+        with (
+            swapped(sources, {"judge_of": lambda *told: Ranking(config.skill)}),
+            swapped(recipe, {"score": paid_by(config.paid, config.grpo)}),
+        ):
+            return Training(recipe.train, evaluate_every=20)(config.grpo, seed, folder)
+
+
+JUDGE, WEAK, BLIND, DEALT = "a judge, skill .9", "a judge, skill .5", "a judge that guesses", "rewards dealt anew"
+RANKED = Experiment(
+    title="GRPO by a judge who ranks the attempts in one call",
+    asked="Does a model learn sums from the ranking of its attempts, and how much less than from their answers?",
+    trial=OneSeedJudged(),
+    config=Judged(
+        recipe.Config(
+            warmed(3e-4, max_completion_length=8),
+            questions=SUMS,
+            answers="judge:frozen",
+            steps=80,
+            tasks=16,
+            attempts=8,
+        )
+    ),
+    starts={"grpo.learner.model": imitating(SUMS, 8)},
+    variants={
+        JUDGE: {},
+        WEAK: {"skill": 0.5},
+        BLIND: {"skill": 0.0},
+        DEALT: {"paid": "dealt anew"},
+        "the majority": {"grpo.answers": "majority"},
+        "known answers": {"grpo.answers": "known"},
+    },
+    figures=("first accuracy", "accuracy", "pass@8", "late judge_auc", "first judge/calls", "late completion_length"),
+    compared=(
+        *versus(JUDGE, (WEAK, BLIND, DEALT, "the majority", "known answers"), ("accuracy",)),
+        Difference(JUDGE, JUDGE, "accuracy", "first accuracy"),
+    ),
+    controls=(BLIND, DEALT),
+    seeds=5,
+    notes=(
+        "Sums of up to two digits, after imitation of solutions of which half are added as if nothing were carried. "
+        "The judge is a program that takes each answer for what it is with the chance given and for either else, and "
+        "puts all in one order, equals by chance.",
+        "Late: the mean of the last fifth of the figures.",
     ),
 )

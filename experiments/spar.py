@@ -17,6 +17,7 @@ from redqueen.demonstrations.refinement import about, again
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Player
 from redqueen.recipes.preferences.spar import recipe
+from redqueen.recipes.preferences.spar import steps as of_spar
 from redqueen.recipes.preferences.spar.steps import Search, Tree, pairs
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
@@ -162,7 +163,7 @@ class Method:
 class OneSeed:
     def __call__(self, config: Method, seed: int, folder: Path) -> Trial:
         search, paired = PAIRS[config.pairs]
-        with swapped(recipe, {"Search": search, "pairs": paired}):
+        with swapped(recipe, {"Search": search}), swapped(of_spar, {"pairs": paired}):
             return Training(recipe.train, evaluate_every=20)(config.spar, seed, folder)
 
 

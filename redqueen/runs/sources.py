@@ -14,6 +14,8 @@ from functools import partial
 from random import Random
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from redqueen.chance import derive
 from redqueen.credit.group_rewards import WinRate, correct
 from redqueen.credit.outcomes import verdicts, vote
@@ -235,5 +237,6 @@ class RankedByJudge:
         rankings decide nothing."""
         for group in graded(self.asked.questions, groups, self.asked.truncated):
             (earned,) = self.reward.of_group(group)["win_rate"].values()
-            self.agreement.observe(earned.tolist(), verdicts(group).tolist())
+            known = ~np.isnan(earned)  # silence is counted by `ranked`
+            self.agreement.observe(earned[known].tolist(), verdicts(group)[known].tolist())
         return self.ranked.metrics() | self.agreement.metrics()

@@ -80,6 +80,9 @@ class Still:
 
 Helper = Annotated[Role, Still()]
 
+Refiner = Annotated[Role, Plays("critic")]
+"""Who criticises answers as the critic, and mends them as the solver."""
+
 Labeller = Annotated[Role, Still(), Plays(SOLVER, as_learner=True)]
 """Who solves tasks so that its majority labels them; it does not learn by it."""
 

@@ -24,9 +24,9 @@ there is to gain; compare with `--answers known`.
 
 `--answers judge:WHO` has a judge rank the G attempts at a task in one call (as RULER, OpenPipe's ART, does): it sees
 them side by side, in an order drawn anew, and R is the share of the comparisons with the other attempts that an attempt
-wins. Attempts that tie, and rankings that cannot be read, decide nothing: never a half. Where the question set knows
-what is right, `judge_auc` says how well it is told, and no reward learns of that. A judge is easily pleased by what is
-not asked for, above all by length: watch `completion_length` and `accuracy`.
+wins. Attempts that tie, and rankings that cannot be read, decide nothing: never a half. The mean of R says nothing, a
+half whatever the model has learned; where the question set knows what is right, `accuracy` and `judge_auc` do, and no
+reward learns of that. A judge is easily pleased by what is not asked for, above all by length (`completion_length`).
 
 `--game` trains on a game in place of questions: the policy plays all roles against itself, G matches of each deal.
 

@@ -29,14 +29,11 @@ An edit whose criticisms cannot be read is left out and counted. Refiner data ar
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from redqueen.credit.group_rewards import Stated
 from redqueen.credit.rewards import score
 from redqueen.curricula.held_out import held_out
 from redqueen.measures.wins import watched
-from redqueen.objectives.batch import pack_pairs, pack_samples
-from redqueen.objectives.imitation import Imitation
+from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import dpo_with_chosen
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
@@ -45,17 +42,17 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.preferences.spar.steps import Keep, Search, lessons, pairs
+from redqueen.recipes.preferences.spar.steps import Keep, Refining, Search
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Amount, Count, Positive
-from redqueen.settings.roles import Cast, Plays, Role, learning
+from redqueen.settings.roles import Cast, Refiner
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="smollm2-135m", max_completion_length=128)
-    refiner: Annotated[Role, Plays("critic")] = Role()
+    refiner: Refiner = Refiner()
     questions: str = "sums"
     keep: Keep = "own"
     """edits that end a search: those that most of the model's own criticisms accept, or those that are right"""
@@ -84,7 +81,7 @@ def train(config: Config, run: Run) -> Policy:
     tree = (config.branch, config.beam, config.depth)
     search = Search(questions, tests, config.keep, config.votes, tree, config.truncated_score)
     reference, objective = Reference(learner), dpo_with_chosen(config.beta, config.chosen_weight)
-    round_, refining = Round(config.passes), Round(config.passes)
+    round_, refining = Round(config.passes), Refining(refiner, config.passes)
 
     for step in run.steps(config.steps, cast.learning, [reference, round_, refining, search], [watch]):
         if step % config.updates == 0:
@@ -92,15 +89,13 @@ def train(config: Config, run: Run) -> Policy:
             tasks = evenly(questions, config.tasks, run.rng, tests)
             groups = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
             found = search(groups, refiner, run.rng)
-            replies = score(found.groups, Stated("opinion"))
-            mended, shown = pairs(found.trees, replies, learner), lessons(found, refiner)
-            batch = pack_pairs(mended.chosen, mended.rejected)
-            round_.renew(reference.rated(batch), mended.equal)
-            refining.renew(pack_samples(shown, [1.0] * len(shown)))
-            run.report(learner, replies, mended.advantages(replies), {})
+            replies = score(found.groups, search.reward)
+            pairs = found.pairs(replies, learner)
+            batch = pack_pairs(pairs.chosen, pairs.rejected)
+            round_.renew(reference.rated(batch), pairs.equal)
+            refining.renew(found)
+            run.report(learner, replies, pairs.advantages(replies), {})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
-        for player in learning([refiner]):
-            imitated = refining.update(player, config.pairs_per_update, Imitation(), run.rng)
-            run.note({f"refiner/{name}": value for name, value in imitated.items()})
-        run.note(metrics | round_.metrics() | search.metrics() | watch.observe(metrics))
+        run.note(metrics | refining.update(config.pairs_per_update, run.rng))
+        run.note(round_.metrics() | search.metrics() | watch.observe(metrics))
     return learner

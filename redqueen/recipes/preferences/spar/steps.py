@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import cut_off, number
 from redqueen.credit.pairs import Pairs, against
 from redqueen.credit.rewards import payoff, score
@@ -19,6 +20,9 @@ from redqueen.demonstrations.refinement import CRITICISE, about, again
 from redqueen.demonstrations.transfer import unaided
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import NO_VERDICT, Agreement
+from redqueen.objectives.batch import pack_samples
+from redqueen.objectives.imitation import Imitation
+from redqueen.objectives.rounds import Round
 from redqueen.play.groups import attempts, episodes_of, with_facts
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Reciter
@@ -107,6 +111,10 @@ class Searched(NamedTuple):
     judged: list[Judged]  # the replies, in their order
     trees: list[Tree]  # one for each group of which a reply was rejected
 
+    def pairs(self, replies: Sequence[Trajectory], learner: Writer) -> Pairs:
+        """The pairs that the learner learns from."""
+        return pairs(self.trees, replies, learner)
+
     @property
     def every(self) -> list[Judged]:
         """The replies and the edits."""
@@ -118,6 +126,8 @@ class Search:
     to `depth` levels, on each of which up to `beam` replies are edited `branch` times (`tree` is branch, beam, depth).
     With `keep` "right" the check decides in place of the criticisms, which the editor is still shown. Raises
     RedQueenError where the question set does not know the answers to its `tests` then."""
+
+    reward = Stated("opinion")  # of a reply, for figures alone
 
     def __init__(
         self,
@@ -258,16 +268,39 @@ def _said_plainly(edit: Episode, task: Task, learner: Writer) -> Trajectory:
     return score(play([Match(SOLVE, task, {SOLVER: Reciter(learner, reply.text)})], Random(0)), payoff)[0]
 
 
-def lessons(found: Searched, refiner: Player) -> list[Trajectory]:
-    """What a refiner that learns imitates: of each accepted edit the criticism that led to it and itself, and of each
-    reply that its criticisms are divided about one that says what most say."""
-    if not learning([refiner]):
-        return []
+def lessons(found: Searched) -> list[Episode]:
+    """What a refiner imitates: of each accepted edit the criticism that led to it and itself, and of each reply that
+    its criticisms are divided about one that says what most say."""
     ends = [(tree.parents[id(tree.found)].told, tree.found.episode) for tree in found.trees if tree.found]
     divided = [each.told for each in found.every if len(set(each.votes)) > 1 and each.accepted is not None]
     episodes = {id(each): each for each in [*chain.from_iterable(ends), *divided]}.values()
-    shown = score([each for each in episodes if each is not None], payoff)
-    return unaided(shown, [each.episode.task for each in shown], learning([refiner])[0])
+    return [each for each in episodes if each is not None]
+
+
+class Refining:
+    """Teaches a refiner, if it learns, the `lessons` of a search, which it said itself, in at most `passes` passes."""
+
+    def __init__(self, refiner: Player, passes: int) -> None:
+        self._learns = learning([refiner])
+        self._round = Round(passes)
+
+    def renew(self, found: Searched) -> None:
+        """Takes the lessons of the next iteration."""
+        for player in self._learns:
+            said_before = score(lessons(found), payoff)
+            shown = unaided(said_before, [each.episode.task for each in said_before], player)
+            self._round.renew(pack_samples(shown, [1.0] * len(shown)))
+
+    def update(self, count: int, rng: Random) -> Metrics:
+        """Metrics of one update on `count` lessons, each `refiner/NAME`; nothing where it does not learn."""
+        found = [self._round.update(player, count, Imitation(), rng) for player in self._learns]
+        return {f"refiner/{name}": value for metrics in found for name, value in metrics.items()}
+
+    def state(self) -> State:
+        return self._round.state()
+
+    def restore(self, state: State) -> None:
+        self._round.restore(state)
 
 
 def _of_known(trees: Sequence[Tree]) -> Metrics:

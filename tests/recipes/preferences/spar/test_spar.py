@@ -16,7 +16,7 @@ from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.preferences.spar import recipe as spar
-from redqueen.recipes.preferences.spar.steps import Search, lessons, pairs
+from redqueen.recipes.preferences.spar.steps import Refining, Search, lessons, pairs
 from redqueen.settings.learner import Learner
 from redqueen.types import RedQueenError, Reply
 
@@ -161,20 +161,24 @@ def test_an_edit_of_a_model_without_tokens_is_learned_by_its_text(says):
     _, found, learner = searched(tree=(1, 1, 1), refiner=other)
     (chosen,), _ = pairs(found.trees, replies_of(found), learner)
     assert (chosen.turns[0].reply.text, chosen.turns[0].reply.player) == ("7", learner.name)
-    assert chosen.turns[0].reply.recited and lessons(found, other) == []
+    assert chosen.turns[0].reply.recited
+    refining = Refining(other, 1)
+    refining.renew(found)
+    assert refining.update(4, Random(0)) == {}
 
 
 def test_a_refiner_imitates_what_led_to_the_edit_and_what_most_said_where_they_differ(says):
     says["accepts"] = {**ACCEPTS, "0": 0, "8": 0}
     _, found, learner = searched()
-    shown = lessons(found, learner)
-    said = [(each.seat.role, each.turns[0].reply.text) for each in shown]
+    shown = lessons(found)
+    said = [(each.turns[0].ask.seat.role, each.turns[0].reply.text) for each in shown]
     assert said[:2] == [("critic", "of 2\nwrong"), ("solver", "6")]
     divided = [text for role, text in said[2:]]
     assert sorted(divided) == sorted([f"of {n}\nwrong" for n in "13459"] + ["of 6\nright", "of 7\nright"])
-    after = learner.format.decode(shown[1].turns[0].reply.prompt_tokens.tolist())
-    assert "Of it was said:\nof 2\nwrong" in after
-    assert all(turn.reply.recited for each in shown for turn in each.turns)
+    assert "Of it was said:\nof 2\nwrong" in shown[1].turns[0].ask.messages[-1].text
+    refining = Refining(learner, 1)
+    refining.renew(found)
+    assert refining.update(4, Random(0))["refiner/imitation_loss"] > 0.0
 
 
 def test_false_pairs_and_a_judge_that_comes_to_accept_everything_ring(says):

@@ -29,6 +29,10 @@ class Vote:
     total: int  # attempts
 
 
+Elect = Callable[[Sequence[Sequence[str]]], Vote]
+"""Chooses among the answers of several minds to one question, [K] each."""
+
+
 @dataclass(frozen=True)
 class Majority:
     """The answer with the most votes. Of answers with equally many, the one that was given first wins; with `undecided`

@@ -8,22 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.checks.votes import Vote, collective
+from redqueen.checks.consensus import distances
+from redqueen.checks.votes import Elect, Vote, collective
 from redqueen.credit.outcomes import answers, verdicts, vote
 from redqueen.curricula.held_out import held_out
 from redqueen.measures.accuracy import ATTEMPTS, on_problems, pass_at, within_limit
+from redqueen.measures.judges import auc
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy, Questions, State
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.labels import labels_right
 from redqueen.questions.verdicts import Truncated, share_right
-from redqueen.types import Basis, Mean, Metrics, Task, mean_of
+from redqueen.types import Basis, Group, Mean, Metrics, Task, mean_of
 
 
 class OfMembers:
     """The answers of all members to held-out tasks: `accuracy`, the mean over the members, and `accuracy/NAME` of each;
     `pass@k` and `majority`, means of each by itself; `collective`, the accuracy of the vote of all (a tie is not
-    right); and `room`, how much that is above the accuracy. Left out where nobody knows what is right."""
+    right), or what `elect` chooses; `room`, how much that is above the accuracy; and if `errors`, `errors_auc`. Left
+    out where nobody knows what is right."""
 
     def __init__(
         self,
@@ -32,7 +35,8 @@ class OfMembers:
         problems: int,
         seed: int,
         truncated: Truncated,
-        weigh: bool = True,
+        elect: Elect = lambda said: collective(said)[0],
+        errors: bool = False,
     ) -> None:
         self.tests = held_out(questions, problems, seed=seed)
         self._tasks = [task for tasks in self.tests.values() for task in tasks]
@@ -40,7 +44,7 @@ class OfMembers:
         self._members = members
         self._seed = seed
         self._truncated: Truncated = truncated
-        self._weigh = weigh
+        self._elect, self._errors = elect, errors
         self._attempts = ATTEMPTS
 
     def sample(self, attempts: int) -> None:
@@ -71,11 +75,24 @@ class OfMembers:
                 found[figure] = mean_of(known)
         columns = zip(*tried.values(), strict=True)
         said = [[answers(group.attempts, self._truncated) for group in column] for column in columns]
-        votes = [collective(each, self._weigh)[0] for each in said]
+        votes = [self._elect(each) for each in said]
         found |= share_right("collective", _verdicts(self._questions, self._tasks, votes))
         if "collective" in found and "accuracy" in found:
             found["room"] = Mean(found["collective"] - found["accuracy"], len(self._tasks))
-        return found
+        return found | (self._told_wrong(list(tried.values())) if self._errors else {})
+
+    def _told_wrong(self, by_member: Sequence[Sequence[Group]]) -> Metrics:
+        """`errors_auc`: how well the distance of an answer to all others at its task tells that it is wrong."""
+        far, wrong = list[float](), list[bool]()
+        for column in zip(*by_member, strict=True):
+            said = [text for group in column for text in answers(group.attempts, self._truncated)]
+            right = np.concatenate([verdicts(group) for group in column])
+            known = [place for place, each in enumerate(right) if not np.isnan(each) and said[place].strip()]
+            apart = distances([said[place].strip() for place in known])
+            far += apart[~np.isnan(apart)].tolist()
+            wrong += [right[place] == 0.0 for place, each in zip(known, apart, strict=True) if not np.isnan(each)]
+        area = auc(far, wrong)
+        return {} if area is None else {"errors_auc": Mean(area, len(far))}
 
     def basis(self) -> dict[str, Basis]:
         stated = ("accuracy", f"pass@{self._attempts}", "majority")

@@ -8,10 +8,14 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.ranking import Ranking, decided
+from redqueen.credit.outcomes import cut_off, whole_reply
+from redqueen.play.groups import with_facts
 from redqueen.questions.asked_judges import AskedJudge
+from redqueen.questions.asking import said
 from redqueen.questions.fenced import about_ranking, asked
 from redqueen.questions.judge_oracles import Manner
-from redqueen.types import Task
+from redqueen.questions.verdicts import Truncated
+from redqueen.types import Episode, Group, Task
 
 
 class Ranker:
@@ -38,15 +42,31 @@ class Ranker:
             (rubric, "ranking", asked(tasks[place]), *texts, str(number % repeats))
             for number, (place, texts) in enumerate(calls)
         ]
-        said = self._judge.said(shown, about, rng) if calls else []
+        replies = self._judge.said(shown, about, rng) if calls else []
         found: list[list[np.ndarray]] = [[] for _ in tasks]
         self.decides = []
-        for (place, texts), reply in zip(calls, said, strict=True):
+        for (place, texts), reply in zip(calls, replies, strict=True):
             places = Ranking(len(texts)).read(reply)
             self.decides.append(places is not None and bool((decided(places) == 1.0).any()))
             if places is not None:
                 found[place].append(_among(answers[place], dict(zip(texts, places, strict=True))))
         return [_mean(each, texts) for each, texts in zip(found, answers, strict=True)]
+
+
+def ranked(rank: Ranker, groups: Sequence[Group], truncated: Truncated, rng: Random) -> list[Group]:
+    """The groups with the fact `wins` of each attempt: how often it is ranked before each other one of its group, None
+    where that is not known. An attempt without an answer, or that was cut off, is ranked last, unless those cut off are
+    graded (shown as they are) or unknown (no comparison)."""
+    shown = [[_shown(each, truncated) for each in group.attempts] for group in groups]
+    rows = [row for matrix in rank([group.task for group in groups], shown, rng) for row in matrix.tolist()]
+    return with_facts(groups, [{"wins": tuple(None if np.isnan(each) else each for each in row)} for row in rows])
+
+
+def _shown(episode: Episode, truncated: Truncated) -> str | None:
+    """What the judge is shown of an attempt: all that it said aloud; "" for one without an answer."""
+    if cut_off(episode) and truncated != "graded":
+        return None if truncated == "unknown" else ""
+    return whole_reply(episode).strip() if said([episode])[0].strip() else ""
 
 
 def _among(answers: Sequence[str | None], places: dict[str, float]) -> np.ndarray:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-import numpy as np
-
-from redqueen.credit.outcomes import cut_off, whole_reply
 from redqueen.measures.alarms import Alarm
-from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import State
-from redqueen.questions.asking import said
 from redqueen.questions.judge_oracles import Manner
-from redqueen.questions.rankings import Ranker
+from redqueen.questions.rankings import Ranker, ranked
 from redqueen.questions.verdicts import Truncated
 from redqueen.settings.oracles import Hearing, JudgeSettings, Seating, asked_judge, refuse
-from redqueen.types import Episode, Group, Metrics
+from redqueen.types import Group, Metrics
 
 UNDECIDED = Alarm(
     "ranking", "surely", "{unread} of the last {seen} rankings of the judge put nobody before another", 0.5
@@ -39,21 +34,10 @@ class Ranked:
         self._hearing = Hearing("ranking/undecided", UNDECIDED, silence, 64, (judge,))
 
     def __call__(self, groups: Sequence[Group], rng: Random) -> list[Group]:
-        """The groups with the fact `wins` of each attempt: how often it is ranked before each other one of its group,
-        None where that is not known. An attempt without an answer, or that was cut off, is ranked last, unless cut-off
-        ones are graded (shown as they are) or unknown (no comparison)."""
-        shown = [[self._shown(each) for each in group.attempts] for group in groups]
-        matrices = self._rank([group.task for group in groups], shown, rng)
+        """The groups with the fact `wins` of each attempt (`questions.rankings.ranked`)."""
+        found = ranked(self._rank, groups, self._truncated, rng)
         self._hearing.observe(self._rank.decides)
-        rows = [row for matrix in matrices for row in matrix.tolist()]
-        facts = [{"wins": tuple(None if np.isnan(each) else each for each in row)} for row in rows]
-        return with_facts(groups, facts) if episodes_of(groups) else list(groups)
-
-    def _shown(self, episode: Episode) -> str | None:
-        """What the judge is shown of an attempt: all that it said aloud; "" for one without an answer."""
-        if cut_off(episode) and self._truncated != "graded":
-            return None if self._truncated == "unknown" else ""
-        return whole_reply(episode).strip() if said([episode])[0].strip() else ""
+        return found
 
     def metrics(self) -> Metrics:
         """`ranking/undecided`, the share of the rankings since the last call that put nobody before another, once there

@@ -14,6 +14,15 @@ mistakes that differ (`experiments/rlccf.py`): where models share them, the labe
 (`--members 4`) begin alike and differ in their chance alone; `--others` names further models. `--members 1` is TTRL
 (arXiv:2504.16084).
 
+`--vote nearest` is for answers that are texts, such as what several readers make of one page (Consensus Entropy,
+arXiv:2504.11101): right ones resemble each other, wrong ones are wrong each in its way. With d the edit distance over
+the length of the longer text,
+
+    E(i)  = mean over the other answers j of d(i, j)      label = the answer of least E, unless others are as near
+    R     = 1 - d(answer, label)
+
+`errors_auc` says how well E tells wrong held-out answers, and `collective` how often the chosen one is right.
+
 What no reward sees is measured: `label_accuracy`, `collective` (the accuracy of the vote on held-out problems) next to
 `accuracy`, the mean over the members (`room`), pass@8, each member's own `majority/NAME`. Alarms ring for a member that
 always answers the same or hardly ever, for labels that are mostly wrong, and where all agree. `--no-weigh` counts all
@@ -27,8 +36,8 @@ counts in SC, and is never a label.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from redqueen.credit.group_rewards import correct
 from redqueen.credit.rewards import score, spoken_by
 from redqueen.measures.of_members import OfMembers
 from redqueen.play.groups import attempts
@@ -36,11 +45,11 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.labels.rlccf.steps import Council
+from redqueen.recipes.labels.rlccf.steps import Council, Votes, electing
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
-from redqueen.settings.limits import Count, Several
+from redqueen.settings.limits import Count, OnlyWith, Several
 from redqueen.settings.members import members_of
 from redqueen.settings.update import Update
 
@@ -51,7 +60,9 @@ class Config:
     members: Count = 4  # made of the model
     others: tuple[str, ...] = ()
     """further members: a model folder or name each"""
-    weigh: bool = True  # votes by the consistency of who gives them
+    vote: Votes = "label"
+    """for the label, the most frequent answer, or for the answer that is nearest to the others, as texts"""
+    weigh: Annotated[bool, OnlyWith("vote", "label")] = True  # votes by the consistency of who gives them
     least_members: Count = 1  # that must be in favour of a label
     questions: str = "sums"  # or a file: train.jsonl, train.csv, train.parquet, with answers or without
     steps: Count = 100
@@ -69,14 +80,15 @@ class Config:
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     members = members_of(config.learner, config.members, config.others, run)
-    council = Council(questions, config.weigh, config.least_members, config.truncated_score)
-    measure = OfMembers(questions, members, config.problems, run.tests, config.truncated_score, config.weigh)
+    elect, near = electing(config.vote, config.weigh), config.vote == "nearest"
+    council = Council(questions, elect, config.vote, config.least_members, config.truncated_score)
+    measure = OfMembers(questions, members, config.problems, run.tests, config.truncated_score, elect, near)
     step = LearningStep(config, members)
 
     for _ in run.steps(config.steps, members, [council, *step.parts], [measure]):
         tasks = evenly(questions, config.tasks, run.rng, measure.tests)
         tried = {each.name: attempts(SOLVE, tasks, each, config.attempts, run.rng) for each in members}
-        trajectories = step.shaped(score(council(tried), correct))
+        trajectories = step.shaped(score(council(tried), council.reward))
         for member in members:
             own = spoken_by(member, trajectories)
             advantages = step.estimate(own)

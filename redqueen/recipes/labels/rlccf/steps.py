@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from redqueen.checks.votes import Vote, by_value, collective, is_label
-from redqueen.credit.outcomes import answers, vote
+from redqueen.checks.consensus import consensus, distance
+from redqueen.checks.votes import Elect, Vote, by_value, collective, is_label
+from redqueen.credit.group_rewards import Stated, correct
+from redqueen.credit.outcomes import answers, cut_off, vote
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.unseen import ALL_AGREE, NO_VOTE, NOBODY_AGREES, WRONG_LABELS
+from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import Questions, State
 from redqueen.questions.labels import held_to, labels_right
 from redqueen.questions.verdicts import Truncated, share_right
 from redqueen.types import Group, Mean, Metrics, RedQueenError, Task, mean_of
 
+Votes = Literal["label", "nearest"]
 STUCK = Alarm(
     "stuck",
     "stuck",
@@ -31,14 +36,30 @@ SILENT = Alarm(
 )
 
 
+def electing(vote: Votes, weigh: bool) -> Elect:
+    """What chooses among the answers of all members: their weighted vote, or the answer nearest to the others."""
+    return consensus if vote == "nearest" else lambda said: collective(said, weigh)[0]
+
+
+def near_to(groups: Sequence[Group], label: str, truncated: Truncated) -> list[Group]:
+    """The groups with the fact `quality` of each attempt, 1 - the distance of its answer to the label; None without a
+    label, "", and for an attempt that was cut off where these are unknown."""
+    episodes = episodes_of(groups)
+    silent = [not label or (cut_off(each) and truncated == "unknown") for each in episodes]
+    near = [1.0 - distance(text.strip(), label) for text in answers(episodes, truncated)]
+    return with_facts(groups, [{"quality": None if n else one} for n, one in zip(silent, near, strict=True)])
+
+
 class Council:
     """Gives each attempt its verdict by the label that all members vote for, and tells what the votes are worth. A
     question of whose label fewer than `least` members are in favour, or that has a tie, has none, and teaches
     nothing."""
 
-    def __init__(self, questions: Questions, weigh: bool, least: int, truncated: Truncated) -> None:
+    def __init__(self, questions: Questions, elect: Elect, vote: Votes, least: int, truncated: Truncated) -> None:
         self._questions = questions
-        self._weigh = weigh
+        self._elect = elect
+        self._near = vote == "nearest"
+        self.reward = Stated("quality") if self._near else correct
         self._least = least
         self._truncated: Truncated = truncated
         self._alarms = Alarms([WRONG_LABELS, ALL_AGREE, NO_VOTE, NOBODY_AGREES, STUCK, SILENT], quiet=True)
@@ -46,8 +67,9 @@ class Council:
         self._named: dict[str, str] = {}  # of the figures of one member, whose they are
 
     def __call__(self, by_member: Mapping[str, Sequence[Group]]) -> list[Group]:
-        """The groups of all members, one at each task, in one list, with the fact `right` on each attempt. Raises
-        RedQueenError where more members are to be in favour of a label than there are."""
+        """The groups of all members, one at each task, in one list, with the fact `right` on each attempt, or with the
+        vote for the nearest its `quality`. Raises RedQueenError where more members are to be in favour of a label than
+        there are."""
         if self._least > len(by_member):
             raise RedQueenError(f"--least-members {self._least} cannot be in favour: there are {len(by_member)}")
         columns = list(zip(*by_member.values(), strict=True))
@@ -58,13 +80,13 @@ class Council:
             held
             for groups in by_member.values()
             for group, label in zip(groups, labels, strict=True)
-            for held in held_to([group], label, self._truncated)
+            for held in (near_to if self._near else held_to)([group], label, self._truncated)
         ]
 
     def _polled(self, groups: Sequence[Group]) -> tuple[str, Vote]:
         """The label of one question, "" without one, and the vote on it."""
         said = [answers(group.attempts, self._truncated) for group in groups]
-        found, _ = collective(said, self._weigh)
+        found = self._elect(said)
         label = Task("", answer=found.answer)
         agree = sum(any(is_label(label, text) for text in each) for each in said) if found.answer else 0
         return (found.answer if agree >= self._least else ""), found

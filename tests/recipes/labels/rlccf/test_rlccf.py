@@ -14,7 +14,7 @@ from redqueen.questions.labels import held_to_majority
 from redqueen.questions.small.listed import Listed
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.labels.rlccf import recipe as rlccf
-from redqueen.recipes.labels.rlccf.steps import Council
+from redqueen.recipes.labels.rlccf.steps import Council, electing
 from redqueen.settings.learner import Learner
 from redqueen.types import Ask, Episode, Group, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
@@ -42,8 +42,8 @@ def group_of(answers, name="learner", task=Task("t"), number=0):
     return Group(number, task, tuple(found))
 
 
-def council_of(questions=None, weigh=True, least=1):
-    return Council(questions or Sums(digits=1), weigh, least, "wrong")
+def council_of(questions=None, weigh=True, least=1, vote="label"):
+    return Council(questions or Sums(digits=1), electing(vote, weigh), vote, least, "wrong")
 
 
 def held(answers, **settings):
@@ -79,6 +79,25 @@ def test_a_label_of_too_few_members_is_none():
 def test_where_nobody_answers_and_where_there_is_a_tie_there_is_no_verdict():
     assert all(np.isnan(verdicts(group)).all() for group in held([("", ""), ("", "")]))
     assert all(np.isnan(verdicts(group)).all() for group in held([("4", "4"), ("5", "5")]))
+
+
+def test_with_the_vote_for_the_nearest_an_answer_earns_its_likeness_to_the_chosen_one():
+    """The readings of Consensus Entropy's card: 12345 is chosen; two readers who differ choose nothing."""
+    council = council_of(vote="nearest")
+    by_member = {
+        f"m{n}": [group_of([text], f"m{n}")] for n, text in enumerate(["12345", "12345", "12845", "99999", ""])
+    }
+    found = [float(each.rewards.sum()) for each in score(council(by_member), council.reward)]
+    assert found == pytest.approx([1.0, 1.0, 0.8, 0.0, 0.0])
+    assert council.metrics()["majority_share"] == pytest.approx(1 - 0.4)
+    council = council_of(vote="nearest")
+    two = council({"a": [group_of(["12345"], "a")], "b": [group_of(["12845"], "b")]})
+    assert all(np.isnan(each.rewards).all() for each in score(two, council.reward))
+
+
+def test_the_vote_for_the_nearest_trains(tmp_path):
+    line = metrics(trained(rlccf, replace(SMALL, vote="nearest", problems=8), tmp_path))[0]
+    assert line["gradient_norm"] > 0.0 and 0.0 < line["reward/solver"] < 1.0
 
 
 def rings(by_step, questions=None, steps=10):

@@ -1,19 +1,25 @@
-"""RLCCF on tables: what a vote of several minds adds where they err apart, and where they share their mistakes."""
+"""RLCCF on tables: what several minds add where they err apart, and where they share their mistakes; and readers of a
+noisy channel, of whose texts the one nearest to the others is chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from redqueen.chance import derive
+from redqueen.checks.consensus import apart, distances, nearest
+from redqueen.measures.judges import auc
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.small.listed import Listed
 from redqueen.recipes.labels.rlccf import recipe
 from redqueen.settings.learner import Learner
 from redqueen.trials.controls import CONTROLS, Controlled, ControlledTraining
-from redqueen.trials.experiment import Difference, Experiment, versus
+from redqueen.trials.experiment import Difference, Experiment, Trial, versus
 from redqueen.trials.tables import beginning, exact_accuracy
 from redqueen.types import Metrics, Task
 
@@ -95,5 +101,78 @@ TABLES = Experiment(
         "60 questions of six listed answers; each member is right with chance .7 on its own quarter, elsewhere with "
         ".33, and says one wrong answer with .40. Updates and attempts are the same everywhere. The accuracy is exact, "
         "and that of the first member.",
+    ),
+)
+
+
+DIGITS, READERS = "0123456789", 3
+APART, ALIKE = "errors of their own", "errors shared"
+
+
+@dataclass(frozen=True)
+class Channel:
+    """Strings of five digits, each digit taken for another by a reader with the chance `slips`: for which other, each
+    reader has a table of its own, or all have `shared` one and the same slips."""
+
+    shared: bool = False
+    strings: int = 400
+    slips: float = 0.12
+
+
+def printed(texts: Sequence[str]) -> np.ndarray:
+    """[n] the entropy that the paper of Consensus Entropy prints: of the likenesses of a text to all."""
+    like = 1.0 - apart(texts)
+    shares = like / like.sum(axis=1, keepdims=True)
+    return np.asarray(-(np.where(shares > 0, shares, 1.0) * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Read:
+    """What the distances of the readings of one seed say; nothing is trained."""
+
+    def __call__(self, config: Channel, seed: int, folder: Path) -> Trial:
+        rng = Random(derive(seed, "channel"))
+        takes = [dict(zip(DIGITS, rng.sample(DIGITS, len(DIGITS)), strict=True)) for _ in range(READERS)]
+        rows = [self._read(config, takes, rng) for _ in range(config.strings)]
+        wrong = [text != truth for truth, said in rows for text in said]
+        far = [each for _, said in rows for each in distances(said).tolist()]
+        entropy = [each for _, said in rows for each in printed(said).tolist()]
+        right = [[text == truth for text in said] for truth, said in rows]
+        return Trial(
+            ({"step": 0.0},),
+            {
+                "errors_auc": auc(far, wrong) or 0.5,
+                "printed_auc": auc(entropy, wrong) or 0.5,
+                "chosen": float(np.mean([nearest(said) == truth for truth, said in rows])),
+                "best reader": float(np.mean(right, axis=0).max()),
+            },
+            updates=0,
+        )
+
+    def _read(self, config: Channel, takes: Sequence[Mapping[str, str]], rng: Random) -> tuple[str, list[str]]:
+        truth = "".join(rng.choices(DIGITS, k=5))
+        slips = [[rng.random() < config.slips for _ in truth] for _ in range(READERS)]
+        of = [0] * READERS if config.shared else range(READERS)
+        said = ["".join(takes[who][d] if slip else d for d, slip in zip(truth, slips[who], strict=True)) for who in of]
+        return truth, said
+
+
+CHANNEL = Experiment(
+    title="The nearest of three readings",
+    asked="Does the distance of a reading to the others say that it is wrong, and is the nearest one right?",
+    trial=Read(),
+    config=Channel(),
+    variants={APART: {}, ALIKE: {"shared": True}},
+    figures=("errors_auc", "printed_auc", "chosen", "best reader"),
+    compared=(
+        *versus(APART, (ALIKE,), ("errors_auc", "chosen")),
+        Difference(APART, APART, "chosen", "best reader"),
+        Difference(APART, APART, "errors_auc", "printed_auc"),
+    ),
+    controls=(ALIKE,),
+    seeds=10,
+    notes=(
+        "400 strings of five digits a seed, three readers that take each digit for another with the chance .12. "
+        "`printed_auc` has the entropy that the paper prints in place of the mean distance.",
     ),
 )

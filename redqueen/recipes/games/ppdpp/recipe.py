@@ -38,7 +38,7 @@ from redqueen.protocols import Policy
 from redqueen.recipes.games.ppdpp.measures import Deals
 from redqueen.recipes.games.ppdpp.steps import SCRIPTED, Talks, estimator, worth_of_turns
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Learner, NoSolver
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, Share
 from redqueen.settings.roles import Cast, Plays, Role, Still
@@ -49,7 +49,7 @@ Other = Annotated[Role, Still((SCRIPTED,))]
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner()
+    learner: NoSolver = Learner()
     speaker: Annotated[Role, Still((SCRIPTED,)), Plays("buyer")] = Role(SCRIPTED)
     seller: Other = Role(SCRIPTED)
     critic: Other = Role(SCRIPTED)

@@ -152,7 +152,14 @@ class Talks:
 
     def judged(self, episodes: Sequence[Episode], rng: Random) -> list[Episode]:
         """The talks with the mean worth of the critic's votes on each turn (0 where none can be read), and how many
-        could not be read."""
+        could not be read. Raises RedQueenError where a seat that does not learn broke the rules in every talk."""
+        broken = {each.outcome.facts.get("forfeit", ADVISER.role) for each in episodes} - {ADVISER.role}
+        if broken and all(each.outcome.facts.get("forfeit") in broken for each in episodes):
+            names = " and ".join(sorted(broken))
+            raise RedQueenError(
+                f"the {names} broke the rules in every talk of a step: what it said is not among the listed replies; "
+                "a speaker may say what it likes with --game price_talk:listed=false,remember=false"
+            )
         states = [state for each in episodes for state in states_of(each)]
         votes = self._asked(states, rng) if self._critic else [self._ruled(state, rng) for state in states]
         told = iter(votes)

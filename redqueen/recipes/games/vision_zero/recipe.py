@@ -40,7 +40,7 @@ from redqueen.protocols import Policy
 from redqueen.recipes.games.vision_zero.measures import SpyFound
 from redqueen.recipes.games.vision_zero.steps import Alternation, OfStage, by_group_or_role, by_speakers, table_of
 from redqueen.runs.run import Run
-from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.learner import Learner, NoSolver
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, OnlyWith, Several, Share
 from redqueen.settings.update import Update
@@ -50,7 +50,7 @@ ByPlateau = OnlyWith("switch", "plateau")
 
 @dataclass(frozen=True)
 class Config:
-    learner: Flat = Learner()
+    learner: NoSolver = Learner()
     game: str = "odd_one_out"
     steps: Count = 200  # 100 in the paper
     matches_per_step: Count = 32  # 128 in the paper

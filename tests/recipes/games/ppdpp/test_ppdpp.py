@@ -144,6 +144,13 @@ def test_a_critic_in_prose_is_read_by_whole_labels():
     assert set(episode.outcome.facts["worth"]) == {0.5}
 
 
+def test_a_speaker_that_never_keeps_to_the_rules_is_told_so():
+    table = talks()
+    table.speaker = Constant("I could pay 4, my friend.")
+    with pytest.raises(RedQueenError, match="the buyer broke the rules in every talk of a step"):
+        table.judged(play(table.matches(GAME.tasks()), Random(0)), Random(0))
+
+
 def test_the_best_planner_of_talks_of_one_turn():
     """An obeyed split offers 5, which no seller who asks 10 takes: all talks of one turn are lost."""
     assert best_return(PriceTalk(turns=1), 1.0) == WORTH[LOST]

@@ -242,7 +242,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "opinion": "the mean score (0 to 1) that a judge gave the attempt, None where none can be read: questions.asking",
     "price": "the price of the deal, 0 without one: price_talk",
     "prompt": "what the defender was shown of the attack: red_team",
-    "quality": "how good the attempt is, 0 to 1: games that `exit` continues; of a proposal: multi_agent_evolve",
+    "quality": "how good the attempt is, 0 to 1: games that `exit` continues, rlccf; of a proposal: multi_agent_evolve",
     "reason": '"illegal" or "malformed" with a forfeit, or why a foreign game ended: every game',
     "replies": "the first and the second reply: second_try",
     "reply": 'the reply, "" where none in the stated format was found: single_reply, tools',
@@ -253,7 +253,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "vanilla": "whether there was no attacker: red_team",
     "verdict": '"right", "wrong" or None, the verdict of a verification: rise',
     "votes": "{str(seat): vote} of each voter, N/A for one that cannot be read: odd_one_out",
-    "wins": "the chance to be preferred to each attempt of the group, None without a verdict: questions.comparisons",
+    "wins": "the chance to be preferred to each attempt of the group, None if unknown: questions.comparisons, rankings",
 }
 
 

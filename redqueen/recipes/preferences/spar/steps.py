@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from redqueen.credit.group_rewards import Stated
-from redqueen.credit.outcomes import cut_off, number
+from redqueen.credit.outcomes import cut_off, number, whole_reply
 from redqueen.credit.pairs import Pairs, against
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
@@ -169,13 +169,13 @@ class Search:
         if not trees:
             return
         parents = [(tree, each) for tree in trees for each in tree.kept]
-        shown = [again(tree.root.episode.task, *said([each.episode, each.criticism])) for tree, each in parents]
+        shown = [again(tree.root.episode.task, _aloud(each.episode), _aloud(each.criticism)) for tree, each in parents]
         groups = graded(self._questions, attempts(SOLVE, shown, refiner, self._branch, rng), self._truncated)
         tried = [
             (tree, parent, edit)
             for (tree, parent), group in zip(parents, groups, strict=True)
             for edit in group.attempts
-            if self._whole(edit) and said([edit]) != said([tree.root.episode])
+            if self._whole(edit) and _aloud(edit) != _aloud(tree.root.episode)
         ]
         plain = [tree.root.episode.task for tree, *_ in tried]
         edits = self.judged([edit for *_, edit in tried], refiner, rng, plain)
@@ -189,7 +189,7 @@ class Search:
         """The graded replies, each with its criticisms as an answer to its own task, or to the one of `tasks`."""
         if not episodes:
             return []
-        asked = list(map(about, tasks or [each.task for each in episodes], said(episodes)))
+        asked = list(map(about, tasks or [each.task for each in episodes], map(_aloud, episodes)))
         found = []
         for episode, group in zip(episodes, attempts(CRITICISE, asked, critic, self._votes, rng), strict=True):
             verdicts = [verdict(text) for text in said([group])]
@@ -214,7 +214,7 @@ class Search:
             self._figures["repaired"] = mean_of([tree.found is not None for tree in trees])
             self._figures["edits"] = mean_of([len(tree.edits) for tree in trees])
             self._figures |= _of_known(trees)
-        ends = [said([tree.root.episode, tree.found.episode]) for tree in trees if tree.found]
+        ends = [(_aloud(tree.root.episode), _aloud(tree.found.episode)) for tree in trees if tree.found]
         alike = [each for each in (likeness(*pair) for pair in ends) if each is not None]
         self._figures |= {"likeness": mean_of(alike)} if alike else {}
         shares = [float(np.mean(each.votes)) if each.votes else None for each in every]
@@ -315,6 +315,11 @@ def _of_known(trees: Sequence[Tree]) -> Metrics:
     }
     pairs = [root == 0.0 and end == 1.0 for root, end in known if end is not None]
     return found | ({"pairs_right": mean_of(pairs)} if pairs else {})
+
+
+def _aloud(episode: Episode) -> str:
+    """A reply with its working, and without its thoughts."""
+    return whole_reply(episode).strip()
 
 
 def _right(episode: Episode) -> float:

@@ -11,9 +11,9 @@ from redqueen.contracts.recipes import check_resume, metrics, trained
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.rewards import score
 from redqueen.objectives.batch import pack_pairs
-from redqueen.play.groups import attempts
+from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.questions.asking import SOLVE
+from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.preferences.spar import recipe as spar
 from redqueen.recipes.preferences.spar.steps import Refining, Search, lessons, pairs
@@ -50,7 +50,7 @@ def says(monkeypatch):
                 heard["critic", about] += 1
             else:
                 parent = shown.partition("An answer:\n")[2].partition("\n\nOf it")[0]
-                children = told["edits"].get(parent, "0") if parent else "0"
+                children = told["edits"].get(parent, "0")
                 text = children[heard[parent] % len(children)]
                 heard[parent] += 1
                 told["shown"] += [shown] if parent else []
@@ -101,6 +101,20 @@ def test_a_half_does_not_pass_and_a_search_that_ends_without_an_edit_makes_no_pa
     assert len(tree.edits) == 15 and tree.found is None
     assert {edit.value for edit in tree.edits} == {0.5}
     assert not pairs(found.trees, replies_of(found), learner).chosen
+
+
+def test_a_critic_and_an_editor_are_shown_the_working_of_a_boxed_answer_and_no_thoughts(says):
+    says["accepts"], says["edits"] = {}, {"": ["<think>zebra</think>I add 1.\n\\boxed{0}"]}
+    learner = replace(TINY, answer="boxed", max_completion_length=64).build_model(0)
+    learner.speaks("critic", learner.usual)
+    search = Search(SUMS, {"": [TASK]}, "right", 1, (1, 1, 1), "wrong")
+    shown = (
+        search.judged(episodes_of(graded(SUMS, attempts(SOLVE, [TASK], learner, 1, Random(0)))), learner, Random(0))[0]
+        .criticism.turns[0]
+        .ask.messages[-1]
+        .text
+    )
+    assert "I add 1." in shown and "zebra" not in shown
 
 
 def test_equal_votes_on_a_reply_are_no_verdict(says):

@@ -7,10 +7,12 @@ number of steps of SQLite's machine, the same on every computer.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from itertools import pairwise
 from typing import Any
 
 Table = Mapping[str, Any]  # {"columns": [name, ...], "rows": [[value, ...], ...]}
@@ -41,7 +43,10 @@ class Database:
     """Tables in memory. `close` frees them."""
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
-        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False, cached_statements=0
+        )
+        self._read = set[str]()
         for name, table in tables.items():
             columns = ", ".join(_quoted(column) for column in table["columns"])
             self._connection.execute(f"create table {_quoted(name)} ({columns})")
@@ -51,13 +56,31 @@ class Database:
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, LONGEST)
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 20)
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 100)
-        self._connection.set_authorizer(_authorized)
+        self._connection.set_authorizer(self._authorized)
         self._left = 0
         self._connection.set_progress_handler(self._stepped, _EACH)
 
     def _stepped(self) -> int:
         self._left -= _EACH
         return int(self._left < 0)
+
+    def _authorized(
+        self, action: int, first: str | None, second: str | None, place: str | None, trigger: str | None
+    ) -> int:
+        """Whether a statement may do this, and takes note of the tables and columns that it reads."""
+        table, column = (first or "").lower(), (second or "").lower()
+        if action == sqlite3.SQLITE_READ and not table.startswith("sqlite_"):
+            self._read |= {table, f"{table}.{column}"} if column else {table}
+            return sqlite3.SQLITE_OK
+        function = action == sqlite3.SQLITE_FUNCTION and column not in _NOT
+        return sqlite3.SQLITE_OK if action in _ALLOWED or function else sqlite3.SQLITE_DENY
+
+    def used(self, query: str) -> frozenset[str]:
+        """The tables, and the columns as "table.column", that a query reads. Raises QueryError for one that cannot be
+        run."""
+        self._read = set()
+        self.rows(query)
+        return frozenset(self._read)
 
     def rows(self, query: str) -> Rows:
         """The rows of a query, at most one more than `MOST_ROWS`. Raises QueryError."""
@@ -77,16 +100,6 @@ class Database:
 
     def close(self) -> None:
         self._connection.close()
-
-
-def _authorized(action: int, first: str | None, second: str | None, place: str | None, trigger: str | None) -> int:
-    if action in _ALLOWED:
-        return sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_READ and not (first or "").lower().startswith("sqlite_"):
-        return sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() not in _NOT:
-        return sqlite3.SQLITE_OK
-    return sqlite3.SQLITE_DENY
 
 
 def _quoted(name: str) -> str:
@@ -132,3 +145,35 @@ def schema_of(tables: Mapping[str, Table]) -> str:
 
 def _names(columns: Sequence[str]) -> list[str]:
     return [str(column) for column in columns]
+
+
+_WORD = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\w+(?:\.\w+)*|<=|>=|<>|!=|==|\|\||[^\s\w]")
+
+
+def words_of(query: str) -> list[str]:
+    """The words and signs of a query, those of the language in small letters; a value between quotes is one word."""
+    return [word if word[0] in "'\"" else word.lower() for word in _WORD.findall(query)]
+
+
+def bigrams_of(query: str) -> frozenset[str]:
+    """Each two neighbouring words of a query."""
+    words = words_of(query)
+    return frozenset(f"{first} {second}" for first, second in pairwise(words))
+
+
+def used(query: str, tables: Mapping[str, Table]) -> frozenset[str]:
+    """The tables, and the columns as "table.column", that a query reads; of one that cannot be run those that it
+    names, a column without a table in each table named that has it."""
+    with closing(Database(tables)) as database:
+        try:
+            return database.used(query)
+        except QueryError:
+            return _named(set(words_of(query)), tables)
+
+
+def _named(words: set[str], tables: Mapping[str, Table]) -> frozenset[str]:
+    owners = {word.partition(".")[0] for word in words}
+    found = [(name.lower(), _names(table["columns"])) for name, table in tables.items() if name.lower() in owners]
+    columns = ((name, column.lower()) for name, own in found for column in own)
+    read = {f"{name}.{column}" for name, column in columns if words & {column, f"{name}.{column}"}}
+    return frozenset({name for name, _ in found} | read)

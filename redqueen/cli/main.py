@@ -52,6 +52,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "playing:replay",
         "RUN [STEP.NUMBER]: a recorded episode, checked by playing it again; or a list",
     ),
+    "rescore": (
+        "rescoring:rescore",
+        "RUN --with WHAT: recorded episodes scored by another judge, reward or check, beside what they earned",
+    ),
     "tasks": (
         "exporting:tasks",
         "RUN [--write FILE.jsonl]: counts the tasks that a run keeps, and writes them, also as a data set",

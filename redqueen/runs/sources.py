@@ -122,14 +122,14 @@ def source(config: Any, learner: Policy, run: Run) -> Source:
 
 
 class Dealt:
-    """The deals of a game, in which the learner plays all roles."""
+    """The deals of a game, in which the learner plays all roles; `problems` held-out ones, or matches, measure it."""
 
     reward = staticmethod(payoff)
     parts = ()
 
-    def __init__(self, game: Game, learner: Policy) -> None:
+    def __init__(self, game: Game, learner: Policy, problems: int = 128) -> None:
         self.game = game
-        self.measures = usual_measures(game, learner)
+        self.measures = usual_measures(game, learner, matches=problems)
         self.listed = lists_choices(game)
         self._deals = Sampled(game.tasks())
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 from typing import Any
@@ -27,6 +27,7 @@ from redqueen.games.talk import titled
 from redqueen.games.tools import ToolError
 from redqueen.protocols import Tool
 from redqueen.types import Assessment, Observation, RedQueenError, Task
+from redqueen.worlds.own_queries import own_tasks
 
 # a kind of thing, what belongs to it, and the columns of both, of which each schema has some
 KINDS = (
@@ -132,13 +133,15 @@ def schemas(count: int) -> list[Schema]:
 
 @dataclass(frozen=True)
 class Sql:
-    """`count` tasks on `trained` schemas, and `tests` on `held` others; of one level, or of all three."""
+    """`count` tasks on `trained` schemas, and `tests` on `held` others; of one level, or of all three. With a `file` of
+    questions (`worlds.own_queries`) those of the file."""
 
     level: str = ""  # filter, count or join
     count: int = 400
     tests: int = 100
     trained: int = 20
     held: int = 6
+    file: str = ""
     repeatable = True
 
     def __post_init__(self) -> None:
@@ -146,6 +149,8 @@ class Sql:
             raise RedQueenError(f"there is no level {self.level!r} of sql: the levels are {', '.join(LEVELS)}")
         if min(self.count, self.tests, self.trained, self.held) < 1:
             raise RedQueenError("sql needs at least one task and one schema, to train on and to hold out")
+        if self.file and replace(self, file="") != Sql():
+            raise RedQueenError("a file of questions has its own levels and schemas: sql(file=FILE) alone")
 
     @property
     def name(self) -> str:
@@ -159,6 +164,8 @@ class Sql:
 
     @cached_property
     def _dealt(self) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
+        if self.file:
+            return own_tasks(self.file)
         found = schemas(self.held + self.trained)
         return self._drawn("held", found[: self.held], self.tests), self._drawn("", found[self.held :], self.count)
 

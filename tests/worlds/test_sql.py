@@ -1,11 +1,14 @@
 """Questions about databases: what a query may do, and when it is right."""
 
+import json
+import sqlite3
 import time
 from contextlib import closing
 
 import pytest
 
-from redqueen.checks.queries import LONGEST, Database, QueryError, as_table, same_rows
+from redqueen.checks.queries import LONGEST, Database, QueryError, as_table, same_rows, used, words_of
+from redqueen.contracts.worlds import check_world
 from redqueen.types import RedQueenError
 from redqueen.worlds.sql import Sql, posed, schemas
 
@@ -126,3 +129,56 @@ def test_all_known_queries_have_rows_that_differ():
 def test_what_cannot_be_is_one_line(made, said):
     with pytest.raises(RedQueenError, match=said):
         Sql(**made).tasks()
+
+
+def test_a_query_uses_the_tables_and_columns_that_it_reads():
+    assert used("select t.city from team as t", TABLES) == {"team", "team.city"}
+    assert used("select count(*) from team", TABLES) == {"team"}
+    assert used("select * from team", TABLES) == {"team", "team.name", "team.city"}
+    assert used("select city form team", TABLES) == {"team", "team.city"}
+    assert used("city", TABLES) == frozenset()
+
+
+def test_words_are_those_of_the_language_and_values_are_whole():
+    assert words_of("SELECT Name FROM t WHERE a.b>='New  York' and c<>\"x y\"") == [
+        *("select", "name", "from", "t", "where", "a.b", ">=", "'New  York'", "and", "c", "<>", '"x y"')
+    ]
+
+
+OWN = {"question": "Who is in rome?", "query": "select name from team where city = 'rome'", "tables": TABLES}
+
+
+def own(folder, *rows):
+    path = folder / "train.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return Sql(file=str(path))
+
+
+def test_questions_of_a_file_are_a_world(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "ships.sqlite")) as database:
+        database.executescript("create table ship(name, port); insert into ship values ('s1', 'lima'), ('s2', null)")
+    ship = {"question": "Where is s1?", "query": "select port from ship where name = 's1'", "database": "ships.sqlite"}
+    world = own(tmp_path, OWN, ship, ship)
+    assert [task.prompt for task in world.held_out()] == ["Who is in rome?"]  # the first of two schemas
+    assert len(world.tasks()) == 2
+    assert "keeps the contract" in check_world(own(tmp_path, {**OWN, "held_out": True}, ship), ["select 1"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([], "it has 0"),
+        ([OWN], "it has 1"),
+        ([{**OWN, "query": "select nme from team"}], "line 1: no such column: nme"),
+        ([{**OWN, "query": "select name from team where city = 'x'"}], "line 1: the query finds no rows"),
+        ([{**OWN, "query": 3}], "line 1: it.query must be a text"),
+        ([{"question": "a", "query": "b"}], "line 1: it has neither tables nor database"),
+        ([{"question": "a", "query": "b", "database": "no.sqlite"}], "line 1: there is no database"),
+        ([{"question": "a", "query": "b", "database": "train.jsonl"}], "line 1: file is not a database"),
+        ([{**OWN, "tables": {"team": {"columns": ["a"], "rows": [[1, 2]]}}}], "line 1: each row of team"),
+        ([{**OWN, "tables": {}}], "line 1: a database has 1 to"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named(rows, said, tmp_path):
+    with pytest.raises(RedQueenError, match=said):
+        own(tmp_path, *rows).tasks()

@@ -29,7 +29,7 @@ import torch
 from redqueen.runs.checkpoints import facts_of
 from redqueen.runs.run import Line, Run, Schedule, Watcher, read_metrics
 from redqueen.settings.finding import places
-from redqueen.settings.learner import Learner
+from redqueen.settings.learner import TABULAR, Learner
 from redqueen.settings.limits import check_settings
 from redqueen.settings.roles import Role
 from redqueen.types import RedQueenError
@@ -274,8 +274,10 @@ def roles_of(config: type[Any]) -> list[str]:
 
 
 def plays_games(config: Any) -> bool:
-    """Whether a config names a game, in which the learner may be a table."""
-    return bool({key: value for key, value in vars(config).items() if key in ("game", "games") and value})
+    """Whether a config names a game, in which the learner may be a table: by default it is one."""
+    settings = vars(config)
+    tabular = "learner" not in settings or settings["learner"].model == TABULAR
+    return tabular and any(settings.get(name) for name in ("game", "games"))
 
 
 def with_steps(config: Any, steps: int) -> Any:

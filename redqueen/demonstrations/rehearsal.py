@@ -16,11 +16,12 @@ from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.apart import drawn_apart, shows
 from redqueen.games.catalogue import find_game
 from redqueen.games.single_reply import SingleReply
-from redqueen.games.tools import ToolReply, closings, tools_for
+from redqueen.games.tools import Limits, ToolReply, closings, tools_for
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Reader
 from redqueen.protocols import Demonstrator, Game, Player, Questions, ShowsHow, Tool, has
 from redqueen.questions.catalogue import find_questions, having
+from redqueen.questions.toolbox import find_tools
 from redqueen.types import SOLVER, Ask, Demonstration, Match, RedQueenError, Reply, Task
 
 
@@ -121,6 +122,11 @@ def lessons(questions: str, game: str, learner: Reader, apart: Apart) -> Lessons
             "has in most worlds of `redqueen list worlds`"
         )
     return Plays(found, learner)
+
+
+def with_tool(solver: Player, tool: str, calls: int) -> Equipped:
+    """The solver with the tool of a name ("none": none), which it may call `calls` times before it answers."""
+    return Equipped(solver, ToolReply(SOLVER, find_tools(tool), Limits(calls, calls + 2)))
 
 
 def with_tools(questions: Questions, solver: Player) -> Player:

@@ -46,6 +46,7 @@ ON_COIN = (
     "self_j",
     "self_evolution",
     "spar",
+    "retool",
 )
 ON_LISTED = ("knowrl", "rlccf")  # whose untrained model must write a task now and then, or agree with itself
 FURTHER = {"self_evolution": {"keep": "all"}, "spar": {"keep": "right"}}  # whose untrained critic accepts nothing

@@ -13,11 +13,9 @@ from redqueen.credit.novelty import Repetition
 from redqueen.credit.outcomes import calls, vote
 from redqueen.curricula.draws import Distinct, Uniform
 from redqueen.curricula.store import TaskStore
-from redqueen.demonstrations.rehearsal import Equipped
-from redqueen.games.tools import Limits, ToolReply
+from redqueen.demonstrations.rehearsal import Equipped, with_tool
 from redqueen.protocols import Player
 from redqueen.questions.labels import held_to_label, labelled
-from redqueen.questions.toolbox import find_tools
 from redqueen.settings.limits import refuse_unused
 from redqueen.types import Group, Refusal, Task, Truncated
 
@@ -31,9 +29,7 @@ def equipped(config: Any, solver: Player) -> Equipped:
     """The solver with the tool of `config`, which it may call as often as is paid."""
     if config.tool == "none":
         refuse_unused(config, ["per_call", "most_calls"], "--tool none")
-    return Equipped(
-        solver, ToolReply("solver", find_tools(config.tool), Limits(config.most_calls, config.most_calls + 2))
-    )
+    return with_tool(solver, config.tool, config.most_calls)
 
 
 class Rewards:

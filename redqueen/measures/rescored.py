@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan, nan
@@ -11,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.catalogue import one_line
 from redqueen.credit.outcomes import cut_off
 from redqueen.credit.rewards import score
 from redqueen.measures.intervals import Interval, paired_difference
 from redqueen.protocols import GroupReward, Questions, Reward
 from redqueen.questions.judge_oracles import JudgedScores
 from redqueen.questions.verdicts import as_scores
-from redqueen.records import episode_from_json, episode_to_json
 from redqueen.types import Episode, Message, RedQueenError, Seat, Task
 
 Scorer = Callable[[Sequence[tuple[str, Episode]]], list[dict[Seat, float]]]
@@ -33,10 +32,7 @@ def by_reward(reward: Reward | GroupReward, spec: str) -> Scorer:
 
     def scored(named: Sequence[tuple[str, Episode]]) -> list[dict[Seat, float]]:
         first = [_earned(reward, spec, name, episode) for name, episode in named]
-        again = [
-            _earned(reward, spec, name, episode_from_json(episode_to_json(episode)))
-            for name, episode in reversed(named)
-        ]
+        again = [_earned(reward, spec, name, deepcopy(episode)) for name, episode in reversed(named)]
         for (name, _), one, other in zip(named, first, reversed(again), strict=True):
             if repr(one) != repr(other):
                 raise RedQueenError(
@@ -55,7 +51,8 @@ def _earned(reward: Reward, spec: str, name: str, episode: Episode) -> dict[Seat
         raise RedQueenError(f"{spec}, of episode {name}: {error}") from None
     except Exception as error:  # a reward of the user's
         raise RedQueenError(
-            f"{spec} cannot be computed from the record of episode {name}: {one_line(error)}"
+            f"{spec} cannot be computed from the record of episode {name}: {type(error).__name__}: "
+            f"{' '.join(str(error).split())}"
         ) from error
 
 

@@ -18,6 +18,8 @@ WORLDS: Mapping[str, str] = MappingProxyType(
         "site": "redqueen.worlds.site:Site",
         "sql": "redqueen.worlds.sql:Sql",
         "proofs": "redqueen.worlds.proofs:Proofs",
+        "circuits": "redqueen.worlds.circuits:Circuits",
+        "traces": "redqueen.worlds.traces:Traces",
         "grid": "redqueen.adapters.babyai:Grid",
     }
 )

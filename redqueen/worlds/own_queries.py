@@ -19,7 +19,6 @@ from typing import Any
 
 from redqueen.checks.queries import Database, QueryError
 from redqueen.protocols import shaped
-from redqueen.trust.reading import read_text
 from redqueen.types import Damaged, RedQueenError, Task
 
 MOST_VALUES = 20_000  # of a database: each visit makes one anew
@@ -34,7 +33,10 @@ def own_tasks(file: str) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
     """The tasks of a file that are held out, and those to train on. Raises RedQueenError with the line that is
     wrong."""
     path = Path(file).expanduser()
-    lines = [line for line in read_text(path).splitlines() if line.strip()]
+    try:
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise RedQueenError(f"cannot read the questions {path}: {error}") from None
     rows = [_row(path, number, line) for number, line in enumerate(lines, 1)]
     held = [held for _, held in rows] if any(held for _, held in rows) else _every_fifth([task for task, _ in rows])
     parts = tuple(

@@ -22,6 +22,7 @@ from redqueen.views.headline import bases_of
 # roles that a tiny model is not asked in within two steps: nobody reads what has no form, or it is another player
 NOT_ASKED = {
     "ppdpp": {"speaker", "seller", "critic"},  # they are scripted
+    "reasoning_sql": {"judge"},  # it has none by default
     "search_self_play": {"reader", "judge"},
     "ssr_zero": {"judge"},  # the probabilities of its digits are read
     "spell": {"judge"},

@@ -1,0 +1,96 @@
+"""Circuits: which designs are read, how many rows are right, and that iverilog says the same."""
+
+import pytest
+
+from redqueen.checks import verilog
+from redqueen.checks.verilog import DesignError, read_design, simulated, table_of, why_not_simulated, written
+from redqueen.contracts.worlds import check_world
+from redqueen.types import RedQueenError, Task
+from redqueen.worlds.catalogue import find_world
+from redqueen.worlds.circuits import Circuits
+
+ASKED = Task(
+    "t", facts={"inputs": ("a", "b", "c"), "table": "01010111", "listed": (), "design": "assign y = (a & b) | c ;"}
+)
+needs_iverilog = pytest.mark.skipif(bool(why_not_simulated()), reason=why_not_simulated() or "there")
+
+
+def test_signs_bind_as_in_verilog():
+    """~ before &, & before ^, ^ before |, | before ?:."""
+    assert table_of(read_design("assign y=(a&b)|c;", "abc"), "abc") == "01010111"
+    assert table_of(read_design("assign y = a & (b | c);", "abc"), "abc") == "00000111"
+    assert written(read_design("assign y = a|b^c&~a;", "abc")) == "a | ( b ^ ( c & ~ a ) )"
+    assert table_of(read_design("assign y = a ? b : c ? 1'b1 : 0;", "abc"), "abc") == "01010011"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected 'assign', not 'the end'"),
+        ("assign y = a", "expected ';'"),
+        ("assign y = q;", "'q' is no input: they are a, b"),
+        ("assign y = $fopen(1);", "'$fopen(1)' is no name"),
+        ('`include "x"', "is no name"),
+        ("assign y = a; assign z = b;", "one assign and nothing after it"),
+        ("assign y = " + "(" * 99 + "a", "lie more than 30 deep"),
+        ("assign y = " + "~" * 99 + "a;", "lie more than 30 deep"),
+        ("assign y = a;" + " " * 400, "400 characters at most"),
+    ],
+)
+def test_what_is_no_design_is_told_in_one_line(text, said):
+    with pytest.raises(DesignError) as raised:
+        read_design(text, ("a", "b"))
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_six_of_eight_rows_are_those_of_the_card():
+    """The card (17): wrong in the two rows with a = 0 and c = 1."""
+    visit = Circuits().open(ASKED, 0)
+    shown = visit.act("assign y = a&(b|c);").shown
+    assert shown == "6 of 8 rows are right. At a b c = 0 0 1 y is 0, not 1."
+    assert visit.assess().parts == {"compiles": 1.0, "rows": 0.75} and visit.assess().score == 0.0
+    assert visit.act("nonsense").shown.startswith("No design: ")
+    assert visit.assess().parts == {"compiles": 0.0, "rows": 0.0}
+    assert visit.act("assign y = c | (b & a);").over
+    assert visit.assess().score == 1.0 and visit.assess().facts == {"tried": 3}
+
+
+def test_listed_designs_end_with_the_first_that_is_chosen():
+    world = Circuits(listed=True, count=8, tests=4)
+    assert "keeps the contract" in check_world(world)
+    task = world.tasks()[0]
+    rows = [table_of(read_design(each, task.facts["inputs"]), task.facts["inputs"]) for each in task.facts["listed"]]
+    assert rows.count(task.facts["table"]) == 1
+    wrong = task.facts["listed"][rows.index(task.facts["table"]) - 1]
+    visit = world.open(task, 0)
+    assert visit.act(wrong).over and visit.assess().score == 0.0
+
+
+@needs_iverilog
+def test_iverilog_says_the_same_of_every_kind_of_design():
+    for task in Circuits(count=10, tests=2).tasks():
+        inputs = task.facts["inputs"]
+        assert simulated(read_design(task.facts["design"], inputs), inputs) == task.facts["table"]
+    world = find_world("circuits:simulator=iverilog,count=2,tests=2")
+    visit = world.open(ASKED, 0)
+    assert visit.act("assign y = a&(b|c);").shown.startswith("6 of 8")
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("circuits:four", "there is no family 'four'"),
+        ("circuits:simulator=vcs", "by python or iverilog, not by 'vcs'"),
+        ("circuits:count=0", "a task to train on"),
+        ("circuits:simulator=iverilog", "apt-get install iverilog"),
+    ],
+)
+def test_what_cannot_be_is_one_line(spec, said, monkeypatch):
+    monkeypatch.setattr(verilog, "which", lambda name: None)
+    with pytest.raises(RedQueenError, match=said):
+        find_world(spec)
+
+
+def test_there_are_so_many_circuits_and_no_more():
+    with pytest.raises(RedQueenError, match="different circuits of two, not more"):
+        Circuits("two", count=290, tests=1).tasks()

@@ -67,7 +67,7 @@ class _Reader:
 
     def take(self, word: str) -> None:
         if self._next() != word:
-            raise DesignError(f"expected {word!r}, not {self._next() or 'the end'!r}: assign y = ... ;")
+            raise DesignError(f"expected {word!r}, not {self._next() or 'the end'!r}")
         self._at += 1
 
     def end(self) -> None:

@@ -35,6 +35,7 @@ FAMILIES = ("two", "three", "mux", "adder")
 LETTERS = "abcdefgh"
 SIGNS = ("&", "|", "^")
 CHOICES = 6  # designs that are listed
+DRAWS = 8  # for each task that is wanted
 TRIES = 200  # expressions that are drawn until one needs all of its inputs
 FORM = "Reply as: assign y = a & ~ b ;   Signs: ~ & ^ | ? : ( )"
 
@@ -42,7 +43,8 @@ FORM = "Reply as: assign y = a & ~ b ;   Signs: ~ & ^ | ? : ( )"
 @dataclass(frozen=True)
 class Circuits:
     """`count` tasks to train on and `tests` held out, of one family or of all: functions of two and of three inputs, a
-    choice between two inputs, a bit of an adder. No table over the same inputs is in both."""
+    choice between two inputs, a bit of an adder. No table over the same inputs is in both. Of a family with fewer
+    (`two` has 280) all are dealt, in the same proportion."""
 
     family: str = ""
     count: int = 300
@@ -66,25 +68,28 @@ class Circuits:
         return titled("circuits", self)
 
     def tasks(self) -> Sequence[Task]:
-        return self._dealt[self.tests :]
+        return self._dealt[self._held :]
 
     def held_out(self) -> Sequence[Task]:
-        return self._dealt[: self.tests]
+        return self._dealt[: self._held]
+
+    @property
+    def _held(self) -> int:
+        return round(len(self._dealt) * self.tests / (self.count + self.tests))
 
     @cached_property
     def _dealt(self) -> tuple[Task, ...]:
         families = [self.family] if self.family else list(FAMILIES)
-        found, known, number = list[Task](), set[str](), 0
-        while len(found) < self.count + self.tests:
+        found, known, wanted = list[Task](), set[str](), self.count + self.tests
+        for number in range(DRAWS * wanted):
             family = families[number % len(families)]
-            name = f"{family}{number}"
-            rng, number = Random(derive(0, "circuits", name)), number + 1
+            rng = Random(derive(0, "circuits", f"{family}{number}"))
             inputs, tree = _drawn(family, rng)
-            if number > 20 * (self.count + self.tests):
-                raise RedQueenError(f"there are {len(found)} different circuits of {', '.join(families)}, not more")
+            if len(found) == wanted:
+                break
             if (same := f"{inputs} {table_of(tree, inputs)}") not in known:
                 known.add(same)
-                found.append(posed(name, family, inputs, tree, rng))
+                found.append(posed(f"{family}{number}", family, inputs, tree, rng))
         return tuple(found)
 
     def open(self, task: Task, seed: int) -> CircuitVisit:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 from redqueen.types import RedQueenError
 
@@ -24,8 +25,7 @@ SECONDS = 20.0  # of a simulation; more is a failure of the program, not of a de
 LEAST_FIRST = ("|", "^", "&")  # how loosely the signs bind
 _TOKEN = re.compile(r"\s*(assign\b|[A-Za-z_]\w*|1'b[01]|[01]\b|[=~&^|?:();])")
 
-Tree = tuple[str, ...] | tuple["str | Tree", ...]
-Expression = tuple  # (name,), ("0",), ("~", one), ("&", one, other), ("?", which, one, other)
+Expression = tuple[Any, ...]  # (name,), ("0",), ("~", one), ("&", one, other), ("?", which, one, other)
 
 
 class DesignError(Exception):

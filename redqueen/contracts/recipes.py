@@ -89,6 +89,8 @@ SMALL: Mapping[str, Any] = MappingProxyType(
         "explanations": 1,
         "continuations": 1,
         "supervised": 1,
+        "rounds": 2,
+        "members": 2,
     }
 )
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)

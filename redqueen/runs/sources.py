@@ -45,7 +45,7 @@ from redqueen.questions.labels import held_to_majority, labels_right
 from redqueen.questions.verdicts import Truncated, check_known, share_right
 from redqueen.runs.run import Run
 from redqueen.settings.oracles import EVERY, refuse
-from redqueen.settings.rankings import Ranked
+from redqueen.settings.ranking_judges import Ranked
 from redqueen.settings.roles import judge_of
 from redqueen.types import Group, Metrics, RedQueenError, Task
 

@@ -15,7 +15,7 @@ from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.runs import sources
 from redqueen.settings.learner import Learner
 from redqueen.settings.oracles import JudgeSettings
-from redqueen.settings.rankings import Ranked
+from redqueen.settings.ranking_judges import Ranked
 from redqueen.types import RedQueenError, Reply, Task
 
 TASK = Task("q", "one", "How much?", "9")

@@ -37,7 +37,7 @@ from redqueen.recipes.curricula.webrl.steps import Course, Judge, Regression
 from redqueen.runs.run import Run
 from redqueen.runs.sources import source
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Count, OnlyWith, Positive, Share
+from redqueen.settings.limits import Count, OnlyWith, Positive, Within
 from redqueen.settings.roles import Cast, Plays, Role, Still
 
 
@@ -58,9 +58,9 @@ class Config:
     proposals: Annotated[Count, OnlyWith("growth", "evolved")] = 64  # a phase
     shown: Annotated[Count, OnlyWith("growth", "evolved")] = 10  # failures, in a request
     band: Annotated[tuple[float, float], OnlyWith("growth", "evolved")] = (0.05, 0.75)  # of the value of a new task
-    replayed: Share = 0.5  # of a batch, at most
+    replayed: Annotated[float, Within(0.0, 0.9)] = 0.5  # of a batch, at most
     window: tuple[float, float] = (0.5, 0.95)  # of the chance of an act that is replayed
-    beta: Positive = 1.0
+    beta: Annotated[Positive, OnlyWith("as_coded", False)] = 1.0
     reference: Literal["last", "initial"] = "last"
     as_coded: bool = False
     table_learning_rate = 4.0  # of a table, unless --learning-rate sets it

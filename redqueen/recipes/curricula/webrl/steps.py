@@ -70,6 +70,10 @@ class Course:
     def __init__(self, config: Any, game: Any) -> None:
         if not isinstance(game, Acting):
             raise RedQueenError(f"tasks grow in a world in which one acts, such as acting:site, not in {config.game}")
+        for name in ("band", "window"):
+            low, high = getattr(config, name)
+            if not low < high:
+                raise RedQueenError(f"--{name} goes from a lower to a higher value, not from {low:g} to {high:g}")
         self._config, self._game = config, game
         own = list(game.tasks())
         self._grows = config.growth == "evolved"

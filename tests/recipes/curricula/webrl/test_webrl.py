@@ -116,9 +116,18 @@ def test_a_control_keeps_the_first_tasks(tmp_path):
     assert {line["tasks/known"] for line in lines(tmp_path / "run")} == {6}
 
 
-def test_a_game_without_acts_in_a_world_is_refused(tmp_path):
-    with pytest.raises(RedQueenError, match="acting:site, not in kuhn_poker"):
-        train("webrl", config(game="kuhn_poker"), tmp_path / "run", seed=0)
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"game": "kuhn_poker"}, "acting:site, not in kuhn_poker"),
+        ({"window": (0.9, 0.5)}, "--window goes from a lower to a higher value, not from 0.9 to 0.5"),
+        ({"replayed": 1.0}, "replayed"),
+        ({"as_coded": True, "beta": 2.0}, "beta has no effect"),
+    ],
+)
+def test_what_would_do_nothing_or_cannot_be_is_refused(changes, complaint, tmp_path):
+    with pytest.raises(RedQueenError, match=complaint):
+        train("webrl", config(**changes), tmp_path / "run", seed=0)
 
 
 class Says:

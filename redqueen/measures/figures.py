@@ -53,6 +53,10 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("weighted_vote", "held-out accuracy of the weighted vote", SHARE, "higher"),
         ("success", "held-out tasks done", SHARE, "higher"),
         ("held_out_score", "mean score on held-out tasks", "score", "higher"),
+        ("return", "worth of a talk, by its true labels", "score", "higher"),
+        ("deal_rate", "talks that end in a deal", SHARE, "higher"),
+        ("spy_found", "votes that find the spy", SHARE, "higher"),
+        ("spy_found_even_clues", "votes that find a spy whose clues are drawn evenly", SHARE, "higher"),
         ("attack_success", "success of held-out attacks", SHARE, "lower"),
         ("over_refusal", "harmless requests refused", SHARE, "lower"),
         ("benign_compliance", "harmless requests answered", SHARE, "higher"),
@@ -95,7 +99,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("kl_from_start", "KL divergence of the policy from its start", "nats a reply", ""),
         ("data_kl", "KL divergence of the policy from the data", "nats", "lower"),
         ("told_apart", "replies told from the data by the best judge", SHARE, "lower"),
-        ("gain", "gain of the second attempt over the first", SHARE, "higher"),
+        ("gain", "gain, of a second attempt over the first or of a talk", SHARE, "higher"),
         ("wrong_to_right", "wrong first attempts put right", SHARE, "higher"),
         ("right_to_wrong", "right first attempts spoiled", SHARE, "lower"),
         ("false_alarm", "right steps called wrong", SHARE, "lower"),
@@ -206,8 +210,9 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
 
 # The figure that a report opens with is the first of these that the run measured. What they are, for the reader:
 RULE = (
-    "the first of these that the run measured: held-out accuracy, success of attacks, score on held-out tasks, "
-    "exploitability, regret, wins against the start, score against a fixed player, mean reward in training"
+    "the first of these that the run measured: held-out accuracy, success of attacks, score on held-out tasks, worth "
+    "of talks, spies found, exploitability, regret, wins against the start, score against a fixed player, mean reward "
+    "in training"
 )
 _HEADLINES = (
     "accuracy",
@@ -215,6 +220,8 @@ _HEADLINES = (
     "balanced_accuracy",
     "attack_success",
     "held_out_score",
+    "return",
+    "spy_found",
     "exploitability",
     "sampled_exploitability",
     "minimax_regret_reached",

@@ -466,9 +466,11 @@ def test_list_groups_recipes_by_family_with_purpose_and_paper(said):
     assert [heading.partition(":")[0] for heading in headings] == families()
     assert [line.split()[0] for line in lines if line.startswith("  ")] == [place.name for place in places()]
     games = lines[lines.index("games: A policy plays games against itself, its past or a league.") :]
-    assert (
-        games[games.index("") - 1] == "  spiral                 SPIRAL: self-play on zero-sum games (arXiv:2506.24119)"
-    )
+    last = "Vision-Zero: who is the odd one out, clues and votes learned in turn (arXiv:2509.25541)"
+    assert games[games.index("") - 2 : games.index("")] == [
+        "  spiral                 SPIRAL: self-play on zero-sum games (arXiv:2506.24119)",
+        f"  vision_zero            {last}",
+    ]
 
 
 def test_an_unfinished_recipe_folder_is_said_in_one_line(complaint, monkeypatch):

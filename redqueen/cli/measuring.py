@@ -18,13 +18,12 @@ from redqueen.cli.sequences import sequence
 from redqueen.cli.suites import measure_suites
 from redqueen.cli.words import parse
 from redqueen.games.catalogue import find_game
-from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.before_after import HEADINGS as CHANGES
 from redqueen.measures.ladder import Ladder, ladder
 from redqueen.measures.of_games import usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
 from redqueen.protocols import Game, Player, Policy, Questions
-from redqueen.runs.folder import measured_player, settings, stored_game, stored_policy, stored_questions, stored_tests
+from redqueen.runs.folder import settings, stored_game, stored_measure, stored_policy, stored_questions
 from redqueen.runs.named_players import Named, find_player
 from redqueen.runs.player_names import PLAYERS
 from redqueen.settings.limits import Count, Within, check_settings, unset
@@ -143,10 +142,8 @@ def _evaluate_answers(questions: Questions, options: EvaluateOptions) -> None:
     console = Console()
     console.print(f"{options.run} on {questions.name}, after {policy.version} updates", markup=False, highlight=False)
     table = _measured()
-    tests = stored_tests(options.run, questions, options.matches)
-    if not tests:
-        raise RedQueenError(f"{options.run} names no questions to measure it by: train with some, as --questions")
-    for key, value in HeldOut(questions, measured_player(options.run, policy), tests, seed=options.seed)().items():
+    measure = stored_measure(options.run, questions, policy, options.matches, options.seed)
+    for key, value in measure().items():
         table.add_row(escape(key), f"{value:.4f}")
     console.print(table)
 

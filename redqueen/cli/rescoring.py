@@ -22,7 +22,7 @@ from redqueen.cli.words import parse
 from redqueen.games.single_reply import SingleReply
 from redqueen.markup import visible
 from redqueen.measures.rescored import (
-    Agreement,
+    OfRole,
     Rescored,
     Scorer,
     agreement,
@@ -40,6 +40,7 @@ from redqueen.runs.folder import settings, stored_episodes
 from redqueen.runs.named_players import find_player
 from redqueen.settings.limits import AnyCount, Count, check_settings, unset
 from redqueen.settings.oracles import JudgeSettings
+from redqueen.trust.no_links import write_whole
 from redqueen.types import RedQueenError
 from redqueen.user_code import module_from_file
 from redqueen.views.terminal import telling
@@ -98,7 +99,7 @@ def rescore(words: Sequence[str]) -> None:
         raise RedQueenError(f"{options.by} says nothing that can be read of any of {len(found)} recorded replies")
     _print(options, found)
     if options.write is not None:
-        options.write.write_text("".join(f"{json.dumps(_line(each))}\n" for each in found), encoding="utf-8")
+        write_whole(options.write.parent, options.write.name, "".join(f"{json.dumps(_line(each))}\n" for each in found))
         print(f"written to {options.write}")
 
 
@@ -160,7 +161,7 @@ _NAMES = (
 )
 
 
-def _cells(each: Agreement) -> list[str]:
+def _cells(each: OfRole) -> list[str]:
     """The figures of a role; pairs are of attempts at one task in one step."""
     compared = each.same + each.opposite
     means = ["unknown" if isnan(value) else f"{value:.3f}" for value in (each.then, each.now)]

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from redqueen.measures.accuracy import HeldOut
 from redqueen.measures.lifelong import retained
 from redqueen.measures.of_games import usual_measures
 from redqueen.protocols import Measure, Policy
-from redqueen.runs.folder import measured_player, stored_game, stored_policy, stored_questions, stored_tests
+from redqueen.runs.folder import stored_game, stored_measure, stored_policy, stored_questions
 from redqueen.types import RedQueenError
 
 HEADINGS = ("task of", "at the start", "after each run", "gain", "maintenance", "forward", "backward")
@@ -43,8 +42,7 @@ def performance(run: Path, policy: Policy, most: int, seed: int) -> float:
     questions = stored_questions(run)
     measures: Sequence[Measure]
     if questions is not None:
-        tests = stored_tests(run, questions, most)
-        measures = [HeldOut(questions, measured_player(run, policy), tests, seed=seed)] if tests else []
+        measures = [stored_measure(run, questions, policy, most, seed)]
     else:
         measures = usual_measures(stored_game(run), policy, seed, most)
     figures = {name: value for measure in measures for name, value in measure().items()}

@@ -145,7 +145,7 @@ def _then(credit: Mapping[str, Any], seat: Seat) -> float:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class OfRole:
     """How the new scores of a role go with those that were learned from, over episodes that have both."""
 
     role: str
@@ -161,7 +161,7 @@ class Agreement:
     only_now: int
 
 
-def agreement(found: Sequence[Rescored]) -> list[Agreement]:
+def agreement(found: Sequence[Rescored]) -> list[OfRole]:
     """One for each role, in the order in which they occur."""
     return [_of_role(role, [each for each in found if each.seat.role == role]) for role in _roles(found)]
 
@@ -170,7 +170,7 @@ def _roles(found: Sequence[Rescored]) -> list[str]:
     return list(dict.fromkeys(each.seat.role for each in found))
 
 
-def _of_role(role: str, own: Sequence[Rescored]) -> Agreement:
+def _of_role(role: str, own: Sequence[Rescored]) -> OfRole:
     known = [each for each in own if not isnan(each.now)]
     both = [each for each in known if not isnan(each.then)]
     now, then = [each.now for each in both], [each.then for each in both]
@@ -179,7 +179,7 @@ def _of_role(role: str, own: Sequence[Rescored]) -> Agreement:
         for one, other in combinations(both, 2)
         if (one.step, one.episode.task) == (other.step, other.episode.task)
     ]
-    return Agreement(
+    return OfRole(
         role,
         len(known),
         len(own) - len(known),

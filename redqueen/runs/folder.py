@@ -15,6 +15,7 @@ from redqueen.chance import derive
 from redqueen.credit.outcomes import result
 from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game, spec_of
+from redqueen.measures.accuracy import HeldOut
 from redqueen.players.tabular import TabularPolicy
 from redqueen.protocols import Game, Player, Policy, Questions, shaped
 from redqueen.questions.asking import seeds_of
@@ -200,6 +201,15 @@ def stored_tests(folder: Path, questions: Questions, most: int) -> dict[str, lis
     tests = held_out(questions, found["config"].get("problems", 64), seed=found.get("tests", 0))
     seeds = {"": seeds_of(questions)}  # which some recipes learn from
     return {level: (apart_from(seeds, tasks) or tasks)[:most] for level, tasks in tests.items()}
+
+
+def stored_measure(folder: Path, questions: Questions, policy: Policy, most: int, seed: int) -> HeldOut:
+    """The measure of a policy on up to `most` held-out problems of each level of a run. Raises RedQueenError for a run
+    that held none out."""
+    tests = stored_tests(folder, questions, most)
+    if not tests:
+        raise RedQueenError(f"{folder} names no questions to measure it by: train with some, as --questions")
+    return HeldOut(questions, measured_player(folder, policy), tests, seed=seed)
 
 
 def measured_player(folder: Path, policy: Player) -> Player:

@@ -34,6 +34,8 @@ NOT_ASKED = {
 # what `train` does at a step depends on how many there will be
 ANNEALED = ("magnetic", "league", "cold_start", "starling")
 
+# whose game a model that answers in free text would be measured in for a minute
+SHORT = {"webrl": {"game": "acting:site(tests=4),4"}}
 QUICK = ("spiral", "sppo")  # a table and a tiny language model, which `make check` runs
 
 
@@ -149,7 +151,7 @@ def test_a_recipe_runs_two_steps_with_a_language_model(name, tmp_path):
 @pytest.mark.parametrize("name", each(OF_GAMES))
 def test_a_recipe_runs_two_steps_with_a_model_that_answers_in_free_text(name, tmp_path):
     learner = Learner(model="tiny", answer="boxed", max_completion_length=4)
-    games = {"games": ("kuhn_poker",), "largest_scores": (2.0,)}
+    games = {"games": ("kuhn_poker",), "largest_scores": (2.0,), **SHORT.get(name, {})}
     run = trained(name, tmp_path, learner=learner, matches_per_step=2, matches_per_game=2, **games)
     assert [line["malformed"] for line in metrics(run)] == [1.0, 1.0]
 

@@ -104,6 +104,7 @@ COMMANDS: dict[str, Callable[[Path], Sequence[str]]] = {
     "replay": lambda run: ["replay", str(run)],
     "replay one": lambda run: ["replay", str(run), "0.0"],
     "record": lambda run: ["record", str(run), "--game", "kuhn_poker", "--matches", "1"],
+    "rescore": lambda run: ["rescore", str(run), "--with", "payoff"],
     "tasks": lambda run: ["tasks", str(run)],
     "report": lambda run: ["report", str(run)],
     "merge": lambda run: ["merge", str(run), str(run.parent / "merged")],

@@ -290,7 +290,7 @@ def test_a_league_is_a_run(template: Path) -> None:
 
 COMMANDS = (
     *(["report"], ["resume"], ["replay"], ["tasks"], ["watch", "--once"], ["evaluate"], ["merge", "NEW"]),
-    *(["compare", "uniform"], ["tournament", "uniform"], ["serve"]),
+    *(["rescore", "--with", "payoff"], ["compare", "uniform"], ["tournament", "uniform"], ["serve"]),
 )
 
 

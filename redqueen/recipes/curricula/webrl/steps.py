@@ -63,8 +63,8 @@ class Course:
     begun where others failed; and the acts of earlier successes that are replayed.
 
     A new task is kept if the critic's value of its first view lies in `config.band`. What is replayed are acts of
-    successes whose tokens the policy, as it was at the start of the phase, gives a mean chance in `config.window`
-    (exclusive, inclusive), in log-probabilities.
+    successes whose tokens the policy, as it was at the start of the phase, gives a geometric mean chance above the
+    lower end of `config.window` and up to its upper end.
     """
 
     def __init__(self, config: Any, game: Any) -> None:

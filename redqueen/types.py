@@ -197,12 +197,14 @@ class Outcome:
 
 TASK_FACTS: Mapping[str, str] = {
     "answered_as": "the kind of its answer (checks.extraction.Kind), by which one is found in a reply: data sets",
+    "asked": "the one role that is asked, and once: by_example",
     "card": "the card that all but the spy hold: odd_one_out",
     "cards": "the card of each seat, in the order of the seats: kuhn_poker, leduc_poker",
     "clues": "the clues that were given, where only the vote is played: odd_one_out",
     "cluster": "which cluster of documents the question is about: questions of documents",
     "dice": "the die of each seat, in the order of the seats: liars_dice",
     "digits": "how many digits the larger number has: questions that are sums",
+    "given": "the examples that were shown already: by_example",
     "gold": "the full reply of the data set, where `answer` is only its result: data sets, demonstrations.gold",
     "hidden": "texts that no seat may be shown, for the contract: worlds",
     "hint": "what the proposer said about its program: questions of programs and expressions",
@@ -213,6 +215,7 @@ TASK_FACTS: Mapping[str, str] = {
     "number": "its place among the questions of the set: questions.small.listed",
     "options": "the texts behind the letters A, B, ...: data sets, credit.outcomes",
     "pairs": "(input, output) of the program, each as Python literals: questions of programs and expressions",
+    "pattern": "what the speaker shows examples of and the listener guesses: by_example",
     "prompt": "the part of what the defender is shown that it is judged on: worlds of red_team",
     "public": "the card that is turned up: leduc_poker",
     "query": "the query that is known to answer it: worlds.sql",

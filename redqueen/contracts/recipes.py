@@ -89,6 +89,7 @@ SMALL: Mapping[str, Any] = MappingProxyType(
         "explanations": 1,
         "continuations": 1,
         "supervised": 1,
+        "literal": 2,
         "rounds": 2,
         "members": 2,
     }

@@ -24,6 +24,8 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "trust_and_split": "redqueen.games.trust_and_split:TrustAndSplit",
         "corridor": "redqueen.games.corridor:Corridor",
         "quests": "redqueen.games.quests:Quests",
+        "by_example": "redqueen.games.by_example:ByExample",
+        "relay": "redqueen.games.relay:Relay",
         "odd_one_out": "redqueen.games.odd_one_out:OddOneOut",
         "price_talk": "redqueen.games.price_talk:PriceTalk",
         "signalling": "redqueen.games.signalling:Signalling",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import isnan, nan
 
 import numpy as np
 
@@ -73,7 +73,9 @@ def _checked(reward: Reward, episode: Episode) -> dict[Seat, np.ndarray]:
             if seat not in by_seat:
                 raise RedQueenError(f"reward {reward!r:.60} says nothing of the seat {seat} of {episode.game!r}")
             found[seat] = np.asarray(by_seat[seat], dtype=np.float64)
-            known = np.isfinite(found[seat]) | (np.isnan(found[seat]) & unknown(episode))
+            known = np.isfinite(found[seat])
+            if not known.all() and unknown(episode):
+                known |= np.isnan(found[seat])
             if found[seat].shape != (len(turns),) or not known.all():
                 raise RedQueenError(
                     f"reward {reward!r:.60} must give the seat {seat} of {episode.game!r} {len(turns)} finite numbers, "
@@ -101,7 +103,7 @@ def _shared_out(reward: GroupReward, group: Group) -> list[Parts]:
 
 def has_verdict(trajectory: Trajectory) -> bool:
     """Whether the rewards of a trajectory are known (none is NaN)."""
-    return not np.isnan(trajectory.rewards).any()
+    return not isnan(trajectory.rewards @ trajectory.rewards)  # asked ten times for every game that is played
 
 
 def with_verdict(trajectories: Sequence[Trajectory]) -> list[Trajectory]:

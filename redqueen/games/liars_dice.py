@@ -7,6 +7,7 @@ sides there are 24,576 information states; with four sides 1,024.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from random import Random
 
@@ -56,6 +57,7 @@ class LiarsDice:
         return Outcome({bidder: won, doubter: -won}, {"history": history, "dice": dice})
 
 
+@cache
 def bids(sides: int) -> tuple[str, ...]:
     """All bids from low to high: "1-3" says that at least one die shows 3."""
     return tuple(f"{number}-{face}" for number in (1, 2) for face in range(1, sides + 1))

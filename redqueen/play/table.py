@@ -107,23 +107,25 @@ class Table:
         return play
 
     def _checked_asks(self, asks: object) -> list[Ask]:
-        game = self.match.game.name
-        if asks == [] and waits(self.match.game):
+        game = self.match.game
+        if asks == [] and waits(game):
             return []
         if not isinstance(asks, list) or not asks or not all(isinstance(ask, Ask) for ask in asks):
-            raise RedQueenError(f"game {game!r} must yield a list of Ask objects, not {asks!r:.80}")
+            raise RedQueenError(f"game {game.name!r} must yield a list of Ask objects, not {asks!r:.80}")
         for ask in asks:
             if ask.seat.role not in self.match.cast:
                 raise RedQueenError(
-                    f"game {game!r} asks the seat {ask.seat}, but its roles are {', '.join(self.match.cast)}"
+                    f"game {game.name!r} asks the seat {ask.seat}, but its roles are {', '.join(self.match.cast)}"
                 )
             if not _all_of(ask.messages, Message) or not ask.messages:
                 raise RedQueenError(
-                    f"game {game!r} must show the seat {ask.seat} a tuple of Message objects, not {ask.messages!r:.80}"
+                    f"game {game.name!r} must show the seat {ask.seat} a tuple of Message objects, not "
+                    f"{ask.messages!r:.80}"
                 )
             if not _all_of(ask.choices, str):
                 raise RedQueenError(
-                    f"game {game!r} must list the choices of {ask.seat} as a tuple of strings, not {ask.choices!r:.80}"
+                    f"game {game.name!r} must list the choices of {ask.seat} as a tuple of strings, not "
+                    f"{ask.choices!r:.80}"
                 )
         return asks
 

@@ -186,7 +186,7 @@ def _tally(own: Sequence[tuple[Trajectory, np.ndarray]], learned: bool) -> Tally
         answers=sum(bool(each.episode.task.answer) for each in trajectories),
         right=sum(each.get("right") is True for each in facts),
         wrong=sum(each.get("right") is False for each in facts),
-        taught=sum(bool(np.any(np.abs(np.nan_to_num(each)) > 1e-9)) for _, each in own) if learned else len(own),
+        taught=sum(bool((np.abs(each) > 1e-9).any()) for _, each in own) if learned else len(own),
         rewards=(min(known), max(known)) if known else (),
     )
 

@@ -12,6 +12,7 @@ import pytest
 # processors round otherwise, and the first steps of Adam make more of it: 0.3 % was seen between two
 ROUNDED = 1e-2
 CANCELS = 1e-4  # what a sum that all but cancels may differ by: a policy loss of 6e-5 was 2e-5 on another processor
+NOTHING = 1e-3  # and of a recipe whose rewards are all alike, whose gradient is rounding: 1.2e-4 was 3.2e-4
 GOLDEN = Path(__file__).parent.parent / "golden"
 KEPT = json.loads((GOLDEN / "figures.json").read_text(encoding="utf-8"))
 
@@ -41,7 +42,8 @@ def test_a_recipe_says_and_learns_what_it_did(name: str) -> None:
         for number, (now, before) in enumerate(zip(found["steps"], kept["steps"], strict=True)):
             assert now.keys() == before.keys(), f"step {number} of {name} has other figures: {again}"
             for key, value in before.items():
-                allowed = 0.5 if key.endswith("preference_accuracy") else CANCELS  # near ties fall either way
+                sums = NOTHING if name in WRITER.UNSTEADY else CANCELS
+                allowed = 0.5 if key.endswith("preference_accuracy") else sums  # near ties fall either way
                 assert now[key] == pytest.approx(value, rel=ROUNDED, abs=allowed), (
                     f"{key} at step {number} of {name}: {again}"
                 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from redqueen.measures.exact.exploitability import NoChance
+from redqueen.measures.exact.histories import NoChance
 from redqueen.play.table import Table
 from redqueen.players.scripted import FirstChoice, Strategic
 from redqueen.protocols import Game, OpenPlayer, StatesInformation, has

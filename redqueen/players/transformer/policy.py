@@ -387,6 +387,7 @@ class TransformerPolicy(OpenSpeaker):
         self._thought_at = self._clock.now
         self._minds.forget()
         self.store.forget()
+        self.forward.unpack()
 
     # Remembering
 

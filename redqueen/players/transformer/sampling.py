@@ -21,14 +21,17 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad, scaled_dot_product_attention
 
 from redqueen.chance import uniform
 from redqueen.players.language.formats import WHOLE, Nucleus
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
+from redqueen.players.transformer.products import FEW, for_vectors
 from redqueen.progress import stage
 
 ROOM = 32  # places by which a growing row's keys and values grow
+PATIENCE = 8  # steps after which weights are packed: a reply that is still growing is likely to go on
 BIN = 256  # tokens of the vocabulary whose probabilities are summed before the draw selects among them
 
 
@@ -138,6 +141,7 @@ class Choir:
         self.sayings: list[Saying] = []
         self._forward = forward
         self._store = store
+        self._steps = 0
         self._gather(list(sayings))
 
     def join(self, sayings: Sequence[Saying]) -> None:
@@ -151,6 +155,9 @@ class Choir:
         """Adds a token to every saying; returns those that are finished by it, which are removed."""
         tokens = [saying.tokens[-1] for saying in self.sayings]
         depths = [len(saying.prompt) + len(saying.tokens) - 1 for saying in self.sayings]
+        self._steps += 1
+        if self._steps == PATIENCE and len(tokens) > FEW:
+            self._forward.pack()
         hidden = self._forward.hidden(tokens, depths, self._looking)
         return self._draw(self._forward.logits(hidden))
 
@@ -216,7 +223,7 @@ class Looking:
         self._values: list[Tensor] = []
         self._own_keys: list[Tensor] = []  # [layers] of [r, Hkv, room, d]; products over slices would be copied first
         self._own_values: list[Tensor] = []
-        self._biases: dict[int | None, Tensor] = {}  # of this pass
+        self._of_pass: dict[int | None, tuple[Tensor, Tensor]] = {}  # the masks, by window
         self._sit(torch.tensor(groups, device=device))
         self._take(store)
 
@@ -225,20 +232,20 @@ class Looking:
     ) -> Tensor:
         if layer == 0:
             self._length += 1
-            self._biases.clear()
+            self._of_pass.clear()
         keys, values = self._write(layer, key, value)  # [r, Hkv, room, d]
         rows, heads, width = query.shape
         key_heads = key.shape[1]
-        query = (query * scale).view(rows, key_heads, heads // key_heads, width)
-        scores = query @ keys.transpose(2, 3)  # [r, Hkv, g, room]
-        if self._shared:
-            before = self._apart(self._together(query) @ self._keys[layer].transpose(2, 3))  # [r, Hkv, g, P]
-            scores = torch.cat([before, scores], dim=3)
-        shares = (scores + self._bias(window, scores.dtype)).softmax(dim=3, dtype=torch.float32).to(query.dtype)
-        if not self._shared:
-            return (shares @ values).view(rows, heads, width)
-        answer = self._apart(self._together(shares[..., : self._size]) @ self._values[layer])
-        return (answer + shares[..., self._size :] @ values).reshape(rows, heads, width)
+        query = query.view(rows, key_heads, heads // key_heads, width)
+        of_path, of_own = self._masks(window, query.dtype)
+        with for_vectors():
+            if self._shared:
+                before = attended(self._together(query), self._keys[layer], self._values[layer], of_path, scale)
+                answer = joined([self._apart(each) for each in before], attended(query, keys, values, of_own, scale))
+            else:
+                of_own = of_own.expand(-1, -1, query.shape[2], -1)
+                answer = scaled_dot_product_attention(query, keys, values, of_own, scale=scale)
+        return answer.reshape(rows, heads, width)
 
     def own(self, rows: Sequence[int]) -> tuple[list[Tensor], list[Tensor]]:
         """Keys and values, [layers] of [rows, t, Hkv, d], of the nodes that `rows` have added."""
@@ -305,20 +312,54 @@ class Looking:
             kept[layer][:, :, self._length - 1] = new
         return self._own_keys[layer], self._own_values[layer]
 
-    def _bias(self, window: int | None, dtype: torch.dtype) -> Tensor:
-        """[r, 1, 1, P + room], 0 where a row attends and minus infinity elsewhere."""
-        if window not in self._biases:
+    def _masks(self, window: int | None, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """0 where a row attends and the lowest number elsewhere: for the places of the shared paths, [G, 1, 1, P], and
+        for the rows' own, [r, 1, 1, room]."""
+        if window not in self._of_pass:
             device, room = self._lengths.device, self._own_keys[0].shape[2]
-            lengths = self._lengths[self._groups][:, None]  # [r, 1] of the path before the nodes that were added
-            taken = torch.arange(self._size + self._start, device=device).expand(len(lengths), -1)
-            added = lengths + torch.arange(room - self._start, device=device)
-            newest = lengths + self._length - self._start - 1
-            sees = torch.cat([taken < lengths, added <= newest], dim=1)
+            lengths = self._lengths[:, None]  # [G, 1] of the path before the nodes that were added
+            newest = lengths + self._length - self._start - 1  # and how deep the newest of these is
+            path, own = torch.arange(self._size, device=device), torch.arange(room, device=device)
+            depths = torch.where(own < self._start, own, lengths + own - self._start)  # [G, room]
+            sees = torch.where(own < self._start, own < lengths, own < self._length)
+            of_path = path < lengths
             if window is not None:
-                sees &= newest - torch.cat([taken, added], dim=1) < window
-            bias = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill_(~sees, -torch.inf)
-            self._biases[window] = bias[:, None, None]
-        return self._biases[window]
+                of_path, sees = of_path & (newest - path < window), sees & (newest - depths < window)
+            self._of_pass[window] = _mask(of_path, dtype), _mask(sees[self._groups], dtype)
+        return self._of_pass[window]
+
+
+def _mask(sees: Tensor, dtype: torch.dtype) -> Tensor:
+    """[n, 1, 1, places]"""
+    mask = torch.zeros(sees.shape, dtype=dtype, device=sees.device)
+    return mask.masked_fill_(~sees, torch.finfo(dtype).min)[:, None, None]
+
+
+def attended(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    """The attention of `query` [n, H, q, d] to `keys` and `values` [n, H, k, d] under a mask [n, 1, 1, k]: the answers,
+    [n, H, q, d], and the logarithms of what the shares were divided by, [n, H, q, 1] float32."""
+    if query.device.type != "cpu":
+        return attended_step_by_step(query, keys, values, mask, scale)
+    mask = mask.expand(-1, -1, query.shape[2], -1)
+    answer, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        query, keys, values, attn_mask=mask, scale=scale
+    )
+    return answer, sums[..., None]
+
+
+def attended_step_by_step(
+    query: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float
+) -> tuple[Tensor, Tensor]:
+    """The same where torch has no operation for it."""
+    scores = (query * scale) @ keys.transpose(2, 3) + mask
+    sums = scores.float().logsumexp(dim=3, keepdim=True)
+    return (scores - sums).exp().to(query.dtype) @ values, sums
+
+
+def joined(one: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
+    """The attention to two sets of keys, from the attention to each: both answers by their shares of the whole."""
+    share = torch.sigmoid(one[1] - other[1]).to(one[0].dtype)
+    return torch.lerp(other[0], one[0], share)
 
 
 def _roomier(old: Tensor, room: int) -> Tensor:
@@ -342,7 +383,7 @@ def draw(logits: Tensor, draws: Tensor, temperature: float, nucleus: Nucleus = W
         scores = narrowed(scores, nucleus)
     mass = scores.sub_(scores.amax(dim=1, keepdim=True)).exp_()
     if size % BIN:
-        mass = torch.nn.functional.pad(mass, (0, BIN - size % BIN))
+        mass = pad(mass, (0, BIN - size % BIN))
     bins = mass.view(rows, -1, BIN)
     heap = bins.sum(dim=2).double().cumsum(dim=1)
     goal = (draws * heap[:, -1])[:, None]

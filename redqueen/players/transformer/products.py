@@ -151,8 +151,9 @@ def _made_by_intel() -> bool:
 
 
 @contextmanager
-def for_vectors() -> Iterator[None]:
-    """Products of float32 by torch's own choice, which is the fastest for one or two rows."""
+def without_onednn() -> Iterator[None]:
+    """Products of float32 by torch's own choice, which is the fastest for one or two rows and within attention, whose
+    many products are small."""
     matmul: Any = getattr(torch.backends.mkldnn, "matmul", None)
     if matmul is None:
         yield
@@ -167,4 +168,4 @@ def for_vectors() -> Iterator[None]:
 
 def with_rows(count: int) -> Any:
     """A context for products with `count` rows."""
-    return for_vectors() if count <= FEW and not torch.is_grad_enabled() else nullcontext()
+    return without_onednn() if count <= FEW and not torch.is_grad_enabled() else nullcontext()

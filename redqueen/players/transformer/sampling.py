@@ -27,7 +27,7 @@ from redqueen.chance import uniform
 from redqueen.players.language.formats import WHOLE, Nucleus
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
-from redqueen.players.transformer.products import FEW, for_vectors
+from redqueen.players.transformer.products import FEW, without_onednn
 from redqueen.progress import stage
 
 ROOM = 32  # places by which a growing row's keys and values grow
@@ -238,7 +238,7 @@ class Looking:
         key_heads = key.shape[1]
         query = query.view(rows, key_heads, heads // key_heads, width)
         of_path, of_own = self._masks(window, query.dtype)
-        with for_vectors():
+        with without_onednn():
             if self._shared:
                 before = attended(self._together(query), self._keys[layer], self._values[layer], of_path, scale)
                 answer = joined([self._apart(each) for each in before], attended(query, keys, values, of_own, scale))

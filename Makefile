@@ -24,7 +24,7 @@ check: lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long" tests/test_layers.py tests/test_house.py tests/contracts
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # against SkyRL's real server, in an environment of its own; most of the time is installing and compiling
 test-scale:

@@ -15,6 +15,13 @@ torch.set_num_threads(1)
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="redqueen-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
+# the files that take longest: begun first, so that no worker is left alone with one at the end
+LONGEST = ("test_learning.py", "test_recipes.py", "test_share.py", "test_lm_eval.py", "test_trackers.py", "test_model.py")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONGEST)  # a stable sort: the rest stays as it was
+
 
 def pytest_collection_finish():
     gc.collect()

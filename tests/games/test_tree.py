@@ -3,6 +3,7 @@
 import json
 from copy import deepcopy
 
+import numpy as np
 import pytest
 
 from redqueen.cli.main import main
@@ -172,9 +173,103 @@ def test_gambits_kuhn_poker_is_kuhn_poker(tmp_path):
     assert (len(game.tasks()), len(tree.states), game.zero_sum) == (6, 12, True)
     assert tree.exploitability(tree.strategy(Uniform())) == pytest.approx(11 / 24)
     assert "keeps the contract of games" in check_game(game)
-    file.write_text("EFG 2 R nonsense")
-    with pytest.raises(RedQueenError, match="OpenSpiel does not read"):
+
+
+def played_out(state):
+    """What uniform play is worth to each player, by OpenSpiel's states alone."""
+    if state.is_terminal():
+        return np.array(state.returns())
+    if state.is_chance_node():
+        return sum(p * played_out(state.child(move)) for move, p in state.chance_outcomes())
+    moves = state.legal_actions()
+    return sum(played_out(state.child(move)) for move in moves) / len(moves)
+
+
+@pytest.mark.parametrize("name", ["kuhn_poker", "sample"])
+def test_trees_of_gambit_are_worth_what_openspiel_says(name, tmp_path):
+    pyspiel = pytest.importorskip("pyspiel")
+    text = getattr(pyspiel, f"get_{name}_efg_data")()
+    file = tmp_path / "game.efg"
+    file.write_text(text)
+    tree = GameTree(find_game(f"tree:{file}"))
+    expected = played_out(pyspiel.load_efg_game(text).new_initial_state())
+    assert tree.values(tree.strategy(Uniform())) == pytest.approx(expected)
+
+
+HEAD = 'EFG 2 R "t" { "A" "B" }\n"a comment\nof two lines"\n'
+LEFT = 'p "" 1 1 "s" { "l" "r" } 0\n'
+ENDS = 't "" 1 "" { 1, -1 }\nt "" 2 "" { -1, 1 }\n'
+AGAIN = 'p "" 1 2 "u" { "L" "R" } 0\n'
+FAULTS = [
+    ('c "" 1 "d" { "x" 1/2 "y" 2/5 } 0\n' + ENDS, "line 4: the probabilities of chance sum to 0.9, not to 1"),
+    ('c "" 1 "d" { "x" 3/2 "y" -1/2 } 0\n' + ENDS, "line 4: a probability is above 0, not -0.5"),
+    ('c "" 1 "d" { "x" 1 "y" 0 } 0\n' + ENDS, "what never happens is left out"),
+    ('c "" 1 "d" { "x" 1/0 "y" 1 } 0\n' + ENDS, "a probability is a number such as 2, 0.5 or 1/3, not '1/0'"),
+    ('c "" 1 "d" { "x" 1/2 "y" 1/2 } 0\nc "" 1 "d" { "x" 1/4 "y" 3/4 } 0\n' + ENDS, "had other probabilities before"),
+    (LEFT + 'p "" 1 1 "s" { "l" "q" } 0\n' + ENDS, "information set 1 had the moves"),
+    (
+        LEFT + AGAIN + ENDS + 'p "" 1 2 0\n' + ENDS,
+        "line 8: information set 2 of the first player is reached after 1.l and",
+    ),
+    (LEFT + 'p "" 1 1 0\n' + ENDS, "is reached after nothing and after 1.l: a seat knows what it did"),
+    ('p "" 3 1 "s" { "l" "r" } 0\n' + ENDS, "there is no player 3: the file names 2"),
+    ('p "" 1 1 0\n' + ENDS, "information set 1 has no moves yet"),
+    ('p "" 1 1 "s" { "l" "l" } 0\n' + ENDS, "are texts that differ"),
+    ('p "" 1 1 "s" { } 0\n' + ENDS, "are texts that differ"),
+    ('p "" 1 1 "s" "l" 0\n' + ENDS, "the number of an outcome is a whole number|has no moves yet"),
+    (LEFT + 'x "" 1 "" { 1, -1 }\n', "line 5: a node begins with c"),
+    (LEFT + 't "" 1 "" { 1 }\n', "line 5: outcome 1 pays 1 of the 2 players"),
+    (LEFT + 't "" 1 "" { one, -1 }\n', "what an outcome pays is a number"),
+    (LEFT + 't "" 1 "" { 1, -1 }\nt "" 1 "" { -1, 1 }\n', "line 6: outcome 1 paid something else before"),
+    (LEFT + 't "" 1\n', "outcome 1 pays nobody yet"),
+    (LEFT + 't "" 1 "" { 1, -1 }\n', "it ends where a node should stand"),
+    (LEFT + ENDS + 't "" 1\n', "line 7: the tree is complete before 't'"),
+    (LEFT + 't 1 "" { 1, -1 }\n', "the name of the node stands in quotes, not '1'"),
+    (LEFT + 't "', "the name of the node stands in quotes"),
+    (LEFT * 400 + ENDS, "reached after nothing and after"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), FAULTS)
+def test_a_fault_in_a_file_of_gambit_is_one_line_with_its_place(text, said, tmp_path, capfd):
+    file = tmp_path / "game.efg"
+    file.write_text(HEAD + text)
+    with pytest.raises(RedQueenError, match=said) as raised:
         find_game(f"tree:{file}")
-    file.write_text("NFG 1 R")
-    with pytest.raises(RedQueenError, match="begins with EFG 2 R"):
+    assert "\n" not in str(raised.value)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("EFG 2 R nonsense", "line 1: the title stands in quotes, not 'nonsense'"),
+        ("EFG 2 R", "it ends where the title should stand"),
+        ("NFG 1 R", "begins with EFG 2 R"),
+        ('EFG 2 R "t" "A"', "the players stand in braces"),
+        ('EFG 2 R "t" { }', "it is played by 0"),
+        ('EFG 2 R "t" { "A" ', "it ends where the players should stand"),
+    ],
+)
+def test_what_is_no_file_of_gambit_is_one_line(text, said, tmp_path):
+    file = tmp_path / "game.efg"
+    file.write_text(text)
+    with pytest.raises(RedQueenError, match=said):
+        find_game(f"tree:{file}")
+    with pytest.raises(RedQueenError, match="cannot be read"):
+        find_game(f"tree:{tmp_path / 'nothing.efg'}")
+
+
+def test_what_the_outcomes_on_a_path_pay_is_added_up(tmp_path):
+    file = tmp_path / "game.efg"
+    deep = "".join(f'p "" 1 {n} "" {{ "on" }} 0\n' for n in range(2, 200))
+    file.write_text(HEAD + 'p "" 1 1 "s" { "l" "r" } 3 "fee" { -1/2, .5 }\n' + ENDS.replace("1, -1", "1 -1", 1))
+    game = find_game(f"tree:{file}")
+    tree = GameTree(game)
+    assert tree.values(tree.strategy(Uniform())) == pytest.approx([-0.5, 0.5])
+    assert tree.best_response(tree.strategy(Uniform()), Seat("first"))[0] == pytest.approx(0.5)
+    file.write_text(HEAD + deep + 't "" 1 "" { 1, -1 }\n')
+    assert "keeps the contract of games" in check_game(find_game(f"tree:{file}"))
+    file.write_text(HEAD + deep.replace(" 1 ", " 1 1") + deep.replace(" 1 ", " 1 2") + ENDS)
+    with pytest.raises(RedQueenError, match="300 below one another"):
         find_game(f"tree:{file}")

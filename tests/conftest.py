@@ -16,7 +16,10 @@ os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="redqueen-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 # the files that take longest: begun first, so that no worker is left alone with one at the end
-LONGEST = ("test_learning.py", "test_recipes.py", "test_share.py", "test_lm_eval.py", "test_trackers.py", "test_model.py")
+LONGEST = (
+    *("test_learning.py", "test_recipes.py", "test_share.py", "test_lm_eval.py"),
+    *("test_trackers.py", "test_model.py"),
+)
 
 
 def pytest_collection_modifyitems(items):

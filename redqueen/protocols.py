@@ -197,11 +197,12 @@ class KnowsHow(World, Protocol):
 
 
 class TakesGoals(World, Protocol):
-    """A world in which a task can be set by doing it first: worlds.hindsight."""
+    """A world in which a task can be set by doing it first."""
 
     def with_goal(self, task: Task, after: State, prompt: str) -> Task:
         """The task that begins as `task` does, is worded by `prompt`, and is done where the state has become `after`.
-        Its id says where it begins and what has to change."""
+        Its id says where it begins and what has to change. Raises RedQueenError where nothing came of the acts that
+        could be a goal, or what is held out."""
         ...
 
     def worded(self, task: Task, after: State) -> str:

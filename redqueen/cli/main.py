@@ -69,6 +69,18 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "checking:check",
         "NAME or FILE.py[:NAME]: whether a game, question set, player, objective or recipe keeps its contract",
     ),
+    "audit": (
+        "auditing:audit_environment",
+        "ENV: leaks of seeds and seats, forged rewards, clocks, shared state, memory, ends, each with a program",
+    ),
+    "export": (
+        "packaging:export",
+        "GAME --as {gymnasium,trl,openenv}: a package with which another's trainer runs the game",
+    ),
+    "exploitability": (
+        "packaging:exploitability",
+        "GAME --model http://HOST/v1#MODEL: how exploitable an endpoint is, from its log-probabilities",
+    ),
     "guest": (
         "guesting:guest",
         "add NAME PACKAGE..., list, remove NAME: environments of their own for worlds that other packages bring",
@@ -89,7 +101,7 @@ MOVED: Mapping[str, str] = {
     "shipped experiment, and `redqueen trial FILE.py` one of your own",
 }
 # they are given the user's own names; all others read a folder, in which names may be a stranger's
-ONES_OWN = ("train", "plan", "prompts", "list", "check", "guest", "doctor", "trial")
+ONES_OWN = ("train", "plan", "prompts", "list", "check", "audit", "export", "guest", "doctor", "trial")
 WITHOUT_FLAGS = ("train", "plan", "prompts", "list", "check", "guest")  # of their own; `train` has its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning

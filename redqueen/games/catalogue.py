@@ -42,6 +42,7 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
         "acting": "redqueen.worlds.catalogue:acting",
         "working": "redqueen.worlds.catalogue:working",
         "hosted": "redqueen.worlds.catalogue:hosted",
+        "continued": "redqueen.runs.continued:continued",
         "agent": "redqueen.guests.agents:agent",
         "visited": "redqueen.guests.agents:visited",
         "openspiel": "redqueen.adapters.openspiel:OpenSpiel",

@@ -132,8 +132,8 @@ class Server:
         return repr((*said, sorted(self.extra.items()), self.stops, self.thoughts))
 
     def rate_choices(self, asks: Sequence[Ask]) -> list[np.ndarray]:
-        """[K] for each ask: the probability of each of its choices among those that are one of the likeliest first
-        tokens (`top_logprobs`), summing to one; NaN where none is. Raises RedQueenError for choices that begin alike,
+        """[K] for each ask: the probability of each of its choices among those that one of the likeliest first tokens
+        (`top_logprobs`) begins, summing to one; NaN where none does. Raises RedQueenError for choices that begin alike,
         and for an endpoint that sends no log-probabilities."""
         for ask in asks:
             if len({choice[:1].casefold() for choice in ask.choices}) < len(ask.choices):
@@ -159,8 +159,10 @@ class Server:
             )
         mass = np.zeros(len(ask.choices))
         for token, logprob in found.items():
-            if token.strip() in ask.choices:  # "A" and " A" are two tokens and one verdict
-                mass[ask.choices.index(token.strip())] += np.exp(logprob)
+            begun = token.strip()  # "A" and " A" are two tokens and one verdict; "che" begins "check"
+            for number, choice in enumerate(ask.choices):
+                if begun and choice.startswith(begun):
+                    mass[number] += np.exp(logprob)
         return mass / mass.sum() if mass.sum() > 0.0 else np.full(len(mass), np.nan)
 
     def _headers(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ program of Debian; designs reach it only as they are written anew from what was 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 from typing import Any
@@ -28,7 +28,7 @@ from redqueen.checks.verilog import (
     written,
 )
 from redqueen.games.talk import titled
-from redqueen.protocols import Tool
+from redqueen.protocols import State, Tool
 from redqueen.types import Assessment, Observation, RedQueenError, Task
 
 FAMILIES = ("two", "three", "mux", "adder")
@@ -92,6 +92,21 @@ class Circuits:
                 found.append(posed(f"{family}{number}", family, inputs, tree, rng))
         return tuple(found)
 
+    def with_goal(self, task: Task, after: State, prompt: str) -> Task:
+        """The task that asks for the table of the last design of a visit."""
+        inputs = tuple(task.facts["inputs"])
+        if not self.worded(task, after):
+            raise RedQueenError(f"no design was made that may be the goal of a task that begins as {task.id}")
+        tree = read_design(after["tried"][-1], inputs)
+        name = f"{' '.join(inputs)} {after['rows']}"
+        return replace(posed(name, task.kind, inputs, tree, Random(derive(0, name))), prompt=prompt)
+
+    def worded(self, task: Task, after: State) -> str:
+        """ "" for a table that is held out, too."""
+        inputs, table = tuple(task.facts["inputs"]), after["rows"]
+        held = any((each.facts["inputs"], each.facts["table"]) == (inputs, table) for each in self.held_out())
+        return "" if held or not table else asked_for(inputs, table)
+
     def open(self, task: Task, seed: int) -> CircuitVisit:
         return CircuitVisit(task, self.listed, simulated if self.simulator == "iverilog" else table_of)
 
@@ -102,9 +117,8 @@ class Circuits:
 
 def posed(name: str, family: str, inputs: tuple[str, ...], tree: Expression, rng: Random) -> Task:
     """The task that asks for the table of an expression; what is listed with it is drawn from `rng`."""
-    table, asked = table_of(tree, inputs), " ".join(inputs)
-    first, last = "0" * len(inputs), "1" * len(inputs)
-    prompt = f"Inputs {asked}. y for {asked} counted from {first} to {last}: {' '.join(table)}"
+    table = table_of(tree, inputs)
+    prompt = asked_for(inputs, table)
     design = f"assign y = {written(tree)} ;"
     others = list[str]()
     while len(others) < CHOICES - 1:
@@ -115,6 +129,12 @@ def posed(name: str, family: str, inputs: tuple[str, ...], tree: Expression, rng
     listed = (*others[:place], design, *others[place:])
     facts = {"inputs": inputs, "table": table, "design": design, "listed": listed, "hidden": (f"answer: {design}",)}
     return Task(name, kind=family, prompt=prompt, facts=facts)
+
+
+def asked_for(inputs: Sequence[str], table: str) -> str:
+    """What is asked of a design."""
+    asked, first, last = " ".join(inputs), "0" * len(inputs), "1" * len(inputs)
+    return f"Inputs {asked}. y for {asked} counted from {first} to {last}: {' '.join(table)}"
 
 
 def _drawn(family: str, rng: Random) -> tuple[tuple[str, ...], Expression]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from redqueen.checks.detachment import AXIOMS, LONGEST, NoProof, Term, is_instance, proved, read, theorems, written
 from redqueen.games.talk import titled
-from redqueen.protocols import Tool
+from redqueen.protocols import State, Tool
 from redqueen.types import Assessment, Observation, RedQueenError, Task
 
 AXIOM_LINES = "\n".join(f"{name}: {written(term)}" for name, term in AXIOMS.items())
@@ -60,6 +60,20 @@ class Proofs:
             if proof not in AXIOMS
         )
 
+    def with_goal(self, task: Task, after: State, prompt: str) -> Task:
+        """The task whose statement is what the last proof of a visit proves."""
+        found = last_proved(after)
+        if found is None or not self.worded(task, after):
+            raise RedQueenError(f"nothing was proved that may be the goal of a task that begins as {task.id}")
+        proof, statement = found
+        return Task(statement, kind=f"{len(proof.split())} symbols", prompt=prompt, facts={"hidden": (proof,)})
+
+    def worded(self, task: Task, after: State) -> str:
+        """ "" for what is held out, too."""
+        found = last_proved(after)
+        held = found is not None and any(found[1] == each.id for each in self.held_out())
+        return "" if found is None or held else f"Prove {found[1]}"
+
     def open(self, task: Task, seed: int) -> ProofVisit:
         return ProofVisit(read(task.id))
 
@@ -67,6 +81,16 @@ class Proofs:
         """A shortest proof."""
         (proof,) = task.facts["hidden"]
         return (str(proof),)
+
+
+def last_proved(state: State) -> tuple[str, str] | None:
+    """The last proof that was tried in a visit and proves something, with its statement."""
+    for said in reversed(state["tried"]):
+        try:
+            return said, written(proved(said))
+        except NoProof:
+            continue
+    return None
 
 
 class ProofVisit:

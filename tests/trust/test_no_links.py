@@ -306,6 +306,15 @@ def test_a_run_whose_links_lead_out_is_not_read(
     assert "error.txt is a link that leads out of the run" in said and said.count("\n") == 1
 
 
+def test_a_run_named_as_a_model_is_not_read_either(
+    run: Path, outside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run / "error.txt").unlink(missing_ok=True)
+    (run / "error.txt").symlink_to(outside / "precious.txt")
+    assert main(["exploitability", "kuhn_poker", "--model", str(run)]) == 2
+    assert "error.txt is a link that leads out of the run" in capsys.readouterr().err
+
+
 def test_links_within_a_run_are_read_and_a_pipe_is_refused(run: Path) -> None:
     (run / "newest").symlink_to("checkpoints")
     (run / "nowhere").symlink_to("nothing")

@@ -48,8 +48,8 @@ class Hindsight:
         return self._starts[prompt]
 
     def read(self, invitations: Sequence[Task], replies: Sequence[str]) -> list[Task | Refusal]:
-        """For each reply the task that it sets, or a refusal: malformed, no such act, nothing has changed, not the same
-        twice; names an act, of two words or more, where the world would not word the change so."""
+        """For each reply the task that it sets, or a refusal: malformed, no such act, no goal, nothing has changed, not
+        the same twice; names an act, of two words or more, where the world would not word the change so."""
         return [self._read(self._starts[each.prompt], reply) for each, reply in zip(invitations, replies, strict=True)]
 
     def _read(self, start: Task, reply: str) -> Task | Refusal:
@@ -72,7 +72,10 @@ class Hindsight:
         names_act = any(" " in act and act.lower() in wording.lower() for act in acts)
         if names_act and wording != world.worded(start, after):
             return Refusal("names an act")
-        found = world.with_goal(start, after, wording)
+        try:
+            found = world.with_goal(start, after, wording)
+        except RedQueenError:
+            return Refusal("no goal")
         with closing(world.open(found, 0)) as again:
             if again.assess().score == 1.0:
                 return Refusal("nothing has changed")

@@ -7,6 +7,8 @@ from redqueen.games.talk import told
 from redqueen.questions.task_done import Done
 from redqueen.recipes.curricula.webrl.questions import Hindsight, Wanderer, proposal_in
 from redqueen.types import Ask, Refusal, Seat, Task
+from redqueen.worlds.circuits import Circuits
+from redqueen.worlds.proofs import Proofs
 from redqueen.worlds.site import SITES, Site, _task
 
 SHOP = {
@@ -68,6 +70,37 @@ def test_a_wanderer_sets_tasks_that_can_be_done() -> None:
     asks = [Ask(Seat("proposer"), told(each.prompt), seed=place) for place, each in enumerate(invitations)]
     read = hindsight.read(invitations, [each.text for each in Wanderer(hindsight).reply(asks)])
     assert all(isinstance(each, Task) for each in read)
+
+
+def test_a_proof_of_something_else_is_a_task_to_prove_that() -> None:
+    world = Proofs()
+    hindsight = Hindsight(world)
+    start = next(task for task in world.tasks() if task.id != "> p p")
+    found = hindsight.set(start, ["D 2 1", "D D 2 1 1", "nonsense"], "Prove this: > p p")
+    trained = "> p p" not in [task.id for task in world.held_out()]
+    if trained:  # DD211 proves p > p: papers/worlds.md, 27.4
+        assert isinstance(found, Task)
+        assert (found.id, found.prompt, world.expert(found)) == ("> p p", "Prove this: > p p", ("D D 2 1 1",))
+    else:
+        assert found == Refusal("no goal")
+    assert hindsight.set(start, ["nonsense"], "Prove it.") == Refusal("no goal")
+    held = world.held_out()[0]
+    assert hindsight.set(start, world.expert(held), "Prove it.") == Refusal("no goal")
+    other = next(task for task in world.tasks() if task.id != start.id)
+    set_by_expert = hindsight.set(start, world.expert(other), other.prompt)
+    assert isinstance(set_by_expert, Task) and set_by_expert.id == other.id
+
+
+def test_a_design_with_other_rows_is_a_task_to_make_these() -> None:
+    world = Circuits(count=40, tests=10)
+    hindsight = Hindsight(world)
+    start, inputs = world.tasks()[0], world.tasks()[0].facts["inputs"]
+    other = next(each for each in world.tasks() if each.facts["inputs"] == inputs and each.id != start.id)
+    found = hindsight.set(start, world.expert(other), other.prompt)
+    assert isinstance(found, Task)
+    assert (found.facts["table"], found.prompt) == (other.facts["table"], other.prompt)
+    assert world.worded(start, {"rows": other.facts["table"]}) == other.prompt
+    assert hindsight.set(start, ["assign y = nothing"], "Make it.") == Refusal("no goal")
 
 
 def test_a_judge_of_outcomes_is_shown_the_end_and_not_the_state() -> None:

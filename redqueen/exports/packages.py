@@ -1,0 +1,202 @@
+"""Packages with which trainers of others run a game: `redqueen export GAME --as trl`.
+
+Each is a folder with a `pyproject.toml`, one module of a few lines, a script that trains in ten, and the game's file
+where it is the user's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from redqueen.games.catalogue import find_game
+from redqueen.play.table import waits
+from redqueen.protocols import Game
+from redqueen.trust.no_links import write_whole
+from redqueen.types import RedQueenError
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a package for one trainer is written: `{module}` and `{title}` are filled in."""
+
+    needs: str  # packages beside redqueen, with spaces between
+    module: str
+    script: str
+    about: str
+    points: str = ""  # entry points
+
+
+FOUND = '''"""{title} for {form}, written by `redqueen export`."""
+
+from pathlib import Path
+
+from redqueen.games.catalogue import find_game
+'''
+GAME = "\nGAME = find_game({spec})\n"
+
+FORMS: Mapping[str, Form] = MappingProxyType(
+    {
+        "gymnasium": Form(
+            "gymnasium",
+            "from redqueen.exports.gymnasium_env import game_env\n"
+            + GAME
+            + '''
+
+def make(role="", others=None, render_mode=None):
+    """The environment; `role` acts, `others` (a player, uniform by default) has the other seats."""
+    return game_env(GAME, others, role, render_mode)
+
+
+def register():
+    import gymnasium
+
+    gymnasium.register("{title_id}-v0", entry_point=make)
+''',
+            """from gymnasium.utils.env_checker import check_env
+
+from {module} import make
+
+env = make()
+check_env(env, skip_render_check=True)
+for seed in range(100):
+    (_, info), over = env.reset(seed=seed), False
+    while not over:
+        _, score, over, _, info = env.step(env.action_space.sample(info["action_mask"]))
+print("exploitability", env.exploitability(lambda seen, legal: [1 / len(legal)] * len(legal)))
+""",
+            'One seat acts, a player has the others. `gymnasium.make("{title_id}-v0")` finds it once it is installed.',
+            '\n[project.entry-points."gymnasium.envs"]\n__root__ = "{module}:register"\n',
+        ),
+        "trl": Form(
+            "trl datasets",
+            "from redqueen.exports.trl_rollouts import ExactCallback, Rollouts, rows\n"
+            + GAME
+            + '''
+
+def dataset(repeats=1):
+    """Every task in every role."""
+    from datasets import Dataset
+
+    return Dataset.from_list(rows(GAME, repeats))
+
+
+def rollouts(seed=0):
+    return Rollouts(GAME, seed)
+
+
+def exact(tokenizer, every=1):
+    """A callback: `found` holds the exact exploitability step by step."""
+    return ExactCallback(GAME, tokenizer, every)
+''',
+            """import sys
+
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import GRPOConfig, GRPOTrainer
+
+from {module} import dataset, exact, rollouts
+
+tokenizer, play = AutoTokenizer.from_pretrained(sys.argv[1]), rollouts()
+model, measured = AutoModelForCausalLM.from_pretrained(sys.argv[1]), exact(tokenizer, every=5)
+args = GRPOConfig("out", per_device_train_batch_size=16, num_generations=8, max_steps=20)
+own = {{"processing_class": tokenizer, "rollout_func": play, "callbacks": [measured]}}
+GRPOTrainer(model, play.reward, args, dataset(100), **own).train()
+print([(step, round(figures["exploitability"], 3)) for step, figures in measured.found])
+""",
+            "The trainer's model plays every seat. `python train.py MODEL` trains and prints the exact exploitability.",
+        ),
+        "openenv": Form(
+            "openenv==0.10.0",
+            "from redqueen.exports.openenv_game import environment_of\n"
+            + GAME
+            + """
+GameAction, GameObservation, GameEnvironment = environment_of(GAME)
+""",
+            """from {module} import GameAction, GameEnvironment
+
+env, total = GameEnvironment(), 0.0
+for seed in range(100):
+    seen = env.reset(seed=seed)
+    while not seen.done:
+        seen = env.step(GameAction(message=seen.choices[0]))
+    total += seen.reward
+always_first = lambda asks: [[1.0, *[0.0] * (len(ask.choices) - 1)] for ask in asks]
+print("mean score", total / 100, "exploitability", env.exact(always_first)["exploitability"])
+""",
+            "One seat acts by `GameAction(message=...)`, a player has the others; `openenv` serves `GameEnvironment`.",
+        ),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Package:
+    """The files of a package by name, and the game in it."""
+
+    name: str
+    files: Mapping[str, str]
+
+
+def package(spec: str, form: str, title: str = "") -> Package:
+    """The package of a game. Raises RedQueenError for a form that is not known and for a game that cannot be stepped
+    from outside."""
+    if form not in FORMS:
+        raise RedQueenError(f"there is no form {form!r}: name {', '.join(FORMS)}")
+    game = checked(find_game(spec))
+    place, _, rest = spec.partition(":")
+    own = Path(place).resolve() if place.endswith(".py") else None
+    short = title or re.sub(r"\W+", "_", (rest.partition(":")[0] if own else game.name)).strip("_").lower()
+    module, how = f"{short}_for_{form}", FORMS[form]
+    words = {
+        "module": module,
+        "title": short,
+        "title_id": "".join(part.capitalize() for part in short.split("_")),
+        "form": form,
+        "spec": f"str(Path(__file__).with_name({own.name!r})) + {':' + rest!r}" if own else repr(spec),
+    }
+    head = FOUND if own else FOUND.replace("from pathlib import Path\n\n", "")
+    files = {
+        "pyproject.toml": _project(module, ["redqueen", *how.needs.split()]) + how.points.format(**words),
+        "README.md": f"# {short} for {form}\n\n{how.about.format(**words)}\n",
+        f"{module}/__init__.py": (head + how.module).format(**words),
+    }
+    if how.script:
+        files["train.py" if form == "trl" else "use.py"] = how.script.format(**words)
+    if own:
+        files[f"{module}/{own.name}"] = own.read_text(encoding="utf-8")
+    return Package(module, files)
+
+
+def checked(game: Game) -> Game:
+    """The game, if another's trainer can step it."""
+    if waits(game):
+        raise RedQueenError(f"{game.name} runs a program that asks when it likes: it cannot be stepped from outside")
+    return game
+
+
+def write(found: Package, folder: Path) -> Path:
+    """Writes a package into a new folder of its name. Raises RedQueenError where something is there already."""
+    place = folder / found.name
+    if place.exists():
+        raise RedQueenError(f"{place} is there already: remove it or name another --output")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in found.files.items():
+        write_whole(folder, f"{found.name}/{name}", text)
+    return place
+
+
+def _project(module: str, needs: list[str]) -> str:
+    quoted = ", ".join(f'"{each}"' for each in needs)
+    return f"""[project]
+name = "{module.replace("_", "-")}"
+version = "0.1.0"
+requires-python = ">=3.10"
+dependencies = [{quoted}]
+
+[build-system]
+requires = ["setuptools>=61"]
+build-backend = "setuptools.build_meta"
+"""

@@ -1,0 +1,250 @@
+"""Games for trainers of others: Gymnasium's own checker, TRL's trainer, and packages that hold a game of one's own."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from redqueen.cli.main import main
+from redqueen.exports.match import Exact, OneSeat, shown
+from redqueen.exports.packages import FORMS, package
+from redqueen.games.catalogue import find_game
+from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.games.tic_tac_toe import TicTacToe
+from redqueen.measures.exact.exploitability import GameTree
+from redqueen.players.scripted import FirstChoice, Uniform
+from redqueen.types import Ask, Message, RedQueenError, Seat
+
+UNIFORM = 11 / 24  # exploitability of uniform play in Kuhn poker: NashConv 0.9167 (docs of OpenSpiel)
+OWN = """
+from redqueen.games.kuhn_poker import KuhnPoker
+class Mine(KuhnPoker):
+    name = "mine"
+"""
+
+
+def task(game, cards):
+    return next(each for each in game.tasks() if "".join(each.facts["cards"]) == cards)
+
+
+def test_one_seat_is_played_and_the_others_answer():
+    game = KuhnPoker()
+    match = OneSeat(game, FirstChoice(), "first")  # who always passes
+    ask = match.begin(game.tasks()[0], 7)
+    assert ask is not None
+    assert ask.seat == Seat("first")
+    assert "Reply with one of: pass, bet" in shown(ask)
+    said = []
+    while ask is not None:
+        said.append(ask.choices[-1])
+        ask = match.say(ask.choices[-1])
+    assert match.outcome is not None
+    assert match.score == match.outcome.scores[Seat("first")] == -match.outcome.scores[Seat("second")]
+    with pytest.raises(RedQueenError, match="nothing is asked in kuhn_poker"):
+        match.say("bet")
+
+
+def test_each_seed_has_a_role_where_none_is_named():
+    game = KuhnPoker()
+    match = OneSeat(game)
+    roles = []
+    for seed in range(20):
+        match.begin(game.tasks()[0], seed)
+        roles.append(match.role)
+    assert set(roles) == {"first", "second"}
+    with pytest.raises(RedQueenError, match="has no role 'third': its roles are first, second"):
+        OneSeat(game, role="third")
+
+
+def test_an_ask_shows_own_words_as_own():
+    seat = Seat("a")
+    asked = Ask(seat, (Message("game", "Hello."), Message("a", "yes"), Message("b", "no")), ("x", "y"))
+    assert shown(asked) == "Hello.\nYou: yes\nno\nReply with one of: x, y"
+
+
+def test_the_exact_metric_is_that_of_the_tree():
+    exact = Exact(KuhnPoker())
+    found = exact(Uniform().probabilities)
+    assert found["exploitability"] == pytest.approx(UNIFORM)
+    assert found["nash_conv"] == pytest.approx(2 * UNIFORM)
+    assert found["value"] == pytest.approx(0.125)  # bet, pass: 1 in 1/4; pass, bet, pass: -1 in 1/8
+    with pytest.raises(RedQueenError, match="free text"):
+        Exact(find_game("negotiation"))(Uniform().probabilities)
+
+
+def test_gymnasiums_own_checker_takes_the_environment():
+    check_env = pytest.importorskip("gymnasium.utils.env_checker").check_env
+    from redqueen.exports.gymnasium_env import game_env
+
+    env = game_env(KuhnPoker())
+    check_env(env, skip_render_check=True)
+    assert env.acts == ("pass", "bet")
+    seen, info = env.reset(seed=3)
+    assert seen == env.reset(seed=3)[0]
+    assert info["action_mask"].tolist() == [1, 1]
+    assert env.exploitability(lambda seen, legal: [1 / len(legal)] * len(legal)) == pytest.approx(UNIFORM)
+
+
+def test_an_act_that_is_not_legal_is_a_forfeit_by_the_games_own_rule():
+    pytest.importorskip("gymnasium")
+    from redqueen.exports.gymnasium_env import game_env
+
+    env = game_env(TicTacToe(), FirstChoice(), role=TicTacToe().roles[0])
+    _, info = env.reset(seed=1)
+    env.step(int(info["action_mask"].argmax()))
+    _, reward, over, cut, info = env.step(int(info["action_mask"].argmax()))  # the square is taken
+    assert (reward, over, cut, info["action_mask"].sum()) == (-1.0, True, False, 0)
+    with pytest.raises(RedQueenError, match="call reset"):
+        env.step(0)
+
+
+def test_a_board_too_large_for_a_tree_has_its_replies_from_matches():
+    pytest.importorskip("gymnasium")
+    from redqueen.exports.gymnasium_env import game_env
+
+    env = game_env(TicTacToe(), FirstChoice())
+    assert len(env.acts) == 9
+    with pytest.raises(RedQueenError):
+        game_env(find_game("negotiation"))
+
+
+def exported(spec, form, folder, monkeypatch):
+    """The module of a package that the command wrote."""
+    assert main(["export", spec, "--as", form, "--output", str(folder)]) == 0
+    (place,) = folder.iterdir()
+    monkeypatch.syspath_prepend(str(place))
+    sys.modules.pop(place.name, None)
+    return place, importlib.import_module(place.name)
+
+
+def test_a_package_holds_the_users_own_game(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("gymnasium")
+    (tmp_path / "own.py").write_text(OWN)
+    place, module = exported(f"{tmp_path}/own.py:Mine", "gymnasium", tmp_path / "out", monkeypatch)
+    (tmp_path / "own.py").unlink()
+    assert place.name == "mine_for_gymnasium"
+    assert module.make("second").reset(seed=0)[1]["role"] == "second"
+    assert type(module.GAME).__name__ == "Mine"
+    module.register()
+    assert importlib.import_module("gymnasium").make("Mine-v0").reset(seed=0)
+    assert "pip install" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_scripts_are_of_ten_lines_at_most(form):
+    found = package("kuhn_poker", form)
+    script = found.files.get("train.py", found.files.get("use.py", ""))
+    assert len([line for line in script.splitlines() if line.strip()]) <= 10
+    for name, text in found.files.items():
+        if name.endswith(".py"):
+            compile(text, name, "exec")
+    assert f'"redqueen", "{FORMS[form].needs.split()[0]}"' in found.files["pyproject.toml"]
+
+
+def test_trl_trains_on_matches_and_is_measured_exactly(tmp_path, monkeypatch):
+    trl = pytest.importorskip("trl")
+    pytest.importorskip("datasets")
+    from redqueen.players.transformer.loading import tiny_model
+    from redqueen.players.transformer.policy import TransformerPolicy
+
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    _, module = exported("kuhn_poker", "trl", tmp_path / "out", monkeypatch)
+    loaded = tiny_model(0, hidden=16, heads=2)
+    play, measured = module.rollouts(), module.exact(loaded.tokenizer)
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of TRL and transformers, about their own settings
+        args = trl.GRPOConfig(
+            str(tmp_path / "run"),
+            per_device_train_batch_size=8,
+            num_generations=4,
+            max_steps=1,
+            learning_rate=1e-2,
+            use_cpu=True,
+            bf16=False,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+            gradient_checkpointing=False,
+        )
+        trainer = trl.GRPOTrainer(
+            loaded.model,
+            play.reward,
+            args,
+            module.dataset(2),
+            processing_class=loaded.tokenizer,
+            rollout_func=play,
+            callbacks=[measured],
+        )
+        trainer.train()
+    (_, before), (step, after) = measured.found
+    assert step == 1
+    assert before != after
+    tree = GameTree(KuhnPoker())
+    now = TransformerPolicy(loaded)
+    assert after["exploitability"] == pytest.approx(tree.exploitability(tree.strategy(now)), abs=1e-6)
+
+
+def test_a_rollout_is_a_turn_of_the_named_role_with_its_matchs_score(monkeypatch):
+    pytest.importorskip("transformers")
+    from redqueen.exports import trl_rollouts
+    from redqueen.exports.trl_rollouts import Rollouts, rows
+
+    game = KuhnPoker()
+    assert [row["prompt"][0]["content"] for row in rows(game)][:3] == ["0 first", "0 second", "1 first"]
+
+    class Kept:
+        def __enter__(self):
+            return FirstChoice()
+
+        def __exit__(self, *ignored):
+            pass
+
+    class Trainer:
+        model = processing_class = None
+
+        class accelerator:
+            process_index = 0
+
+            @staticmethod
+            def unwrap_model(model):
+                return model
+
+    monkeypatch.setattr(trl_rollouts, "policy_of", lambda model, tokenizer: Kept())
+    found = Rollouts(game)([row["prompt"] for row in rows(game)], Trainer())
+    scores = np.array(found["score"]).reshape(-1, 2)
+    assert (scores.sum(1) == 0).all()  # who always takes the first reply has the same match in both roles
+    assert Rollouts.reward(score=[1.0, -1.0], completions=["a", "b"]) == [1.0, -1.0]
+    with pytest.raises(RedQueenError, match="a row names a task and a role"):
+        Rollouts(game)(["hello"], Trainer())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["export", "kuhn_pokre", "--as", "trl"], "did you mean kuhn_poker"),
+        (["export", "kuhn_poker", "--as", "verl"], "as"),
+        (["export", "kuhn_poker", "--as", "trl", "--name", "a b"], "letters, digits and _"),
+        (["export", "kuhn_poker"], "--as"),
+    ],
+)
+def test_bad_input_is_one_line(words, said, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_over(tmp_path, capsys):
+    words = ["export", "kuhn_poker", "--as", "trl", "--output", str(tmp_path)]
+    assert main(words) == 0
+    assert main(words) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert Path(tmp_path / "kuhn_poker_for_trl" / "train.py").exists()

@@ -94,6 +94,8 @@ def continued(run: str, turn: int = 1) -> Continued:
         raise RedQueenError(f"there is no run {run}: continued:RUN,TURN goes on from what a run has recorded")
     if len(specs := game_specs(folder)) > 1:
         raise RedQueenError(f"{run} plays {', '.join(specs)}: matches of a run with one game can be continued")
+    if specs[0].startswith("continued:"):
+        raise RedQueenError(f"{run} goes on from another run itself, {specs[0]}: name a run of the whole game")
     game = stored_game(folder)
     found = {f"{name} from {turn}": episode for name, episode in _long_enough(folder, game, turn)}
     if not found:

@@ -20,7 +20,7 @@ PAGES = [*(ROOT / name for name in ("README.md", "AGENTS.md", "SECURITY.md")), *
 COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ )*(?:\S*/)?redqueen (.+)$")  # what is set before it, the folder it lies in
 FOREIGN = {"--checkpoints-base", "--logdir", "--no-deps", "--session-timeout-sec"}  # flags of other programs
 # of Red Queen: those that are read before a command's own, and an old one whose answer README quotes
-EXTRA = {"--with", "--domain", "--gpu", "--help", "--trust", "--version"}
+EXTRA = {"--as", "--with", "--domain", "--gpu", "--help", "--trust", "--version"}
 
 
 def lines(text):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -134,6 +136,48 @@ def test_a_package_holds_the_users_own_game(tmp_path, monkeypatch, capsys):
     assert "pip install" in capsys.readouterr().out
 
 
+def stand_in_for_openenv(monkeypatch):
+    """Modules with the base classes of openenv 0.10.0, as far as an environment uses them."""
+    pydantic = pytest.importorskip("pydantic")
+
+    class Environment:
+        def __init__(self):
+            pass
+
+    def base(name, **fields):
+        return pydantic.create_model(name, __config__=pydantic.ConfigDict(extra="allow"), **fields)
+
+    observation = base("Observation", done=(bool, False), reward=(float | None, None))
+    state = base("State", episode_id=(str | None, None), step_count=(int, 0))
+    modules = {
+        "openenv": {},
+        "openenv.core": {},
+        "openenv.core.env_server": {},
+        "openenv.core.env_server.interfaces": {"Environment": Environment},
+        "openenv.core.env_server.types": {"Action": base("Action"), "Observation": observation, "State": state},
+    }
+    for name, members in modules.items():
+        module = ModuleType(name)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+
+
+def test_openenv_steps_one_seat(tmp_path, monkeypatch):
+    stand_in_for_openenv(monkeypatch)
+    _, module = exported("kuhn_poker", "openenv", tmp_path / "out", monkeypatch)
+    env = module.GameEnvironment()
+    for seed in range(8):
+        seen, steps = env.reset(seed=seed, episode_id="one"), 0
+        assert seen == module.GameEnvironment().reset(seed=seed)
+        assert "Reply with one of: pass, bet" in seen.shown
+        while not seen.done:
+            assert seen.choices == ("pass", "bet")
+            seen, steps = env.step(module.GameAction(message="bet")), steps + 1
+        assert seen.reward in (-2.0, -1.0, 1.0, 2.0)
+        assert (env.state.step_count, env.state.episode_id) == (steps, "one")
+    assert env.exact(Uniform().probabilities)["exploitability"] == pytest.approx(UNIFORM)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_scripts_are_of_ten_lines_at_most(form):
     found = package("kuhn_poker", form)
@@ -155,8 +199,6 @@ def test_trl_trains_on_matches_and_is_measured_exactly(tmp_path, monkeypatch):
     _, module = exported("kuhn_poker", "trl", tmp_path / "out", monkeypatch)
     loaded = tiny_model(0, hidden=16, heads=2)
     play, measured = module.rollouts(), module.exact(loaded.tokenizer)
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of TRL and transformers, about their own settings
         args = trl.GRPOConfig(

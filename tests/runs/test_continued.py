@@ -94,5 +94,7 @@ def test_a_run_is_continued_from_the_command_line(tmp_path, monkeypatch, capsys)
     capsys.readouterr()
     assert main([*words, "third", "--game", "continued:first,900"]) == 2
     assert "has recorded no match of leduc_poker with a turn after 900" in capsys.readouterr().err
+    assert main([*words, "third", "--game", "continued:second,1"]) == 2
+    assert "goes on from another run itself, continued:first,2" in capsys.readouterr().err
     assert main([*words, "third", "--game", "continued:nowhere,1"]) == 2
     assert "there is no run nowhere" in capsys.readouterr().err

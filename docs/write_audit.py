@@ -96,7 +96,7 @@ def page(found: Sequence[dict[str, Any]]) -> str:
     if defects:
         lines += ["", "## Defects", ""]
     for each, row, one in defects:
-        lines += [f"**`{each['spec']}`, {row['kind']}**: {one['said']}.", "", "```python", one["program"], "```", ""]
+        lines += [f"**`{each['spec']}`, {row['kind']}**: {one['said']}.", "", "```text", one["program"], "```", ""]
     faults = [f"* `{each['spec']}`: {each['fault']}" for each in found if each["fault"]]
     lines += ["", "## Not looked at", "", *faults] if faults else []
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -36,7 +36,7 @@ NOT_ASKED = {
 ANNEALED = ("magnetic", "league", "cold_start", "starling")
 
 # whose game a model that answers in free text would be measured in for a minute
-SHORT = {"webrl": {"game": "acting:site(tests=4),4"}}
+SHORT = {"agent_r": {"game": "acting:site(tests=4),4"}, "webrl": {"game": "acting:site(tests=4),4"}}
 RECITED = ("pragmatic_synthesis",)  # what is learned is recited, in the format, whatever was sampled
 QUICK = ("spiral", "sppo")  # a table and a tiny language model, which `make check` runs
 
@@ -53,6 +53,7 @@ OF_QUESTIONS = [name for name in RECIPES if name not in (*OF_GAMES, "first_steps
 # all credit is the same where a model imitates, and is in the pairs and win rates where it prefers
 WITHOUT_ESTIMATE = (
     "cold_start",
+    "agent_r",
     "b_star",
     "ditto_roleplay",
     "self_j",

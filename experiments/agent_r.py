@@ -26,7 +26,7 @@ def recovered(learner: Policy) -> Metrics:
 GRID = Experiment(
     title="A grid of four by four, a table",
     asked="Do spliced paths teach to come to the goal after wrong acts, at equal rollouts?",
-    trial=Training(train, evaluate_every=0, read=recovered),
+    trial=Training(train, read=recovered),
     config=Config(Learner(), game=f"acting:{WORLD},8", cut="fork", steps=60, problems=1),
     variants={FORK: {}, RANDOM: {"cut": "random"}, END: {"cut": "end"}, NONE: {"cut": "none"}},
     figures=("trained_recovery", "trained_revised", "trained_repeated", "late reward/agent"),

@@ -16,10 +16,7 @@ os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="redqueen-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 # the files that take longest: begun first, so that no worker is left alone with one at the end
-LONGEST = (
-    *("test_learning.py", "test_recipes.py", "test_share.py", "test_lm_eval.py"),
-    *("test_trackers.py", "test_model.py"),
-)
+LONGEST = {f"test_{name}.py" for name in ("learning", "recipes", "share", "lm_eval", "trackers", "model")}
 
 
 def pytest_collection_modifyitems(items):

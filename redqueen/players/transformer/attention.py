@@ -114,7 +114,8 @@ class _Attention(torch.autograd.Function):
             )
         ctx.scale = scale
         ctx.save_for_backward(query, keys, values, bias, answer, sums)
-        return answer  # type: ignore[no-any-return]
+        found: Tensor = answer
+        return found
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:

@@ -69,7 +69,8 @@ class GymSession:
     def words(self, observation: Any) -> str:
         picture = self.env.render() if getattr(self.env, "render_mode", None) == "ansi" else None
         if isinstance(picture, str):
-            return _COLOURS.sub("", picture).strip("\n")
+            # what stands in colour is marked, as in adapters/gymnasium.py: of Taxi it is the taxi's place
+            return _COLOURS.sub(lambda found: "" if found[0] == "\x1b[0m" else ">", picture).strip("\n")
         return as_words(observation)
 
     def say(self, texts: list[str]) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def _answer(query: Tensor, keys: Tensor, values: Tensor, part: Blocks, bias: Ten
     asked = asked.permute(0, 2, 3, 1, 4).reshape(count, key_heads, shared * size, width)
     told, said = _take(keys, part.keys).transpose(1, 2), _take(values, part.keys).transpose(1, 2)
     if query.device.type == "cpu":
-        answer = _Attention.apply(asked, told, said, bias, scale)  # type: ignore[no-untyped-call]
+        answer: Tensor = _Attention.apply(asked, told, said, bias, scale)  # type: ignore[no-untyped-call]
     else:
         answer = scaled_dot_product_attention(asked, told, said, attn_mask=bias, scale=scale)
     answer = answer.view(count, key_heads, shared, size, width).permute(0, 3, 1, 2, 4)

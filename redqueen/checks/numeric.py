@@ -120,6 +120,7 @@ _NO_UNIT = re.compile(
     r"or|and|to|not|plus|minus|times|x)|"  # a second number may follow
     r"[BM]"  # 5 m is a length, 5 M five million
 )
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})++|\d++),(\d++)(?![,.]?\d)")
 _GLUED = re.compile(r"(?<!\s)[^\W\d_](?![^\W\d_])")  # a letter alone that touches the number
 _LETTERS = frozenset("mgslhLVWNJCFΩ")  # which of these are units; any other is a variable
 
@@ -142,6 +143,12 @@ def number(text: str, units: bool = False) -> Fraction | None:
         return None
     size = Fraction(int(found["whole"] or 0)) + top * Fraction(10) ** int(found["exponent"] or 0) / bottom
     return (-size if found["sign"] == "-" else size) / (100 if found["percent"] else 1)
+
+
+def with_points(text: str) -> str:
+    """The text with a point for every comma before decimals, and without points between the thousands before it:
+    1.234,5 as 1234.5."""
+    return _DECIMAL_COMMA.sub(lambda found: f"{found[1].replace('.', '')}.{found[2]}", text)
 
 
 def _plain(digits: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from redqueen.checks.extraction import LETTERS, Kind, expected, final_number, kind_of
-from redqueen.checks.numeric import normalised
+from redqueen.checks.numeric import normalised, with_points
 from redqueen.questions.examples import BadRow, Example
 from redqueen.questions.grading import CHOICE, NONE, NUMBER, TESTS, TEXT
 from redqueen.texts import said_aloud
@@ -19,6 +19,8 @@ _WORDS = (Kind.TEXT, Kind.DATE)  # no numbers
 _SHORT = 8  # words of an answer that is no worked solution
 _SENTENCE = 3  # words, at least, of one that is as short
 _LETTER = re.compile(r"\(?([A-J])\)?[.:]?")
+_WITH_COMMA = re.compile(r"[-+−]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,\d+|\d+)\s*[^\d.,]*")  # 1.234,5 or 8,5 or 8, and a unit
+_NO_THOUSANDS = re.compile(r"(?:^|\D)0,\d|,\d{1,2}(?!\d)|,\d{4}")  # a comma that parts no thousands
 _FIRST_CHOICE, _SECOND_CHOICE = (re.compile(rf"(?m)(?:^|\s)\(?{letter}[).:]\s") for letter in "AB")
 
 
@@ -32,11 +34,15 @@ class Expected:
     alike: bool  # whether all are of this kind
     said: str  # in words: "190 numbers, 10 texts"
     faults: tuple[BadRow | None, ...]
+    commas: bool = False  # whether a comma stands before the decimals of their numbers; in `answers` it is a point
 
 
 def read_answers(examples: Sequence[Example], compare: str) -> Expected:
     """What is expected of each row, compared as the setting `compare` says, or as what most answers are."""
     raw = [_raw(each) for each in examples]
+    commas = compare in ("", NUMBER) and _have_commas([texts[0] for texts in raw if texts])
+    if commas:
+        raw = [tuple(map(with_points, texts)) for texts in raw]
     answers = [tuple(map(expected, texts)) for texts in raw]
     numbered = _from_one(examples, raw)
     answers = [_lettered(each, found, numbered) for each, found in zip(examples, answers, strict=True)]
@@ -51,7 +57,16 @@ def read_answers(examples: Sequence[Example], compare: str) -> Expected:
     faults = [_fault(each, found, compare) for each, found in zip(examples, answers, strict=True)]
     alike = kind is Kind.CHOICE or all(kind_of(text) is kind for text in known)
     said = "programs" if compare == TESTS and known else _described(known, kind, worked)
-    return Expected(tuple(answers), kind, alike, said, tuple(faults))
+    if commas:
+        said += ", with a comma before decimals"
+    return Expected(tuple(answers), kind, alike, said, tuple(faults), commas)
+
+
+def _have_commas(known: Sequence[str]) -> bool:
+    """Whether the numbers of a column have a comma before their decimals: nearly all answers are numbers, none has a
+    point there, and one comma or more cannot part thousands."""
+    fitting = [text for text in known if _WITH_COMMA.fullmatch(text)]
+    return len(fitting) >= _MOST * len(known) and any(_NO_THOUSANDS.search(text) for text in fitting)
 
 
 def _raw(example: Example) -> tuple[str, ...]:

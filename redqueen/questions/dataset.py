@@ -116,6 +116,7 @@ class Loaded:
     compare: str
     notes: tuple[str, ...]  # what was found, a line each
     left_out: tuple[str, ...]  # what is not used of the rows, a line each
+    commas: bool  # whether one stands before the decimals of a number
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class Dataset:
 
     @cached_property
     def _grading(self) -> Grading:
-        return find_grading(self._loaded.compare, self._loaded.kind)
+        return find_grading(self._loaded.compare, self._loaded.kind, self._loaded.commas)
 
     def right(self, tasks: Sequence[Task], answers: Sequence[str]) -> list[bool | None]:
         """Whether each reply is right (`questions.grading`); None (unknown) for a task without an answer."""
@@ -476,6 +477,7 @@ class _Reading:
         self.columns: list[str] = []
         self.left_out: list[str] = []
         self.kinds: list[Kind] = []
+        self.commas = False
         self.answers = ""
         self.compare = data.compare
 
@@ -509,6 +511,7 @@ class _Reading:
             self.compare,
             (f"{data.path}: {split}{levels}", *self.columns),
             tuple(self.left_out),
+            self.commas,
         )
 
     def _parts(self, path: str, split: str) -> tuple[list[_Row], list[_Row]]:
@@ -557,6 +560,7 @@ class _Reading:
         if not good:
             raise RedQueenError(f"{path} holds no row that can be used" + (f": {faults[0]}" if faults else ""))
         self.kinds.append(wanted.kind)
+        self.commas |= wanted.commas
         self._say(path, layout, wanted, [answers for _, answers in good])
         rows = [(each, self._task(each, answers, wanted.kind)) for each, answers in good]
         return [pair for pair in rows if not tested(pair[0])], [pair for pair in rows if tested(pair[0])]

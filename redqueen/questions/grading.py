@@ -25,7 +25,7 @@ from typing import Any, Protocol, cast
 from redqueen.checks import extraction
 from redqueen.checks.dates import date_of, dates_in
 from redqueen.checks.extraction import Kind
-from redqueen.checks.numeric import Symbolic, normalised, number
+from redqueen.checks.numeric import Symbolic, normalised, number, with_points
 from redqueen.checks.sandbox.literals import quiet
 from redqueen.checks.sandbox.runner import PythonRunner
 from redqueen.checks.sandbox.runs_of_programs import Kind as Ended
@@ -57,16 +57,17 @@ class Grading(Protocol):
         ...
 
 
-def find_grading(spec: str, kind: Kind) -> Grading:
+def find_grading(spec: str, kind: Kind, commas: bool = False) -> Grading:
     """The grading that `spec` names; "" compares answers as what each of them is. `kind` is that of most answers of the
-    set, by which an answer is looked for where none is expected. Raises RedQueenError for anything else."""
+    set, by which an answer is looked for where none is expected. With `commas` one stands before the decimals of a
+    number in a reply, or a point. Raises RedQueenError for anything else."""
     if spec == JUDGE:
         raise RedQueenError(
             "a data set has no judge of its own: a recipe with a role judge has one (multi_agent_evolve, "
             "self_rewarding); or name a function, --compare path/to/file.py:function"
         )
     if spec in ("", NUMBER, TEXT, CHOICE):
-        return ByAnswer(Kind(spec) if spec else kind, always=bool(spec))
+        return ByAnswer(Kind(spec) if spec else kind, always=bool(spec), commas=commas)
     if spec == TESTS:
         return ByTests()
     if spec == NONE:
@@ -97,14 +98,18 @@ def of_the_user(spec: str, setting: str) -> Callable[[Task, str], Any]:
 
 @dataclass(frozen=True)
 class ByAnswer:
-    """By the answer in the reply. `kind` is that of a task without an answer and, with `always`, of every task."""
+    """By the answer in the reply. `kind` is that of a task without an answer and, with `always`, of every task; with
+    `commas` a reply may have one before the decimals of a number."""
 
     kind: Kind
     always: bool = False
+    commas: bool = False
 
     def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
         return [
-            extraction.given(reply, self._kind(task), task.facts.get(OPTIONS, ()))
+            extraction.given(
+                with_points(reply) if self.commas else reply, self._kind(task), task.facts.get(OPTIONS, ())
+            )
             for task, reply in zip(tasks, replies, strict=True)
         ]
 

@@ -225,6 +225,9 @@ def test_levels_and_categories_are_columns_that_are_named(tmp_path):
         ([{"answer": "Paris"}, {"answer": "The answer is Rome."}], {}, ["Paris", "Rome"], "2 texts"),
         ([{"answer": 4}, {"answer": "5"}], {"compare": "text"}, ["4", "5"], "compared as texts"),
         ([{"answer": ["a b", "c d"]}, {"answer": "e f"}], {}, ["a b", "e f"], ""),
+        ([{"answer": n} for n in ("8,5", "12", "1.234,75")], {}, ["8.5", "12", "1234.75"], "a comma before decimals"),
+        ([{"answer": n} for n in ("1,234", "12", "5,678")], {}, ["1,234", "12", "5,678"], "3 numbers, such"),
+        ([{"answer": n} for n in ("8,5", "12", "3.25")], {}, ["8,5", "12", "3.25"], "2 numbers, 1 text"),
     ],
 )
 def test_what_is_expected_is_found_in_the_answer_column(tmp_path, rows, settings, answers, said):

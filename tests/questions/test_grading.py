@@ -81,6 +81,18 @@ def test_each_answer_is_compared_as_what_it_is():
     assert verdict("I", "I", kind=T) is True, "a letter is a text where no choices are listed"
 
 
+def test_a_comma_stands_before_decimals_where_the_set_has_it_so():
+    def right(answer, reply):
+        (found,) = find_grading("", N, commas=True).verdicts([Task("t", prompt="q", answer=answer)], [reply])
+        return found
+
+    for reply in ("Die Antwort ist 8,5.", "8,5", r"\boxed{8,5}", "#### 8,5", "3,25 + 5,25 = 8,5", "It is 8.5"):
+        assert right("8.5", reply) is True, reply
+    assert right("1234.5", "Das sind 1.234,5 m.") is True
+    assert right("8.5", "8,4") is False
+    assert verdict("8.5", "8,5", kind=N) is False, "in other sets it parts two numbers"
+
+
 def test_as_text_a_number_in_a_sentence_is_not_looked_for():
     assert verdict("13", "7 + 6 = 13.", "text") is False
     assert verdict("13", " 13. ", "text") is True

@@ -112,7 +112,7 @@ def _kind(dtype: torch.dtype) -> _Kind | None:
         kinds: list[_Kind] = []
         if dtype == torch.float32:
             kinds = [_by_mkl, _by_onednn] if _made_by_intel() else [_by_onednn]
-        elif dtype == torch.bfloat16 and torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        elif dtype == torch.bfloat16:
             kinds = [_by_onednn]
         _KINDS[dtype] = next((kind for kind in kinds if _holds(kind, dtype)), None)
     return _KINDS[dtype]

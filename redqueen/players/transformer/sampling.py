@@ -156,7 +156,7 @@ class Choir:
         tokens = [saying.tokens[-1] for saying in self.sayings]
         depths = [len(saying.prompt) + len(saying.tokens) - 1 for saying in self.sayings]
         self._steps += 1
-        if self._steps == PATIENCE and len(tokens) > FEW:
+        if self._steps % PATIENCE == 0 and len(tokens) > FEW:
             self._forward.pack()
         hidden = self._forward.hidden(tokens, depths, self._looking)
         return self._draw(self._forward.logits(hidden))

@@ -14,9 +14,9 @@ from random import Random
 
 from redqueen.games.talk import ask, offence, titled, told
 from redqueen.protocols import Play
-from redqueen.types import Outcome, RedQueenError, Seat, Task
+from redqueen.types import SOLVER, Outcome, RedQueenError, Seat, Task
 
-SEATS = PLANNER, SOLVER = Seat("planner"), Seat("solver")
+SEATS = PLANNER, LAST = Seat("planner"), Seat(SOLVER)
 MOST = 100
 
 
@@ -24,7 +24,7 @@ MOST = 100
 class Relay:
     numbers: int = 4
     retries: int = 0  # second chances after an illegal reply, before it ends the match
-    roles: tuple[str, ...] = field(default=("planner", "solver"), init=False)
+    roles: tuple[str, ...] = field(default=("planner", SOLVER), init=False)
     zero_sum: bool = field(default=False, init=False)
     perfect_information: bool = field(default=False, init=False)
 
@@ -46,7 +46,7 @@ class Relay:
         rules = f"Wanted: x + y, counted round from 0 to {self.numbers - 1}."
         shown = {
             PLANNER: f"{rules} Another finds it, who sees y and hears one number from you. x is {x}. Your number?",
-            SOLVER: f"{rules} Another, who sees x, says {{}}. y is {y}. The sum?",
+            LAST: f"{rules} Another, who sees x, says {{}}. y is {y}. The sum?",
         }
         for seat, text in shown.items():
             reply = yield from ask(seat, told(text.format(*said)), words, self.retries)

@@ -231,7 +231,7 @@ def test_what_is_measured_is_what_is_thought_likeliest():
     assert basis["understood"].references["exact rational speech acts"] > 0.9
     assert 0.05 < basis["understood_random"].references["the truth alone"] < 0.3
     found.limit(40)
-    assert found.basis()["understood"].count == 2
+    assert found.basis()["understood"].count == 3  # matches of four replies, three of each pattern
 
 
 def test_another_game_is_refused():

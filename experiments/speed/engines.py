@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,17 +71,18 @@ class Engine:
     """An engine's process."""
 
     def __init__(self, who: str, folder: str, dtype: str) -> None:
-        python = INTERPRETERS[who]
+        self._who, python = who, INTERPRETERS[who]
         if not python.exists():
             raise RedQueenError(f"there is no {python.relative_to(ROOT)}: sh experiments/speed/peers.sh makes it")
         threads = str(len(os.sched_getaffinity(0)))
         environment = {**os.environ, "OMP_NUM_THREADS": threads, "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
         command = [str(python), "-m", "experiments.speed._engine", who, folder, dtype]
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115  (as long as the process)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._said,
             text=True,
             cwd=ROOT,
             env=environment,
@@ -91,7 +93,9 @@ class Engine:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RedQueenError(f"{' '.join(map(str, self._process.args[3:]))} ended at {work!r}")  # type: ignore[index]
+            self._said.seek(0)
+            last = (self._said.read().strip().splitlines() or ["it died without a word"])[-1]
+            raise RedQueenError(f"{self._who} ended at {work!r}: {last:.300}")
         found: dict[str, float] = json.loads(line)
         return found
 

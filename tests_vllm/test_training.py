@@ -89,10 +89,11 @@ def judge(tmp_path):
 
 
 def test_iterative_dpo_learns_from_a_judge_on_the_server_of_vllm(tmp_path, judge):
+    # this judge says the lowest mark to two replies of three, and replies that are equally good are no pair: hence 32
     lines = trained(
         tmp_path / "run",
         f"iterative_dpo --questions {PROBLEMS} --oracle {judge} --judge.scale 1-9 --judge.expected "
-        f"--judge.cache {tmp_path / 'kept'} --tasks 4 --attempts 3 --pairs-per-update 2 --problems 1 --updates 2 "
+        f"--judge.cache {tmp_path / 'kept'} --tasks 8 --attempts 4 --pairs-per-update 2 --problems 1 --updates 2 "
         "--passes 1 --steps 2 --max-completion-length 16 --evaluate-every 2",
     )
     kept = (tmp_path / "kept" / "judgements.jsonl").read_text().splitlines()

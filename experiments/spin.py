@@ -15,7 +15,8 @@ from redqueen.objectives.references import Reference
 from redqueen.play.lockstep import play
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.small.known import Known
-from redqueen.recipes.self_training import cold_start, spin
+from redqueen.recipes.self_training import cold_start
+from redqueen.recipes.self_training.spin import recipe as spin
 from redqueen.settings.learner import Learner
 from redqueen.trials.experiment import Difference, Experiment, Measuring, Training, versus
 from redqueen.trials.starts import Start, warmed

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 
 from redqueen.games.talk import posed
+from redqueen.play.lockstep import play
+from redqueen.players.language.reciter import Reciter
 from redqueen.players.language.writing import Writer
-from redqueen.types import Ask, Message, RedQueenError, Task, Trajectory, Turn
+from redqueen.questions.asking import SOLVE
+from redqueen.types import SOLVER, Ask, Match, Message, RedQueenError, Task, Trajectory, Turn
 
 
 def unaided(trajectories: Sequence[Trajectory], tasks: Sequence[Task], learner: Writer) -> list[Trajectory]:
@@ -39,6 +43,16 @@ def unaided(trajectories: Sequence[Trajectory], tasks: Sequence[Task], learner: 
         episode = replace(each.episode, task=task, turns=(Turn(ask, reply),))
         found.append(replace(each, episode=episode, turns=(Turn(ask, reply),)))
     return found
+
+
+def said_plainly(trajectory: Trajectory, task: Task, learner: Writer) -> Trajectory:
+    """A reply as the learner's to the plain task: its own tokens, or the text where another model wrote it in tokens of
+    its own, or none."""
+    reply = trajectory.turns[0].reply
+    if reply.text and reply.text in learner.format.decode(reply.tokens.tolist()):
+        return unaided([trajectory], [task], learner)[0]
+    (episode,) = play([Match(SOLVE, task, {SOLVER: Reciter(learner, reply.text)})], Random(0))
+    return replace(trajectory, episode=episode, turns=episode.turns)
 
 
 def aided(task: Task, help: str) -> Task:

@@ -335,13 +335,13 @@ def wins_against_start(
     return tests, iterates, watched(questions, learner, tests, AgainstStart(oracle, learner, tests, iterates))
 
 
-def gold_told_apart(
-    questions: Questions, learner: Policy, reference: Reference, problems: int, seed: int
+def told_apart(
+    questions: Questions, learner: Policy, reference: Reference, problems: int, seed: int, by_gold: bool
 ) -> tuple[dict[str, list[Task]], Divergence]:
-    """`problems` held-out tasks of each level, and the measures of a training by gold answers on them: those of
-    `watched`, and whether these answers are told from replies of the reference (`HeldOutPairs`)."""
+    """`problems` held-out tasks of each level, and the measures of a training by replies on them: those of `watched`,
+    and in a training by gold answers whether these are told from replies of the reference (`HeldOutPairs`)."""
     tests = held_out(questions, problems, seed=seed)
-    return tests, watched(questions, learner, tests, HeldOutPairs(learner, reference, tests))
+    return tests, watched(questions, learner, tests, *([HeldOutPairs(learner, reference, tests)] if by_gold else []))
 
 
 def pairs_told_apart(

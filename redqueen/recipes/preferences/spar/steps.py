@@ -17,15 +17,13 @@ from redqueen.credit.pairs import Pairs, against
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.refinement import CRITICISE, about, again
-from redqueen.demonstrations.transfer import unaided
+from redqueen.demonstrations.transfer import said_plainly, unaided
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import NO_VERDICT, Agreement
 from redqueen.objectives.batch import pack_samples
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.rounds import Round
 from redqueen.play.groups import attempts, episodes_of, with_facts
-from redqueen.play.lockstep import play
-from redqueen.players.language.reciter import Reciter
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import FINITE, Player, Questions, State, shaped
 from redqueen.questions.asking import SOLVE, graded, said
@@ -33,7 +31,7 @@ from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.questions.verifying import RIGHT, verdict
 from redqueen.settings.roles import learning
 from redqueen.texts import likeness
-from redqueen.types import SOLVER, Episode, Group, Match, Metrics, Task, Trajectory, mean_of
+from redqueen.types import Episode, Group, Metrics, Task, Trajectory, mean_of
 
 Keep = Literal["own", "right"]
 PASSES = 0.5  # an edit is accepted by more than this share of its criticisms
@@ -255,17 +253,9 @@ def pairs(trees: Sequence[Tree], replies: Sequence[Trajectory], learner: Writer)
     ended = [(tree.root.episode, tree.found.episode) for tree in trees if tree.found]
     own = {(each.episode.task.id, each.episode.seed): each for each in replies}
     rejected = [own[root.task.id, root.seed] for root, _ in ended]
-    chosen = [_said_plainly(edit, root.task, learner) for root, edit in ended]
+    edits = score([edit for _, edit in ended], payoff)
+    chosen = [said_plainly(edit, root.task, learner) for edit, (root, _) in zip(edits, ended, strict=True)]
     return against(chosen, rejected)
-
-
-def _said_plainly(edit: Episode, task: Task, learner: Writer) -> Trajectory:
-    """The edit as the learner's reply to the plain task: its own tokens, or the text where another model wrote it in
-    tokens of its own, or none."""
-    reply = edit.turns[0].reply
-    if reply.text and reply.text in learner.format.decode(reply.tokens.tolist()):
-        return unaided(score([edit], payoff), [task], learner)[0]
-    return score(play([Match(SOLVE, task, {SOLVER: Reciter(learner, reply.text)})], Random(0)), payoff)[0]
 
 
 def lessons(found: Searched) -> list[Episode]:

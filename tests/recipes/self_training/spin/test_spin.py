@@ -13,7 +13,7 @@ from redqueen.objectives.preference import Dpo, Hinge
 from redqueen.objectives.references import Reference
 from redqueen.players.tabular import TabularPolicy
 from redqueen.questions.small.known import Known
-from redqueen.recipes.self_training.spin import Config, train
+from redqueen.recipes.self_training.spin.recipe import Config, train
 from redqueen.records import ask_to_json
 from redqueen.runs.checkpoints import checkpoints, read_parts
 from redqueen.runs.run import Run, Schedule, read_final, read_metrics

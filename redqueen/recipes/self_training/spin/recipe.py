@@ -18,39 +18,55 @@ say when it was not enough (`alarm/coverage`: held-out gold answers lose likelih
 `--questions known` is a distribution of twenty listed answers, on which KL(data || policy) is exact. `--loss hinge` is
 the variant in the authors' code. `--chosen-weight` adds the likelihood of gold answers, which m alone lets fall.
 
+`--chosen learner --weaker MODEL` is Self-Reinforcement (Tong et al. 2024, arXiv:2405.04086): questions without answers,
+y from pi_t (tuned on a few with answers) is chosen, y' from the model before it was tuned, later from pi_{t-1}, is
+rejected. Ties of right or wrong replies teach style, and once the weaker one has caught up a pair is as often the wrong
+way round: hence the filter `--oracle`, who must find y better than y', by default pi_t itself in both orders.
+`pairs_right` says how often the right one of two was chosen, `drawn_right` how often without the filter.
+
 Differences: a few hundred prompts (50 000), AdamW (RMSProp), one beta (5 in the paper's last iteration). Generated and
-trained on in one template. A reply that was cut off ends without the end of text, which is not put there.
+trained on in one template. A reply that was cut off ends without the end of text, which is not put there. Of
+Self-Reinforcement the wording of the filter, beta and the learning rate are not known.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from redqueen.credit.pairs import against
 from redqueen.credit.rewards import payoff, score
-from redqueen.demonstrations.gold import Kept, recited, with_gold
-from redqueen.measures.wins import gold_told_apart
+from redqueen.demonstrations.gold import Kept
+from redqueen.measures.wins import told_apart
 from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import preference_loss
 from redqueen.objectives.references import Reference
 from redqueen.objectives.rounds import Round
 from redqueen.play.lockstep import play
-from redqueen.play.seating import alone
 from redqueen.protocols import Policy
-from redqueen.questions.asking import SOLVE
 from redqueen.questions.catalogue import find_questions
+from redqueen.recipes.self_training.spin.steps import sides
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Amount, Count
+from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith
+from redqueen.settings.oracles import JudgeSettings
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="smollm2-135m")
     questions: str = "sums"
-    gold: Literal["problems", "demonstrations"] = "problems"
+    chosen: Literal["gold", "learner"] = "gold"
+    """the chosen side: gold answers, which the learner's lose to, or the learner, whom an earlier model loses to"""
+    gold: Annotated[Literal["problems", "demonstrations"], NotWith("chosen", "learner")] = "problems"
     """where gold answers come from: the question set's problems, or what its solver is shown to say"""
+    weaker: Annotated[str, OnlyWith("chosen", "learner")] = ""  # model folder or name: the model before it was tuned
+    rejected: Annotated[Literal["last", "start"], OnlyWith("chosen", "learner")] = "last"
+    """the rejected side from the second iteration on: the iterate before, or the weaker model all the time"""
+    oracle: Annotated[str, OnlyWith("chosen", "learner")] = "judge:shared"
+    """who keeps the pairs whose chosen reply is better: judge:shared is the learner itself; questions, judge:frozen,
+    judge:http://HOST/v1#MODEL, reward:MODEL, pairs:MODEL, FILE.py:NAME; none keeps all"""
+    judge: JudgeSettings = JudgeSettings()
     steps: Count = 48
     updates: Count = 16  # of an iteration
     tasks: Count = 256  # with gold answers (50 000 in the paper)
@@ -67,21 +83,23 @@ class Config:
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
-    learner = config.learner.word_for_word().build(run.derived("learner"))
+    settings = config.learner.word_for_word() if config.chosen == "gold" else config.learner
+    learner = settings.build(run.derived("learner"))
     reference, kept = Reference(learner, config.reference), Kept(config.remembered)
-    tests, watch = gold_told_apart(questions, learner, reference, config.problems, run.tests)
-    data = with_gold(questions, config.gold, config.tasks, tests, run.derived("data"))
+    tests, watch = told_apart(questions, learner, reference, config.problems, run.tests, config.chosen == "gold")
+    replies = sides(config, questions, learner, tests, run)
     round_ = Round(config.passes, most_margin=config.most_margin)
     objective = preference_loss(config.loss, config.beta, config.chosen_weight)
 
-    for step in run.steps(config.steps, [learner], [reference, kept, round_], [watch]):
+    for step in run.steps(config.steps, [learner], [reference, kept, round_, replies], [watch]):
         if step % config.updates == 0:
+            better, worse = replies.matches(reference.policy)
+            kept.add(*replies.kept(play(better, run.rng), play(worse, run.rng), run.rng))
             reference.refresh()
-            kept.add(play(recited(data, learner), run.rng), play(alone(SOLVE, data, learner), run.rng))
-            gold, own = score(kept.gold, payoff), score(kept.own, payoff)
-            pairs = against(gold, own)
+            chosen, rejected = score(kept.gold, payoff), score(kept.own, payoff)
+            pairs, own = against(chosen, rejected), replies.own(chosen, rejected)
             round_.renew(reference.rated(pack_pairs(pairs.chosen, pairs.rejected)), pairs.equal)
-            run.report(learner, own[-len(data) :], pairs.advantages(own[-len(data) :]), {})
+            run.report(learner, own, pairs.advantages(own), {})
         metrics = round_.update(learner, config.pairs_per_update, objective, run.rng)
-        run.note(metrics | round_.metrics() | watch.observe(metrics))
+        run.note(metrics | round_.metrics() | replies.metrics() | watch.observe(metrics))
     return learner

@@ -51,7 +51,19 @@ FLAGS: Mapping[str, Sequence[str]] = {
     "sws": ("--columns", "category=dataset"),
 }
 UNATTEMPTED = (  # are not measured by attempts at each held-out problem
-    *("self_rewarding", "spin", "cold_start", "dpo", "iterative_dpo", "nash_md", "spo", "sppo", "rise", "score"),
+    *(
+        "self_rewarding",
+        "spar",
+        "spin",
+        "cold_start",
+        "dpo",
+        "iterative_dpo",
+        "nash_md",
+        "spo",
+        "sppo",
+        "rise",
+        "score",
+    ),
 )
 LENGTHS = {"tiny": 16}  # tokens of a reply, else 32
 FEWER = {"smollm2-135m": {"tasks": 2, "proposals": 2, "problems": 2}}  # it is slow

@@ -61,7 +61,7 @@ QUERIES = Experiment(
     ),
     compared=versus("gated", ("execution", "ngram", MORE), ("success",)),
     controls=("execution", "ngram"),
-    seeds=4,
+    seeds=5,
     notes=(
         "`success`: 100 questions about six schemas that no training shows, one query each; the start was taught by "
         "100 steps of imitation. 48 queries a step in all variants, written or shown.",

@@ -262,6 +262,30 @@ def _well_formed(turn: Turn) -> bool:
 
 
 @dataclass(frozen=True)
+class Gated:
+    """The `inner` reward of a seat whose `gate` rewards sum to `least` or more, and zeros else (G-RA,
+    arXiv:2508.10548): what is paid for the way ranks successes, and cannot buy a failure.
+
+        R = sum over i of R_i * prod over j < i of 1[R_j >= least_j]
+
+    Levels nest: `score(played, payoff, Gated(bonus, payoff, 0.5), Gated(Gated(form, bonus, 0.5), payoff, 0.5))`. A gate
+    that is never reached changes nothing, one on a sum with `inner` in it opens itself, and without a verdict it is
+    shut.
+    """
+
+    inner: Reward
+    gate: Reward
+    least: float
+
+    def __call__(self, episode: Episode) -> dict[Seat, np.ndarray]:
+        gates, paid = self.gate(episode), self.inner(episode)
+        return {
+            seat: rewards if gates[seat].sum() >= self.least else np.zeros_like(rewards)
+            for seat, rewards in paid.items()
+        }
+
+
+@dataclass(frozen=True)
 class LengthPenalty:
     """MARS's price for long turns, as in its released code (the paper's formula has another sign):
 
@@ -333,12 +357,17 @@ def _each_turn(episode: Episode, price: Callable[[Turn], float]) -> dict[Seat, n
     return {seat: np.array([price(turn) for turn in turns]) for seat, turns in spoken_turns(episode).items()}
 
 
-def with_reward(trajectories: Sequence[Trajectory], reward: Reward, name: str) -> list[Trajectory]:
-    """The trajectories with another `reward` added to theirs, as a part of this name; what they had without parts of
-    its own is the part "task"."""
+def with_reward(
+    trajectories: Sequence[Trajectory],
+    reward: Reward,
+    name: str,
+    earned: Sequence[bool] | None = None,
+) -> list[Trajectory]:
+    """The trajectories with another `reward` added to theirs as a part of this name, zeros where it is not `earned` (by
+    default it always is); what they had without parts of its own is the part "task"."""
     found = []
-    for each in trajectories:
-        more = reward(each.episode)[each.seat]
+    for each, pays in zip(trajectories, earned or [True] * len(trajectories), strict=True):
+        more = reward(each.episode)[each.seat] if pays else np.zeros(len(each.turns))
         parts = {**(each.parts or {"task": each.rewards}), name: more}
         found.append(replace(each, rewards=each.rewards + more, parts=parts))
     return found

@@ -44,7 +44,7 @@ from redqueen.credit.advantages.statistics import (
 from redqueen.credit.durations import weighed_by_duration
 from redqueen.credit.filters import drop_even_groups, even, in_band, mute_truncated, paid_or_score
 from redqueen.credit.nearness import with_progress
-from redqueen.credit.rewards import OverlongPenalty, RepetitionPrice, kl_in_reward, with_reward
+from redqueen.credit.rewards import FormatBonus, OverlongPenalty, RepetitionPrice, kl_in_reward, with_reward
 from redqueen.curricula.experience import Experience, informative, replays
 from redqueen.curricula.hints import LEVELS, Attempt, Helped, share_hinted, with_hints
 from redqueen.measures.recitations import Rates, reference_logprobs
@@ -169,10 +169,13 @@ class LearningStep:
 
     def shaped(self, trajectories: Sequence[Trajectory]) -> list[Trajectory]:
         """The trajectories with all that they are paid: less the price of a long reply and of the distance from the
-        start, of repeats, and with what progress earns, as the settings say."""
+        start, of repeats, and with what form and progress earn, as the settings say."""
         found = list(trajectories)
         if self.settings.progress is not None:
             found = with_progress(found, self._key, paid_or_score, self.settings.progress)
+        if self.settings.format_bonus:
+            open_ = [self.settings.gate is None or paid_or_score(each) >= self.settings.gate for each in trajectories]
+            found = with_reward(found, FormatBonus(self.settings.format_bonus), "format", open_)
         if self.settings.repetition is not None:
             found = with_reward(found, RepetitionPrice(self.settings.repetition), "repetition")
         if self.settings.truncated_loss == "price":

@@ -134,6 +134,11 @@ class Update:
     """nats a token, below which an entropy bonus comes in: its coefficient changes by 0.005 an update (Skywork-OR1)"""
     clip_high_end: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
     """--clip-high at the end of the run, to which it goes on a line"""
+    format_bonus: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
+    """paid for each turn in the stated format with a legal reply (MARS: 0.05)"""
+    gate: Annotated[float | None, unset("FLOAT")] = None
+    """the least result of an attempt at which --format-bonus is paid for its turns, so that form cannot buy a failure
+    (G-RA)"""
     progress: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
     """the most that a failed attempt is paid for how near its words come to the successes of its group (SRPO: 0.6)"""
     repetition: Annotated[float | None, Within(0.0, above=True), unset("FLOAT")] = None
@@ -183,6 +188,8 @@ class Update:
             faults["dual_clip"] = f"with --loss {found.loss}, which has no such bound: --loss ppo"
         if not found.kl:
             faults |= dict.fromkeys(("kl_estimator", "kl_in"), "without a coefficient: add --kl 0.01 or the like")
+        if not found.format_bonus:
+            faults["gate"] = "without a bonus that waits behind it: add --format-bonus 0.1 or the like"
         if found.estimator not in OF_GROUPS:
             faults |= dict.fromkeys(("amplify", "group_band", "progress"), "where no attempts at one task are compared")
         if not (_other_sampler(learner) or older or found.even_groups == "replay"):
@@ -248,10 +255,14 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
     if given.scale and found.estimator and given.scale not in SCALES[found.estimator]:
         allowed = " or ".join(SCALES[found.estimator])
         wrong["scale"] = f"{given.scale} does not go with --estimator {found.estimator}: {allowed}"
-    if given.estimator == "gdpo" and found.truncated_loss != "price" and not (found.repetition or found.progress):
+    if (
+        given.estimator == "gdpo"
+        and found.truncated_loss != "price"
+        and not (found.repetition or found.progress or found.format_bonus)
+    ):
         wrong["estimator"] = (
-            "gdpo compares each part of a reward by itself, and this reward has one part: add --truncated-loss price, "
-            "--repetition 1 or --progress 0.6, or take --estimator group"
+            "gdpo compares each part of a reward by itself, and this reward has one part: add --format-bonus 0.1, "
+            "--truncated-loss price, --repetition 1 or --progress 0.6, or take --estimator group"
         )
     if found.loss in OF_ROWS and found.aggregate != "row":
         wrong["aggregate"] = (

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from redqueen.credit.rewards import (
     ForfeitScores,
     FormatBonus,
+    Gated,
     LengthPenalty,
     OverlongPenalty,
     RepetitionPrice,
@@ -109,6 +110,35 @@ def test_gains_that_are_missing_or_do_not_sum_to_the_score_are_refused():
         gains(episode([turn(A)], {A: 1.0}, gains=((0, {"first": 2.0}),)))
     with pytest.raises(RedQueenError, match="'fourth', who is not at the table"):
         gains(episode([turn(A)], {A: 1.0}, gains=((0, {"fourth": 1.0}),)))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "steps", "two_levels", "three_levels"),
+    [(-1.0, 0.8, -1.0, -1.0), (0.0, 0.8, 0.0, 0.0), (0.5, 0.6, 1.1, 1.3), (1.0, 0.3, 1.3, 1.3)],
+)
+def test_a_lower_reward_counts_where_all_higher_ones_reach_their_gates(outcome, steps, two_levels, three_levels):
+    """G-RA's card (arXiv:2508.10548), gates of .5: the third level, .2, waits for the second, which waits for the
+    outcome."""
+    played = episode([turn(A), turn(A)], {A: outcome})
+
+    def form(episode):
+        return {A: np.full(2, 0.1)}
+
+    def way(episode):
+        return {A: np.array([steps, 0.0])}
+
+    second = Gated(way, payoff, 0.5)
+    (own,) = score([played], payoff, second)
+    assert own.rewards.sum() == pytest.approx(two_levels)
+    (own,) = score([played], payoff, second, Gated(form, second, 0.5))
+    assert own.rewards.sum() == pytest.approx(three_levels)
+
+
+def test_a_gate_is_shut_without_a_verdict_and_opens_at_its_own_number():
+    reached = {"gate": payoff, "least": 1.0}
+    silent = episode([turn(A)], {A: 1.0}, right=None)
+    assert Gated(FormatBonus(0.1), **reached)(silent)[A].tolist() == [0.0]
+    assert Gated(FormatBonus(0.1), **reached)(episode([turn(A)], {A: 1.0}))[A].tolist() == [0.1]
 
 
 def test_format_bonus_goes_to_each_well_formed_turn():

@@ -308,6 +308,19 @@ def test_repeats_cost_and_progress_earns():
     assert [float(each.rewards[0]) for each in shaped] == pytest.approx([1.0, 0.3, 0.3, 1.0])
 
 
+def test_form_is_paid_where_the_gate_is_open():
+    """Ten turns' worth of form cannot buy a failure: by default it is paid to all, with a gate of 1 to those who are
+    right."""
+    own = trajectories(MIXED)
+    assert [float(each.rewards.sum()) for each in step(format_bonus=0.1).shaped(own)] == pytest.approx(
+        [1.1, 0.1, 0.1, 1.1]
+    )
+    gated = step(format_bonus=0.1, gate=1.0).shaped(own)
+    assert [float(each.parts["format"].sum()) for each in gated] == pytest.approx([0.1, 0.0, 0.0, 0.1])
+    both = step(format_bonus=0.1, gate=0.2, progress=0.6).shaped(own)  # what progress earns opens no gate
+    assert [float(each.rewards.sum()) for each in both] == pytest.approx([1.1, 0.3, 0.3, 1.1])
+
+
 def test_a_group_that_nobody_solved_is_attempted_again_with_a_hint():
     asked = []
 

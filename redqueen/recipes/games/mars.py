@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 from redqueen.credit.advantages.keys import by_game_and_role
 from redqueen.credit.advantages.statistics import centred_turns
-from redqueen.credit.rewards import FormatBonus, LengthPenalty, per_largest_score, score, spoken_by
+from redqueen.credit.rewards import LengthPenalty, per_largest_score, score, spoken_by
 from redqueen.curricula.dealt import Sampled
 from redqueen.games.catalogue import find_game
 from redqueen.measures.of_games import measures_of_games
@@ -40,7 +40,7 @@ from redqueen.protocols import Policy
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.learning_step import LearningStep
-from redqueen.settings.limits import Amount, Count
+from redqueen.settings.limits import Count
 from redqueen.settings.update import Update
 
 
@@ -51,10 +51,18 @@ class Config:
     largest_scores: tuple[float, ...] = (1.0, 2.0, 4.0)  # of these games, to put them on one scale
     steps: Count = 200
     matches_per_game: Count = 32
-    format_bonus: Amount = 0.05
     longest_reply: Count = 2048  # tokens, above 11
     update: Update = Update()
-    paper = Update(loss="ppo", clip_low=0.2, clip_high=0.2, dual_clip=1.4, aggregate="row", kl=0.2, updates_per_batch=2)
+    paper = Update(
+        format_bonus=0.05,
+        loss="ppo",
+        clip_low=0.2,
+        clip_high=0.2,
+        dual_clip=1.4,
+        aggregate="row",
+        kl=0.2,
+        updates_per_batch=2,
+    )
     batch = (("matches_per_game",),)
 
 
@@ -63,11 +71,7 @@ def train(config: Config, run: Run) -> Policy:
     curricula = [Sampled(game.tasks()) for game in games]
     learner = config.learner.build(run.derived("learner"))
     step = LearningStep(config, [learner], key=by_game_and_role, estimate=centred_turns(by_game_and_role))
-    rewards = (
-        per_largest_score(games, config.largest_scores),
-        FormatBonus(config.format_bonus),
-        LengthPenalty(longest=config.longest_reply),
-    )
+    rewards = per_largest_score(games, config.largest_scores), LengthPenalty(longest=config.longest_reply)
     measures = measures_of_games(games, learner)
 
     for _ in run.steps(config.steps, [learner], step.parts, measures):

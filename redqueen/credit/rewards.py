@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
+from typing import cast
 
 import numpy as np
 
@@ -26,23 +27,19 @@ def score(played: Sequence[Episode] | Sequence[Group], *rewards: Reward | GroupR
     RedQueenError without a reward, and for rewards that do not fit `played`."""
     if not rewards:
         raise RedQueenError("score needs at least one reward after the episodes, such as payoff")
-    names, trajectories = _names_of(rewards), list[Trajectory]()
+    named, trajectories = list(zip(_names_of(rewards), rewards, strict=True)), list[Trajectory]()
+    shared = {name for name, reward in named if isinstance(reward, GroupReward)}  # asked once: it takes a while
     for each in played:
         episodes, number = (each.attempts, each.number) if isinstance(each, Group) else ((each,), None)
-        given = [_given(reward, name, each) for name, reward in zip(names, rewards, strict=True)]
+        given = [
+            _shared_out(cast(GroupReward, reward), each)
+            if name in shared
+            else [{name: _checked(cast(Reward, reward), episode)} for episode in episodes]
+            for name, reward in named
+        ]
         for place, episode in enumerate(episodes):
             trajectories += _trajectories(episode, [of_reward[place] for of_reward in given], number)
     return trajectories
-
-
-def _given(reward: Reward | GroupReward, name: str, played: Episode | Group) -> list[Parts]:
-    """The parts that one reward gives each episode."""
-    if not isinstance(reward, GroupReward):
-        episodes = played.attempts if isinstance(played, Group) else (played,)
-        return [{name: _checked(reward, episode)} for episode in episodes]
-    if not isinstance(played, Group):
-        raise RedQueenError(f"reward {reward!r:.60} is of a group: play with attempts(...) and score the groups")
-    return _shared_out(reward, played)
 
 
 def _trajectories(episode: Episode, given: Sequence[Parts], group: int | None) -> list[Trajectory]:
@@ -84,8 +81,10 @@ def _checked(reward: Reward, episode: Episode) -> dict[Seat, np.ndarray]:
     return found
 
 
-def _shared_out(reward: GroupReward, group: Group) -> list[Parts]:
+def _shared_out(reward: GroupReward, group: Episode | Group) -> list[Parts]:
     """The parts that a group reward gives each attempt, on each seat's last own turn."""
+    if not isinstance(group, Group):
+        raise RedQueenError(f"reward {reward!r:.60} is of a group: play with attempts(...) and score the groups")
     shared: list[Parts] = [{} for _ in group.attempts]
     for name, by_seat in reward.of_group(group).items():
         numbers = {seat: np.asarray(values, dtype=np.float64) for seat, values in by_seat.items()}

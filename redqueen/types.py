@@ -237,6 +237,7 @@ TASK_FACTS: Mapping[str, str] = {
 OUTCOME_FACTS: Mapping[str, str] = {
     "acts": "what the agent did, in order: games.acting",
     "advice": "what the adviser named, turn by turn: price_talk",
+    "seller_advice": "what the adviser of the seller named, where it has one: price_talk",
     "calls": "(tool, text) of each call that was run: games.tools",
     "cut": "whether the match ended because its turns were used up: games with a horizon (`within`)",
     "durations": "{str(seat): [seconds of each turn]}: games whose actions take longer or less, credit.durations",

@@ -138,6 +138,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("train/*", "in training: {}", "", ""),
         ("loss", "loss", "", ""),
         ("policy_loss", "policy loss", "", ""),
+        ("critical_turns", "turns of a talk that the judge calls critical", SHARE, ""),
         ("telling", "choices of an example that matter to the listener", SHARE, ""),
         ("imitation_loss", "imitation loss", "nats a token", ""),
         ("preference_loss", "preference loss", "", ""),

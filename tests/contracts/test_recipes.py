@@ -21,6 +21,7 @@ from redqueen.views.headline import bases_of
 
 # roles that a tiny model is not asked in within two steps: nobody reads what has no form, or it is another player
 NOT_ASKED = {
+    "epo": {"buyer", "seller", "judge"},  # they are scripted
     "ppdpp": {"speaker", "seller", "critic"},  # they are scripted
     "pragmatic_synthesis": {"speaker"},  # by default it is the same table
     "reasoning_sql": {"judge"},  # it has none by default

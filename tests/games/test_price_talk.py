@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from redqueen.contracts import games as contract
-from redqueen.games.price_talk import ADVISER, BUYER, SELLER, PriceTalk
+from redqueen.games.price_talk import ADVISER, BUYER, SELLER, SELLER_ADVISER, PriceTalk
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, Scripted
 from redqueen.types import Match, RedQueenError
@@ -87,3 +87,49 @@ def test_an_adviser_that_writes_an_essay_forfeits():
 def test_a_talk_that_cannot_be_is_refused():
     with pytest.raises(RedQueenError, match="a first price above 7, not 8 and 7"):
         PriceTalk(top=7)
+
+
+def two_advisers(adviser, buyer, seller_adviser, seller, game):
+    said = (adviser, buyer, seller, seller_adviser)
+    players = {role: Scripted(lines, role) for role, lines in zip(game.roles, said, strict=True)}
+    (episode,) = play([Match(game, game.tasks()[0], players)], Random(0))
+    return episode
+
+
+def test_the_game_with_two_advisers_keeps_the_contract():
+    contract.check_game(
+        PriceTalk(turns=2, both=True),
+        knows=lambda task, seat: task.facts["reserve"] if seat.role in ("seller", "seller_adviser") else (),
+    )
+
+
+def test_each_side_hears_its_own_adviser_alone():
+    game = PriceTalk(both=True)
+    firm, walk = ("firm",) * 2, ("walk",) * 2
+    episode = two_advisers(firm, ("I offer 3.", "I offer 4."), walk, ("I ask 8.", "Deal."), game)
+    assert (episode.outcome.facts["advice"], episode.outcome.facts["seller_advice"]) == (firm, walk)
+    assert episode.outcome.scores[SELLER_ADVISER] == episode.outcome.scores[SELLER] == pytest.approx(1 / 9)
+    for turn in episode.turns:
+        shown = turn.ask.messages[0].text
+        hidden = "walk" if turn.ask.seat in (ADVISER, BUYER) else "firm"
+        assert hidden not in shown, turn.ask.seat
+        assert ("below 3" in shown) == (turn.ask.seat in (SELLER, SELLER_ADVISER))
+
+
+def test_advice_in_free_text_has_so_many_words():
+    game = PriceTalk(both=True, words=3)
+    short = ("stay firm now",)
+    essay = two_advisers(short, ("I offer 3.",), ("ask for a lot more",), (), game)
+    assert essay.outcome.facts["forfeit"] == "seller_adviser"
+    again = two_advisers(
+        (*essay.outcome.facts["advice"], "firm"), ("I offer 3.", "I leave."), short, ("I ask 9.",), game
+    )
+    assert again.outcome.facts["advice"] == ("stay firm now", "firm")
+    asked = essay.turns[0].ask
+    assert not asked.choices
+    assert "at most 3 words" in asked.messages[0].text
+
+
+def test_words_below_zero_are_refused():
+    with pytest.raises(RedQueenError, match="or 0 for listed lines, not -1"):
+        PriceTalk(words=-1)

@@ -11,6 +11,7 @@ import numpy as np
 
 from redqueen.chance import derive
 from redqueen.curricula.dealt import Enumerated
+from redqueen.games.hagglers import Haggler, Speaker, answered, heeded, next_offer
 from redqueen.games.price_talk import ADVISER, DEAL, LEAVE, LINES, RESERVES, PriceTalk
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Uniform
@@ -19,13 +20,8 @@ from redqueen.recipes.games.ppdpp.steps import (
     LOST,
     NO_DEAL,
     WORTH,
-    Haggler,
-    Speaker,
     Talks,
-    answered,
     deal_label,
-    heeded,
-    next_offer,
 )
 from redqueen.types import Basis, Episode, Metrics, mean_of
 

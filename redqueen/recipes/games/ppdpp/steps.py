@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -11,29 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from redqueen.chance import pick, uniform
 from redqueen.checks.judge import Label
 from redqueen.credit.advantages.keys import by_game_role_and_turn
 from redqueen.credit.advantages.statistics import GroupRelative, RewardToGo
 from redqueen.credit.rewards import spoken_turns
 from redqueen.games.catalogue import find_game
-from redqueen.games.price_talk import (
-    ADVISER,
-    ANCHOR,
-    CONCEDE,
-    DEAL,
-    FIRM,
-    LEAVE,
-    LINES,
-    SPLIT,
-    WALK,
-    PriceTalk,
-)
+from redqueen.games.hagglers import Haggler, Speaker
+from redqueen.games.price_talk import ADVISER, DEAL, LEAVE, PriceTalk
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import attempts, noted
 from redqueen.protocols import AdvantageEstimator, Player
 from redqueen.settings.roles import Cast
-from redqueen.types import Ask, Episode, Match, Mean, Metrics, RedQueenError, Reply, Seat, Task, Trajectory, mean_of
+from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Seat, Task, Trajectory, mean_of
 
 SCRIPTED = "scripted"
 LOST, NO_DEAL = "lost", "no deal"
@@ -43,85 +31,7 @@ WORTH: Mapping[str, float] = MappingProxyType(
 """What a critic's labels are worth: a turn without a deal costs, as in the paper, and so does a talk that ends so."""
 LABELS = tuple(WORTH)
 OVER = "The talk is over, without a deal."
-OPENING = 3  # what a buyer that is not told to anchor offers first
 SMALL = 1.2e-7  # what the released code adds to a deviation
-
-
-def next_offer(line: str, offer: int, price: int) -> int | None:
-    """The price that a buyer offers who takes this line, after an `offer` of its own (0: none yet) and where the seller
-    asks `price`; None where it leaves."""
-    moves = {
-        ANCHOR: offer or 1,
-        CONCEDE: offer + 1 if offer else OPENING,
-        FIRM: offer or OPENING,
-        SPLIT: -(-(offer + price) // 2),
-    }
-    return None if line == WALK else min(moves[line], price)
-
-
-def heeded(line: str, obedience: float) -> list[float]:
-    """[K] the chance of each line that a speaker takes who is told this one."""
-    others = (1.0 - obedience) / (len(LINES) - 1)
-    return [obedience if each == line else others for each in LINES]
-
-
-def answered(offer: int, raised: int, price: int, reserve: int) -> dict[str, float]:
-    """The chance of each answer of the scripted seller to an `offer` that was `raised` by so much. It agrees within 1
-    of its price, goes down by 1 at times, less often for a buyer that jumps, and never below `reserve`; one that does
-    not move may lose it."""
-    if offer >= max(reserve, price - 1):
-        return {DEAL: 1.0}
-    leaves = 0.1 if raised <= 0 else 0.0
-    down = (1.0 - leaves) * (0.6 if raised <= 0 else 0.9 if raised == 1 else 0.2)
-    lower = max(price - 1, reserve)
-    found = {LEAVE: leaves, f"I ask {lower}.": down}
-    stays = f"I ask {price}."
-    found[stays] = found.get(stays, 0.0) + 1.0 - leaves - down
-    return found
-
-
-@dataclass(frozen=True)
-class Speaker:
-    """A buyer that does as it is told with the chance `obedience`, and takes another line at random else."""
-
-    obedience: float
-    name: str = "speaker"
-
-    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        return [Reply(self._said(ask), self.name) for ask in asks]
-
-    def _said(self, ask: Ask) -> str:
-        text = ask.messages[0].text
-        told = text.rpartition("Strategy: ")[2].rstrip(".")
-        line = LINES[pick(heeded(told, self.obedience), uniform(ask.seed))]
-        offer = next_offer(line, *standing(text))
-        return LEAVE if offer is None else f"I offer {offer}."
-
-
-@dataclass(frozen=True)
-class Haggler:
-    """A seller that answers as `answered` says."""
-
-    name: str = "haggler"
-
-    def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        return [Reply(self._said(ask), self.name) for ask in asks]
-
-    def _said(self, ask: Ask) -> str:
-        text = ask.messages[0].text
-        offer, price = standing(text)
-        before = int(_last(r"It offered (\d+) before", text))
-        chances = answered(offer, offer - before if before else 0, price, int(_last(r"below (\d+)", text)))
-        return list(chances)[pick(list(chances.values()), uniform(ask.seed))]
-
-
-def standing(text: str) -> tuple[int, int]:
-    """The buyer's offer, 0 for none, and the seller's price, as an ask of price_talk tells them."""
-    return int(_last(r"The buyer offers (\d+)", text)), int(_last(r"The seller asks (\d+)", text))
-
-
-def _last(pattern: str, text: str) -> str:
-    return str((re.findall(pattern, text) or ["0"])[-1])
 
 
 class Talks:

@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from redqueen.games.hagglers import Haggler, Speaker, answered, next_offer
 from redqueen.games.price_talk import LINES, PriceTalk
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, Scripted, Uniform
@@ -15,13 +16,9 @@ from redqueen.recipes.games.ppdpp.steps import (
     LABELS,
     LOST,
     WORTH,
-    Haggler,
-    Speaker,
     Talks,
-    answered,
     beside,
     estimator,
-    next_offer,
     states_of,
     true_label,
     worth_of_turns,

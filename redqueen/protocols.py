@@ -471,6 +471,14 @@ class ReadsAnswers(Questions, Protocol):
         ...
 
 
+class Remarks(Questions, Protocol):
+    """A question set that says more of a reply than whether its answer is right."""
+
+    def remarks(self, tasks: Sequence[Task], replies: Sequence[str]) -> Sequence[Mapping[str, float | None]]:
+        """Figures of each whole reply by name, from 0 to 1, None where unknown: measured, and no reward."""
+        ...
+
+
 class StatesNeeds(Questions, Protocol):
     """A question set whose abilities depend on its data."""
 

@@ -221,6 +221,7 @@ TASK_FACTS: Mapping[str, str] = {
     "query": "the query that is known to answer it: worlds.sql",
     "quest": "a specification of a text game, as JSON: games.quests",
     "rationale": "why the proposer made the problem: questions of templates",
+    "role": "the role with which a reply to it begins: questions.roled",
     "seed": "the seed with which its environment begins: adapters.gymnasium, adapters.babyai",
     "share": "the share of the votes that the answer has (0 to 1): r_zero, agent0",
     "source": "the program, as text: questions of programs and expressions",

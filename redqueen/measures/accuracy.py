@@ -9,11 +9,11 @@ from random import Random
 
 import numpy as np
 
-from redqueen.credit.outcomes import verdicts, vote
+from redqueen.credit.outcomes import verdicts, vote, whole_reply
 from redqueen.curricula.held_out import apart_from, groups_apart, held_out, labelled
 from redqueen.measures.first_replies import answered_questions, as_text
-from redqueen.play.groups import attempts
-from redqueen.protocols import Player, Questions, State
+from redqueen.play.groups import attempts, episodes_of
+from redqueen.protocols import Player, Questions, Remarks, State, has
 from redqueen.questions.asking import SOLVE, graded, tasks_among
 from redqueen.questions.labels import labels_right
 from redqueen.questions.verdicts import Truncated, share_right
@@ -34,6 +34,8 @@ class HeldOut:
     """A player's answers to held-out tasks at its own temperature, on the same seeds at every measurement:
     `accuracy/LEVEL` (pass@1) and `pass@k/LEVEL`, and both over all levels. Answers of which nobody knows whether they
     are right are left out; where there are any, `accuracy_unknown` is their share.
+
+    What the question set says of replies besides (`Remarks`) is measured too.
 
     A set without levels, such as a corpus of the user's own, has no figures.
 
@@ -77,7 +79,20 @@ class HeldOut:
         for level in dict.fromkeys(levels.tolist()):
             metrics |= self._figures(right[levels == level], f"/{level}")
         metrics |= self._figures(right, "")
+        metrics |= self._of_remarks(groups)
         return metrics | (self._of_votes(groups, metrics) if self._votes else {})
+
+    def _of_remarks(self, groups: Sequence[Group]) -> Metrics:
+        """The means of what the question set says of replies besides their verdicts."""
+        questions, episodes = self._questions, episodes_of(groups)
+        if not has(questions, Remarks):
+            return {}
+        said = questions.remarks([each.task for each in episodes], [whole_reply(each) for each in episodes])
+        known: dict[str, list[float]] = {}
+        for name, value in (pair for each in said for pair in each.items()):
+            if value is not None:
+                known.setdefault(name, []).append(value)
+        return {name: mean_of(values) for name, values in known.items()}
 
     def _of_votes(self, groups: Sequence[Group], known: Metrics) -> Metrics:
         votes = [vote(group, truncated=self._truncated) for group in groups]

@@ -41,6 +41,8 @@ QUESTIONS: Mapping[str, str] = MappingProxyType(
         "scored": "redqueen.questions.judging:scored",
         "programs": "redqueen.questions.programs:programs",
         "expressions": "redqueen.questions.expressions:expressions",
+        "cued": "redqueen.questions.small.cued:Cued",
+        "roled": "redqueen.questions.roled:roled",
         "done": "redqueen.questions.task_done:Done",
     }
 )

@@ -1,4 +1,5 @@
-"""What withholding answers by a judge's score is worth on held-out problems (Self-J, 2409.00935)."""
+"""What withholding answers by a judge's score is worth on held-out problems (Self-J, 2409.00935), and how often a judge
+of two answers tells the right one (EvolvR, 2508.06046)."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.asking import SOLVE, graded, said
-from redqueen.questions.judge_oracles import JudgedScores, Manner
+from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
 from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.verdicts import Truncated
+from redqueen.recipes.labels.self_j.questions import pairs_in
 from redqueen.types import Basis, Metrics, mean_of
 
 
@@ -90,3 +92,57 @@ def _best(scores: np.ndarray, right: np.ndarray, count: int) -> Sequence[float]:
     least = np.sort(scores)[-count]
     above, level = right[scores > least].tolist(), float(np.mean(right[scores == least]))
     return [*above, *[level] * (count - len(above))]
+
+
+class Told:
+    """Whether the judge tells a right from a wrong answer of `author` to held-out problems, asked in both orders:
+    `held_out/pair_accuracy`, the share of its verdicts that are right, `held_out/pair_consistency`, the share of the
+    pairs of which it prefers the same answer in both orders, and `held_out/pair_unread`. A verdict that cannot be read
+    is not right, and no pair with one is consistent. Nothing is measured where no problem has both answers."""
+
+    def __init__(
+        self, questions: Questions, author: Player, judge: Player, problems: int, seed: int, truncated: Truncated
+    ) -> None:
+        self.tests = held_out(questions, problems, seed=seed)
+        self._tasks = [task for tasks in self.tests.values() for task in tasks]
+        self._questions, self._author, self._seed = questions, author, seed
+        self._judge = JudgedPairs(AskedJudge(judge, f"the judge {judge.name}"))
+        self._truncated: Truncated = truncated
+
+    def limit(self, replies: int) -> None:
+        attempted, _ = within_limit(self.tests, ATTEMPTS, replies)
+        self._tasks = [task for tasks in attempted.values() for task in tasks]
+
+    def __call__(self) -> Metrics:
+        tried = attempts(SOLVE, self._tasks, self._author, ATTEMPTS, Random(self._seed))
+        shown = pairs_in(graded(self._questions, tried, self._truncated))
+        if not shown:
+            return {}
+        chances = self._judge(
+            [pair.task for pair in shown],
+            [pair.first for pair in shown],
+            [pair.second for pair in shown],
+            Random(self._seed),
+        )
+        return told_apart(chances)
+
+    def basis(self) -> dict[str, Basis]:
+        found = on_problems(self._tasks, ATTEMPTS, guesses=False)
+        return {f"held_out/{name}": found for name in ("pair_accuracy", "pair_consistency", "pair_unread")}
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        return None
+
+
+def told_apart(chances: np.ndarray) -> Metrics:
+    """Figures of [2 n] verdicts on pairs in both orders, the better answer first and then second: 1 where the first was
+    preferred, NaN where nothing can be read. See `Told`."""
+    first, second = chances[::2], chances[1::2]
+    return {
+        "held_out/pair_accuracy": mean_of([*(first > 0.5), *(second < 0.5)]),
+        "held_out/pair_consistency": mean_of(((first > 0.5) & (second < 0.5)) | ((first < 0.5) & (second > 0.5))),
+        "held_out/pair_unread": mean_of(np.isnan(chances).tolist()),
+    }

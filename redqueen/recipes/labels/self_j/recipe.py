@@ -16,14 +16,25 @@ answers to withhold: `held_out/judge_auc`, `held_out/kept_half` (right ones in t
 the answers to other questions, which takes all but that away. Alarms ring where labels do not tell right from wrong
 answers, or are all the same.
 
+`--pairs` is the evaluator of EvolvR (Wang et al. 2025, arXiv:2508.06046), a judge of two answers that reasons: of
+a right and a wrong answer, in both orders, the model writes reasons in several personas with the verdict in view. Those
+are kept that end with it, that the judge takes for reasons of this verdict and not of the other (the attack, which a
+reason that fits anything does not stand), and after which the verdict is the likelier. They are imitated without the
+verdict in view. `held_out/pair_accuracy` and `held_out/pair_consistency` (the same answer is better in both orders)
+come of it; the judge is `--oracle judge:FOLDER` for `spo`, `iterative_dpo` and others. `--filter` has the controls.
+
 Differences: how score and likeness are joined was not found: half and half. The likeness is the verdict of the question
 set where it has one (`--likeness text`: that of the texts, in place of the cosine of embeddings). One pass over answers
-that are sampled as it goes on (the paper: two over 30,000).
+that are sampled as it goes on (the paper: two over 30,000). EvolvR: verdicts of the question set's check (there: people
+score stories from 1 to 5); no reason is rewritten; rows that the attack refuses are dropped (in the released code it is
+open which are); no second stage by GRPO; its reward of a writer pays a slightly better story less than an equal one, so
+that here a win rate pays.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -31,28 +42,32 @@ from redqueen.credit.rewards import payoff, score
 from redqueen.objectives.batch import pack_samples
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
-from redqueen.questions.asking import JUDGE, SOLVE, evenly, graded
+from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.labels.self_j.measures import Withholding
-from redqueen.recipes.labels.self_j.objective import Distilled, in_twos
-from redqueen.recipes.labels.self_j.steps import Lessons, Likeness
+from redqueen.recipes.labels.self_j.steps import Filter, Likeness, school
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Amount, Count, Several, Share
-from redqueen.settings.roles import without_format
+from redqueen.settings.limits import Amount, Count, NotWith, OnlyWith, Several, Share
 
 
 @dataclass(frozen=True)
 class Config:
     learner: Flat = Flat(model="smollm2-135m", max_completion_length=128)
     questions: str = "sums"
-    majority: bool = False  # the commonest of the attempts is in view as the right answer, not that of the data set
-    likeness: Likeness = "check"
+    pairs: bool = False
+    """teach a judge of two answers, by reasons that are written for known verdicts and filtered (EvolvR)"""
+    reasons: Annotated[Count, OnlyWith("pairs", True)] = 5  # to each pair and order, in as many personas
+    filter: Annotated[Filter, OnlyWith("pairs", True)] = "all"
+    """reasons that are learned from: those that stand all tests, those that end with the verdict, all"""
+    majority: Annotated[bool, NotWith("pairs", True)] = (
+        False  # the commonest of the attempts is in view as the right answer, not that of the data set
+    )
+    likeness: Annotated[Likeness, NotWith("pairs", True)] = "check"
     """of answer and reference: the verdict of the question set where it has one, or that of the texts"""
-    mix: Share = 0.5  # of the judge's score in the label
-    plain: Amount = 0.3  # weight of the label without the reference in view
-    distill: Amount = 2.0  # weight of the divergence
+    mix: Annotated[Share, NotWith("pairs", True)] = 0.5  # of the judge's score in the label
+    plain: Annotated[Amount, NotWith("pairs", True)] = 0.3  # weight of the label without the reference in view
+    distill: Annotated[Amount, NotWith("pairs", True)] = 2.0  # weight of the divergence
     steps: Count = 200
     tasks: Count = 16  # a step
     attempts: Several = 4  # answers to each
@@ -62,19 +77,16 @@ class Config:
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
-    learner = without_format(config.learner.build_model(run.derived("learner")), [JUDGE.role])
-    start = learner.freeze()
-    lessons = Lessons(start, config.mix, config.likeness, config.majority, config.truncated_score)
-    measure = Withholding(questions, start, learner, config.problems, run.tests, config.truncated_score)
-    objective = Distilled(config.plain, config.distill)
+    learner = config.learner.build_model(run.derived("learner"))
+    start, lessons, objective, measure = school(config, questions, learner, run.tests)
 
     for _ in run.steps(config.steps, [learner], [lessons], [measure]):
         tasks = evenly(questions, config.tasks, run.rng, measure.tests)
         tries = attempts(SOLVE, tasks, start, config.attempts, run.rng)
         groups = graded(questions, tries, config.truncated_score)
         taught = score(lessons(groups, learner, run.rng), payoff)
-        batch = in_twos(pack_samples(taught, [1.0, -1.0] * (len(taught) // 2)))
-        metrics = learner.update(batch, objective)
+        batch = pack_samples(taught, lessons.signs(taught))
+        metrics = learner.update(lessons.joined(batch), objective)
         run.report(learner, taught, [np.ones(1)] * len(taught), metrics)
         run.note(lessons.metrics())
     return learner

@@ -1,29 +1,41 @@
-"""What the judge of Self-J is taught: answers of the start, scored with the right answer in view (2409.00935)."""
+"""What the judge of Self-J is taught: answers of the start, scored with the right answer in view (2409.00935); and the
+one of EvolvR: reasons for known verdicts on two answers, filtered (2508.06046)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import compress
+from dataclasses import replace
+from itertools import compress, cycle
 from math import isnan
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from redqueen.credit.outcomes import number, vote
+from redqueen.checks.judge import Label
+from redqueen.credit.outcomes import cut_off, number, vote
+from redqueen.credit.rewards import payoff, score
+from redqueen.demonstrations.transfer import aided, unaided
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import auc
+from redqueen.objectives.imitation import Imitation
+from redqueen.play.groups import attempts, episodes_of
 from redqueen.play.lockstep import play
 from redqueen.players.language.reciter import Reader, Reciter
-from redqueen.protocols import Player, State
+from redqueen.players.language.writing import Writer
+from redqueen.protocols import Objective, Player, Questions, State, shaped
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.asking import JUDGE, said
-from redqueen.questions.fenced import about_score
+from redqueen.questions.fenced import FIRST, SECOND, about_score
 from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.verdicts import Truncated
+from redqueen.recipes.labels.self_j.measures import Told, Withholding
+from redqueen.recipes.labels.self_j.objective import Distilled, in_twos
+from redqueen.recipes.labels.self_j.questions import Shown, about_reason, pairs_in, reason_in, survives
+from redqueen.settings.roles import without_format
 from redqueen.texts import likeness
-from redqueen.types import Episode, Group, Match, Mean, Metrics, RedQueenError, mean_of
+from redqueen.types import Batch, Episode, Group, Match, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
 
 Likeness = Literal["check", "text"]
 BLIND = Alarm(
@@ -110,6 +122,14 @@ class Lessons:
         ]
         return play(matches, rng)
 
+    def joined(self, batch: Batch) -> Batch:
+        """The batch with the two of each label as a pair."""
+        return in_twos(batch)
+
+    def signs(self, taught: Sequence[Trajectory]) -> list[float]:
+        """1 for what is said with the reference in view, -1 for the same without it."""
+        return [1.0, -1.0] * (len(taught) // 2)
+
     def _referred(self, group: Group) -> str:
         return vote(group, truncated=self._truncated).answer if self._majority else group.task.answer
 
@@ -140,3 +160,125 @@ class Lessons:
     def restore(self, state: State) -> None:
         self._alarms.restore(state["alarms"])
         self._references = state["references"]
+
+
+# --- a judge of two answers, which reasons ---------------------------------------------------------
+
+Filter = Literal["all", "rule", "none"]
+PERSONAS = ("a scholar", "an artist", "a pragmatist", "a cynic", "somebody who reads for pleasure")
+_VERDICT = Label((FIRST, SECOND))
+NOTHING_KEPT = Alarm(
+    "nothing_kept",
+    "kept_share",
+    "only {value:.0%} of the reasons are learned from: see told, withstood, likeliest for what refuses them",
+    limit=0.02,
+    steps=5,
+    below=True,
+)
+HOLLOW = Alarm(
+    "hollow",
+    "withstood",
+    "only {value:.0%} of the reasons that end with the verdict are sound by the judge: it takes them for the other "
+    "verdict too (--filter rule), or they say nothing",
+    limit=0.1,
+    steps=5,
+    below=True,
+)
+
+
+class Reasons:
+    """Reasons that the model of the start, `judge`, writes for known verdicts, `count` to each pair and order, and that
+    pass the filters (`keep`): they end with the verdict ("rule"), the judge takes them for reasons of this verdict and
+    not of the other, and after the reason alone the verdict is the likelier of the two ("all"). The first that passes
+    is taught, as a reply to the pair alone."""
+
+    def __init__(self, judge: Writer, count: int, keep: Filter) -> None:
+        self._player, self._judge = judge, AskedJudge(judge, f"the judge {judge.name}")
+        self._count, self._keep = count, keep
+        self._figures: Metrics = {}
+        self._alarms = Alarms([NOTHING_KEPT, HOLLOW], quiet=True)
+
+    def __call__(self, groups: Sequence[Group], learner: Writer, rng: Random) -> list[Episode]:
+        """The episodes in which the learner recites a reason and its verdict."""
+        shown = pairs_in(groups)
+        self._figures = {"paired": mean_of([1.0] * (len(shown) // 2) + [0.0] * (len(groups) - len(shown) // 2))}
+        each = [(pair, pair.plain(rng)) for pair in shown for _ in range(self._count)]
+        asked = [
+            aided(task, f"It is known that {pair.verdict} is better. Say in a few words why, as {who} would.")
+            for (pair, task), who in zip(each, cycle(PERSONAS), strict=False)
+        ]
+        tries = episodes_of(attempts(JUDGE, asked, self._player, 1, rng)) if asked else []
+        rows = list(zip(each, tries, strict=True))
+        kept = self._filtered([(pair, task, one) for (pair, task), one in rows], rng)
+        self._figures |= {"kept_share": mean_of([number in kept for number in range(len(rows))])} if rows else {}
+        self._figures |= self._alarms.observe({name: float(value) for name, value in self._figures.items()})
+        first = {number // self._count: number for number in sorted(kept, reverse=True)}
+        chosen = [rows[number] for _, number in sorted(first.items())]
+        heard = score([one for _, one in chosen], payoff)
+        return [each.episode for each in unaided(heard, [task for (_, task), _ in chosen], learner)]
+
+    def joined(self, batch: Batch) -> Batch:
+        """The batch as it is."""
+        return batch
+
+    def signs(self, taught: Sequence[Trajectory]) -> list[float]:
+        """1 for each: all are imitated."""
+        return [1.0] * len(taught)
+
+    def _filtered(self, rows: Sequence[tuple[Shown, Task, Episode]], rng: Random) -> set[int]:
+        """Which rows pass the filters that are set."""
+        texts = said([one for *_, one in rows])
+        passed = [number for number, (*_, one) in enumerate(rows) if texts[number].strip() and not cut_off(one)]
+        if self._keep == "none":
+            return set(passed)
+        told = [n for n in passed if _VERDICT.read(texts[n]) == rows[n][0].verdict and reason_in(texts[n])]
+        self._figures |= {"told": mean_of([n in told for n in range(len(rows))])} if rows else {}
+        if self._keep == "rule" or not told:
+            return set(told)
+        asked = [
+            about_reason(rows[n][0], reason_in(texts[n]), claim, rng)
+            for n in told
+            for claim in (rows[n][0].verdict, rows[n][0].other)
+        ]
+        fits = [float(row[0]) for row in self._judge.chances(asked, [("", "fits", task.prompt) for task in asked], rng)]
+        sound = [n for n, pair in zip(told, zip(fits[::2], fits[1::2], strict=True), strict=True) if survives(*pair)]
+        self._figures["withstood"] = mean_of([n in sound for n in told])
+        if not sound:
+            return set()
+        after = [
+            replace(aided(rows[n][1], f"Said of both: {reason_in(texts[n])}"), choices=(FIRST, SECOND)) for n in sound
+        ]
+        rated = self._judge.chances(after, [("", "after", task.prompt) for task in after], rng)
+        likeliest = [
+            n for n, row in zip(sound, rated, strict=True) if row[(FIRST, SECOND).index(rows[n][0].verdict)] > 0.5
+        ]
+        self._figures["likeliest"] = mean_of([n in likeliest for n in sound])
+        return set(likeliest)
+
+    def metrics(self) -> Metrics:
+        """`paired`, the share of the questions with a right and a wrong answer; of the reasons the share that is
+        learned from (`kept_share`), that ends with the verdict (`told`), of these that stands the attack (`withstood`),
+        and of these after which the verdict is the likelier (`likeliest`); and the alarms."""
+        return self._figures
+
+    def alarms(self) -> list[str]:
+        return self._alarms.alarms()
+
+    def state(self) -> State:
+        return {"alarms": self._alarms.state()}
+
+    def restore(self, state: State) -> None:
+        self._alarms.restore(shaped(state, {"alarms": dict}, "the reasons: ")["alarms"])
+
+
+def school(
+    config: Any, questions: Questions, learner: Writer, seed: int
+) -> tuple[Writer, Lessons | Reasons, Objective, Withholding | Told]:
+    """The model of the start, what it teaches the learner, the objective of that, and what is measured of the judge, as
+    the settings of the recipe say. Judgements are read whole, whatever the answer format of the solver."""
+    start = without_format(learner, [JUDGE.role]).freeze()
+    facts = questions, start, learner, config.problems, seed, config.truncated_score
+    if config.pairs:
+        return start, Reasons(start, config.reasons, config.filter), Imitation(), Told(*facts)
+    lessons = Lessons(start, config.mix, config.likeness, config.majority, config.truncated_score)
+    return start, lessons, Distilled(config.plain, config.distill), Withholding(*facts)

@@ -159,7 +159,7 @@ class Talks:
 def question_of(episode: Episode, seat: Seat) -> str:
     """What a judge is asked about one adviser's turns, after the talk and what came of it."""
     facts = episode.outcome.facts
-    advice = facts["advice" if seat == ADVISER else "seller_advice"]
+    advice = facts["advice"] if seat == ADVISER else facts["seller_advice"]
     end = f"They agreed on {facts['price']}." if facts["price"] else "They did not agree."
     told = "\n".join(f"{number}. {line}" for number, line in enumerate(advice, 1))
     return (

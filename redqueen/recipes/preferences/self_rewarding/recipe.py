@@ -15,6 +15,10 @@ Nothing anchors the judge: whether it still agrees with the check of the questio
 reward learns of that. M_1 of the paper is trained on answers and on judgements that people wrote: `redqueen train
 cold_start --questions judged:sums` makes such a start. `--judge frozen` keeps the first judge, which is the control.
 
+`--tool calculator` gives the judge a tool, `--useful 8` leaves out pairs that it does not find useful when it sees both
+replies: with a judge that is another model (`--judge http://HOST/v1#MODEL`) this is Anyprefer (2025, arXiv:2504.19276)
+without its rewriting of prompts. What a tool says the judge alone sees. The gate is the same judge, its bias again.
+
 Differences: scores go from 1 to 10 in the form of this library's judges (the paper: from 0 to 5, by five criteria). The
 prompts of an iteration are made in it. The judge's own tokens are not trained on, as in the paper.
 """
@@ -37,7 +41,7 @@ from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.preferences.self_rewarding.steps import Judging, Prompts
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Count, PartOf, Positive, Several
+from redqueen.settings.limits import Count, PartOf, Positive, Several, Within
 from redqueen.settings.roles import Cast, Role, Still
 
 
@@ -45,6 +49,9 @@ from redqueen.settings.roles import Cast, Role, Still
 class Config:
     learner: Flat = Flat(model="smollm2-135m")
     judge: Annotated[Role, Still()] = Role()
+    tool: str = "none"  # of the judge: calculator, python or none
+    useful: Annotated[int, Within(0, 10)] = 0
+    """least usefulness of a pair, from 1 to 10, of which the judge is asked once more; 0 asks nobody"""
     questions: str = "judged:sums"
     steps: Count = 48
     updates: Count = 16  # of an iteration
@@ -63,7 +70,8 @@ def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     cast = Cast(config, run)
     learner = cast.learner
-    judge, judging = cast["judge"], Judging(questions)
+    judging = Judging(questions, config.tool, config.useful)
+    judge = judging.seated(cast["judge"])
     prompts = Prompts(questions, config.tasks, config.invented, config.problems, run.tests)
     watch = prompts.watched(learner)
     reference = Reference(learner)
@@ -79,7 +87,7 @@ def train(config: Config, run: Run) -> Policy:
             judgements = attempts(judging.game, judging.asked(answers), judge, config.repeats, run.rng)
             answers = judging.heard(answers, judgements)
             replies = score(answers, judging.reward)
-            pairs = best_and_worst(replies)
+            pairs = judging.useful(best_and_worst(replies), judge, config.repeats, run.rng)
             batch = pack_pairs(pairs.chosen, pairs.rejected)
             round_.renew(reference.rated(batch), pairs.equal)
             run.report(learner, replies, pairs.advantages(replies), {})

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from random import Random
 
 import numpy as np
 
+from redqueen.checks.judge import Score
 from redqueen.credit.group_rewards import Stated
 from redqueen.credit.outcomes import numbers, verdicts
+from redqueen.credit.pairs import Pairs
 from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.curricula.store import TaskStore
+from redqueen.demonstrations.rehearsal import Equipped
+from redqueen.games.tools import ToolReply
 from redqueen.measures.divergence import Divergence
 from redqueen.measures.judges import Agreement
 from redqueen.measures.wins import watched
-from redqueen.protocols import COUNT, Policy, Proposable, Questions, State, shaped
+from redqueen.play.groups import attempts
+from redqueen.protocols import COUNT, Player, Policy, Proposable, Questions, State, shaped
 from redqueen.questions.asking import (
     JUDGE,
     evenly,
@@ -29,7 +35,9 @@ from redqueen.questions.asking import (
     with_opinions,
 )
 from redqueen.questions.catalogue import having
-from redqueen.types import Group, Mean, Metrics, RedQueenError, Task
+from redqueen.questions.fenced import asked
+from redqueen.questions.toolbox import find_tools
+from redqueen.types import Group, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
 
 PATIENCE = 64  # answers that a judge may leave without a score before the first that has one
 
@@ -83,10 +91,31 @@ class Judging:
     reward = Stated("opinion")
     asked = staticmethod(judged_answers)
 
-    def __init__(self, questions: Questions) -> None:
+    def __init__(self, questions: Questions, tool: str = "none", gate: int = 0) -> None:
         self._questions = questions
+        self._tools, self._gate = find_tools(tool), gate
+        self._useful: Metrics = {}
         self._agreement = Agreement()
         self._asked = self._read = 0  # answers judged ever, and those with a score
+
+    def seated(self, judge: Player) -> Player:
+        """The judge, with its tool if it has one: what the tool says is in its view alone, never in that of who
+        answers."""
+        return Equipped(judge, ToolReply(JUDGE.role, self._tools)) if self._tools else judge
+
+    def useful(self, pairs: Pairs, judge: Player, repeats: int, rng: Random) -> Pairs:
+        """The pairs whose usefulness the judge puts at the gate or above, by the mean of `repeats` scores from 1 to 10;
+        one without a score is not among them. All where there is no gate."""
+        if not self._gate or not pairs.chosen:
+            return pairs
+        shown = [about_usefulness(*pair) for pair in zip(pairs.chosen, pairs.rejected, strict=True)]
+        said_of = [
+            [score for score in map(Score().read, said(group.attempts)) if score is not None]
+            for group in attempts(JUDGE, shown, judge, repeats, rng)
+        ]
+        kept = [bool(scores) and float(np.mean(scores)) >= self._gate for scores in said_of]
+        self._useful = {"pairs_kept": mean_of(kept)}
+        return Pairs(list(compress(pairs.chosen, kept)), list(compress(pairs.rejected, kept)), pairs.equal)
 
     def heard(self, answers: Sequence[Group], judgements: Sequence[Group]) -> list[Group]:
         """The answers, each with the judge's score as the fact `opinion`. Verdicts are for audits: no reward looks
@@ -106,7 +135,9 @@ class Judging:
         return told
 
     def metrics(self) -> Metrics:
-        return self._agreement.metrics()
+        """What `Agreement` knows, and after an iteration with a gate `pairs_kept`, the share of the pairs that pass."""
+        useful, self._useful = self._useful, {}
+        return self._agreement.metrics() | useful
 
     def alarms(self) -> list[str]:
         return self._agreement.alarms()
@@ -118,3 +149,14 @@ class Judging:
         shaped(state, {"agreement": dict, "asked": COUNT, "read": COUNT}, "the judge: ")
         self._agreement.restore(state["agreement"])
         self._asked, self._read = state["asked"], state["read"]
+
+
+def about_usefulness(chosen: Trajectory, rejected: Trajectory) -> Task:
+    """The task of a judge who says how much may be learned from a pair."""
+    task = chosen.episode.task
+    better, worse = said([chosen.episode, rejected.episode])
+    prompt = (
+        "Score from 1 (useless or the wrong way round) to 10 (clearly right) how well it teaches to prefer the first "
+        f"answer to the second, as <score>5</score>.\n{asked(task)}\nFirst: {better}\nSecond: {worse}"
+    )
+    return Task(f"pair of {task.id}", "pair", prompt)

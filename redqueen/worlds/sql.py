@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from random import Random
 from typing import Any
 
@@ -164,17 +164,7 @@ class Sql:
 
     @cached_property
     def _dealt(self) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
-        if self.file:
-            return own_tasks(self.file)
-        found = schemas(self.held + self.trained)
-        return self._drawn("held", found[: self.held], self.tests), self._drawn("", found[self.held :], self.count)
-
-    def _drawn(self, which: str, among: Sequence[Schema], count: int) -> tuple[Task, ...]:
-        levels = [self.level] if self.level else list(LEVELS)
-        return tuple(
-            posed(f"{which}{number}", among[number % len(among)], levels[number % len(levels)])
-            for number in range(count)
-        )
+        return own_tasks(self.file) if self.file else _dealt(self)
 
     def open(self, task: Task, seed: int) -> SqlVisit:
         return SqlVisit(task)
@@ -182,6 +172,20 @@ class Sql:
     def expert(self, task: Task) -> tuple[str, ...]:
         """The known query, at once."""
         return (str(task.facts["query"]),)
+
+
+@lru_cache(maxsize=4)  # it takes seconds, and the same settings deal the same tasks
+def _dealt(world: Sql) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
+    found = schemas(world.held + world.trained)
+    levels = [world.level] if world.level else list(LEVELS)
+
+    def drawn(which: str, among: Sequence[Schema], count: int) -> tuple[Task, ...]:
+        return tuple(
+            posed(f"{which}{number}", among[number % len(among)], levels[number % len(levels)])
+            for number in range(count)
+        )
+
+    return drawn("held", found[: world.held], world.tests), drawn("", found[world.held :], world.count)
 
 
 def posed(name: str, schema: Schema, level: str) -> Task:

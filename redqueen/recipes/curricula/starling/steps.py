@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from redqueen.credit.outcomes import whole_reply
+from redqueen.curricula.refused import refused_shares
 from redqueen.games.quests import Quest, drawn, form, limited, quest_in, quest_of, shortest, task_of, to_json
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.play.groups import episodes_of
@@ -126,8 +127,7 @@ class Practice:
         if not self._posed:
             return found
         kept = Mean(len(self._quests) / self._posed, self._posed)
-        shares = {f"refused/{why}": Mean(times / self._posed, self._posed) for why, times in self._refused.items()}
-        why = ", ".join(f"{times} {reason}" for reason, times in self._refused.most_common(3)) or "none refused"
+        shares, why = refused_shares(self._refused, self._posed)
         said = self._alarms.observe({"proved": kept, "posed": float(self._posed), "why": why})
         return found | {"proved": kept, "tasks/practice": float(len(self._quests))} | shares | said
 

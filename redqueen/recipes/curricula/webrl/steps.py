@@ -15,6 +15,7 @@ from redqueen.credit.advantages.statistics import WithCritic
 from redqueen.credit.outcomes import whole_reply
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.experience import TRAJECTORY, Experience, trajectory_from_json, trajectory_to_json
+from redqueen.curricula.refused import refused_shares
 from redqueen.games.acting import Acting
 from redqueen.games.talk import told
 from redqueen.measures.alarms import Alarm, Alarms
@@ -175,8 +176,7 @@ class Course:
         }
         if not self._posed:
             return found
-        shares = {f"refused/{why}": Mean(count / self._posed, self._posed) for why, count in self._refused.items()}
-        why = ", ".join(f"{count} {reason}" for reason, count in self._refused.most_common(3)) or "none refused"
+        shares, why = refused_shares(self._refused, self._posed)
         kept = Mean(self._set / self._posed, self._posed)
         said = self._alarms.observe({"set": kept, "posed": float(self._posed), "why": why})
         return found | {"tasks/set": kept} | shares | said

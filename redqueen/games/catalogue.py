@@ -28,6 +28,7 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "relay": "redqueen.games.relay:Relay",
         "odd_one_out": "redqueen.games.odd_one_out:OddOneOut",
         "price_talk": "redqueen.games.price_talk:PriceTalk",
+        "interpreting": "redqueen.games.interpreting:Interpreting",
         "signalling": "redqueen.games.signalling:Signalling",
         "ultimatum": "redqueen.games.ultimatum:Ultimatum",
         "public_goods": "redqueen.games.public_goods:PublicGoods",

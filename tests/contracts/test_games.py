@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -12,12 +13,15 @@ import pytest
 
 from redqueen.contracts import games as contract
 from redqueen.games.catalogue import GAMES, find_game
+from redqueen.games.described import DESCRIPTIONS
 from redqueen.games.talk import ask, forfeit, told
 from redqueen.play.lockstep import play
 from redqueen.protocols import Play
 from redqueen.types import Match, Outcome, Seat, Task
 
 NEGOTIATING = ("[deny]", "[accept]", "[offer 2 wood for 1 gold]", "I say: [offer 1 gold for 3 wood]", "hm")
+PENNIES = json.dumps(DESCRIPTIONS["pennies"].root)
+PHRASES = {"negotiation": NEGOTIATING, "interpreting": ('{"hider": 1, "seeker": 1}', PENNIES, '{"hider": {', "hm")}
 VARIANTS = (
     "kuhn_poker:retries=2",
     "leduc_poker:retries=1",
@@ -31,6 +35,7 @@ VARIANTS = (
     "iterated_dilemma:rounds=3,temptation=4,retries=1",
     "mini_hanabi:colours=3,ranks=3,hand=4",
     "mini_hanabi:lives=1,information=1",
+    "interpreting:stages=1",
 )
 OPENSPIEL = (
     "kuhn_poker",
@@ -73,7 +78,7 @@ KNOWS: dict[str, Callable[[Task, Seat], Hashable]] = {
 def test_every_shipped_game_keeps_the_contract(spec: str) -> None:
     game = find_game(spec)
     name = spec.partition(":")[0]
-    contract.check_game(game, NEGOTIATING if name == "negotiation" else contract.PHRASES, KNOWS.get(name))
+    contract.check_game(game, PHRASES.get(name, contract.PHRASES), KNOWS.get(name))
 
 
 def test_a_seat_of_a_negotiation_is_not_shown_the_values_of_the_other() -> None:

@@ -15,6 +15,11 @@ SEED = 2026
 TRANSCRIPTS = tuple(GAMES)
 PHRASES = {
     "negotiation": ("[deny]", "[accept]", "Here you are: [offer 2 wood for 1 gold]", "[offer 1 gold for 3 wood]"),
+    "interpreting": (
+        '{"hider": 1, "seeker": 1}',
+        '{"chance": "c", "outcomes": [{"p": 0.9, "then": {"scores": {"hider": 0, "seeker": 0}}}]}',
+        '{"scores": {"hider": 0, "seeker": 0}}',
+    ),
     "trust_and_split": ("I have rock.", "I have paper.", "I have scissors.", "What do you have?"),
 }
 

@@ -174,7 +174,10 @@ class LearningStep:
         if self.settings.progress is not None:
             found = with_progress(found, self._key, paid_or_score, self.settings.progress)
         if self.settings.format_bonus:
-            open_ = [self.settings.gate is None or paid_or_score(each) >= self.settings.gate for each in trajectories]
+            open_ = [
+                self.settings.format_gate is None or paid_or_score(each) >= self.settings.format_gate
+                for each in trajectories
+            ]
             found = with_reward(found, FormatBonus(self.settings.format_bonus), "format", open_)
         if self.settings.repetition is not None:
             found = with_reward(found, RepetitionPrice(self.settings.repetition), "repetition")

@@ -136,7 +136,7 @@ class Update:
     """--clip-high at the end of the run, to which it goes on a line"""
     format_bonus: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
     """paid for each turn in the stated format with a legal reply (MARS: 0.05)"""
-    gate: Annotated[float | None, unset("FLOAT")] = None
+    format_gate: Annotated[float | None, unset("FLOAT")] = None
     """the least result of an attempt at which --format-bonus is paid for its turns, so that form cannot buy a failure
     (G-RA)"""
     progress: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
@@ -189,7 +189,7 @@ class Update:
         if not found.kl:
             faults |= dict.fromkeys(("kl_estimator", "kl_in"), "without a coefficient: add --kl 0.01 or the like")
         if not found.format_bonus:
-            faults["gate"] = "without a bonus that waits behind it: add --format-bonus 0.1 or the like"
+            faults["format_gate"] = "without a bonus that waits behind it: add --format-bonus 0.1 or the like"
         if found.estimator not in OF_GROUPS:
             faults |= dict.fromkeys(("amplify", "group_band", "progress"), "where no attempts at one task are compared")
         if not (_other_sampler(learner) or older or found.even_groups == "replay"):

@@ -33,7 +33,7 @@ VALUES = {
     "the pull of covariance": {"loss": "ppo", "clip_low": 0.2, "kl_covariance": 0.002, "updates_per_batch": 2},
     "entropy target": {"entropy_target": 0.5},
     "clip to its end": {"loss": "ppo", "clip_high_end": 0.3, "updates_per_batch": 2},
-    "form behind a gate": {"format_bonus": 0.1, "gate": 1.0},
+    "form behind a gate": {"format_bonus": 0.1, "format_gate": 1.0},
     "progress and repeats": {"estimator": "group", "progress": 0.6, "repetition": 1.0},
 }
 DRAWS_ANEW = {"evol_rl", "grpo", "rlsp", "sar", "sec"}

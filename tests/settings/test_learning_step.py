@@ -315,9 +315,9 @@ def test_form_is_paid_where_the_gate_is_open():
     assert [float(each.rewards.sum()) for each in step(format_bonus=0.1).shaped(own)] == pytest.approx(
         [1.1, 0.1, 0.1, 1.1]
     )
-    gated = step(format_bonus=0.1, gate=1.0).shaped(own)
+    gated = step(format_bonus=0.1, format_gate=1.0).shaped(own)
     assert [float(each.parts["format"].sum()) for each in gated] == pytest.approx([0.1, 0.0, 0.0, 0.1])
-    both = step(format_bonus=0.1, gate=0.2, progress=0.6).shaped(own)  # what progress earns opens no gate
+    both = step(format_bonus=0.1, format_gate=0.2, progress=0.6).shaped(own)  # what progress earns opens no gate
     assert [float(each.rewards.sum()) for each in both] == pytest.approx([1.1, 0.3, 0.3, 1.1])
 
 

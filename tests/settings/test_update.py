@@ -121,7 +121,10 @@ def test_a_loss_is_refused_at_one_update_on_fresh_tokens():
             {"estimator": "batch", "progress": 0.6},
             "--progress has no effect where no attempts at",
         ),
-        ({"gate": 1.0}, "--gate has no effect without a bonus that waits behind it: add --format-bonus 0.1"),
+        (
+            {"format_gate": 1.0},
+            "--format-gate has no effect without a bonus that waits behind it: add --format-bonus 0.1",
+        ),
         ({"advantage_clip": 0.0}, "--advantage-clip must be above 0, not 0"),
     ],
 )

@@ -1,5 +1,6 @@
-"""Another question set whose replies begin with a role: the model writes on a line of its own who is to answer, and
-then answers (Self-Prompt Tuning, Kong et al. 2024, arXiv:2407.08995).
+"""Another question set whose replies begin with a role: a first line says who is to answer.
+
+The model names the role by itself, and then answers in it (Self-Prompt Tuning, Kong et al. 2024, arXiv:2407.08995):
 
     L = - log pi(role, answer | question)          the reply "ROLE\\nanswer" is one demonstration
 

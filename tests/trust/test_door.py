@@ -147,6 +147,7 @@ FIELDS = [
     ("grpo", "questions", "dataset:path={data},compare={}"),
     ("grpo", "questions", "verified:inner={}"),
     ("grpo", "questions", "judged:inner={}"),
+    ("grpo", "questions", "roled:inner={}"),
     ("grpo", "game", "{}"),
     ("mars", "games", "{}"),
     ("self_redteam", "prompts", "{}"),
@@ -163,7 +164,9 @@ FIELDS = [
     ("rlccf", "others", "{}"),
     ("comas", "others", "{}"),
     ("ditto_roleplay", "characters", "{}"),
+    ("spin", "weaker", "{}"),
 ]
+WITH = {"spin": {"chosen": "learner"}}  # without which the field is refused
 
 
 def names_of(recipe: str) -> set[str]:
@@ -186,7 +189,8 @@ def test_resume_runs_nothing_that_a_field_names(
     data.write_text('{"question": "1+1", "answer": "2"}\n{"question": "1+2", "answer": "3"}\n')
     default = find_recipe(recipe).Config()
     name = shape.format(stranger.names(form, "same"), data=data)
-    config = shrunk(default, **{field: (name,) if isinstance(getattr(default, field), tuple) else name})
+    named = {field: (name,) if isinstance(getattr(default, field), tuple) else name}
+    config = shrunk(default, **named, **WITH.get(recipe, {}))
     found = json.loads((stranger.run / "config.json").read_text())
     found |= {"recipe": recipe, "config": dataclasses.asdict(config) | {"steps": 1}}
     found["config"]["learner"]["model"] = "tabular" if recipe in ("mars", "league") else "tiny"

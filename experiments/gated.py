@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -116,8 +116,6 @@ def over_the_run(trial: Trial) -> float:
 
 
 GATED, SUMMED, ALONE = "gated", "summed", "the outcome alone"
-JOINED = {GATED: {}, SUMMED: {"joined": "summed"}, ALONE: {"joined": "outcome"}}
-DERIVED = {"reached over the run": over_the_run}
 FIGURES = ("late buffer/reached", "reached over the run")
 
 FARM = Experiment(
@@ -125,27 +123,21 @@ FARM = Experiment(
     asked="Does a gate keep a reward for standing still from buying failures?",
     trial=Training(train, evaluate_every=300),
     config=Config(),
-    variants=JOINED,
+    variants={GATED: {}, SUMMED: {"joined": "summed"}, ALONE: {"joined": "outcome"}},
     figures=FIGURES,
     compared=versus(GATED, (SUMMED, ALONE), FIGURES),
     controls=(SUMMED, ALONE),
-    derived=DERIVED,
+    derived={"reached over the run": over_the_run},
     seeds=10,
     notes=(
         "Doors 5 and 7 steps away, 10 turns, 32 attempts at each door in a step. To stand still pays .1 a turn, as "
         "much over ten turns as the door; behind a gate it pays where the door was reached.",
     ),
 )
-HALVES = Experiment(
+HALVES = replace(
+    FARM,
     title="What a gate buys",
     asked="Where half of the way pays a half, does a bonus for coming nearer, behind that half, save attempts?",
-    trial=Training(train, evaluate_every=300),
     config=Config(kind="halves"),
-    variants=JOINED,
-    figures=FIGURES,
-    compared=versus(GATED, (SUMMED, ALONE), FIGURES),
-    controls=(SUMMED, ALONE),
-    derived=DERIVED,
-    seeds=10,
     notes=("Doors 7 and 9 steps away, 14 turns; to come a step nearer pays .1, behind a gate where half was gone.",),
 )

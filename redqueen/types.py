@@ -238,7 +238,6 @@ TASK_FACTS: Mapping[str, str] = {
 OUTCOME_FACTS: Mapping[str, str] = {
     "acts": "what the agent did, in order: games.acting",
     "advice": "what the adviser named, turn by turn: price_talk",
-    "seller_advice": "what the adviser of the seller named, where it has one: price_talk",
     "calls": "(tool, text) of each call that was run: games.tools",
     "cut": "whether the match ended because its turns were used up: games with a horizon (`within`)",
     "durations": "{str(seat): [seconds of each turn]}: games whose actions take longer or less, credit.durations",
@@ -259,6 +258,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "response": "what the defender said, once both turns are over: red_team",
     "right": "the verdict on the reply (second_try: on each of the two), None if unknown: the part that checked it",
     "seed": "the kind of the task: red_team",
+    "seller_advice": "what the adviser of the seller named, where it has one: price_talk",
     "shown": "what the agent was shown, the first view first: games.acting",
     "truth": "what is known about the prompt, read by judges that are rules: red_team",
     "vanilla": "whether there was no attacker: red_team",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isnan, nan
-from typing import cast
 
 import numpy as np
 
@@ -27,19 +27,27 @@ def score(played: Sequence[Episode] | Sequence[Group], *rewards: Reward | GroupR
     RedQueenError without a reward, and for rewards that do not fit `played`."""
     if not rewards:
         raise RedQueenError("score needs at least one reward after the episodes, such as payoff")
-    named, trajectories = list(zip(_names_of(rewards), rewards, strict=True)), list[Trajectory]()
-    shared = {name for name, reward in named if isinstance(reward, GroupReward)}  # asked once: it takes a while
+    givers = [_giver(reward, name) for reward, name in zip(rewards, _names_of(rewards), strict=True)]
+    trajectories = list[Trajectory]()
     for each in played:
         episodes, number = (each.attempts, each.number) if isinstance(each, Group) else ((each,), None)
-        given = [
-            _shared_out(cast(GroupReward, reward), each)
-            if name in shared
-            else [{name: _checked(cast(Reward, reward), episode)} for episode in episodes]
-            for name, reward in named
-        ]
+        given = [giver(each) for giver in givers]
         for place, episode in enumerate(episodes):
             trajectories += _trajectories(episode, [of_reward[place] for of_reward in given], number)
     return trajectories
+
+
+def _giver(reward: Reward | GroupReward, name: str) -> Callable[[Episode | Group], list[Parts]]:
+    """What gives each episode the parts of one reward. Which kind it is is asked once: a protocol takes a while."""
+    if isinstance(reward, GroupReward):
+        return partial(_shared_out, reward)
+    return partial(_each_by_itself, reward, name)
+
+
+def _each_by_itself(reward: Reward, name: str, played: Episode | Group) -> list[Parts]:
+    """The parts that a reward of episodes gives each of them."""
+    episodes = played.attempts if isinstance(played, Group) else (played,)
+    return [{name: _checked(reward, episode)} for episode in episodes]
 
 
 def _trajectories(episode: Episode, given: Sequence[Parts], group: int | None) -> list[Trajectory]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
-from redqueen.protocols import Demonstrator, Questions
+from redqueen.games.tools import tools_for
+from redqueen.protocols import Demonstrator, Questions, Tool
 from redqueen.questions.catalogue import find_questions, having
 from redqueen.questions.data_rows import read_rows
 from redqueen.types import SOLVER, Demonstration, RedQueenError, Task
@@ -57,6 +58,9 @@ class Roled:
                 {"role_named": float(bool(said)), "role_right": None if known is None else float(said == known)}
             )
         return found
+
+    def tools_for(self, role: str) -> tuple[Tool, ...]:
+        return tools_for(self.inner, role)
 
     def demonstrations(self, count: int, rng: Random) -> list[Demonstration]:
         """Those of `inner`. Raises RedQueenError for a solution to a question without a role."""

@@ -174,11 +174,11 @@ class LearningStep:
         if self.settings.progress is not None:
             found = with_progress(found, self._key, paid_or_score, self.settings.progress)
         if self.settings.format_bonus:
-            open_ = [
+            earned = [
                 self.settings.format_gate is None or paid_or_score(each) >= self.settings.format_gate
                 for each in trajectories
             ]
-            found = with_reward(found, FormatBonus(self.settings.format_bonus), "format", open_)
+            found = with_reward(found, FormatBonus(self.settings.format_bonus), "format", earned)
         if self.settings.repetition is not None:
             found = with_reward(found, RepetitionPrice(self.settings.repetition), "repetition")
         if self.settings.truncated_loss == "price":

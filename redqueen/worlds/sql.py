@@ -164,7 +164,7 @@ class Sql:
 
     @cached_property
     def _dealt(self) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
-        return own_tasks(self.file) if self.file else _dealt(self)
+        return own_tasks(self.file) if self.file else _drawn(self)
 
     def open(self, task: Task, seed: int) -> SqlVisit:
         return SqlVisit(task)
@@ -175,7 +175,7 @@ class Sql:
 
 
 @lru_cache(maxsize=4)  # it takes seconds, and the same settings deal the same tasks
-def _dealt(world: Sql) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
+def _drawn(world: Sql) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
     found = schemas(world.held + world.trained)
     levels = [world.level] if world.level else list(LEVELS)
 

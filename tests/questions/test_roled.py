@@ -102,6 +102,12 @@ def test_a_question_without_a_role_is_named(tmp_path):
         roled("sums:digits=4", place).demonstrations(60, Random(0))
 
 
+def test_who_answers_with_a_role_keeps_the_tools_of_the_set():
+    (tool,) = roled("tool_sums").tools_for(SOLVER)
+    assert tool.name == find_questions("tool_sums").tools_for(SOLVER)[0].name == "calculate"
+    assert roled("cued").tools_for(SOLVER) == ()
+
+
 def test_roles_are_measured_beside_answers():
     measure = HeldOut(ROLED, Scripted(("adder\n0",)), 4, attempts=1)
     found = measure()

@@ -309,8 +309,7 @@ def test_repeats_cost_and_progress_earns():
 
 
 def test_form_is_paid_where_the_gate_is_open():
-    """Ten turns' worth of form cannot buy a failure: by default it is paid to all, with a gate of 1 to those who are
-    right."""
+    """Without a gate form is paid to all attempts, with a gate of 1 to those that are right."""
     own = trajectories(MIXED)
     assert [float(each.rewards.sum()) for each in step(format_bonus=0.1).shaped(own)] == pytest.approx(
         [1.1, 0.1, 0.1, 1.1]

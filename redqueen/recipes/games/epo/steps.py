@@ -20,7 +20,7 @@ from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import attempts, noted
 from redqueen.protocols import AdvantageEstimator, Player
 from redqueen.settings.roles import Cast, Role, Still
-from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Seat, Task, Trajectory, mean_of
+from redqueen.types import Episode, Match, Mean, Metrics, RedQueenError, Seat, Task, Trajectory, Turn, mean_of
 
 SCRIPTED = "scripted"
 BY_RULE = Role(SCRIPTED)
@@ -71,7 +71,7 @@ def moves(episode: Episode, game: PriceTalk) -> Iterator[tuple[Seat, int, bool]]
             price = now
 
 
-def _turns(episode: Episode, seat: Seat) -> Sequence[Any]:
+def _turns(episode: Episode, seat: Seat) -> tuple[Turn, ...]:
     return spoken_turns(episode).get(seat, ())
 
 

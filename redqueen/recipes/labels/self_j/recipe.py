@@ -60,9 +60,8 @@ class Config:
     reasons: Annotated[Count, OnlyWith("pairs", True)] = 5  # to each pair and order, in as many personas
     filter: Annotated[Filter, OnlyWith("pairs", True)] = "all"
     """reasons that are learned from: those that stand all tests, those that end with the verdict, all"""
-    majority: Annotated[bool, NotWith("pairs", True)] = (
-        False  # the commonest of the attempts is in view as the right answer, not that of the data set
-    )
+    majority: Annotated[bool, NotWith("pairs", True)] = False
+    """the commonest of the attempts is in view as the right answer, not that of the data set"""
     likeness: Annotated[Likeness, NotWith("pairs", True)] = "check"
     """of answer and reference: the verdict of the question set where it has one, or that of the texts"""
     mix: Annotated[Share, NotWith("pairs", True)] = 0.5  # of the judge's score in the label

@@ -27,7 +27,7 @@ from redqueen.contracts.worlds import check_world
 from redqueen.curricula.held_out import held_out_levels, training_levels
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game
 from redqueen.markup import visible
-from redqueen.measures.first_replies import LONGEST, SHOWN, answered_questions, as_text
+from redqueen.measures.first_replies import LONGEST, SHOWN, answered_questions, as_text, expected_in_words
 from redqueen.play.groups import attempts
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Game, Player, Questions, StatesNotes, World, has, lacking, members
@@ -123,8 +123,7 @@ def check_file(words: Sequence[str]) -> None:
 
 def expected_of(task: Task) -> str:
     """A question and what is expected, as text."""
-    tests = task.facts.get("tests", ())
-    wanted = f"{len(tests)} tests" if tests else f'"{task.answer}"' if task.answer else "unknown"
+    wanted = expected_in_words(task.answer, len(task.facts.get("tests", ())))
     return f"asked     {' '.join(task.prompt.split())[-LONGEST:]}\nexpected  {wanted}"
 
 

@@ -97,9 +97,11 @@ class HeldOut:
     def _of_votes(self, groups: Sequence[Group], known: Metrics) -> Metrics:
         votes = [vote(group, truncated=self._truncated) for group in groups]
         right = labels_right(self._questions, [group.task for group in groups], votes)
-        found = share_right(
-            "majority", [each if vote.answer else False for each, vote in zip(right, votes, strict=True)]
-        )
+        judged = [  # without a vote the majority is wrong, unless nobody knows what is right
+            each if vote.answer or np.isnan(verdicts(group)).all() else False
+            for each, vote, group in zip(right, votes, groups, strict=True)
+        ]
+        found = share_right("majority", judged)
         if "majority" in found and "accuracy" in known:
             found["room"] = Mean(found["majority"] - known["accuracy"], len(groups))
         return found

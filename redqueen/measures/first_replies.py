@@ -20,7 +20,7 @@ _VERDICTS = {True: "right", False: "wrong", None: "unknown"}
 
 @dataclass(frozen=True)
 class Answered:
-    """A reply to a question. `extracted` is "" where no answer was found."""
+    """A reply to a question. `extracted` is "" where no answer was found, `expected` where none is known."""
 
     question: str
     reply: str
@@ -28,6 +28,7 @@ class Answered:
     expected: str
     verdict: bool | None
     cut_off: bool = False
+    tests: int = 0  # that a reply is to pass, in place of an answer
 
 
 def answered_questions(questions: Questions, groups: Sequence[Group]) -> list[Answered]:
@@ -43,10 +44,19 @@ def answered_questions(questions: Questions, groups: Sequence[Group]) -> list[An
             task.answer,
             episode.outcome.facts["right"],
             cut_off(episode),
+            len(task.facts.get("tests", ())),
         )
         for task, extracted, episode in zip(tasks, found, episodes, strict=True)
         for reply in [episode.turns[-1].reply]
     ]
+
+
+def expected_in_words(answer: str, tests: int, known: bool = False) -> str:
+    """What is expected of a reply: an answer in quotes, or the number of tests; where neither is there, nothing if a
+    verdict is `known` all the same."""
+    if tests:
+        return "1 test" if tests == 1 else f"{tests} tests"
+    return f'"{_short(answer)}"' if answer else "none" if known else "unknown"
 
 
 def as_text(found: Sequence[Answered]) -> str:
@@ -58,11 +68,12 @@ def as_text(found: Sequence[Answered]) -> str:
 
 def _shown(each: Answered) -> str:
     ended = " (cut off)" if each.cut_off else ""
+    wanted = expected_in_words(each.expected, each.tests, each.verdict is not None)
     return "\n".join(
         [
             f"asked     {_short(each.question, end=True)}",
             f"replied   {_short(each.reply) or '(nothing)'}{ended}",
-            f"          answer {_quoted(each.extracted)}, expected {_quoted(each.expected)}: {_VERDICTS[each.verdict]}",
+            f"          answer {_quoted(each.extracted)}, expected {wanted}: {_VERDICTS[each.verdict]}",
         ]
     )
 
@@ -86,7 +97,7 @@ def _summary(found: Sequence[Answered]) -> str:
     unread = sum(not each.extracted for each in found)
     cut = sum(each.cut_off for each in found)
     unknown = sum(each.verdict is None for each in found)
-    parts = [f"of {count} replies {right} are right"]
+    parts = [f"of {count} replies {right} are right" if unknown < count else f"{count} replies"]
     parts += [f"{unread} without a readable answer"] if unread else []
     parts += [f"{cut} cut off"] if cut else []
     parts += [f"{unknown} without a verdict"] if unknown else []

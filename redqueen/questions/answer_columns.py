@@ -21,6 +21,10 @@ _SENTENCE = 3  # words, at least, of one that is as short
 _LETTER = re.compile(r"\(?([A-J])\)?[.:]?")
 _WITH_COMMA = re.compile(r"[-+−]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,\d+|\d+)\s*[^\d.,]*")  # 1.234,5 or 8,5 or 8, and a unit
 _NO_THOUSANDS = re.compile(r"(?:^|\D)0,\d|,\d{1,2}(?!\d)|,\d{4}")  # a comma that parts no thousands
+_COMPUTED = re.compile(  # a calculation with its result: 40 + 17 = 57
+    r"(?<![\w^}.,])(?<![-+*/^] )\d[\d.,]*[\s)]*(?:[-+*/×·÷^]|\\(?:times|cdot|div)\b)[\s(]*[-$]?\d"
+    r"(?:[^=a-zA-Z]|\\[a-z]+)*=[^=]*\d[^=]*$"
+)
 _FIRST_CHOICE, _SECOND_CHOICE = (re.compile(rf"(?m)(?:^|\s)\(?{letter}[).:]\s") for letter in "AB")
 
 
@@ -102,10 +106,11 @@ def _lettered(example: Example, found: tuple[str, ...], from_one: bool) -> tuple
 
 
 def _is_long(text: str) -> bool:
-    words = len(text.split())
-    return kind_of(text) is Kind.TEXT and (
-        words > _SHORT or "\n" in text or (words >= _SENTENCE and text.endswith("."))
-    )
+    """Whether an entry is a worked solution, if it ends on its result."""
+    words, kind = len(text.split()), kind_of(text)
+    if kind is Kind.FORMULA:
+        return _COMPUTED.search(text) is not None
+    return kind is Kind.TEXT and (words > _SHORT or "\n" in text or (words >= _SENTENCE and text.endswith(".")))
 
 
 def _worked(known: Sequence[str]) -> bool:

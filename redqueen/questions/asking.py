@@ -96,7 +96,8 @@ def tasks_among(written: Sequence[Task | Refusal]) -> list[Task]:
 
 def graded(questions: Questions, groups: Sequence[Group], truncated: Truncated = "wrong") -> list[Group]:
     """The groups with the set's verdict on each attempt, the fact `right`: True, False, or None if unknown; `truncated`
-    says what an attempt that was cut off gets. Raises RedQueenError if the set gives more or fewer verdicts."""
+    says what an attempt that was cut off gets, where the task has an answer or the set a verdict. Raises RedQueenError
+    if the set gives more or fewer verdicts."""
     episodes = episodes_of(groups)
     right = questions.right([episode.task for episode in episodes], said(episodes))
     if len(right) != len(episodes):
@@ -105,7 +106,11 @@ def graded(questions: Questions, groups: Sequence[Group], truncated: Truncated =
             "one on each"
         )
     cut = map(outcomes.cut_off, episodes)
-    facts = [{"right": with_truncated(each, ended, truncated)} for each, ended in zip(right, cut, strict=True)]
+    known = [each is not None or bool(one.task.answer) for each, one in zip(right, episodes, strict=True)]
+    facts = [
+        {"right": with_truncated(each, ended and sure, truncated)}
+        for each, ended, sure in zip(right, cut, known, strict=True)
+    ]
     return with_facts(groups, facts)
 
 

@@ -8,8 +8,10 @@
 | chosen, rejected               | chosen, rejected                                                                    |
 | margin (by how much better)    | margin                                                                              |
 | label (is the reply good)      | label, of true and false, where there are completions                               |
+| system (said before it)        | system, system_prompt                                                               |
 | choices                        | choices, options; or columns A, B, C, D                                             |
-| tests (lines of assert)        | tests, test_list, unit_tests                                                        |
+| tests (lines of assert)        | tests, test_list, unit_tests; test, where entry_point names the function            |
+| setup (lines before a program) | test_setup_code                                                                     |
 | context (a text to read)       | context, document, passage, article                                                 |
 | split (train or test)          | split                                                                               |
 | concepts                       | concepts                                                                            |
@@ -36,14 +38,18 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "answer": (
             *("answer", "final_answer", "expected_answer", "correct_answer", "ground_truth", "gold", "target", "label"),
             *("answers", "answerkey", "answer_key", "answer_index", "reward_model.ground_truth"),
+            *("correct", "correct_option", "answer_idx", "gold_answer", "golden_answers", "reference_answer"),
         ),
         "completion": ("solution", "completion", "response", "output", "rationale", "canonical_solution", "code"),
         "chosen": ("chosen",),
         "rejected": ("rejected",),
         "margin": ("margin",),
         "label": ("label",),
+        "system": ("system", "system_prompt"),
         "choices": ("choices", "options"),
-        "tests": ("tests", "test_list", "unit_tests"),
+        "tests": ("tests", "test_list", "unit_tests", "test"),
+        "entry_point": ("entry_point",),
+        "setup": ("test_setup_code",),
         "context": ("context", "document", "passage", "article"),
         "split": ("split",),
         "concepts": ("concepts",),
@@ -121,6 +127,8 @@ def layout_of(rows: Sequence[Row], named: Mapping[str, str], path: str, ignore: 
             most = [name for name in most if _is_flag(rows, name) == (role == "label")]
         if role == "split" and most and not _splits(rows, most[0]):
             most = []
+        if role == "tests" and most and most[0].lower() == "test" and "entry_point" not in known:
+            most = []  # it can be anything
         if most:
             roles[role] = _most_filled(most, counts) if role == "question" else most[0]
             taken.add(roles[role])
@@ -160,8 +168,8 @@ def _most_filled(names: Sequence[str], counts: Mapping[str, int]) -> str:
 
 
 def _is_flag(rows: Sequence[Row], name: str) -> bool:
-    """Whether a column called `label` says whether a reply is a good one, and is no answer."""
-    return name.lower() == "label" and any(isinstance(row.columns.get(name), bool) for row in rows[:100])
+    """Whether a column called `label` or `correct` says whether a reply is a good one, and is no answer."""
+    return name.lower() in ("label", "correct") and any(isinstance(row.columns.get(name), bool) for row in rows[:100])
 
 
 def _splits(rows: Sequence[Row], name: str) -> bool:
@@ -170,8 +178,11 @@ def _splits(rows: Sequence[Row], name: str) -> bool:
 
 
 def _settle(roles: dict[str, str], rows: Sequence[Row], taken: set[str], counts: Mapping[str, int]) -> None:
-    """What goes without a role: a completion beside preferences, and beside a conversation that ends with its reply;
-    a label of no single reply; `choices` without an answer stay."""
+    """What goes without a role: what belongs to tests where there are none; a completion beside preferences, and beside
+    a conversation that ends with its reply; a label of no single reply; `choices` without an answer stay."""
+    if "tests" not in roles:
+        roles.pop("entry_point", None)
+        roles.pop("setup", None)
     if {"chosen", "rejected"} <= set(roles):
         roles.pop("completion", None)
     question = roles.get("question", "")

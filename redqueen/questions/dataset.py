@@ -43,6 +43,7 @@ from redqueen.questions.grading import (
     NONE,
     NUMBER,
     OPTIONS,
+    SETUP,
     TESTS,
     TEXT,
     Grading,
@@ -139,6 +140,7 @@ class Dataset:
     rejected: str = ""
     margin: str = ""
     label: str = ""  # whether the completion is a good one
+    system: str = ""
     choices: str = ""
     tests: str = ""
     context: str = ""
@@ -562,6 +564,7 @@ class _Reading:
         self.kinds.append(wanted.kind)
         self.commas |= wanted.commas
         self._say(path, layout, wanted, [answers for _, answers in good])
+        self._say_disagreements(path, good)
         rows = [(each, self._task(each, answers, wanted.kind)) for each, answers in good]
         return [pair for pair in rows if not tested(pair[0])], [pair for pair in rows if tested(pair[0])]
 
@@ -645,6 +648,7 @@ class _Reading:
         facts |= {ACCEPTED: answers} if len(answers) > 1 else {}
         facts |= {OPTIONS: found.choices} if found.choices else {}
         facts |= {ASSERTS: found.tests} if found.tests else {}
+        facts |= {SETUP: found.setup} if found.tests and found.setup else {}
         facts |= {"concepts": found.by("concepts")} if found.by("concepts") else {}
         category = found.by("category") if self.data.category else KIND
         return Task(found.place, category or KIND, as_text(found.messages), answer, facts, messages=told)
@@ -661,11 +665,33 @@ class _Reading:
         if path != self.data.path:
             return
         if wanted.said == "none" and self.compare in ("", NONE):
-            self.columns.append(f"{path}: no answers: verdicts on replies are unknown")
+            votes = "" if self.compare else "; votes are on whole replies (--compare number: on their last number)"
+            self.columns.append(f"{path}: no answers: verdicts on replies are unknown{votes}")
             return
         shown = " ".join(next((each[0] for each in found if each), "").split())
         such = f', such as "{shown[:60]}"' if shown else ""
         self.columns.append(f"{path}: answers: {wanted.said}{such}; compared {self._how(wanted)}")
+        long = [len(answers[0].split()) > SHORT for answers in found if answers]
+        if self.compare in ("", TEXT) and wanted.kind is Kind.TEXT and 2 * sum(long) > len(long):
+            self.columns.append(
+                f"{path}: most answers are longer than {SHORT} words, and hardly any reply says the same: to grade "
+                "replies, compare by a function (--compare FILE.py:FUNCTION) or a judge (grpo --answers judge:WHO)"
+            )
+
+    def _say_disagreements(self, path: str, good: Sequence[tuple[Example, tuple[str, ...]]]) -> None:
+        """Notes questions that stand there several times with different short answers."""
+        told: dict[Conversation, dict[str, str]] = {}
+        for each, answers in good:
+            if answers and len(answers[0].split()) <= SHORT and not each.rejected and each.good is None:
+                told.setdefault(each.key, {}).setdefault(normalised(answers[0]), each.place)
+        several = [list(places.values()) for places in told.values() if len(places) > 1]
+        if several:
+            first, second, *_ = several[0]
+            self.columns.append(
+                f"{path}: {len(several)} question{'' if len(several) == 1 else 's'} with several answers that differ, "
+                f"the first: {second}, as {first}: each is a problem of its own (a list in one row: any of them is "
+                "right)"
+            )
 
     def _how(self, wanted: Expected) -> str:
         plain = {TESTS: "by their tests", NONE: "by nobody: verdicts are unknown"}

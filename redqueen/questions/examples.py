@@ -9,7 +9,8 @@
 | implicit prompt   | chosen, rejected, which begin alike                        |
 
 Each is text, or a list of messages {"role": "system" | "user" | "assistant", "content": text}. To a question belong, as
-far as there are columns for them, the answer that is expected, the choices, tests, a context to read and what sorts it.
+far as there are columns for them, what the system says before it, the answer that is expected, the choices, tests, a
+context to read and what sorts it.
 A completion may have a label, good or bad. (The formats of the library TRL; tools and images are not read.) White space
 around a text does not count.
 """
@@ -26,6 +27,7 @@ from itertools import takewhile
 from typing import Any
 
 from redqueen.checks.extraction import LETTERS
+from redqueen.checks.sandbox.literals import quiet
 from redqueen.questions.columns import Layout
 from redqueen.questions.data_rows import Columns, Row
 from redqueen.texts import Wording
@@ -59,7 +61,8 @@ class Example:
     good: bool | None = None  # whether the completion is, where that is said
     answers: tuple[str, ...] = ()  # as they stand in the column; any of them is right
     choices: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()  # lines of assert
+    tests: tuple[str, ...] = ()  # statements of assert, or a few lines with some
+    setup: str = ""  # lines that stand before a program that is tested
     context: str = ""
     sorted_by: tuple[tuple[str, str], ...] = ()  # (category | level | split | concepts, entry)
 
@@ -176,15 +179,34 @@ def _with_more(found: Example, entries: Columns) -> Example:
     margin = _margin(entries["margin"]) if "margin" in entries and found.rejected else None
     return replace(
         found,
-        messages=(*found.messages[:-1], (found.messages[-1][0], _shown_with(found.messages[-1][1], choices, context))),
+        messages=(
+            *_system(entries.get("system", ""), found.messages),
+            *found.messages[:-1],
+            (found.messages[-1][0], _shown_with(found.messages[-1][1], choices, context)),
+        ),
         answers=answers,
         choices=choices,
-        tests=_asserts(entries["tests"]) if "tests" in entries else (),
+        tests=_asserts(entries["tests"], str(entries.get("entry_point", ""))) if "tests" in entries else (),
+        setup=_setup(entries, found.messages[-1][1]),
         context=context,
         sorted_by=tuple(sorts),
         margin=margin,
         good=_label(entries["label"]) if "label" in entries and found.completion and not found.rejected else None,
     )
+
+
+def _system(value: Any, messages: Conversation) -> Conversation:
+    """The system's message of a column; () where it is empty, or the conversation begins with the same."""
+    if value is None or not str(value).strip():
+        return ()
+    text = _text(value, "system")
+    if messages[0][0] != SYSTEM:
+        return ((SYSTEM, text),)
+    if messages[0][1] != text:
+        raise _Fault(
+            "its messages begin with another system prompt than the column has: leave the column out (ignore=)"
+        )
+    return ()
 
 
 _GOOD: Mapping[str, bool] = {"true": True, "1": True, "yes": True, "good": True, "desirable": True} | {
@@ -253,13 +275,41 @@ def _answers(value: Any, labels: Any) -> tuple[str, ...]:
     return texts
 
 
-def _asserts(value: Any) -> tuple[str, ...]:
-    """The tests of a program, each a statement of assert."""
-    lines = [line for each in (value if isinstance(value, list) else [value]) for line in str(each).splitlines()]
-    found = tuple(line.strip() for line in lines if line.strip().startswith("assert "))
+def _asserts(value: Any, entry_point: str) -> tuple[str, ...]:
+    """The tests of a program: each statement of assert, or where others stand between them, all of a text together. A
+    function `check(candidate)` in it is called with the function `entry_point`, and every `test_...()` as it is."""
+    found: list[str] = []
+    for text in (str(each).strip() for each in (value if isinstance(value, list) else [value])):
+        try:
+            with quiet():
+                body = ast.parse(text).body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            found += [line.strip() for line in text.splitlines() if line.strip().startswith("assert ")]
+            continue
+        if all(isinstance(each, ast.Assert) for each in body):
+            found += [ast.get_source_segment(text, each) or "" for each in body]
+        elif calls := [*_calls(body, entry_point), *(each for each in body if isinstance(each, ast.Assert))]:
+            found.append("\n".join([text, *(call for call in calls if isinstance(call, str))]))
     if not found:
         raise _Fault(f"tests must hold lines such as assert f(2) == 4, not {_shown(value)}")
-    return found
+    return tuple(found)
+
+
+def _calls(body: Sequence[ast.stmt], entry_point: str) -> list[str]:
+    """Calls of the functions in which tests stand."""
+    names = {each.name: bool(each.args.args) for each in body if isinstance(each, ast.FunctionDef)}
+    calls = [f"{name}()" for name, takes in names.items() if name.startswith("test") and not takes]
+    return [*calls, f"check({entry_point})"] if names.get("check") and entry_point.isidentifier() else calls
+
+
+_IMPORT = re.compile(r"(?m)^(?:import|from) [^\n]+$")
+
+
+def _setup(entries: Columns, question: str) -> str:
+    """The lines that stand before a program that is tested: those of a column, and where the question begins the
+    program the imports in it."""
+    imports = _IMPORT.findall(question) if "entry_point" in entries else []
+    return "\n".join([*imports, str(entries.get("setup", ""))]).strip()
 
 
 def _sorted_by(value: Any) -> str:

@@ -38,6 +38,7 @@ from redqueen.user_code import module_from_file
 
 NUMBER, TEXT, CHOICE, TESTS, NONE, JUDGE = "number", "text", "choice", "tests", "none", "judge"
 ACCEPTED, OPTIONS, ASSERTS = "accepted", "options", "tests"  # facts of a task: right answers, choices, tests
+SETUP = "setup"  # a fact: what stands before a program that is tested
 _MOST_WORDS = 12  # of a formula: a longer text is none
 _OPPOSITE = ("yes", "no")
 _BETWEEN = re.compile(r",?\s+(?:and|or)\s+|,(?![0-9]{3}(?![0-9]))|;")  # entries of a list, not thousands
@@ -184,12 +185,12 @@ class ByTests:
     runner: PythonRunner = field(default_factory=PythonRunner, repr=False, compare=False)
 
     def answers(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[str]:
-        return [program_in(said_aloud(reply)) for reply in replies]
+        return [program_in(said_aloud(each), task.prompt) for task, each in zip(tasks, replies, strict=True)]
 
     def verdicts(self, tasks: Sequence[Task], replies: Sequence[str]) -> list[bool | None]:
         sources = self.answers(tasks, replies)
         calls = [
-            (place, *_call(source, test))
+            (place, *_call(_after(task.facts.get(SETUP, ""), source), test))
             for place, (task, source) in enumerate(zip(tasks, sources, strict=True))
             for test in task.facts.get(ASSERTS, ())
             if source
@@ -249,22 +250,30 @@ def _listed(text: str) -> tuple[Fraction, ...]:
     return tuple(each for each in numbers if each is not None) if len(numbers) > 1 and None not in numbers else ()
 
 
-def program_in(reply: str) -> str:
-    """The program in a reply: its last block of Python, or all of it if it can be parsed; "" if there is none, or one
-    that is too long to be run."""
+def program_in(reply: str, prompt: str = "") -> str:
+    """The program in a reply: its last block of Python, or all of it if it can be parsed; where it is the body of the
+    function with which the `prompt` ends, both together. "" if there is none, or one that is too long to be run."""
     blocks = _BLOCK.findall(reply)
     marked = [text for name, text in blocks if name.lower() in ("python", "py", "python3")] or [
         text for _, text in blocks
     ]
     source = marked[-1].strip() if marked else reply.strip()
+    if _defines(source):
+        return source
+    continued = f"{prompt}\n    {source}" if source and _defines(prompt) else ""
+    return continued if _defines(continued) else ""
+
+
+def _defines(source: str) -> bool:
+    """Whether a text is a program with a function or a class, short enough to be run."""
     if len(source) > LONGEST_SOURCE:
-        return ""
+        return False
     try:
         with quiet():
             tree = ast.parse(source)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return ""
-    return source if any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body) else ""
+        return False
+    return any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body)
 
 
 @cache
@@ -290,17 +299,22 @@ def _ratio(first: Any, second: Any) -> Any:
     return first / second if second else None
 
 
+def _after(setup: str, source: str) -> str:
+    """A program after the lines that stand before it."""
+    return f"{setup}\n\n{source}" if setup else source
+
+
 def _call(source: str, test: str) -> tuple[Program, Any]:
     """The program that a test runs, and the value that it should have."""
     with suppress(SyntaxError, ValueError), quiet():
-        node = ast.parse(test).body[0]
-        if isinstance(node, ast.Assert) and isinstance(equal := node.test, ast.Compare):
+        node, *others = ast.parse(test).body
+        if not others and isinstance(node, ast.Assert) and isinstance(equal := node.test, ast.Compare):
             called, (wanted, *more) = equal.left, equal.comparators
             if isinstance(called, ast.Call) and isinstance(called.func, ast.Name) and not (called.keywords or more):
                 arguments = tuple(ast.literal_eval(each) for each in called.args)
                 if isinstance(equal.ops[0], ast.Eq):
                     return Program(source, called.func.id, arguments), ast.literal_eval(wanted)
-    return Program(f"{source}\n\n\ndef passes_its_test_():\n    {test}\n    return True\n", "passes_its_test_"), True
+    return Program(f"{source}\n\n\n{test}\n\n\ndef passes_its_test_():\n    return True\n", "passes_its_test_"), True
 
 
 def _equal(literal: str, wanted: Any) -> bool:

@@ -211,25 +211,24 @@ def _cause(
     replies, seats, tasks = (_sum(late, name) for name in ("replies", "seats", "tasks"))
     truncated, unreadable, unknown = (_sum(late, name) for name in ("truncated", "unreadable", "unknown"))
     enough = tasks >= LEAST_TASKS
+    if enough and at_least(truncated, replies) > SURE:
+        lengths = sorted(len(turn.reply.tokens) for each in new for turn in each.turns)
+        why = (
+            f"{truncated} of {replies} replies of the {role} were cut off; {_lengths(lengths)}: allow longer replies "
+            "(--max-completion-length), or ask for shorter ones"
+        )
+        return "truncated", why, at_least(truncated, replies)
     if (enough and at_least(unknown, seats) > SURE) or (not updated and 0 < unknown == seats):
         if _sum(late, "mute") == unknown:
             why = f"no judgement on {unknown} of {seats} replies of the {role} holds a score that can be read"
         elif not _sum(late, "answers"):
             why = (
-                f"none of the {tasks} tasks of the {role} has an answer, so no reply has a verdict: name the column "
-                "that holds the answers, or a method that needs none"
+                f"none of the {tasks} tasks of the {role} has an answer, and no vote or judge gave a verdict: name the "
+                "column that holds the answers (--columns answer=COL), or say what an answer looks like (--compare)"
             )
         else:
             why = f"{unknown} of {seats} replies of the {role} have no verdict"
         return "no_verdict", why, 1.0 if unknown == seats else at_least(unknown, seats)
-    if enough and at_least(truncated, replies) > SURE:
-        lengths = sorted(len(turn.reply.tokens) for each in new for turn in each.turns)
-        why = (
-            f"{truncated} of {replies} replies of the {role} were cut off; their lengths are {lengths[0]} to "
-            f"{lengths[-1]} tokens, half of them {median(lengths):g} or more: allow longer replies, or ask for shorter "
-            "ones"
-        )
-        return "truncated", why, at_least(truncated, replies)
     if enough and at_least(unreadable, replies) > SURE:
         why = f"in {unreadable} of {replies} replies of the {role} no answer in the stated format was found"
         why += f", although it was told: {told}" if told else ""
@@ -247,6 +246,13 @@ def _cause(
     if _sum(late, "right") == known:
         return "all_right", f"{every} are right: harder tasks are needed", sure
     return "equal_rewards", f"{every} earn the same, {max(earned, default=0.0):g}: none is better than another", sure
+
+
+def _lengths(lengths: Sequence[int]) -> str:
+    """The lengths in words, from the shortest to the longest."""
+    if lengths[0] == lengths[-1]:
+        return f"all have {lengths[0]} tokens"
+    return f"their lengths are {lengths[0]} to {lengths[-1]} tokens, half of them {median(lengths):g} or more"
 
 
 def _reason(line: Mapping[str, Any]) -> str:

@@ -194,7 +194,7 @@ class Asked:
         """Of majorities their mean share of the attempts, and how many are right by the question set where it knows."""
         if self.answers == "known":
             return {}
-        votes = [vote(group) for group in groups]
+        votes = [vote(group, truncated=self.truncated) for group in groups]
         right = labels_right(self.questions, [group.task for group in groups], votes)
         return share_right("label_accuracy", right) | {"majority_share": sum(v.share for v in votes) / len(votes)}
 

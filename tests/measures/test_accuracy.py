@@ -52,6 +52,30 @@ def test_the_accuracy_of_each_level_is_that_of_its_tasks():
     }
 
 
+class CutOff:
+    """Says nothing that ends."""
+
+    name = "cut_off"
+
+    def reply(self, asks):
+        return [Reply("2", self.name, truncated=True) for _ in asks]
+
+
+class Unknown(Sums):
+    """Sums of which nobody knows the result."""
+
+    def right(self, tasks, answers):
+        return [None] * len(tasks)
+
+
+def test_without_answers_there_is_no_accuracy_also_of_replies_that_are_cut_off():
+    asked = {"ones": [Task("a", prompt="1+1?")] * 2}
+    found = HeldOut(Unknown(), CutOff(), asked, attempts=2, votes=True)()
+    assert found == {"accuracy_unknown": 1.0, "accuracy_unknown/ones": 1.0, "majority_unknown": 1.0}
+    known = HeldOut(SUMS, CutOff(), {"ones": [SUMS.task(1, 1)]}, attempts=2, votes=True)()
+    assert (known["accuracy"], known["majority"]) == (0.0, 0.0)
+
+
 def test_a_coin_passes_more_often_in_eight_attempts_than_in_one():
     measure = HeldOut(SUMS, HalfRight(), {"ones": [SUMS.task(1, 1)] * 64}, attempts=8)
     figures = measure()

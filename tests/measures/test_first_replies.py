@@ -1,6 +1,7 @@
 """Ten replies before the first step: what was found in them, what was expected, and what would help."""
 
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -30,6 +31,26 @@ def test_a_reply_is_shown_with_what_was_found_and_expected():
     assert 'answer none, expected "4": unknown' in as_text([reply(None, "")])
 
 
+def test_what_nobody_knows_is_not_called_wrong():
+    told = {"tests": ("assert f(1) == 2",) * 2}
+    tasks = [Task("a", prompt="1+1?"), Task("b", prompt="2+2?", answer="4"), Task("c", prompt="f?", facts=told)]
+
+    class Set(Sums):
+        def right(self, tasks, answers):
+            return [False if task.answer or task.facts else None for task in tasks]
+
+    class CutOff(Constant):
+        def reply(self, asks):
+            return [replace(each, truncated=True) for each in super().reply(asks)]
+
+    groups = graded(Set(), attempts(SOLVE, tasks, CutOff("4"), 2, Random(0)))
+    shown = as_text(answered_questions(Set(), groups))
+    assert 'answer "4", expected unknown: unknown' in shown
+    assert 'answer "4", expected "4": wrong' in shown
+    assert 'answer "4", expected 2 tests: wrong' in shown
+    assert "of 6 replies 0 are right, 6 cut off, 2 without a verdict: allow longer replies" in shown
+
+
 def test_ten_are_shown_of_different_questions_spread_over_all():
     found = [reply(question=f"question {n // 8}") for n in range(200)]
     asked = [line.split()[-1] for line in as_text(found).splitlines() if line.startswith("asked")]
@@ -45,7 +66,7 @@ def test_ten_are_shown_of_different_questions_spread_over_all():
         ([reply(False)] * 4, "of 4 replies 0 are right: nothing to learn from until some are right"),
         ([reply(False, "")] * 4, "0 are right, 4 without a readable answer: ask for a form that is read"),
         ([reply(False, "", True)] * 4, "4 without a readable answer, 4 cut off: allow longer replies"),
-        ([reply(None)] * 4, "4 without a verdict: without answers learn from majorities"),
+        ([reply(None)] * 4, "4 replies, 4 without a verdict: without answers learn from majorities"),
     ],
 )
 def test_a_line_says_what_would_help(found, said):

@@ -207,6 +207,13 @@ def test_levels_and_categories_are_columns_that_are_named(tmp_path):
             "",
         ),
         (
+            [{"solution": "Add them: 7 + 6 = 13."}, {"solution": "40 + 17 = 57"}],
+            {},
+            ["13", "57"],
+            "2 numbers; of worked",
+        ),
+        ([{"answer": "x^2 + 2 = 0"}, {"answer": "x = 5"}], {}, ["x^2 + 2 = 0", "x = 5"], "2 formulas"),
+        (
             [{"solution": f"First she takes 3 of them, and then the rest. So {n} are left."} for n in (5, 6)],
             {},
             ["5", "6"],
@@ -562,3 +569,16 @@ def test_an_answer_whose_thoughts_never_close_is_none(tmp_path):
     with pytest.warns(UserWarning, match="the thoughts of the answer never close: write </think>"):
         questions = find_questions(saved(tmp_path / "data.jsonl", rows))
     assert {task.answer for task in questions.problems("train", 5, Random(0))} == {"4"}
+
+
+def test_what_would_surprise_is_noted(tmp_path):
+    long = "Because it likes company, and there is nothing that it would rather do than be added to it."
+    rows = [{"question": f"Why {n}?", "answer": f"{n}: {long}"} for n in range(9)]
+    assert "hardly any reply says the same" in Dataset(saved(tmp_path / "long.jsonl", rows)).notes[-1]
+    rows = [{"question": f"{n}+1?", "answer": n + 1} for n in range(9)]
+    assert len(Dataset(saved(tmp_path / "good.jsonl", rows)).notes) == 3
+    twice = Dataset(saved(tmp_path / "twice.jsonl", [*rows, {"question": "2+1?", "answer": 4}]))
+    assert "1 question with several answers that differ, the first: " in twice.notes[-1]
+    assert f"{twice.path}, line 10, as {twice.path}, line 3" in twice.notes[-1]
+    alone = Dataset(saved(tmp_path / "alone.jsonl", [{"question": f"{n}+1?"} for n in range(9)]))
+    assert "votes are on whole replies (--compare number" in alone.notes[-1]

@@ -115,6 +115,30 @@ def test_choices_and_a_context_are_shown_with_the_question_unless_it_holds_them(
     assert (arc.choices, arc.answers) == (("x", "y"), ("B",))
 
 
+def test_a_column_of_system_prompts_is_said_before_the_question():
+    asked = (("system", "Be brief."), ("user", "1+1?"))
+    assert of(question="1+1?", system_prompt="Be brief.").messages == asked
+    assert of(question="1+1?", system="").messages == asked[1:]
+    both = [said("system", "Be brief."), said("user", "1+1?")]
+    assert of(prompt=both, system="Be brief.").messages == asked
+    assert "another system prompt than the column has: leave the column out" in fault(prompt=both, system="Be long.")
+
+
+def test_tests_are_asserts_or_texts_whose_functions_are_called():
+    assert of(question="a", tests=["assert f(1) == 2", "assert f(\n  2) == 3"]).tests == (
+        "assert f(1) == 2",
+        "assert f(\n  2) == 3",
+    )
+    assert of(question="a", tests="x = f(1)\nassert x == 2").tests == ("x = f(1)\nassert x == 2",)
+    pytest_style = "def test_it():\n    assert f(1) == 2"
+    assert of(question="a", tests=pytest_style).tests == (f"{pytest_style}\ntest_it()",)
+    checks = "def check(candidate):\n    assert candidate(1) == 2"
+    found = of(prompt="from typing import List\n\ndef f(x: List):\n", test=checks, entry_point="f")
+    assert (found.tests, found.setup) == ((f"{checks}\ncheck(f)",), "from typing import List")
+    assert "tests must hold lines such as assert" in fault(question="a", tests=checks)  # of which function?
+    assert of(question="a", answer="b", test="?").tests == ()
+
+
 def test_an_instruction_goes_with_its_input():
     assert parts(instruction="Add.", input="1 2", output="3")[:2] == ((("user", "Add.\n\n1 2"),), "3")
     assert parts(instruction="Add.", input="", output="3")[:2] == ((("user", "Add."),), "3")

@@ -151,5 +151,16 @@ def test_programs_are_run_against_their_tests(reply, right):
     assert verdict("", reply, "tests", tests=TESTS) is right
 
 
+@pytest.mark.skipif(bool(jail.why_not()), reason="this machine has no jail")
+@pytest.mark.parametrize(
+    ("body", "right"), [("return x + sqrt(4)", True), ("return x", False), ("I do not know.", False)]
+)
+def test_a_reply_may_go_on_with_the_function_that_the_prompt_begins(body, right):
+    prompt = 'def add(x: List) -> int:\n    """Return x plus 2."""\n'
+    tests, setup = ("y = add(1)\nassert y == 3",), "from typing import List\nfrom math import sqrt"
+    task = Task("t", prompt=prompt, facts={"tests": tests, "setup": setup})
+    assert find_grading("tests", T).verdicts([task] * 2, [body, f"```python\n{prompt}    {body}\n```"]) == [right] * 2
+
+
 def test_without_tests_nobody_knows():
     assert verdict("", SQUARE, "tests") is None

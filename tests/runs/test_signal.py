@@ -105,7 +105,7 @@ def test_all_replies_cut_off_are_told_with_their_lengths_before_that_they_are_wr
     assert observed(signal, tries(Says(long, short), 12)) == {"alarm/truncated": 1.0}
     assert signal.alarms() == [
         "truncated: 48 of 48 replies of the solver were cut off; their lengths are 2 to 4 tokens, half of them 3 or "
-        "more: allow longer replies, or ask for shorter ones"
+        "more: allow longer replies (--max-completion-length), or ask for shorter ones"
     ]
 
 
@@ -143,9 +143,16 @@ def test_tasks_without_answers_are_told_in_the_first_step_that_learns_nothing():
     found = observed(signal, tries(Says(said("8")), 2, answer="", rights=[None]), updated=False)
     assert found == {"alarm/no_verdict": 1.0}
     assert signal.alarms() == [
-        "no verdict: none of the 2 tasks of the solver has an answer, so no reply has a verdict: name the column that "
-        "holds the answers, or a method that needs none"
+        "no verdict: none of the 2 tasks of the solver has an answer, and no vote or judge gave a verdict: name the "
+        "column that holds the answers (--columns answer=COL), or say what an answer looks like (--compare)"
     ]
+
+
+def test_replies_that_were_all_cut_off_are_not_told_as_missing_verdicts():
+    signal = Signal()
+    cut = tries(Says(said("8", truncated=True)), 12, answer="", rights=[None])
+    assert observed(signal, cut, updated=False) == {"alarm/truncated": 1.0}
+    assert "all have 1 tokens: allow longer" in signal.alarms()[0]
 
 
 def test_a_mute_judge_is_told_from_a_missing_answer():

@@ -92,6 +92,7 @@ SMALL: Mapping[str, Any] = MappingProxyType(
         "literal": 2,
         "rounds": 2,
         "members": 2,
+        "measured": 12,
     }
 )
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)

@@ -33,6 +33,7 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "ultimatum": "redqueen.games.ultimatum:Ultimatum",
         "public_goods": "redqueen.games.public_goods:PublicGoods",
         "stag_hunt": "redqueen.games.stag_hunt:StagHunt",
+        "hidden_state": "redqueen.games.hidden_state:HiddenState",
     }
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(

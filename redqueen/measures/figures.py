@@ -65,6 +65,9 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("team_score_unheard", "the same, where the solver hears another match's planner", "score a game", ""),
         ("understood", "patterns named from the speaker's examples", SHARE, "higher"),
         ("understood_random", "patterns named from examples drawn at random", SHARE, "higher"),
+        ("diagnosed", "talks that end with the patient's condition", SHARE, "higher"),
+        ("questions", "questions of a talk", "", "lower"),
+        ("truthful", "answers of the patient that are true", SHARE, "higher"),
         ("spy_found", "votes that find the spy", SHARE, "higher"),
         ("spy_found_even_clues", "votes that find a spy whose clues are drawn evenly", SHARE, "higher"),
         ("attack_success", "success of held-out attacks", SHARE, "lower"),
@@ -189,6 +192,9 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("score_right", "scores that agree with the check", SHARE, "higher"),
         ("asked", "questions to a character", "", ""),
         ("contrastive", "questions that only another character can answer", SHARE, ""),
+        ("talks_kept", "talks that are learned from", SHARE, "higher"),
+        ("kept_right", "of these, talks that end with the patient's condition", SHARE, "higher"),
+        ("overrated", "rating of the condition that counts, above an honest one", "points of 10", "lower"),
         ("kept_share", "replies that are learned from", SHARE, "higher"),
         ("paired", "questions with a right and a wrong answer", SHARE, ""),
         ("told", "reasons that end with the known verdict", SHARE, ""),
@@ -234,8 +240,8 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
 # The figure that a report opens with is the first of these that the run measured. What they are, for the reader:
 RULE = (
     "the first of these that the run measured: held-out accuracy, success of attacks, score on held-out tasks, worth "
-    "of talks, spies found, exploitability, regret, wins against the start, score against a fixed player, mean reward "
-    "in training"
+    "of talks, spies found, conditions found, exploitability, regret, wins against the start, score against a fixed "
+    "player, mean reward in training"
 )
 _HEADLINES = (
     "accuracy",
@@ -246,6 +252,7 @@ _HEADLINES = (
     "return",
     "spy_found",
     "understood",
+    "diagnosed",
     "team_score",
     "exploitability",
     "sampled_exploitability",

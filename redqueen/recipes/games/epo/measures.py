@@ -33,7 +33,7 @@ class Payoffs:
 
     def __init__(self, talks: Talks, others: Snapshots, matches: int = 192, seed: int = 0) -> None:
         self._talks, self._others, self._seed = talks, others, seed
-        tasks = Enumerated(talks.game.tasks()).draw(matches // 2, Random(derive(seed, "tasks")))
+        tasks = Enumerated(talks.game.tasks()).draw(max(matches // 2, 1), Random(derive(seed, "tasks")))
         self._tasks = [task for task in tasks for _ in range(2)]
 
     def __call__(self) -> Metrics:

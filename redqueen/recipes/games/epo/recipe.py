@@ -59,6 +59,7 @@ class Config:
     discount: Share = 0.99  # gamma
     baseline: Literal["none", "others"] = "none"
     obedience: Share = 0.9  # of scripted actors
+    measured: Count = 192  # talks of each kind
     update: Update = Update()
     paper = Update(loss="reinforce", aggregate="trajectory")
     batch = (("matches_per_step",),)
@@ -72,7 +73,7 @@ def train(config: Config, run: Run, named: Named = critical) -> Policy:
     others = Snapshots(learner, capacity=1)
     estimate = estimator(config.baseline, config.discount)
     step = LearningStep(config, [learner], key=by_game_role_and_turn, estimate=estimate, listed=True)
-    measures = [Payoffs(talks, others)]
+    measures = [Payoffs(talks, others, config.measured)]
 
     for number in run.steps(config.steps, [learner], [others, *step.parts], measures):
         if number % config.updates == 0 and number:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 from redqueen.credit.outcomes import cut_off
 from redqueen.play.groups import episodes_of
@@ -60,10 +61,14 @@ def expected_in_words(answer: str, tests: int, known: bool = False) -> str:
 
 
 def as_text(found: Sequence[Answered]) -> str:
-    """Ten of the replies, to different questions where there are as many, and a line on all of them."""
-    different = list({each.question: each for each in reversed(found)}.values())[::-1]
-    step = max(1, len(different) // SHOWN)
-    return "\n".join([*map(_shown, different[::step][:SHOWN]), _summary(found)])
+    """Ten of the replies, to as many different questions as there are, and a line on all of them."""
+    attempts: dict[str, list[Answered]] = {}
+    for each in found:
+        attempts.setdefault(each.question, []).append(each)
+    rounds = [[each for each in one if each] for one in zip_longest(*attempts.values())]
+    step = max(1, len(attempts) // SHOWN)
+    shown = [*rounds[0][::step], *chain.from_iterable(rounds[1:])][:SHOWN] if rounds else []
+    return "\n".join([*map(_shown, shown), _summary(found)])
 
 
 def _shown(each: Answered) -> str:

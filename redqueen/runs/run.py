@@ -74,7 +74,7 @@ from redqueen.runs.checkpoints import (
 )
 from redqueen.runs.collapse import Collapse, Watch
 from redqueen.runs.samples import FORMS, Samples, rested
-from redqueen.runs.signal import Signal
+from redqueen.runs.signal import SHOWN, Signal
 from redqueen.trust.disks import told
 from redqueen.trust.door import remember
 from redqueen.trust.no_links import appended, remove_file, write_whole
@@ -262,9 +262,11 @@ class Run:
                 spent = {"step": ended - began, "measure": measured - began}
                 self._line["time"] = {**spent, "at": time.time(), "gigabytes": _gigabytes()}
                 updated = versions != [policy.version for policy in policies]
-                self._line |= self.collapse.check(self._line) | self.signal.check(self._line, updated)
+                names = [policy.name for policy in policies]
+                unused = self.samples.unused(names, SHOWN)
+                self._line["samples"] = self.samples.close(names)
+                self._line |= self.collapse.check(self._line) | self.signal.check(self._line, updated, unused)
                 self._line |= _rung([*resumable, self.collapse, self.signal]) | self.signal.shown()
-                self._line["samples"] = self.samples.close([policy.name for policy in policies])
                 self.stopped = self._answer(policies, resumable)
                 self._write(self._line)
                 last = step + 1 == count or bool(self.stopped)

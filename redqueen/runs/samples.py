@@ -46,9 +46,12 @@ class Samples:
         ] = {}  # by id, since equal matches share a reply; held, so that no other gets the same
         self._fates: dict[int, str] = {}
         self._used: list[Turn] = []
+        self._episodes: list[Episode] = []  # whose replies were sampled to learn from, or by others meanwhile
 
     def take(self, episode: Episode) -> None:
         """Counts the replies of a finished match."""
+        if not self.measuring:
+            self._episodes.append(episode)
         for turn in episode.turns:
             if turn.reply.recited:
                 continue
@@ -68,6 +71,19 @@ class Samples:
                 self._fates[id(turn)] = min(found, fate, key=order.index)
                 self._used.append(turn)
 
+    def unused(self, learners: Collection[str], most: int) -> list[Episode]:
+        """Up to `most` matches of different tasks, with a last turn of a policy that learns that was in no update of
+        the step."""
+        skipped = {
+            each.task.id: each
+            for each in reversed(self._episodes)
+            if each.turns
+            and not each.turns[-1].reply.recited
+            and each.turns[-1].reply.player in learners
+            and id(each.turns[-1]) not in self._fates
+        }
+        return list(skipped.values())[::-1][:most]
+
     def close(self, learners: Collection[str]) -> Counts:
         """The counts of the step that ends; `learners` are the names of the policies that learn. Fates of none are left
         out."""
@@ -77,6 +93,7 @@ class Samples:
             fate = self._fates.get(key, "skipped" if turn.reply.player in learners else "others")
             counts[fate][_form(turn.reply)] += 1
         self._measured, self._sampled, self._fates, self._used = [0] * len(FORMS), {}, {}, []
+        self._episodes = []
         return {fate: found for fate, found in counts.items() if any(found)}
 
 

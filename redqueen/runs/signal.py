@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from math import isnan, nan
 from statistics import median
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 from redqueen.credit.rewards import has_verdict
 from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.protocols import COUNT, FINITE, Row, State, shaped
-from redqueen.types import Metrics, Reply, Trajectory
+from redqueen.types import Episode, Metrics, Reply, Task, Trajectory, Turn
 
 SURE = 0.85  # the share that is surely passed where an alarm fires
 ENOUGH = 32  # replies, and tasks, that are looked at where there are as many: 32 of 32 are surely above 85 %
@@ -108,8 +109,9 @@ class Signal:
             self._formats[name] = asked_for(own[0][0].seat.role) if asked_for else ""
             self._new.setdefault(name, []).extend(trajectory for trajectory, _ in own)
 
-    def check(self, line: Mapping[str, Any], updated: bool) -> Metrics:
-        """The alarms of a finished step with these figures, in which a policy was `updated` or none was."""
+    def check(self, line: Mapping[str, Any], updated: bool, unused: Sequence[Episode] = ()) -> Metrics:
+        """The alarms of a finished step with these figures, in which a policy was `updated` or none was; `unused` are
+        matches whose replies were in no update."""
         before = self.alarms()
         for role, own in self._new.items():
             self._late[role] = _window(self._late[role])
@@ -124,7 +126,7 @@ class Signal:
             values = [float(value) for key, value in line.items() if key == name or key.endswith(f"/{name}")]
             figures |= {name: max(values)} if values else {}
         rung = self._alarms.observe(figures)
-        self._shown = self._examples() if self._begun(before) else []
+        self._shown = (self._examples() or [*map(_unused, unused)]) if self._begun(before) else []
         self._new = {}
         return rung
 
@@ -211,14 +213,15 @@ def _cause(
     replies, seats, tasks = (_sum(late, name) for name in ("replies", "seats", "tasks"))
     truncated, unreadable, unknown = (_sum(late, name) for name in ("truncated", "unreadable", "unknown"))
     enough = tasks >= LEAST_TASKS
-    if enough and at_least(truncated, replies) > SURE:
+    silent = not updated and 0 < unknown == seats  # nobody can say anything of them
+    if (enough and at_least(truncated, replies) > SURE) or (silent and truncated > SURE * replies):
         lengths = sorted(len(turn.reply.tokens) for each in new for turn in each.turns)
         why = (
             f"{truncated} of {replies} replies of the {role} were cut off; {_lengths(lengths)}: allow longer replies "
             "(--max-completion-length), or ask for shorter ones"
         )
-        return "truncated", why, at_least(truncated, replies)
-    if (enough and at_least(unknown, seats) > SURE) or (not updated and 0 < unknown == seats):
+        return "truncated", why, 1.0 if silent else at_least(truncated, replies)
+    if (enough and at_least(unknown, seats) > SURE) or silent:
         if _sum(late, "mute") == unknown:
             why = f"no judgement on {unknown} of {seats} replies of the {role} holds a score that can be read"
         elif not _sum(late, "answers"):
@@ -266,19 +269,34 @@ def _reason(line: Mapping[str, Any]) -> str:
         return f"since all {line['round/equal']:.0f} pairs of this iteration say the same twice: vary the replies more"
     if "round/pairs" in line:
         return "since there are no pairs to learn from: the replies to a task were all found equally good"
-    return "since there was nothing in its batch"
+    whole, cut, unreadable = line.get("samples", {}).get("skipped", (0, 0, 0))
+    if not (count := whole + cut + unreadable):
+        return "since there was nothing in its batch"
+    left_out = f"since all {count} replies that it could learn from were left out of its batch"
+    if cut > SURE * count:
+        return f"{left_out}: {cut} were cut off; allow longer replies (--max-completion-length)"
+    if cut + unreadable > SURE * count:
+        return f"{left_out}: in {unreadable} no answer in the stated format was found, and {cut} were cut off"
+    return f"{left_out}, as where those to each task are all right or all wrong"
 
 
 def _example(trajectory: Trajectory) -> dict[str, Any]:
     """The end of what was asked, what was replied, what was expected and earned."""
-    turn = trajectory.turns[-1]
-    reward = float(trajectory.rewards.sum())
+    return _told(trajectory.turns[-1], trajectory.episode.task, float(trajectory.rewards.sum()))
+
+
+def _unused(episode: Episode) -> dict[str, Any]:
+    """The same of a match whose replies were in no update."""
+    return {**_told(episode.turns[-1], episode.task, nan), "left_out": True}
+
+
+def _told(turn: Turn, task: Task, reward: float) -> dict[str, Any]:
     return {
         "asked": _end(turn.ask.messages[-1].text),
         "replied": _whole(turn.reply),
         "tokens": len(turn.reply.tokens),
-        "expected": trajectory.episode.task.answer,
-        "reward": None if np.isnan(reward) else reward,
+        "expected": task.answer,
+        "reward": None if isnan(reward) else reward,
     }
 
 

@@ -194,6 +194,7 @@ def telling(what: str, console: Console | None = None, silence: float = 15.0) ->
 def example(shown: Mapping[str, Any]) -> str:
     """A reply as a line of metrics shows it: what was asked, what was replied, what was expected and earned."""
     earned = "no verdict" if shown["reward"] is None else f"reward {shown['reward']:g}"
+    earned = "left out of the batch" if shown.get("left_out") else earned
     lines = [
         f"    asked     {shown['asked']}",
         f"    replied   {shown['replied'] or '(nothing)'} ({shown['tokens']} tokens, {earned})",

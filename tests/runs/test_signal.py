@@ -21,6 +21,7 @@ from redqueen.questions.asking import SOLVE
 from redqueen.runs.run import Run, Schedule, read_metrics
 from redqueen.runs.signal import Signal
 from redqueen.types import Reply, Task
+from redqueen.views.terminal import example
 
 UPDATE = {"loss": 0.0}
 
@@ -153,6 +154,9 @@ def test_replies_that_were_all_cut_off_are_not_told_as_missing_verdicts():
     cut = tries(Says(said("8", truncated=True)), 12, answer="", rights=[None])
     assert observed(signal, cut, updated=False) == {"alarm/truncated": 1.0}
     assert "all have 1 tokens: allow longer" in signal.alarms()[0]
+    signal = Signal()  # also in a first step of few tasks
+    cut = tries(Says(said("8", truncated=True)), 2, answer="", rights=[None])
+    assert observed(signal, cut, updated=False) == {"alarm/truncated": 1.0}
 
 
 def test_a_mute_judge_is_told_from_a_missing_answer():
@@ -185,6 +189,18 @@ def test_without_an_update_of_its_own_a_report_says_nothing_of_advantages():
         ({"round/pairs": 0, "round/passes": 0, "round/equal": 4}, "since all 4 pairs of this iteration say the same"),
         ({"round/pairs": 0, "round/passes": 0, "round/stopped": 0.0}, "since there are no pairs to learn from"),
         ({}, "since there was nothing in its batch"),
+        (
+            {"samples": {"skipped": [1, 9, 0], "measured": [9, 9, 9]}},
+            "since all 10 replies that it could learn from were left out of its batch: 9 were cut off; allow longer",
+        ),
+        (
+            {"samples": {"skipped": [1, 1, 8]}},
+            "since all 10 replies that it could learn from were left out of its batch",
+        ),
+        (
+            {"samples": {"skipped": [8, 2, 0]}},
+            "since all 10 replies that it could learn from were left out of its batch",
+        ),
     ],
 )
 def test_a_step_without_an_update_says_why(line, why):
@@ -226,6 +242,17 @@ def train(folder, steps, learns):
         metrics = learner.update(pack(trajectories, credit), Reinforce()) if step in learns else {"loss": 0.0}
         run.report(learner, trajectories, credit, metrics)
     return read_metrics(folder)
+
+
+def test_replies_that_a_recipe_leaves_out_are_shown_where_nothing_was_learned(tmp_path):
+    run, learner = Run(tmp_path, 0, Schedule(record_episodes=0)), TabularPolicy()
+    for _ in run.steps(1, [learner]):
+        play(mirror(KuhnPoker(), KuhnPoker().tasks(), learner), run.rng)
+    (line,) = read_metrics(tmp_path)
+    count = line["samples"]["skipped"][0]
+    assert f"all {count} replies that it could learn from were left out of its batch, as where" in line["alarms"][0]
+    assert [each["left_out"] for each in line["replies"]] == [True] * 3
+    assert "(1 tokens, left out of the batch)" in example(line["replies"][0])
 
 
 def test_a_run_says_which_steps_made_no_update_and_keeps_it_in_its_metrics(tmp_path):

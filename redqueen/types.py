@@ -212,6 +212,7 @@ TASK_FACTS: Mapping[str, str] = {
     "hinted": "the level of the hint that is shown with it, in training alone: curricula.hints",
     "hops": "how many documents lead to the answer: questions of knowledge",
     "level": "the level that the task was dealt from: curricula.levels",
+    "liked": "the numbers of the aspects that the expert is told: critique",
     "margin": "by how much the chosen reply of a pair is better: data sets, credit.pairs",
     "number": "its place among the questions of the set: questions.small.listed",
     "options": "the texts behind the letters A, B, ...: data sets, credit.outcomes",
@@ -236,6 +237,7 @@ TASK_FACTS: Mapping[str, str] = {
     "truth": "what is known about a prompt, read by judges that are rules: worlds of red_team",
     "vanilla": "whether the defender is shown the seed unchanged, without an attacker: self_redteam",
     "voter": "the number of the one player that votes: odd_one_out",
+    "wanted": "the number of the item that the seeker wants: critique",
 }
 
 OUTCOME_FACTS: Mapping[str, str] = {
@@ -246,6 +248,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "diagnosis": 'the condition that counts of those that were named, "" without one: hidden_state',
     "durations": "{str(seat): [seconds of each turn]}: games whose actions take longer or less, credit.durations",
     "failures": "for each of the calls whether it was faulty: games.tools",
+    "found": "whether the wanted item was recommended: critique",
     "forfeit": "the `str` of the seat that broke the rules: every game",
     "gains": "(turn, {str(seat): gain}) of each turn that paid; they sum to the scores: games in rounds",
     "history": "the moves, in the game's own form: every game of moves",
@@ -258,6 +261,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "quality": "how good the attempt is, 0 to 1: games that `exit` continues, rlccf; of a proposal: multi_agent_evolve",
     "ratings": "what the patient rated each condition that was named, where it is asked: hidden_state",
     "reason": '"illegal" or "malformed" with a forfeit, or why a foreign game ended: every game',
+    "recommended": "the numbers of the items that the expert recommended, in order: critique",
     "replies": "the first and the second reply: second_try",
     "reply": 'the reply, "" where none in the stated format was found: single_reply, tools',
     "response": "what the defender said, once both turns are over: red_team",

@@ -34,6 +34,7 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "public_goods": "redqueen.games.public_goods:PublicGoods",
         "stag_hunt": "redqueen.games.stag_hunt:StagHunt",
         "hidden_state": "redqueen.games.hidden_state:HiddenState",
+        "critique": "redqueen.games.critique:Critique",
     }
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(

@@ -68,6 +68,9 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("diagnosed", "talks that end with the patient's condition", SHARE, "higher"),
         ("questions", "questions of a talk", "", "lower"),
         ("truthful", "answers of the patient that are true", SHARE, "higher"),
+        ("found", "talks in which the wanted item is found", SHARE, "higher"),
+        ("recommendations", "items that a talk needs", "", "lower"),
+        ("true_aspects", "aspects named that are true of their item", SHARE, "higher"),
         ("spy_found", "votes that find the spy", SHARE, "higher"),
         ("spy_found_even_clues", "votes that find a spy whose clues are drawn evenly", SHARE, "higher"),
         ("attack_success", "success of held-out attacks", SHARE, "lower"),
@@ -195,6 +198,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("talks_kept", "talks that are learned from", SHARE, "higher"),
         ("kept_right", "of these, talks that end with the patient's condition", SHARE, "higher"),
         ("overrated", "rating of the condition that counts, above an honest one", "points of 10", "lower"),
+        ("found_in_play", "talks of a round in which the wanted item is found", SHARE, "higher"),
         ("kept_share", "replies that are learned from", SHARE, "higher"),
         ("paired", "questions with a right and a wrong answer", SHARE, ""),
         ("told", "reasons that end with the known verdict", SHARE, ""),
@@ -240,8 +244,8 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
 # The figure that a report opens with is the first of these that the run measured. What they are, for the reader:
 RULE = (
     "the first of these that the run measured: held-out accuracy, success of attacks, score on held-out tasks, worth "
-    "of talks, spies found, conditions found, exploitability, regret, wins against the start, score against a fixed "
-    "player, mean reward in training"
+    "of talks, spies found, conditions found, items found, exploitability, regret, wins against the start, score "
+    "against a fixed player, mean reward in training"
 )
 _HEADLINES = (
     "accuracy",
@@ -253,6 +257,7 @@ _HEADLINES = (
     "spy_found",
     "understood",
     "diagnosed",
+    "found",
     "team_score",
     "exploitability",
     "sampled_exploitability",

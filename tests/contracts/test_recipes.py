@@ -39,7 +39,7 @@ ANNEALED = ("magnetic", "league", "cold_start", "starling")
 # whose game a model that answers in free text would be measured in for a minute
 SHORT = {"agent_r": {"game": "acting:site(tests=4),4"}, "webrl": {"game": "acting:site(tests=4),4"}}
 # what is learned is recited, in the format, whatever was sampled, in the first step or in both
-RECITED = {"pragmatic_synthesis": (0.0, 0.0), "mental_arena": (0.0, 1.0)}
+RECITED = {"pragmatic_synthesis": (0.0, 0.0), "mental_arena": (0.0, 1.0), "bot_play": (0.0, 1.0)}
 QUICK = ("spiral", "sppo")  # a table and a tiny language model, which `make check` runs
 
 
@@ -62,6 +62,7 @@ WITHOUT_ESTIMATE = (
     "self_evolution",
     "pragmatic_synthesis",
     "mental_arena",
+    "bot_play",
     "promptcot2",
     "spin",
     "sppo",

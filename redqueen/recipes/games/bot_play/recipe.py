@@ -1,11 +1,11 @@
 """Bot play: a recommender learns from talks with a bot that says what is wrong with its items (arXiv:2112.05197).
 
-Li, Majumder and McAuley 2022. Who says what is right: the seeker, a rule that knows the wanted item.
+Who says what is right: the seeker, a rule that knows the wanted item.
 
-The expert knows some of what a user likes. It recommends an item and names aspects of it; the seeker, which wants a
-certain item, refuses an aspect that this item does not have: the most popular one that was shown and not refused
-before. The expert is first taught what users want and what is true of items (round 0), then on its own talks, without a
-dialogue of people. With w the wanted item and x(t) the one that it recommended in turn t
+By Li, Majumder and McAuley, 2022. The expert knows some of what a user likes. It recommends an item and names aspects
+of it; the seeker, which wants a certain item, refuses an aspect that this item does not have: the most popular one that
+was shown and not refused before. The expert is first taught what users want and what is true of items (round 0), then
+on its own talks, without a dialogue of people. With w the wanted item and x(t) the one that it recommended in turn t
 
     L = sum over t = 0 .. T-2 of  discount^t [ -log pi(w | likes, critiques) - log pi(an aspect of x(t) | x(t)) ]
 

@@ -35,6 +35,7 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "stag_hunt": "redqueen.games.stag_hunt:StagHunt",
         "hidden_state": "redqueen.games.hidden_state:HiddenState",
         "critique": "redqueen.games.critique:Critique",
+        "mini_kitchen": "redqueen.games.mini_kitchen:MiniKitchen",
     }
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(

@@ -8,6 +8,9 @@ from pathlib import Path
 from random import Random
 
 from redqueen.chance import derive
+from redqueen.games.cooks import KINDS, Cook, Planner
+from redqueen.games.mini_kitchen import MiniKitchen
+from redqueen.games.proactive import Proactive
 from redqueen.measures.exact.known_equilibria import honest_kuhn, kuhn_equilibrium
 from redqueen.measures.exact.minimax import solve
 from redqueen.players.endpoint import Server
@@ -60,6 +63,8 @@ def find_player(spec: str, game: Game) -> Player:
         if game.name != "kuhn_poker":
             raise RedQueenError(f"the player {spec!r} is known for kuhn_poker only, not for {game.name}")
         return Named(kuhn_equilibrium(0.0) if spec == "equilibrium" else honest_kuhn(), spec)
+    if spec == "proactive" or spec.startswith("cook:"):
+        return _cook(spec, game)
     if spec.startswith("world:"):
         return Embodied(find_world(spec.removeprefix("world:")))
     if spec.startswith("server:"):
@@ -78,3 +83,13 @@ def find_player(spec: str, game: Game) -> Player:
     if step and not step.isdigit():
         raise RedQueenError(f"write an older checkpoint as RUN@STEP with a number, or RUN@best, not {spec!r}")
     return Named(stored_policy(Path(folder), int(step) if step else None), spec)
+
+
+def _cook(spec: str, game: Game) -> Player:
+    """A cook of mini_kitchen by rules. Raises RedQueenError for another game, and for a kind that there is not."""
+    if not isinstance(game, MiniKitchen) or not game.remember:
+        raise RedQueenError(f"the player {spec!r} cooks in mini_kitchen, where cooks remember, not in {game.name}")
+    kind = spec.removeprefix("cook:")
+    if kind not in (*KINDS, "proactive"):
+        raise RedQueenError(f"a cook is one of {', '.join(KINDS)}, not {kind!r}")
+    return Proactive(Planner()) if spec == "proactive" else Cook(kind)

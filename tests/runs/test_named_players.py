@@ -6,6 +6,7 @@ import json
 import pytest
 
 from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.games.mini_kitchen import MiniKitchen
 from redqueen.games.tic_tac_toe import TicTacToe
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.recipes.games import spiral
@@ -30,6 +31,24 @@ def run(tmp_path_factory):
 @pytest.mark.parametrize("name", ["uniform", "equilibrium", "honest"])
 def test_a_bot_goes_by_the_name_it_was_called(name):
     assert find_player(name, KuhnPoker()).name == name
+
+
+@pytest.mark.parametrize("name", ["proactive", "cook:idle"])
+def test_a_cook_goes_by_the_name_it_was_called(name):
+    assert find_player(name, MiniKitchen()).name == name
+
+
+@pytest.mark.parametrize(
+    ("spec", "game", "expected"),
+    [
+        ("proactive", KuhnPoker(), "cooks in mini_kitchen"),
+        ("cook:idle", MiniKitchen(remember=False), "where cooks remember"),
+        ("cook:master", MiniKitchen(), "a cook is one of greedy, idle, blocker, dishes, onions, not 'master'"),
+    ],
+)
+def test_a_cook_that_is_not_there_is_refused(spec, game, expected):
+    with pytest.raises(RedQueenError, match=expected):
+        find_player(spec, game)
 
 
 def test_minimax_never_loses_a_board_game():
@@ -101,4 +120,5 @@ def test_a_mind_is_read_under_any_name_where_it_is_open(run):
 
 
 def test_what_can_be_named_is_listed():
-    assert {"uniform", "minimax", "equilibrium", "honest", "RUN", "world:WORLD", "http://HOST/v1#MODEL"} == set(PLAYERS)
+    bots = {"uniform", "minimax", "equilibrium", "honest", "proactive", "cook:KIND"}
+    assert bots | {"RUN", "world:WORLD", "http://HOST/v1#MODEL"} == set(PLAYERS)

@@ -13,6 +13,7 @@ from redqueen.types import Ask, Match, Reply, Seat
 HERE = Path(__file__).parent
 SEED = 2026
 TRANSCRIPTS = tuple(GAMES)
+RULES = {"mini_kitchen": "horizon=12,"}  # of games that take long by their defaults
 PHRASES = {
     "negotiation": ("[deny]", "[accept]", "Here you are: [offer 2 wood for 1 gold]", "[offer 1 gold for 3 wood]"),
     "interpreting": (
@@ -39,7 +40,7 @@ class Uniform:
 def transcript(name: str) -> str:
     """What is asked and said in one match: the game's first task, three second chances, a fixed seed.
     Lines that a seat was shown before, from the top, are left out."""
-    game = find_game(f"{name}:retries=3")
+    game = find_game(f"{name}:{RULES.get(name, '')}retries=3")
     player = Uniform(PHRASES.get(name, ()))
     task = game.tasks()[0]
     table = Table(Match(game, task, dict.fromkeys(game.roles, player)), SEED)

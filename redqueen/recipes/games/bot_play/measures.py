@@ -22,20 +22,21 @@ TURNS = 10
 class Found:
     """Of talks of ten turns with the same seeds at every measurement, about held-out tasks (or all, where none is held
     out): `found`, the share in which the wanted item is recommended; `recommendations` of a talk; `true_aspects`, the
-    share of what is said of items that is true. `other_seeker/` the same with the seeker of the other rule (at random
-    for the most popular), `unheard/` where the expert is not told what was refused."""
+    share of what is said of items that is true. The expert is told what was refused, whether or not it is in training.
+    `other_seeker/` the same with the seeker of the other rule (at random for the most popular), `unheard/` where the
+    expert is not told."""
 
     def __init__(self, bots: Bots, matches: int = 200, seed: int = 0) -> None:
         self._bots, self._seed = bots, seed
         tasks = bots.game.held_out() or bots.game.tasks()
         self._tasks = Enumerated(tasks).draw(matches, Random(derive(seed, "tasks")))
-        self._turns = min(TURNS, bots.game.items)
+        self._rules: dict[str, Any] = {"turns": min(TURNS, bots.game.items), "heard": True}
         self._counting = _share(self._played(self._matches(Counting(bots.game))))
 
     def __call__(self) -> Metrics:
         own = self._played(self._matches(None))
         other = self._played(self._matches(None, self._bots.other))
-        unheard = self._played(self._matches(None, heard=False))
+        unheard = self._played(self._bots.matches(self._tasks, **{**self._rules, "heard": False}))
         aspects = [
             number_of(turn.reply.text.strip()) in self._bots.game.true[number_of(item)]
             for each in (*own, *other)
@@ -49,8 +50,8 @@ class Found:
             "unheard/found": _share(unheard),
         }
 
-    def _matches(self, expert: Player | None, seeker: Player | None = None, **rules: Any) -> list[Match]:
-        return self._bots.matches(self._tasks, expert, seeker, turns=self._turns, **rules)
+    def _matches(self, expert: Player | None, seeker: Player | None = None) -> list[Match]:
+        return self._bots.matches(self._tasks, expert, seeker, **self._rules)
 
     def _played(self, matches: Sequence[Match]) -> list[Episode]:
         return play(matches, Random(derive(self._seed, "matches")))
@@ -63,7 +64,7 @@ class Found:
     def limit(self, replies: int) -> None:
         """A task counts as the replies of the expert in three talks."""
         if replies:
-            a_task = 3 * self._turns * (1 + self._bots.game.shown)
+            a_task = 3 * self._rules["turns"] * (1 + self._bots.game.shown)
             self._tasks = self._tasks[: max(replies // a_task, 1)]
 
     def state(self) -> State:

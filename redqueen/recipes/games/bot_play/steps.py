@@ -68,10 +68,12 @@ def _one(texts: Sequence[str], ask: Ask) -> str:
 
 
 def game_of(spec: str) -> Critique:
-    """The game of this spec. Raises RedQueenError for one that is not about critiques."""
+    """The game of this spec. Raises RedQueenError for one that is not about critiques, or ends with its first turn."""
     game = find_game(spec)
     if not isinstance(game, Critique):
         raise RedQueenError(f"items are recommended in critique, which --game may change: not in {spec!r}")
+    if game.turns == 1:
+        raise RedQueenError("the last turn of a talk is not learned: --game critique needs turns=2 or more")
     return game
 
 

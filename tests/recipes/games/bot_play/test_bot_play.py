@@ -130,6 +130,26 @@ def test_a_table_finds_more_with_its_own_talks_than_without(tmp_path):
     assert before["true_aspects"] > 0.85
 
 
-def test_another_game_is_refused():
-    with pytest.raises(RedQueenError, match="items are recommended in critique"):
-        game_of("kuhn_poker")
+@pytest.mark.parametrize(
+    ("game", "message"),
+    [
+        ("kuhn_poker", "items are recommended in critique"),
+        ("critique:turns=1", "the last turn of a talk is not learned"),
+    ],
+)
+def test_a_game_that_teaches_nothing_is_refused(game, message):
+    with pytest.raises(RedQueenError, match=message):
+        game_of(game)
+
+
+def test_what_is_found_is_measured_where_critiques_are_heard_whether_they_were_in_training():
+    found = [Found(Bots(replace(GAME, heard=heard), Counted(), 0.9, "item", False), 40)() for heard in (True, False)]
+    assert found[0] == found[1]
+    assert found[0]["found"] > found[0]["unheard/found"]
+
+
+class Counted(TabularPolicy):
+    """A policy that replies as the counting expert."""
+
+    def reply(self, asks):
+        return [replace(reply, player=self.name) for reply in Counting(GAME).reply(asks)]

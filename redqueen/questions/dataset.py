@@ -665,7 +665,8 @@ class _Reading:
         if path != self.data.path:
             return
         if wanted.said == "none" and self.compare in ("", NONE):
-            votes = "" if self.compare else "; votes are on whole replies (--compare number: on their last number)"
+            votes = "; votes are on whole replies (--compare number: on their last number)"
+            votes = "" if self.compare or "chosen" in layout.roles else votes
             self.columns.append(f"{path}: no answers: verdicts on replies are unknown{votes}")
             return
         shown = " ".join(next((each[0] for each in found if each), "").split())

@@ -214,7 +214,8 @@ def _cause(
     truncated, unreadable, unknown = (_sum(late, name) for name in ("truncated", "unreadable", "unknown"))
     enough = tasks >= LEAST_TASKS
     silent = not updated and 0 < unknown == seats  # nobody can say anything of them
-    if (enough and at_least(truncated, replies) > SURE) or (silent and truncated > SURE * replies):
+    cut_off = (enough and at_least(truncated, replies) > SURE) or (silent and truncated > SURE * replies)
+    if cut_off and _sum(late, "right") < seats:
         lengths = sorted(len(turn.reply.tokens) for each in new for turn in each.turns)
         why = (
             f"{truncated} of {replies} replies of the {role} were cut off; {_lengths(lengths)}: allow longer replies "
@@ -254,7 +255,7 @@ def _cause(
 def _lengths(lengths: Sequence[int]) -> str:
     """The lengths in words, from the shortest to the longest."""
     if lengths[0] == lengths[-1]:
-        return f"all have {lengths[0]} tokens"
+        return f"the newest have {lengths[0]} tokens each"
     return f"their lengths are {lengths[0]} to {lengths[-1]} tokens, half of them {median(lengths):g} or more"
 
 

@@ -149,11 +149,16 @@ def test_tasks_without_answers_are_told_in_the_first_step_that_learns_nothing():
     ]
 
 
+def test_replies_that_are_right_although_they_were_cut_off_are_told_as_right():
+    signal = Signal()
+    assert observed(signal, tries(Says(said("7", truncated=True)), 12)) == {"alarm/all_right": 1.0}
+
+
 def test_replies_that_were_all_cut_off_are_not_told_as_missing_verdicts():
     signal = Signal()
     cut = tries(Says(said("8", truncated=True)), 12, answer="", rights=[None])
     assert observed(signal, cut, updated=False) == {"alarm/truncated": 1.0}
-    assert "all have 1 tokens: allow longer" in signal.alarms()[0]
+    assert "the newest have 1 tokens each: allow longer" in signal.alarms()[0]
     signal = Signal()  # also in a first step of few tasks
     cut = tries(Says(said("8", truncated=True)), 2, answer="", rights=[None])
     assert observed(signal, cut, updated=False) == {"alarm/truncated": 1.0}

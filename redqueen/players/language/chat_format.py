@@ -8,6 +8,7 @@ own.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -30,10 +31,11 @@ class ChatFormat:
 
     `system` is shown first, `instruction` after every message that the seat answers. `raw` ignores the template:
     messages and replies are lines of plain text. `arguments` are passed to the template by name, such as
-    `enable_thinking=False`. With `keeps_thoughts` a seat's later prompts extend its tokens; without, they are rendered
-    anew with its earlier replies as everybody else was shown them. A prompt has at most `longest` tokens, and fewer
-    than the model was made to read (`context`). `wording` is a text in which `{prompt}` stands for the first message
-    that is neither the system's nor the seat's own.
+    `enable_thinking=False`; one that it does not read is refused. With `keeps_thoughts` a seat's later prompts extend
+    its tokens; without, they are rendered anew with its earlier replies as everybody else was shown them. A prompt has
+    at most `longest` tokens, fewer than the model was made to read (`context`), and none beyond its `vocabulary`.
+    `wording` is a text in which `{prompt}` stands for the first message that is neither the system's nor the seat's
+    own.
 
     A template that refuses a system message gets its text before the first message of the user; one that does not open
     the reply by itself gets the opening that it puts before an answer; one of images and texts gets each message as a
@@ -53,9 +55,10 @@ class ChatFormat:
         longest: int | None = None,
         thoughts: Marks | None = None,
         context: int | None = None,
+        vocabulary: int | None = None,
     ) -> None:
         self.tokenizer = tokenizer
-        self._context = context
+        self._context, self._vocabulary = context, vocabulary
         self._system = system
         self._instruction = instruction
         self.raw = raw or not tokenizer.chat_template
@@ -68,6 +71,8 @@ class ChatFormat:
             raise RedQueenError(
                 f"a plain prompt has no chat template to which {', '.join(arguments)} could be passed: leave it out"
             )
+        for name in () if self.raw else arguments:
+            _check_read(tokenizer.chat_template, name)
         # text of other speakers must not end their turn and open another: special tokens in it are broken up
         self._special = re.compile("|".join(re.escape(token) for token in tokenizer.all_special_tokens))
         self.thoughts = thoughts or marks_in("" if self.raw else tokenizer.chat_template)
@@ -106,6 +111,7 @@ class ChatFormat:
             self._longest if longest is None else longest,
             thoughts or self.thoughts,
             self._context,
+            self._vocabulary,
         )
 
     def settings(self) -> str:
@@ -116,7 +122,7 @@ class ChatFormat:
 
     def prompt(self, ask: Ask) -> np.ndarray:
         """[P] int, the prompt tokens of the seat's next reply. Raises RedQueenError for more than are allowed, or than
-        the model reads."""
+        the model reads, and for a token that it does not know."""
         prompt = self._prompt(ask)
         begins = " ".join(next((each.text for each in ask.messages), "").split())[:40]
         if self._longest is not None and len(prompt) > self._longest:
@@ -128,6 +134,12 @@ class ChatFormat:
             raise RedQueenError(
                 f"a prompt of the {ask.seat.role} has {len(prompt)} tokens, and the model was made for {self._context} "
                 f"with its reply: leave its task out ({begins!r} ...), or take a --model that reads more"
+            )
+        if self._vocabulary is not None and prompt.max(initial=0) >= self._vocabulary:
+            token = int(prompt.max())
+            raise RedQueenError(
+                f"the tokenizer writes {self.tokenizer.decode([token])!r} as token {token}, and the model knows tokens "
+                f"below {self._vocabulary}: take the tokenizer that belongs to the model, or enlarge its embeddings"
             )
         return prompt
 
@@ -323,6 +335,15 @@ class ChatFormat:
             if tokens and tokens[0] in self.tokenizer.all_special_ids and tokens[0] not in self._marks:
                 return int(tokens[0])
         return int(self.tokenizer.eos_token_id)
+
+
+def _check_read(template: str, name: str) -> None:
+    """Raises RedQueenError for an argument that a chat template does not read."""
+    names = set(re.findall(r"[A-Za-z_]\w*", template))
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        like = f": did you mean {near[0]}?" if near else ": leave it out"
+        raise RedQueenError(f"the model's chat template does not read {name!r}{like}")
 
 
 def worded(messages: Sequence[Message], own: str, wording: str) -> Sequence[Message]:

@@ -79,6 +79,11 @@ class LoadedModel:
         return int(longest) if longest else None
 
     @property
+    def vocabulary(self) -> int:
+        """The number of tokens that the model knows, which may be more than its tokenizer uses."""
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+    @property
     def ends(self) -> frozenset[int]:
         """The tokens that end a text: the tokenizer's, and those of the model's generation_config.json, where chat
         models list several. Raises RedQueenError for an entry that is no token."""

@@ -125,7 +125,14 @@ class TransformerPolicy(OpenSpeaker):
         self.temperature = temperature
         self._loaded = loaded
         self._budget = token_budget
-        chat = ChatFormat(loaded.tokenizer, system, answer.instruction if answer else "", raw, context=loaded.context)
+        chat = ChatFormat(
+            loaded.tokenizer,
+            system,
+            answer.instruction if answer else "",
+            raw,
+            context=loaded.context,
+            vocabulary=loaded.vocabulary,
+        )
         self.usual = RoleFormat(chat, answer, constrain, max_completion_length, temperature)
         self._roles = {}
         self._manners: dict[str, Manner] = {}

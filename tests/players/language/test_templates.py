@@ -76,6 +76,17 @@ def test_arguments_reach_the_template_as_it_spells_them():
     assert not off.opens_thought
     with pytest.raises(RedQueenError, match="a plain prompt has no chat template to which enable_thinking could be"):
         made(None, arguments={"enable_thinking": False})
+    with pytest.raises(RedQueenError, match="does not read 'enable_thinkin': did you mean enable_thinking"):
+        made(QWEN, arguments={"enable_thinkin": False})
+    with pytest.raises(RedQueenError, match="the model's chat template does not read 'enable_thinking': leave it out"):
+        made(R1, arguments={"enable_thinking": False})
+
+
+def test_a_token_that_the_model_does_not_know_is_refused():
+    chat = made(QWEN, vocabulary=100)
+    with pytest.raises(RedQueenError, match=r"writes .* as token \d+, and the model knows tokens below 100"):
+        shown(chat, game("6 * 7?"))
+    assert shown(made(QWEN, vocabulary=10_000), game("6 * 7?"))
 
 
 @pytest.mark.parametrize(

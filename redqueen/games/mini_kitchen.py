@@ -172,7 +172,9 @@ class MiniKitchen:
                     return Outcome(dict.fromkeys(SEATS, 0.0), {**offence(SEATS[cook], answer.text), **facts})
                 doing[cook], stuck[cook] = answer.text if answer.legal else WAIT, 0
                 tried = [each.text for each in answer.messages if each.speaker == str(SEATS[cook])]
-                own[cook] += [f"not {text}" for text in tried[: len(tried) - answer.legal]]
+                own[cook] += [
+                    f"not {text if text in SKILLS else 'that'}" for text in tried[: len(tried) - answer.legal]
+                ]
                 refused[cook] += answer.attempts - answer.legal
             kitchen.left = max(kitchen.left - 1, 0)
             for cook in (0, 1):

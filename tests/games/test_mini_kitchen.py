@@ -95,6 +95,13 @@ def test_who_names_no_skill_ends_the_match():
     assert len([turn for turn in episode.turns if turn.ask.seat == SEATS[0]]) == 4
 
 
+def test_words_that_are_no_skill_are_not_taken_for_what_was_done():
+    episode = cooked(Scripted(("Well, wait, serve. Or", "onion", *("wait",) * 9)), horizon=6)
+    assert "You did: not that, onion." in shown(episode)[2]
+    last = [turn.ask for turn in episode.turns if turn.ask.seat == SEATS[0]][-1]
+    assert view_of(last).did[:1] == ("onion",)
+
+
 def test_a_cook_in_the_way_is_waited_for_and_then_given_up():
     # the second stands at the pot for ever, the first wants to go there
     second = Scripted(("onion", "pot", *("wait",) * 40))

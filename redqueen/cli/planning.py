@@ -104,7 +104,7 @@ def _sizes(config: Any, recipe: ModuleType, gpu: str) -> Sizes | None:
     compared = float(getattr(config, "kl", 0.0) or 0.0) > 0 or "Reference(" in Path(str(recipe.__file__)).read_text()
     return Sizes(
         parameters=shape.parameters,
-        trained=shape.adapter(rank, tuned.lora_targets) if rank else shape.parameters,
+        trained=shape.adapter(rank, tuned.lora_targets, tuned.lora_layers) if rank else shape.parameters,
         width=shape.width,
         layers=shape.layers,
         weight_bytes=bytes_each,

@@ -78,13 +78,15 @@ class Mixture:
         """[n] log mu - log pi of whole replies, both computed by `likelihoods`."""
         if not replies:
             return np.zeros(0)
-        batch = pack([_said(ask, reply) for ask, reply in zip(asks, replies, strict=True)], [np.ones(1)] * len(replies))
+        batch = pack(
+            [said_alone(ask, reply) for ask, reply in zip(asks, replies, strict=True)], [np.ones(1)] * len(replies)
+        )
         assert len(batch) == len(replies), "a reply in free text has a token that was sampled"
         gaps = self._reference.likelihoods(batch).logprobs - self._policy.likelihoods(batch).logprobs
         return np.asarray((gaps * (batch.loss_weights != 0)).sum(dim=1).double().numpy())
 
 
-def _said(ask: Ask, reply: Reply) -> Trajectory:
+def said_alone(ask: Ask, reply: Reply) -> Trajectory:
     """One turn as a trajectory, so that it can be packed."""
     turns = (Turn(ask, reply),)
     episode = Episode("mixture", Task("mixture"), 0, turns, Outcome({ask.seat: 0.0}), (ask.seat,))

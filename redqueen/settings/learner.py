@@ -38,7 +38,8 @@ class Learner:
     """tabular, tiny (tiny:hidden=96,layers=3), smollm2-135m, gemma-3-270m, a folder, a name on the Hugging Face hub, or
     tinker:BASE@URL, a model on a server (docs/scale.md)"""
     learning_rate: Annotated[float | None, Within(0.0, 1e30), unset("FLOAT")] = None
-    """tabular 2.0 or the recipe's own (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW)"""
+    """tabular 2.0 or the recipe's own (gradient descent); tiny 1e-3, LoRA 1e-4, full weights 1e-5 (AdamW); 1 with
+    --optimizer natural"""
     lora_rank: Annotated[int | None, Within(0), unset("INT")] = None
     """rank of the LoRA adapter, 16 for pretrained models; 0 trains all weights"""
     dtype: Annotated[Literal["float32", "bfloat16"] | None, unset("{float32,bfloat16}")] = None
@@ -100,8 +101,11 @@ class Learner:
         for a model that cannot be loaded, a field without effect or a value out of its range."""
         check_settings(self)
         if self.model == TABULAR:
-            self._refuse_unused({"model", "learning_rate"}, "a tabular policy")
-            return TabularPolicy(table_learning_rate if self.learning_rate is None else self.learning_rate, name)
+            natural = self.optimization == Optimization(optimizer="natural")
+            used = {"model", "learning_rate"} | ({"optimization"} if natural else set())
+            self._refuse_unused(used, "a tabular policy")
+            usual = 1.0 if natural else table_learning_rate
+            return TabularPolicy(usual if self.learning_rate is None else self.learning_rate, name, natural)
         return self.build_model(seed, name)
 
     def build_beside(self, learner: Policy, seed: int, name: str) -> Policy:
@@ -137,10 +141,12 @@ class Learner:
         engine = self._engine(loaded, rank) if learns else None
         if rank:
             alpha, dropout, targets = tuned.lora_alpha, tuned.lora_dropout, tuned.lora_targets
-            loaded = add_lora(loaded, rank, seed, alpha=alpha, dropout=dropout, targets=targets)
+            layers = tuned.lora_layers
+            loaded = add_lora(loaded, rank, seed, alpha=alpha, dropout=dropout, targets=targets, layers=layers)
         elif learns and (unused := [name for name in tuned.given if name.startswith("lora_")]):
             raise RedQueenError(f"{_flag(unused[0])} has no effect without an adapter: set --lora-rank to 1 or more")
-        usual = 1e-4 if rank else 1e-3 if is_tiny(self.model) else 1e-5
+        natural = tuned.optimizer == "natural"
+        usual = 1.0 if natural else 1e-4 if rank else 1e-3 if is_tiny(self.model) else 1e-5
         policy = TransformerPolicy(
             loaded,
             learning_rate=usual if self.learning_rate is None else self.learning_rate,
@@ -156,6 +162,7 @@ class Learner:
             weight_decay=tuned.weight_decay,
             max_grad_norm=tuned.max_grad_norm,
             eight_bit=tuned.optimizer == "adamw-8bit",
+            natural=natural,
             pace=tuned.pace,
             recompute=tuned.gradient_checkpointing,
             dropout_seed=seed,

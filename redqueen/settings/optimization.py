@@ -24,8 +24,9 @@ class Optimization:
     """of AdamW, times the learning rate"""
     max_grad_norm: Positive = 1.0
     """the gradient of an update is scaled down to this norm"""
-    optimizer: Literal["adamw", "adamw-8bit"] = "adamw"
-    """adamw-8bit keeps its moments in 8 bits and needs bitsandbytes"""
+    optimizer: Literal["adamw", "adamw-8bit", "natural"] = "adamw"
+    """adamw-8bit keeps its moments in 8 bits and needs bitsandbytes; natural takes the natural gradient of replies that
+    are chosen from lists, with a learning rate of 1 by default (docs/update.md)"""
     gradient_checkpointing: bool = False
     """runs the layers again in the backward pass in place of keeping their states: less memory, a third more time"""
     micro_batch_tokens: Annotated[int | None, Within(1), unset("INT")] = None
@@ -36,11 +37,21 @@ class Optimization:
     lora_dropout: Annotated[float, Within(0.0, 0.99)] = 0.0
     """of the adapter's input, in updates only: what was sampled in a step of play was sampled without"""
     lora_targets: Annotated[tuple[str, ...], unset("NAME...")] = ()
-    """layers with an adapter, such as q_proj v_proj; all linear layers by default"""
+    """parts of a layer with an adapter, such as q_proj v_proj; all linear ones by default"""
+    lora_layers: Annotated[int | None, Within(1), unset("INT")] = None
+    """the adapter is in this many layers, the last ones, and the backward pass ends there; in all by default"""
 
     def __post_init__(self) -> None:
         if len(self.betas) != 2 or not all(0.0 <= beta < 1.0 for beta in self.betas):
             raise RedQueenError(f"--betas are two numbers from 0 to below 1, not {' '.join(map(str, self.betas))}")
+
+        if self.optimizer == "natural":
+            plain = Optimization()
+            for name in ("betas", "weight_decay", "max_grad_norm"):
+                if getattr(self, name) != getattr(plain, name):
+                    raise RedQueenError(
+                        f"--{name.replace('_', '-')} has no effect with --optimizer natural: leave it out"
+                    )
 
     @property
     def given(self) -> tuple[str, ...]:

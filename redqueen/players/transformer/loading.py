@@ -125,11 +125,13 @@ class Shape:
     cached: int  # numbers of keys and values a token
     linear: dict[str, int]  # in + out of each kind of linear layer, summed over the layers
 
-    def adapter(self, rank: int, targets: Sequence[str] = ()) -> int:
-        """The weights of a LoRA adapter on the layers named `targets`, or on all linear ones but the last."""
-        return rank * sum(
+    def adapter(self, rank: int, targets: Sequence[str] = (), layers: int | None = None) -> int:
+        """The weights of a LoRA adapter on the modules named `targets`, or on all linear ones but the head, of all
+        layers or of this many."""
+        whole = rank * sum(
             size for name, size in self.linear.items() if (name in targets if targets else name != "lm_head")
         )
+        return whole if layers is None else whole * layers // self.layers
 
 
 def shape_of(name: str) -> Shape:
@@ -322,10 +324,12 @@ def add_lora(
     alpha: int | None = None,
     dropout: float = 0.0,
     targets: Sequence[str] = (),
+    layers: int | None = None,
 ) -> LoadedModel:
-    """The model with a trainable LoRA adapter (Hu et al., 2021) on the layers whose names end in one of `targets`, all
-    linear ones by default, and all other weights frozen. It is scaled by `alpha` / `rank`, 2 by default, and starts
-    as the identity; `dropout` is of its input. Raises RedQueenError for targets that the model does not have."""
+    """The model with a trainable LoRA adapter (Hu et al., 2021) on the modules whose names end in one of `targets`, all
+    linear ones by default, of its last `layers` layers, by default of all, and all other weights frozen. It is scaled
+    by `alpha` / `rank`, 2 by default, and starts as the identity; `dropout` is of its input. Raises RedQueenError for
+    targets and layers that the model does not have."""
     from peft import LoraConfig, get_peft_model
 
     named = {name.rpartition(".")[2] for name, module in loaded.model.named_modules() if hasattr(module, "weight")}
@@ -336,11 +340,15 @@ def add_lora(
         )
     if loaded.model.config.tie_word_embeddings and {"lm_head", "embed_tokens"} & set(targets):
         raise RedQueenError(f"the input and output layers of {loaded.name} are one: leave them out of --lora-targets")
+    depth = loaded.model.config.get_text_config().num_hidden_layers
+    if layers is not None and layers > depth:
+        raise RedQueenError(f"--lora-layers must be at most {depth}, which {loaded.name} has, not {layers}")
     config = LoraConfig(
         r=rank,
         lora_alpha=2 * rank if alpha is None else alpha,
         lora_dropout=dropout,
-        target_modules=list(targets) or "all-linear",
+        target_modules=list(targets) or (_in_layers(loaded.model) if layers else "all-linear"),
+        layers_to_transform=list(range(depth - layers, depth)) if layers else None,
         task_type="CAUSAL_LM",
     )
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
@@ -349,6 +357,12 @@ def add_lora(
         torch.manual_seed(seed)
         adapted = get_peft_model(loaded.model, config).eval()  # its dropout begins in training
     return LoadedModel(loaded.name, adapted, loaded.tokenizer)
+
+
+def _in_layers(model: Any) -> list[str]:
+    """The names of the linear parts of a model's numbered layers."""
+    linear = (path.split(".") for path, module in model.named_modules() if isinstance(module, torch.nn.Linear))
+    return sorted({parts[-1] for parts in linear if any(part.isdecimal() for part in parts)})
 
 
 def tiny_model(seed: int = 0, hidden: int = 64, layers: int = 2, heads: int = 4) -> LoadedModel:

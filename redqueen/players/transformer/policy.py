@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
@@ -31,6 +31,7 @@ from redqueen.players.language.updating import Mismatch, with_signal
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.loading import LoadedModel
+from redqueen.players.transformer.natural import Decisions, NaturalGradient, Slope
 from redqueen.players.transformer.optimizer import Optimizer
 from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
 from redqueen.players.transformer.sampling import Manner, sample
@@ -86,7 +87,8 @@ class TransformerPolicy(OpenSpeaker):
     With an `engine` its replies in free text, and those of its copies, are sampled there; listed ones are drawn here.
 
     The optimiser is AdamW with a long memory of squared gradients (`betas[1]`): near an equilibrium
-    gradients shrink, and with a short memory the steps would not, which feeds the cycles of self-play.
+    gradients shrink, and with a short memory the steps would not, which feeds the cycles of self-play. With `natural`
+    it is the natural gradient of listed replies (natural.py).
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class TransformerPolicy(OpenSpeaker):
         weight_decay: float = 0.0,
         max_grad_norm: float = 1.0,
         eight_bit: bool = False,
+        natural: bool = False,
         pace: Pace = Pace(),
         recompute: bool = False,
         dropout_seed: int = 0,
@@ -147,7 +150,10 @@ class TransformerPolicy(OpenSpeaker):
         self.trainable = {key: value for key, value in loaded.model.named_parameters() if value.requires_grad}
         self._own: dict[str, Tensor] | None = None  # a copy's or sibling's weights, used in place of the model's
         self._learns = learns
-        if learns:
+        self._optimizer: Optimizer | NaturalGradient
+        if learns and natural:
+            self._optimizer = NaturalGradient(self.trainable)
+        elif learns:
             self._optimizer = Optimizer(self.trainable, betas, weight_decay, max_grad_norm, eight_bit)
         self._pace, self._share = pace, 1.0
         self._recompute, self._dropout_seed = recompute, dropout_seed
@@ -337,6 +343,8 @@ class TransformerPolicy(OpenSpeaker):
         if not len(batch):
             return {"loss": 0.0, "gradient_norm": 0.0}
         self._begin()
+        if isinstance(self._optimizer, NaturalGradient):
+            return self._update_naturally(self._optimizer, batch, objective)
         self._optimizer.clear()
         whole = batch
         batch, share, dropped = with_signal(batch, objective)
@@ -368,6 +376,32 @@ class TransformerPolicy(OpenSpeaker):
         self.weights_set += 1
         shown = {"learning_rate": rate} if self._pace.changes else {}
         return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped, **shown}
+
+    def _update_naturally(self, optimizer: NaturalGradient, batch: Batch, objective: Objective) -> Metrics:
+        """The same by the natural gradient: one backward pass for each of the log-odds, then a few steps from them."""
+        parts = parts_of(batch, self._budget)
+        decisions = Decisions(batch, parts)
+        ratings, slopes = [], []
+        with self.forward.learning(self._recompute, derive(self._dropout_seed, self.name, self.version)):
+            for number, part in enumerate(counted("parts of a batch", parts)):
+                rating = self._rating(self.forward.over, part.queries)
+                odds = decisions.odds(number, rating)
+                slopes.append(self.forward.wearing(self._own, partial(optimizer.slopes, odds)))
+                ratings.append(rating)
+        start = decisions.slope(ratings, objective)
+
+        @torch.no_grad()
+        def look() -> Slope:
+            return decisions.slope([self._rating(self.forward.over, part.queries) for part in parts], objective)
+
+        mismatch = Mismatch()
+        mismatch.observe(start.likelihoods, batch, self.version)
+        rate = self.learning_rate * self._share
+        metrics = optimizer.step(torch.cat(slopes), start, look, rate)
+        self.version += 1
+        self.weights_set += 1
+        shown = {"learning_rate": rate} if self._pace.changes else {}
+        return {**start.metrics, **metrics, **mismatch.metrics(), **shown}
 
     def pace_at(self, step: int, steps: int) -> None:
         self._share = self._pace.at(step, steps)

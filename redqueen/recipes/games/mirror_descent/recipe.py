@@ -1,0 +1,84 @@
+"""Magnetic mirror descent by its own closed-form step, so that a language model follows it as a table would.
+
+Paper: Sokota et al., 2023, arXiv:2206.05825 (equation 11 with entropy as the mirror map, "behavioural form" in games).
+
+Who says what is right: the rules of the game.
+
+The paper's step at every information state s, where q(s, a) is what reply a brought on average in the matches of this
+step, rho the magnet, eta the size of the step and alpha the pull:
+
+    pi'(a | s)  in proportion to  [pi(a | s) rho(a | s)^(eta alpha) exp(eta q(s, a))]^(1 / (1 + eta alpha))
+
+`magnetic` takes a gradient step in its place, weighted by how often play comes to a state. A network moves there most
+what its states have in common, and circles. Here the policy is fitted to pi', every state alike, by
+
+    L = mean over s of KL(pi(. | s) || pi'(. | s))
+
+and the natural gradient reaches it in one to four steps (`--optimizer natural`, the default). The magnet is uniform,
+or the policy as it was at the last step divisible by `magnet_every`; eta and alpha fall by equal factors, so that the
+last iterate comes near an equilibrium of the game itself.
+
+Differences from the paper: q is a mean over sampled matches and not exact (a reply that nobody gave counts as worth
+what the policy expects of the others), and a state that no match met stays where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from redqueen.credit.rewards import payoff, score, spoken_by
+from redqueen.curricula.dealt import Enumerated
+from redqueen.games.catalogue import find_game
+from redqueen.measures.of_games import usual_measures
+from redqueen.objectives.references import Reference
+from redqueen.objectives.regularizers import ExactKL
+from redqueen.play.lockstep import play
+from redqueen.play.seating import mirror
+from redqueen.players.scripted import Uniform
+from redqueen.protocols import Policy
+from redqueen.recipes.games.mirror_descent.steps import advantages_of, gains, mirror_step, pack_toward
+from redqueen.runs.run import Run
+from redqueen.schedules import anneal
+from redqueen.settings.learner import Flat, Learner
+from redqueen.settings.limits import AnyCount, Count, Positive
+from redqueen.settings.optimization import Optimization
+
+
+@dataclass(frozen=True)
+class Config:
+    learner: Flat = Learner(optimization=Optimization(optimizer="natural"))
+    game: str = "kuhn_poker"
+    steps: Count = 100
+    matches_per_step: Count = 1024
+    updates: Count = 1  # of the policy towards what a step asks for
+    step_size: Positive = 1.0  # eta at the first step
+    last_step_size: Positive = 0.1  # eta after the last
+    pull: Positive = 0.5  # alpha at the first step
+    last_pull: Positive = 0.05  # alpha after the last
+    magnet_every: AnyCount = 0  # steps between moves of the magnet; 0 keeps it uniform
+
+
+def train(config: Config, run: Run) -> Policy:
+    game = find_game(config.game)
+    curriculum = Enumerated(game.tasks())
+    learner = config.learner.build(run.derived("learner"))
+    magnet = Reference(learner)
+    measures = usual_measures(game, learner)
+
+    for step in run.steps(config.steps, [learner], [magnet], measures):
+        done = step / config.steps
+        size = anneal(config.step_size, config.last_step_size, done)
+        pull = anneal(config.pull, config.last_pull, done)
+        matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
+        trajectories = spoken_by(learner, score(play(matches, run.rng), payoff))
+        if config.magnet_every and step % config.magnet_every == 0:
+            magnet.refresh()
+        rho = magnet.policy if config.magnet_every else Uniform()
+        gained = gains(trajectories, learner)
+        batch = pack_toward(learner, mirror_step(learner, rho, gained, size, pull))
+        for _ in range(config.updates):
+            metrics = learner.update(batch, ExactKL(1.0))
+        run.report(
+            learner, trajectories, advantages_of(trajectories, gained), metrics | {"pull": pull, "step_size": size}
+        )
+    return learner

@@ -1,0 +1,122 @@
+"""Parts of mirror descent: what each reply brought, the policy that a step asks for, a batch that leads there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from redqueen.composed.mixture import said_alone
+from redqueen.credit.advantages.statistics import RewardToGo
+from redqueen.objectives.batch import beside, pack
+from redqueen.players.language.reciter import reader
+from redqueen.players.transformer.rows import legal_tokens
+from redqueen.protocols import MayBeClosed, OpenPlayer, has
+from redqueen.types import Ask, Batch, Likelihoods, RedQueenError, Strategy, Trajectory
+
+LEAST = 1e-30  # a probability is at least this, so that its logarithm is a number
+
+
+def reply_values(trajectories: Sequence[Trajectory]) -> dict[Ask, np.ndarray]:
+    """[K] for each information state that was met, in the order met: the mean of the rewards from there on for each of
+    its listed replies, NaN for one that nobody gave. A trajectory without a verdict counts for nothing. Raises
+    RedQueenError for a turn in free text."""
+    to_go = RewardToGo()
+    sums: dict[Ask, np.ndarray] = {}  # [2, K] the rewards, and how often the reply was given
+    for trajectory in trajectories:
+        for turn, value in zip(trajectory.turns, to_go(trajectory), strict=True):
+            choices = turn.ask.choices
+            if not choices:
+                raise RedQueenError(
+                    f"mirror descent needs games that list their legal replies; the {turn.ask.seat.role} is asked for "
+                    "free text here: train magnetic or spiral"
+                )
+            if not np.isnan(value) and turn.reply.text in choices:
+                here = sums.setdefault(turn.ask, np.zeros((2, len(choices))))
+                here[:, choices.index(turn.reply.text)] += (value, 1.0)
+    with np.errstate(invalid="ignore"):
+        return {ask: total / often for ask, (total, often) in sums.items()}
+
+
+def gains(trajectories: Sequence[Trajectory], policy: OpenPlayer) -> dict[Ask, np.ndarray]:
+    """[K] for each information state that was met by how much each reply is worth more than what the policy expects,
+    by `reply_values`. One that nobody gave counts as worth what the policy expects of the others."""
+    if has(policy, MayBeClosed) and not policy.open:
+        raise RedQueenError(
+            "mirror descent reads the probabilities of listed replies, and this model answers in a format of its own: "
+            "leave --answer out, or train magnetic or spiral"
+        )
+    values, found = reply_values(trajectories), dict[Ask, np.ndarray]()
+    for (ask, value), chances in zip(values.items(), policy.probabilities(list(values)), strict=True):
+        known = ~np.isnan(value)
+        expected = float(chances[known] @ value[known]) / max(float(chances[known].sum()), LEAST)
+        found[ask] = np.where(known, value - expected, 0.0)
+    return found
+
+
+def mirror_step(
+    policy: OpenPlayer, magnet: OpenPlayer, gained: Strategy, size: float, pull: float
+) -> dict[Ask, np.ndarray]:
+    """[K] for each state the probabilities that a step of this `size` and `pull` asks for, given the gains [K]."""
+    asks = list(gained)
+    here = zip(asks, policy.probabilities(asks), magnet.probabilities(asks), strict=True)
+    return {ask: closed_form(chances, rho, gained[ask], size, pull) for ask, chances, rho in here}
+
+
+def closed_form(policy: np.ndarray, magnet: np.ndarray, gain: np.ndarray, size: float, pull: float) -> np.ndarray:
+    """[K] in proportion to (policy magnet^(size pull) e^(size gain))^(1 / (1 + size pull)), of [K] each."""
+    start, rho = np.log(np.maximum(policy, LEAST)), np.log(np.maximum(magnet, LEAST))
+    logits = (start + size * (pull * rho + gain)) / (1.0 + size * pull)
+    chances = np.exp(logits - logits.max())
+    return np.asarray(chances / chances.sum())
+
+
+def advantages_of(trajectories: Sequence[Trajectory], gained: Strategy) -> list[np.ndarray]:
+    """[N] for each trajectory: the gain of each reply that was given, NaN without a verdict."""
+    return [
+        np.array([gained[turn.ask][turn.ask.choices.index(turn.reply.text)] for turn in each.turns])
+        if not np.isnan(each.rewards).any()
+        else np.full(len(each.turns), np.nan)
+        for each in trajectories
+    ]
+
+
+def pack_toward(learner: OpenPlayer, wanted: Strategy) -> Batch:
+    """A batch for `ExactKL` whose loss is the mean over the information states of KL(policy || wanted), [K] wanted
+    probabilities each. It has a row for each reply at each state; the tokens of a reply count by its probability under
+    the policy, so that the divergences along the replies add up to that of whole replies."""
+    says, asks = reader(learner), list(wanted)
+    said = [(ask, choice) for ask in asks for choice in ask.choices]
+    batch = pack([said_alone(ask, says.recite(ask, choice)) for ask, choice in said], [np.ones(1)] * len(said))
+    of_row = batch.trajectory.tolist()
+    chances = np.concatenate(learner.probabilities(asks))
+    shares = torch.from_numpy(np.maximum(chances[of_row], LEAST) / len(asks))  # [B]
+    batch = replace(batch, loss_weights=(batch.loss_weights != 0) * shares[:, None])
+    return beside(batch, _spelled(batch, [wanted[said[number][0]] for number in of_row]))
+
+
+def _spelled(batch: Batch, wanted: Sequence[np.ndarray]) -> Likelihoods:
+    """The likelihoods of the rows [B, T] under the `wanted` probabilities [K] of whole replies, one for each row."""
+    found = []
+    for row, chances in enumerate(wanted):
+        (constraint,) = batch.constraints[row]
+        start, tokens = constraint.start, tuple(batch.tokens[row, : batch.lengths[row]].tolist())
+        for at, legal in legal_tokens(tokens[start:], constraint.replies, start).items():
+            if batch.loss_weights[row, at] > 0:
+                said = [
+                    sum(
+                        chance
+                        for chance, reply in zip(chances, constraint.replies, strict=True)
+                        if reply[: at - start + 1] == (*tokens[start:at], token)
+                    )
+                    for token in legal
+                ]
+                found.append((row, at, legal.index(tokens[at]), np.log(np.maximum(said, LEAST) / sum(said))))
+    shape = tuple(batch.tokens.shape)
+    logprobs, legal_logprobs = torch.zeros(shape), torch.full((*shape, max(len(each[3]) for each in found)), -torch.inf)
+    for row, at, which, logs in found:
+        legal_logprobs[row, at, : len(logs)] = torch.from_numpy(logs)
+        logprobs[row, at] = float(logs[which])
+    return Likelihoods(logprobs, torch.zeros(shape), legal_logprobs)

@@ -1,0 +1,126 @@
+"""Mirror descent: its closed form by hand, what replies brought, and the batch that leads to a wanted policy."""
+
+import numpy as np
+import pytest
+
+from redqueen.games.catalogue import find_game
+from redqueen.measures.exact.exploitability import GameTree
+from redqueen.objectives.regularizers import ExactKL
+from redqueen.players.scripted import Uniform
+from redqueen.recipes.games.mirror_descent import recipe
+from redqueen.recipes.games.mirror_descent.steps import (
+    advantages_of,
+    closed_form,
+    gains,
+    mirror_step,
+    pack_toward,
+    reply_values,
+)
+from redqueen.runs.run import Run
+from redqueen.settings.learner import Learner
+from redqueen.settings.optimization import Optimization
+from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Trajectory, Turn
+
+FIRST = Seat("first")
+ASK = Ask(FIRST, (Message("game", "Your move?"),), ("pass", "bet"))
+HALF = np.array([0.5, 0.5])
+
+
+class Says:
+    """A player with these probabilities."""
+
+    def __init__(self, strategy):
+        self.strategy = strategy
+
+    def probabilities(self, asks):
+        return [self.strategy[ask] for ask in asks]
+
+
+def trajectory(*turns):
+    """One seat's turns, (ask, text, reward) each."""
+    spoken = tuple(Turn(ask, Reply(text)) for ask, text, _ in turns)
+    episode = Episode("talk", Task("t"), 0, spoken, Outcome({}), (FIRST,))
+    return Trajectory(episode, FIRST, spoken, np.array([reward for *_, reward in turns]))
+
+
+def test_the_closed_form_by_hand():
+    """Gains of 1 and -1 at even odds: log-odds 2 without a pull, halved by a pull of 1 to a uniform magnet; by one to
+    e to 1 they become (0 + 1 + 2) / 2."""
+    gain = np.array([1.0, -1.0])
+    assert closed_form(HALF, HALF, gain, 1.0, 0.0)[0] == pytest.approx(1 / (1 + np.exp(-2.0)))
+    assert closed_form(HALF, HALF, gain, 1.0, 1.0)[0] == pytest.approx(1 / (1 + np.exp(-1.0)))
+    magnet = np.array([np.e, 1.0]) / (np.e + 1.0)
+    assert closed_form(HALF, magnet, gain, 1.0, 1.0)[0] == pytest.approx(1 / (1 + np.exp(-1.5)))
+    assert closed_form(np.array([0.9, 0.1]), HALF, np.zeros(2), 2.0, 0.0) == pytest.approx([0.9, 0.1])
+
+
+def test_a_reply_is_worth_what_it_brought_on_average_from_there_on():
+    later = Ask(FIRST, (Message("game", "And now?"),), ("pass", "bet"))
+    played = [
+        trajectory((ASK, "bet", 0.0), (later, "pass", 2.0)),
+        trajectory((ASK, "bet", 1.0), (later, "bet", -1.0)),
+        trajectory((ASK, "bet", np.nan)),
+    ]
+    values = reply_values(played)
+    assert np.isnan(values[ASK][0]) and values[ASK][1] == 1.0
+    assert values[later].tolist() == [2.0, -1.0]
+    found = gains(played, Says({ASK: np.array([0.3, 0.7]), later: np.array([0.25, 0.75])}))
+    assert found[ASK].tolist() == [0.0, 0.0]  # nobody passed: worth what is expected
+    assert found[later] == pytest.approx([2.25, -0.75])
+    given = advantages_of(played, gains(played, Uniform()))
+    assert given[0].tolist() == [0.0, 1.5] and given[1].tolist() == [0.0, -1.5] and np.isnan(given[2]).all()
+
+
+@pytest.mark.parametrize("model", ["tabular", "tiny:hidden=16,heads=2"])
+def test_the_loss_is_the_divergence_of_whole_replies_from_what_is_wanted(model):
+    """Replies of several tokens of which two begin alike."""
+    asks = [Ask(FIRST, (Message("game", f"Number {n}?"),), ("aa", "ab", "b", "aab")) for n in (1, 2)]
+    wanted = dict(zip(asks, (np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.7, 0.1, 0.1, 0.1])), strict=True))
+    policy = Learner(model=model).build(seed=0)
+    batch = pack_toward(policy, wanted)
+    loss, _ = ExactKL(1.0)(policy.likelihoods(batch), batch)
+    apart = [float(p @ np.log(p / wanted[ask])) for ask, p in zip(asks, policy.probabilities(asks), strict=True)]
+    assert float(loss) == pytest.approx(np.mean(apart), abs=1e-5)
+    assert batch.reference.logprobs[batch.loss_weights == 0].abs().max() == 0
+
+
+def test_a_table_comes_near_the_equilibrium_of_kuhn_poker(tmp_path):
+    config = recipe.Config(steps=15, matches_per_step=240)
+    learner = recipe.train(config, Run(tmp_path))
+    tree = GameTree(find_game("kuhn_poker"))
+    assert tree.exploitability(tree.strategy(learner)) < 0.2  # uniform play has .458
+    assert tree.values(tree.strategy(learner))[0] == pytest.approx(-1 / 18, abs=0.06)
+
+
+def test_each_step_ends_at_the_closed_form_with_a_moving_magnet(tmp_path, monkeypatch):
+    asked = []
+
+    def noted(policy, magnet, gained, size, pull):
+        before, rho = (dict(zip(gained, each.probabilities(list(gained)), strict=True)) for each in (policy, magnet))
+        asked.append((before, rho, mirror_step(policy, magnet, gained, size, pull)))
+        return asked[-1][2]
+
+    monkeypatch.setattr(recipe, "mirror_step", noted)
+    recipe.train(recipe.Config(steps=3, matches_per_step=60, magnet_every=2), Run(tmp_path))
+    assert [len(wanted) for *_, wanted in asked] == [12, 12, 12]
+    for ask, reached in asked[0][2].items():
+        assert asked[1][0][ask] == pytest.approx(reached, abs=1e-7)  # one step later
+        assert asked[1][1][ask] == pytest.approx(HALF)  # the magnet of step 0, a new table
+        assert asked[2][1][ask] == pytest.approx(asked[2][0][ask], abs=1e-12)
+
+
+def test_a_language_model_follows_with_either_optimizer(tmp_path):
+    for name, updates in (("natural", 1), ("adamw", 3)):
+        learner = Learner(model="tiny:hidden=16,heads=2", optimization=Optimization(optimizer=name))
+        run = Run(tmp_path / name)
+        recipe.train(recipe.Config(learner, steps=2, matches_per_step=12, updates=updates), run)
+        assert learner.optimization.optimizer == name
+
+
+def test_free_text_is_refused_with_what_takes_it(tmp_path):
+    free = Ask(FIRST, (Message("game", "Say something."),))
+    with pytest.raises(RedQueenError, match="the first is asked for free text here: train magnetic or spiral"):
+        reply_values([trajectory((free, "hello", 1.0))])
+    learner = Learner(model="tiny:hidden=16,heads=2", answer="boxed", max_completion_length=2)
+    with pytest.raises(RedQueenError, match="in a format of its own: leave --answer out, or train magnetic or spiral"):
+        recipe.train(recipe.Config(learner, steps=1, matches_per_step=2), Run(tmp_path))

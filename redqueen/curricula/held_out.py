@@ -29,12 +29,14 @@ def held_out_levels(questions: Questions) -> tuple[str, ...]:
 
 
 def held_out(questions: Questions, count: int, besides: Sequence[Task] = (), seed: int = 0) -> dict[str, list[Task]]:
-    """`count` problems of each level, the same for one `seed`; from the test part of a set that has one. Tasks in
-    `besides`, such as the seeds that are learned from, are left out where a level has others."""
+    """`count` problems of each level, the same for one `seed`; from the test part of a set that has one, each of it
+    once, which may be fewer: a problem that is asked again says nothing new. Tasks in `besides`, such as the seeds that
+    are learned from, are left out where a level has others."""
     found = {}
     for level in held_out_levels(questions):
         rng = Random(derive(seed, level))
         drawn = questions.problems(level, count, rng)
+        drawn = list({task.id: task for task in drawn}.values()) if level == HELD_OUT else drawn
         kept = apart_from({"": besides}, drawn)
         others = questions.problems(level, len(drawn) - len(kept), rng) if len(kept) < len(drawn) else []
         found[level] = [*kept, *apart_from({"": [*besides, *kept]}, others)] or drawn

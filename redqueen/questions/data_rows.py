@@ -6,6 +6,7 @@ that is null in a row counts as missing in that row.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import os
@@ -88,8 +89,10 @@ def read_rows(path: Path, split: str = "") -> list[Row]:
     except OSError as error:
         raise RedQueenError(f"cannot read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
+        with path.open("rb") as file:
+            found = "utf-16" if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin1"
         raise RedQueenError(
-            f"{path} is not UTF-8 text: byte {error.start} is wrong; save it as UTF-8 (iconv -f latin1 -t utf-8)"
+            f"{path} is not UTF-8 text: byte {error.start} is wrong; save it as UTF-8 (iconv -f {found} -t utf-8)"
         ) from None
 
 

@@ -155,10 +155,12 @@ def _of_training(figure: str, words: str, points: Sequence[Point]) -> str:
     part = min(max(len(points) // 5, 1), 10)
     before, after = points[:part], points[-part:]
     ends = [Point(side[-1].step, fmean(each.value for each in side), 0.0, 0.0) for side in (before, after)]
-    moved = (
-        f"{words}, {_verb(*ends)} from {_number(figure, ends[0].value)} (mean of the first {_steps(part)}) to "
-        f"{_number(figure, ends[1].value)} (of the last {_steps(part)})"
-    )
+    start, end = (_number(figure, each.value) for each in ends)
+    if start == end:
+        moved = f"{words}, stayed at {start} (means of the first and last {_steps(part)})"
+    else:
+        last = f"to {end} (of the last {_steps(part)})"
+        moved = f"{words}, {_verb(*ends)} from {start} (mean of the first {_steps(part)}) {last}"
     unsure = "measured in training, on tasks and opponents that change: nothing held out was measured"
     if part < 2:
         return f"{moved}, {unsure}."

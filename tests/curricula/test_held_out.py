@@ -1,8 +1,11 @@
 """What is held out is recognised, however it is written."""
 
+import json
+
 import pytest
 
 from redqueen.curricula.held_out import apart_from, held_out
+from redqueen.questions.dataset import Dataset
 from redqueen.questions.small.sums import Sums
 from redqueen.types import Task
 
@@ -59,3 +62,10 @@ def test_where_seeds_are_all_there_is_they_are_held_out():
             return [self.task(1, 1)] * count
 
     assert held_out(Few(digits=1), 2, Few().seeds())["1_digits"] == [Sums().task(1, 1)] * 2
+
+
+def test_of_a_small_test_part_each_problem_is_asked_once(tmp_path):
+    path = tmp_path / "few.jsonl"
+    path.write_text("".join(json.dumps({"problem": f"{n} + 4?", "answer": n + 4}) + "\n" for n in range(40)))
+    (tasks,) = held_out(Dataset(str(path)), 64).values()
+    assert len(tasks) == 4 == len({task.id for task in tasks})

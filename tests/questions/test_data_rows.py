@@ -155,4 +155,6 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path):
     assert "name the columns, each once" in refused(written(tmp_path / "b.csv", "a,a\n1,2\n"))
     assert "this is not CSV" in refused(written(tmp_path / "c.csv", 'a\n"b'))
     (tmp_path / "d.jsonl").write_bytes(b'{"prompt": "\xff"}')
-    assert "is not UTF-8 text: byte 12" in refused(tmp_path / "d.jsonl")
+    assert "is not UTF-8 text: byte 12 is wrong; save it as UTF-8 (iconv -f latin1" in refused(tmp_path / "d.jsonl")
+    (tmp_path / "e.csv").write_bytes("question,answer\n1+1?,2\n".encode("utf-16"))
+    assert "(iconv -f utf-16 -t utf-8)" in refused(tmp_path / "e.csv")

@@ -109,6 +109,9 @@ def test_a_reward_in_training_is_no_measurement_on_held_out_problems():
         "training, on tasks and opponents that change"
     )
     assert "nothing held out was measured; the change, +1.6 (95% interval +1.38 to +1.82), is more than chance" in text
+    assert said("reward/solver", 0.49999999999999994, 0.5).startswith(
+        "Mean reward, solver, stayed at 0.5 (means of the first and last step), measured in training"
+    )
 
 
 def test_the_score_that_the_user_named_comes_first_and_nothing_measured_is_said():

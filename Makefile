@@ -11,13 +11,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-DEMO := --model smollm2-135m --game kuhn_poker --steps 160 --matches-per-step 1024 \
-	--learning-rate 2e-4 --last-learning-rate 0.2 --magnet-every 0 --pull 0.5 --last-pull 0.3 --evaluate-every 1 --checkpoint-every 40
+DEMO := --model smollm2-135m --game kuhn_poker --steps 60 --matches-per-step 4096 --lora-layers 8 \
+	--evaluate-every 1 --checkpoint-every 20
 
 .PHONY: demo check test test-scale test-vllm torture lock lint experiments clean
 
 demo: $(READY)
-	$(BIN)/redqueen train magnetic $(DEMO)
+	$(BIN)/redqueen train mirror_descent $(DEMO)
 
 # the contracts on tables and one tiny model; the rest is marked long
 check: lint

@@ -199,6 +199,11 @@ class Learner:
 
     def _build_on_server(self, seed: int, name: str) -> TinkerPolicy:
         """The policy on a server; `seed` is the adapter's, if the server honours seeds."""
+        if self.optimization.optimizer == "natural":
+            raise RedQueenError(
+                "a model on a server takes the steps of its own optimiser: set --optimizer adamw, and more --updates a "
+                "step where the recipe has them"
+            )
         used = {field for field in vars(self) if field not in ("dtype", "device", "cache_gigabytes", "optimization")}
         self._refuse_unused(used, "a model on a server")
         rank = 16 if self.lora_rank is None else self.lora_rank

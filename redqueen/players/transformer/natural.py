@@ -33,6 +33,7 @@ from redqueen.players.transformer.scoring import Rating
 from redqueen.protocols import AMOUNT, Objective, State, shaped
 from redqueen.types import Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError
 
+MOST_NUMBERS = 1 << 30  # of all gradients together, 4 GiB
 TRIES = 4  # steps from one J, each a forward pass
 ENOUGH = 0.02  # a step is not tried that promises less than this share of what the first promised
 DAMPING, LEAST, MOST = 1e-2, 1e-4, 1e8  # at the start, at the beginning of an update, at the most
@@ -55,6 +56,7 @@ class Decisions:
     def __init__(self, batch: Batch, parts: Sequence[Part]) -> None:
         """Raises RedQueenError for a token that was not chosen from a list."""
         self._batch, self._parts = batch, parts
+        self.count = 0  # N log-odds
         self._places: list[Tensor] = []  # for each part [M] int, the decision of each target
         self._firsts: list[Tensor] = []  # for each part [U] int, a target of each decision
         self._said: list[Tensor] = []  # for each part [M] int, which of the legal tokens stands there
@@ -74,6 +76,7 @@ class Decisions:
                     if number == len(firsts):
                         firsts.append(len(places))
                         weights.append(0.0)
+                        self.count += len(target.legal) - 1
                     places.append(number)
                     said.append(target.legal.index(query.tokens[target.at]))
                     weights[number] += float(of_row[target.at])
@@ -152,6 +155,16 @@ class NaturalGradient:
     def over(self, weights: Mapping[str, Tensor]) -> NaturalGradient:
         """A new optimizer for other weights."""
         return NaturalGradient(weights)
+
+    def check(self, count: int) -> None:
+        """Raises RedQueenError if the gradients of `count` log-odds are more than are held."""
+        size = sum(weight.numel() for weight in self._weights.values())
+        if count * size > MOST_NUMBERS:
+            raise RedQueenError(
+                f"--optimizer natural would hold {count} gradients of {size} weights, {count * size / 2**28:.1f} GiB, "
+                f"of which {MOST_NUMBERS / 2**28:g} GiB are held at the most: train fewer weights (--lora-rank, "
+                "--lora-layers), play fewer matches a step, or take --optimizer adamw"
+            )
 
     def slopes(self, odds: Tensor) -> Tensor:
         """[n, P] the gradient of each of the log-odds [n]."""

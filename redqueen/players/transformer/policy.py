@@ -381,6 +381,7 @@ class TransformerPolicy(OpenSpeaker):
         """The same by the natural gradient: one backward pass for each of the log-odds, then a few steps from them."""
         parts = parts_of(batch, self._budget)
         decisions = Decisions(batch, parts)
+        optimizer.check(decisions.count)
         ratings, slopes = [], []
         with self.forward.learning(self._recompute, derive(self._dropout_seed, self.name, self.version)):
             for number, part in enumerate(counted("parts of a batch", parts)):

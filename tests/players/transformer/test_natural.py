@@ -144,14 +144,19 @@ def test_a_step_after_which_the_loss_is_higher_is_taken_back_to_the_bit():
     assert other.state() == optimizer.state()
 
 
-def test_what_the_natural_gradient_cannot_take_is_one_line():
+def test_what_the_natural_gradient_cannot_take_is_one_line(monkeypatch):
     free = Ask(Seat("first"), (Message("game", "Tell me."),), seed=1)
     policy = learner()
     batch = pack([said(policy, free, "hello")], [np.ones(1)])
     with pytest.raises(RedQueenError, match="is for replies that are chosen from a list"):
         policy.update(batch, Imitation())
+    monkeypatch.setattr("redqueen.players.transformer.natural.MOST_NUMBERS", 1 << 14)
+    with pytest.raises(RedQueenError, match=r"would hold 2 gradients of \d+ weights, .* GiB are held at the most"):
+        policy.update(toward(policy, WANTED), ExactKL(1.0))
     with pytest.raises(RedQueenError, match="needs weights of 32 bits: set --dtype float32"):
         Learner(model="tiny", dtype="bfloat16", optimization=Optimization(optimizer="natural")).build(seed=0)
+    with pytest.raises(RedQueenError, match="takes the steps of its own optimiser: set --optimizer adamw"):
+        Learner(model="tinker:base@http://127.0.0.1:1", optimization=Optimization(optimizer="natural")).build(seed=0)
     with pytest.raises(RedQueenError, match="--betas has no effect with --optimizer natural"):
         Optimization(optimizer="natural", betas=(0.0, 0.999))
 

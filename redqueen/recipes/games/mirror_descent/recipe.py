@@ -1,6 +1,6 @@
 """Magnetic mirror descent by its own closed-form step, so that a language model follows it as a table would.
 
-Paper: Sokota et al., 2023, arXiv:2206.05825 (equation 11 with entropy as the mirror map, "behavioural form" in games).
+Paper: Sokota et al., 2023, arXiv:2206.05825, with negative entropy as the mirror map, at every information state.
 
 Who says what is right: the rules of the game.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
@@ -26,6 +27,7 @@ from redqueen.settings.profiles import profiled
 from redqueen.settings.roles import ADAPTER, FROZEN, SEPARATE, SHARED, Role
 from redqueen.types import RedQueenError
 
+MEMORY = Path("/proc/meminfo")  # of Linux
 MEASURED = 2  # steps
 
 
@@ -147,9 +149,12 @@ def _stood_in(config: Any) -> Any:
 
 
 def _available() -> float:
-    """Bytes of memory that this machine, or its first CUDA device, has left."""
+    """Bytes of memory that this machine, or its first CUDA device, has left. What holds copies of files counts as left:
+    Linux gives it to whoever asks."""
     if torch.cuda.device_count():
         return float(torch.cuda.mem_get_info()[0])
+    if MEMORY.exists() and (found := re.search(r"^MemAvailable:\s*(\d+) kB", MEMORY.read_text(), re.MULTILINE)):
+        return 1024.0 * int(found[1])
     return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from redqueen.recipes.games.bot_play import recipe
 from redqueen.settings.learner import Learner
 from redqueen.trials.experiment import Difference, Experiment, Training, versus
@@ -30,18 +32,25 @@ NOTE = (
     "all are, and where none are (unheard/found). other_seeker: critiques at random, for the variant with a seeker at "
     "random the most popular wrong aspect."
 )
+
+
+def variants(updates: int, game: str) -> dict[str, dict[str, Any]]:
+    """The variants of trainings with so many `updates` in this game."""
+    return {
+        TALKS: {},
+        RATINGS: {"updates": updates, "tasks": 2048},
+        UNHEARD: {"game": f"{game},heard=false"},
+        RANDOM: {"seeker": "random"},
+        RELEASED: {"aspects": "wanted"},
+    }
+
+
 TABLE = Experiment(
     title="24 items, 8 aspects, tables",
     asked=ASKED,
     trial=Training(recipe.train, evaluate_every=40),
     config=recipe.Config(),
-    variants={
-        TALKS: {},
-        RATINGS: {"updates": 160, "tasks": 2048},
-        UNHEARD: {"game": "critique:remember=false,heard=false"},
-        RANDOM: {"seeker": "random"},
-        RELEASED: {"aspects": "wanted"},
-    },
+    variants=variants(160, "critique:remember=false"),
     figures=FIGURES,
     compared=COMPARED,
     controls=(RATINGS, UNHEARD),
@@ -61,13 +70,7 @@ HELD_OUT = Experiment(
         replies_per_update=128,
         measured=128,
     ),
-    variants={
-        TALKS: {},
-        RATINGS: {"updates": 240, "tasks": 2048},
-        UNHEARD: {"game": f"{TINY},heard=false"},
-        RANDOM: {"seeker": "random"},
-        RELEASED: {"aspects": "wanted"},
-    },
+    variants=variants(240, TINY),
     figures=FIGURES,
     compared=COMPARED,
     controls=(RATINGS, UNHEARD),

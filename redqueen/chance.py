@@ -10,8 +10,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 _MASK = (1 << 64) - 1
+Option = TypeVar("Option")
 
 
 def _mix(value: int) -> int:
@@ -43,6 +45,11 @@ def _named(part: str) -> int:
 def uniform(seed: int, counter: int = 0) -> float:
     """A float in [0, 1) with 53 random bits: draw number `counter` of a seed."""
     return (_below(_mix(seed & _MASK), counter) >> 11) * 2.0**-53
+
+
+def one_of(options: Sequence[Option], draw: float) -> Option:
+    """The option that `draw`, uniform in [0, 1), selects from equally likely ones."""
+    return options[int(draw * len(options))]
 
 
 def pick(probabilities: Sequence[float], draw: float) -> int:

@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from redqueen.chance import derive, pick, uniform
-from redqueen.objectives.batch import pack
+from redqueen.objectives.batch import one_turn, pack
 from redqueen.protocols import Policy
-from redqueen.types import Ask, Episode, Outcome, RedQueenError, Reply, Task, Trajectory, Turn
+from redqueen.types import Ask, RedQueenError, Reply
 
 
 class Mixture:
@@ -79,15 +79,8 @@ class Mixture:
         if not replies:
             return np.zeros(0)
         batch = pack(
-            [said_alone(ask, reply) for ask, reply in zip(asks, replies, strict=True)], [np.ones(1)] * len(replies)
+            [one_turn(ask, reply) for ask, reply in zip(asks, replies, strict=True)], [np.ones(1)] * len(replies)
         )
         assert len(batch) == len(replies), "a reply in free text has a token that was sampled"
         gaps = self._reference.likelihoods(batch).logprobs - self._policy.likelihoods(batch).logprobs
         return np.asarray((gaps * (batch.loss_weights != 0)).sum(dim=1).double().numpy())
-
-
-def said_alone(ask: Ask, reply: Reply) -> Trajectory:
-    """One turn as a trajectory, so that it can be packed."""
-    turns = (Turn(ask, reply),)
-    episode = Episode("mixture", Task("mixture"), 0, turns, Outcome({ask.seat: 0.0}), (ask.seat,))
-    return Trajectory(episode, ask.seat, turns, np.zeros(1))

@@ -25,7 +25,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any, cast
 
-from redqueen.chance import derive, uniform
+from redqueen.chance import derive, one_of, uniform
 from redqueen.play.lockstep import play, replay
 from redqueen.play.table import MAX_TURNS, Table
 from redqueen.protocols import Game, StatesInformation, StatesZeroSum, has
@@ -300,7 +300,7 @@ class _Uniform:
 
     def choice(self, ask: Ask) -> str:
         texts = ask.choices or self.phrases
-        return texts[int(uniform(ask.seed) * len(texts))]
+        return one_of(texts, uniform(ask.seed))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from redqueen.chance import uniform
+from redqueen.chance import one_of, uniform
 from redqueen.games.mini_kitchen import (
     DISCARD,
     DISH,
@@ -122,8 +122,7 @@ class Cook:
         view = view_of(ask)
         if uniform(ask.seed) >= self.slips:
             return KINDS[self.kind](view)
-        possible = possible_for(view)
-        return possible[int(uniform(ask.seed, 1) * len(possible))]
+        return one_of(possible_for(view), uniform(ask.seed, 1))
 
 
 def planned(view: View, partner: str) -> str:

@@ -20,8 +20,8 @@ from functools import cached_property
 from itertools import combinations
 from random import Random
 
-from redqueen.chance import derive, uniform
-from redqueen.games.talk import ask, offence, titled, told
+from redqueen.chance import derive, one_of, uniform
+from redqueen.games.talk import ask, number_of, offence, titled, told
 from redqueen.protocols import Play
 from redqueen.types import Ask, Outcome, RedQueenError, Reply, Seat, Task
 
@@ -193,7 +193,7 @@ class Seeker:
         if not wrong:
             return NO
         if self.at_random:
-            return f"not {wrong[int(uniform(ask.seed) * len(wrong))]}"
+            return f"not {one_of(wrong, uniform(ask.seed))}"
         return f"not {max(wrong, key=lambda each: self.game.popularity[number_of(each)])}"
 
 
@@ -203,11 +203,6 @@ def item_named(number: int) -> str:
 
 def aspect_named(number: int) -> str:
     return f"a{number + 1}"
-
-
-def number_of(name: str) -> int:
-    """The number, from 0, of an item or aspect: "i4" is 3."""
-    return int(name[1:]) - 1
 
 
 def _listed(aspects: Iterable[int]) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from redqueen.chance import pick, uniform
+from redqueen.chance import one_of, pick, uniform
 from redqueen.games.price_talk import (
     ANCHOR,
     BUYER,
@@ -100,7 +100,7 @@ class Undecided:
 
     def _said(self, ask: Ask) -> str:
         staying = [line for line in ask.choices if line != WALK]
-        return staying[int(uniform(ask.seed) * len(staying))] if staying else "As you like"
+        return one_of(staying, uniform(ask.seed)) if staying else "As you like"
 
 
 @dataclass(frozen=True)

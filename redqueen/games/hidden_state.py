@@ -30,7 +30,7 @@ from math import comb
 from random import Random
 
 from redqueen.chance import derive
-from redqueen.games.talk import ask, offence, titled, told
+from redqueen.games.talk import ask, number_of, offence, titled, told
 from redqueen.protocols import Play
 from redqueen.types import Outcome, RedQueenError, Seat, Task
 
@@ -235,8 +235,3 @@ def unlike(similarities: Sequence[float]) -> list[int]:
 
 def listed(symptoms: frozenset[int]) -> str:
     return " ".join(f"s{number + 1}" for number in sorted(symptoms))
-
-
-def number_of(name: str) -> int:
-    """The number, from 0, of a symptom or condition: "s4" is 3."""
-    return int(name[1:]) - 1

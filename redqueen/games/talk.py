@@ -52,6 +52,11 @@ def titled(title: str, game: object) -> str:
     return f"{title}({','.join(f'{name}={value}' for name, value in changed)})" if changed else title
 
 
+def number_of(name: str) -> int:
+    """The number, from 0, of a thing named by a letter and its place: "i4" is 3."""
+    return int(name[1:]) - 1
+
+
 @dataclass(frozen=True)
 class Answer:
     """The final reply of a seat, and the conversation that led to it."""

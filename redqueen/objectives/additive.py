@@ -16,6 +16,15 @@ from redqueen.protocols import CountsSome, Objective, StatesSilence, has
 from redqueen.types import Batch, Likelihoods, Metrics
 
 
+def among(scores: Tensor, absent: Tensor) -> tuple[Tensor, Tensor]:
+    """[n, K] the log-probabilities among the listed tokens with these scores [n, K], -inf where one is `absent` (its
+    score is -inf, but in a row without any), and [n] their entropy in nats."""
+    logprobs = scores.log_softmax(dim=1)
+    surprise = torch.where(absent, 0.0, logprobs)
+    entropies = -(surprise.exp() * surprise).masked_fill(absent, 0.0).sum(dim=1)
+    return logprobs.masked_fill(absent, -torch.inf), entropies
+
+
 def own_tokens(batch: Batch) -> Tensor:
     """[B, T] bool, where the batch learns."""
     return batch.loss_weights != 0

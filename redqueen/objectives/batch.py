@@ -20,7 +20,7 @@ from random import Random
 import numpy as np
 import torch
 
-from redqueen.types import Batch, Constraint, Likelihoods, Trajectory, Turn
+from redqueen.types import Ask, Batch, Constraint, Episode, Likelihoods, Outcome, Reply, Task, Trajectory, Turn
 
 Weigh = Callable[[np.ndarray], np.ndarray]  # [B, T] bool, own free tokens -> [B, T] float
 Shares = Callable[[np.ndarray, np.ndarray], np.ndarray]  # the same, and [B] int, the trajectory of each row
@@ -77,6 +77,14 @@ def pack(trajectories: Sequence[Trajectory], advantages: Sequence[np.ndarray], w
     assert len(trajectories) == len(advantages), "one array of advantages for each trajectory"
     laid = _laid(trajectories, advantages)
     return _stack(laid, weigh)
+
+
+def one_turn(ask: Ask, reply: Reply) -> Trajectory:
+    """A reply as a trajectory of its own, of no match that was played, so that it can be packed."""
+    turns = (Turn(ask, reply),)
+    return Trajectory(
+        Episode("", Task(""), 0, turns, Outcome({ask.seat: 0.0}), (ask.seat,)), ask.seat, turns, np.zeros(1)
+    )
 
 
 def pack_pairs(

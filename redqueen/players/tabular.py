@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from redqueen.chance import pick, uniform
+from redqueen.objectives.additive import among
 from redqueen.protocols import COUNT, FINITE, Objective, Policy, State, shaped
 from redqueen.records import ASK, ask_from_json, ask_to_json
 from redqueen.trust.reading import read_json, within
@@ -201,13 +202,11 @@ class TabularPolicy:
         count = torch.from_numpy(self._states.counts)[states]  # [B]
         width = int(count.max()) if len(count) else 0
         illegal = torch.arange(width) >= count[:, None]  # [B, K]
-        legal = logits[states][:, :width].masked_fill(illegal, -torch.inf).log_softmax(dim=1)
+        legal, entropies = among(logits[states][:, :width].masked_fill(illegal, -torch.inf), illegal)
         chosen = legal.gather(1, choices[:, None])  # [B, 1]
-        surprise = torch.where(illegal, 0.0, legal)
-        entropies = -(surprise.exp() * surprise).masked_fill(illegal, 0.0).sum(dim=1, keepdim=True)
         nothing = torch.zeros_like(chosen)
         return Likelihoods(
             torch.cat([nothing, chosen], dim=1),
-            torch.cat([nothing, entropies], dim=1),
+            torch.cat([nothing, entropies[:, None]], dim=1),
             torch.stack([torch.full_like(legal, -torch.inf), legal], dim=1),
         )

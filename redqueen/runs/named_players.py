@@ -89,7 +89,9 @@ def _cook(spec: str, game: Game) -> Player:
     """A cook of mini_kitchen by rules. Raises RedQueenError for another game, and for a kind that there is not."""
     if not isinstance(game, MiniKitchen) or not game.remember:
         raise RedQueenError(f"the player {spec!r} cooks in mini_kitchen, where cooks remember, not in {game.name}")
+    if spec == "proactive":
+        return Proactive(Planner())
     kind = spec.removeprefix("cook:")
-    if kind not in (*KINDS, "proactive"):
+    if kind not in KINDS:
         raise RedQueenError(f"a cook is one of {', '.join(KINDS)}, not {kind!r}")
-    return Proactive(Planner()) if spec == "proactive" else Cook(kind)
+    return Cook(kind)

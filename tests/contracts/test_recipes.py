@@ -80,7 +80,6 @@ SAME_VERB = {
     "step.pack": "pack",
     "step.estimate": "estimate",
     "estimate.pack": "pack",
-    "gains": "estimate",
     "pack_pairs": "pack",
     "pack_toward": "pack",
     "pack_samples": "pack",

@@ -6,7 +6,8 @@ import pytest
 
 from redqueen.contracts import games as contract
 from redqueen.games.catalogue import find_game
-from redqueen.games.critique import EXPERT, SEEKER, Critique, Seeker, aspect_named, item_named, number_of
+from redqueen.games.critique import EXPERT, SEEKER, Critique, Seeker, aspect_named, item_named
+from redqueen.games.talk import number_of
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, Scripted
 from redqueen.types import Ask, Match, Message, RedQueenError

@@ -7,7 +7,8 @@ import pytest
 
 from redqueen.contracts import games as contract
 from redqueen.games.catalogue import find_game
-from redqueen.games.hidden_state import DECODER, PATIENT, THERAPIST, HiddenState, number_of, unlike
+from redqueen.games.hidden_state import DECODER, PATIENT, THERAPIST, HiddenState, unlike
+from redqueen.games.talk import number_of
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Constant, FirstChoice, Scripted
 from redqueen.types import Match, RedQueenError, Reply

@@ -44,6 +44,7 @@ def test_a_cook_goes_by_the_name_it_was_called(name):
         ("proactive", KuhnPoker(), "cooks in mini_kitchen"),
         ("cook:idle", MiniKitchen(remember=False), "where cooks remember"),
         ("cook:master", MiniKitchen(), "a cook is one of greedy, idle, blocker, dishes, onions, not 'master'"),
+        ("cook:proactive", MiniKitchen(), "a cook is one of greedy, idle, blocker, dishes, onions, not 'proactive'"),
     ],
 )
 def test_a_cook_that_is_not_there_is_refused(spec, game, expected):

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from redqueen.objectives.additive import among
 from redqueen.players.transformer.rows import Part, assemble, hand_out
 from redqueen.players.transformer.scoring import Rating
 from redqueen.protocols import AMOUNT, Objective, State, shaped
@@ -40,8 +41,8 @@ DAMPING, LEAST, MOST = 1e-2, 1e-4, 1e8  # at the start, at the beginning of an u
 
 
 @dataclass(frozen=True)
-class Slope:
-    """An objective at some log-odds."""
+class Quadratic:
+    """The quadratic model of an objective at some log-odds."""
 
     loss: float
     metrics: Metrics
@@ -91,20 +92,17 @@ class Decisions:
         return (legal - legal[:, :1])[:, 1:][_others(legal)]
 
     @torch.enable_grad()
-    def slope(self, ratings: Sequence[Rating], objective: Objective) -> Slope:
-        """The objective and what it asks of the log-odds, at the ratings of all parts. Raises NonFiniteLoss."""
+    def model(self, ratings: Sequence[Rating], objective: Objective) -> Quadratic:
+        """The quadratic model of the objective at the ratings of all parts. Raises NonFiniteLoss."""
         leaves, found = [], []
         width = self._batch.tokens.shape[1]
         for number, (part, rating) in enumerate(zip(self._parts, ratings, strict=True)):
             leaf = rating.legal_logprobs.detach().cpu()[self._firsts[number]].requires_grad_()
             leaves.append(leaf)
-            legal = leaf.log_softmax(dim=1)
-            absent = leaf == -torch.inf
-            surprise = torch.where(absent, 0.0, legal)
-            entropies = -(surprise.exp() * surprise).masked_fill(absent, 0.0).sum(dim=1)
+            legal, entropies = among(leaf, leaf == -torch.inf)
             places = self._places[number]
             logprobs = legal[places].gather(1, self._said[number][:, None])[:, 0]
-            held = Rating(logprobs, entropies[places], legal.masked_fill(absent, -torch.inf)[places])
+            held = Rating(logprobs, entropies[places], legal[places])
             found.append((part.rows, hand_out(held, part, 0, width)))
         likelihoods = assemble(found, self._batch)
         loss, metrics = objective(likelihoods, self._batch)
@@ -112,14 +110,14 @@ class Decisions:
             raise NonFiniteLoss(f"the loss is {loss.item()}", self._batch)
         gradients = torch.autograd.grad(loss, leaves, allow_unused=True) if loss.requires_grad else [None] * len(leaves)
         gradient, blocks = [], []
-        for leaf, slope, weights in zip(leaves, gradients, self._weights, strict=True):
+        for leaf, of_leaf, weights in zip(leaves, gradients, self._weights, strict=True):
             others = _others(leaf)
-            gradient.append((torch.zeros_like(leaf) if slope is None else slope)[:, 1:][others])
+            gradient.append((torch.zeros_like(leaf) if of_leaf is None else of_leaf)[:, 1:][others])
             chances = leaf.detach().double().softmax(dim=1)[:, 1:]
             for chance, present, weight in zip(chances, others, weights, strict=True):
                 some = chance[present]
                 blocks.append(weight * (some.diag() - some.outer(some)))
-        return Slope(loss.item(), metrics, _plain(likelihoods), torch.cat(gradient).double(), _along(blocks))
+        return Quadratic(loss.item(), metrics, _plain(likelihoods), torch.cat(gradient).double(), _along(blocks))
 
 
 def _others(legal: Tensor) -> Tensor:
@@ -166,7 +164,7 @@ class NaturalGradient:
                 "--lora-layers), play fewer matches a step, or take --optimizer adamw"
             )
 
-    def slopes(self, odds: Tensor) -> Tensor:
+    def jacobian(self, odds: Tensor) -> Tensor:
         """[n, P] the gradient of each of the log-odds [n]."""
         weights = list(self._weights.values())
         rows = []
@@ -176,33 +174,33 @@ class NaturalGradient:
             rows.append(
                 torch.cat(
                     [
-                        torch.zeros_like(weight).flatten() if slope is None else slope.flatten()
-                        for weight, slope in zip(weights, found, strict=True)
+                        torch.zeros_like(weight).flatten() if each is None else each.flatten()
+                        for weight, each in zip(weights, found, strict=True)
                     ]
                 )
             )
         return torch.stack(rows) if rows else torch.zeros(0, sum(weight.numel() for weight in weights))
 
-    def step(self, slopes: Tensor, at: Slope, look: Callable[[], Slope], learning_rate: float) -> Metrics:
-        """Takes up to `TRIES` steps from the gradients `slopes` [N, P] of the log-odds, where the objective is as `at`
-        says; `look` finds it for changed weights. Returns what to log: `natural_steps` that were kept, the `damping`
-        after them and the `loss_after`, beside the `gradient_norm` before."""
+    def step(self, jacobian: Tensor, at: Quadratic, look: Callable[[], Quadratic], learning_rate: float) -> Metrics:
+        """Takes up to `TRIES` steps from the gradients `jacobian` [N, P] of the log-odds, where the objective is as
+        `at` says; `look` finds it for changed weights. Returns what to log: `natural_steps` that were kept, the
+        `damping` after them and the `loss_after`, beside the `gradient_norm` before."""
         self._damping = max(self._damping, LEAST)
-        gram = (slopes @ slopes.T).double().cpu()
+        gram = (jacobian @ jacobian.T).double().cpu()
         norm = float((at.gradient @ gram @ at.gradient).clamp(min=0.0).sqrt())
         here, kept, first, growth = at, 0, 0.0, 4.0
         for _ in range(TRIES if norm > 0.0 else 0):
             curved = here.fisher @ gram
             unit = curved.diagonal().mean().clamp(min=1e-12)
             damped = curved + self._damping * unit * torch.eye(len(gram), dtype=gram.dtype)
-            pull = learning_rate * torch.linalg.solve(damped, here.gradient)
-            change = -gram @ pull
+            dual = learning_rate * torch.linalg.solve(damped, here.gradient)
+            change = -gram @ dual
             promised = -float(here.gradient @ change + 0.5 * change @ here.fisher @ change)
             if promised <= ENOUGH * first:
                 break
             first = first or promised
             before = {key: weight.detach().clone() for key, weight in self._weights.items()}
-            self._add(-(slopes.T @ pull.to(slopes)))
+            self._add(-(jacobian.T @ dual.to(jacobian)))
             there = _seen(look)
             gained = -torch.inf if there is None else here.loss - there.loss
             if there is not None and gained > 0.0:
@@ -243,7 +241,7 @@ class NaturalGradient:
         self._damping = shaped(state, {"damping": AMOUNT}, "the optimiser: ")["damping"]
 
 
-def _seen(look: Callable[[], Slope]) -> Slope | None:
+def _seen(look: Callable[[], Quadratic]) -> Quadratic | None:
     """What `look` finds; None where the loss is no number."""
     try:
         return look()

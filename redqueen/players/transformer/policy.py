@@ -31,7 +31,7 @@ from redqueen.players.language.updating import Mismatch, with_signal
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.loading import LoadedModel
-from redqueen.players.transformer.natural import Decisions, NaturalGradient, Slope
+from redqueen.players.transformer.natural import Decisions, NaturalGradient, Quadratic
 from redqueen.players.transformer.optimizer import Optimizer
 from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
 from redqueen.players.transformer.sampling import Manner, sample
@@ -368,41 +368,44 @@ class TransformerPolicy(OpenSpeaker):
                 totals["loss"] += loss.item()
                 for key, value in metrics.items():
                     totals[key] = totals.get(key, 0.0) + value / (1.0 if key.endswith("loss") else share)
-        rate = self.learning_rate * self._share
-        norm = self._optimizer.step(rate)
+        norm = self._optimizer.step(self._rate)
         if not np.isfinite(norm):
             raise NonFiniteLoss(f"a gradient of {self.name} is not finite", whole)
-        self.version += 1
-        self.weights_set += 1
-        shown = {"learning_rate": rate} if self._pace.changes else {}
-        return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped, **shown}
+        return {**totals, "gradient_norm": norm, **mismatch.metrics(), **dropped, **self._updated()}
 
     def _update_naturally(self, optimizer: NaturalGradient, batch: Batch, objective: Objective) -> Metrics:
         """The same by the natural gradient: one backward pass for each of the log-odds, then a few steps from them."""
         parts = parts_of(batch, self._budget)
         decisions = Decisions(batch, parts)
         optimizer.check(decisions.count)
-        ratings, slopes = [], []
+        ratings, jacobian = [], []
         with self.forward.learning(self._recompute, derive(self._dropout_seed, self.name, self.version)):
             for number, part in enumerate(counted("parts of a batch", parts)):
                 rating = self._rating(self.forward.over, part.queries)
                 odds = decisions.odds(number, rating)
-                slopes.append(self.forward.wearing(self._own, partial(optimizer.slopes, odds)))
+                jacobian.append(self.forward.wearing(self._own, partial(optimizer.jacobian, odds)))
                 ratings.append(rating)
-        start = decisions.slope(ratings, objective)
+        start = decisions.model(ratings, objective)
 
         @torch.no_grad()
-        def look() -> Slope:
-            return decisions.slope([self._rating(self.forward.over, part.queries) for part in parts], objective)
+        def look() -> Quadratic:
+            return decisions.model([self._rating(self.forward.over, part.queries) for part in parts], objective)
 
         mismatch = Mismatch()
         mismatch.observe(start.likelihoods, batch, self.version)
-        rate = self.learning_rate * self._share
-        metrics = optimizer.step(torch.cat(slopes), start, look, rate)
+        metrics = optimizer.step(torch.cat(jacobian), start, look, self._rate)
+        return {**start.metrics, **metrics, **mismatch.metrics(), **self._updated()}
+
+    @property
+    def _rate(self) -> float:
+        """The learning rate of this step of the run."""
+        return self.learning_rate * self._share
+
+    def _updated(self) -> Metrics:
+        """Counts an update; returns what to log of its learning rate."""
         self.version += 1
         self.weights_set += 1
-        shown = {"learning_rate": rate} if self._pace.changes else {}
-        return {**start.metrics, **metrics, **mismatch.metrics(), **shown}
+        return {"learning_rate": self._rate} if self._pace.changes else {}
 
     def pace_at(self, step: int, steps: int) -> None:
         self._share = self._pace.at(step, steps)

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from redqueen.objectives.additive import among
 from redqueen.players.transformer.forward import States
 
 Body = Callable[[Sequence[tuple[int, ...]], Sequence[Sequence[int]]], States]  # rows, and the positions of each
@@ -92,13 +93,11 @@ def rate(body: Body, head: Head, queries: Sequence[Query], temperature: float, c
         return Rating(logprobs, entropies, scores.new_zeros(len(places), 0))
     absent = torch.arange(width, device=device) >= torch.from_numpy(counts).to(device)[:, None]
     held = scores[:, 1:].masked_fill(absent & ~free[:, None], -torch.inf)
-    legal_logprobs = held.log_softmax(dim=1)
-    surprise = torch.where(absent, 0.0, legal_logprobs)
-    held_entropies = -(surprise.exp() * surprise).masked_fill(absent, 0.0).sum(dim=1)
+    legal_logprobs, held_entropies = among(held, absent)
     return Rating(
         torch.where(free, logprobs, scores[:, 0] - held.logsumexp(dim=1)),
         torch.where(free, entropies, held_entropies),
-        legal_logprobs.masked_fill(absent, -torch.inf),
+        legal_logprobs,
     )
 
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from redqueen.composed.mixture import said_alone
-from redqueen.objectives.batch import beside, pack
+from redqueen.objectives.batch import beside, one_turn, pack
 from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import ExactKL
 from redqueen.players.tabular import TabularPolicy
-from redqueen.players.transformer.natural import DAMPING, TRIES, Decisions, NaturalGradient, Slope
+from redqueen.players.transformer.natural import DAMPING, TRIES, Decisions, NaturalGradient, Quadratic
 from redqueen.players.transformer.rows import parts_of
 from redqueen.settings.learner import Learner
 from redqueen.settings.optimization import Optimization
@@ -33,7 +32,7 @@ def weights_of(policy):
 
 
 def said(policy, ask, choice):
-    return said_alone(ask, policy.recite(ask, choice))
+    return one_turn(ask, policy.recite(ask, choice))
 
 
 def toward(policy, wanted):
@@ -81,7 +80,7 @@ def test_the_gradient_and_the_information_of_decisions_are_those_of_the_formulae
     decisions = Decisions(batch, parts)
     with torch.no_grad():
         ratings = [policy._rating(policy.forward.over, part.queries) for part in parts]
-    found = decisions.slope(ratings, Reinforce())
+    found = decisions.model(ratings, Reinforce())
     legal = given[0].turns[0].reply.legal_tokens
     second = ("pass", "bet")[legal.index(max(legal))]  # log-odds are of the larger token against the smaller
     chance = np.array([p[ASKS[0].choices.index(second)] for p in policy.probabilities(ASKS)])
@@ -107,7 +106,7 @@ def test_the_step_is_that_of_the_matrix_over_all_weights():
     def look():
         visited.append(weight.detach().double().clone())
         apart = slopes.double() @ visited[-1] - target
-        return Slope(float(apart @ fisher @ apart / 2), {}, nothing, fisher @ apart, fisher)
+        return Quadratic(float(apart @ fisher @ apart / 2), {}, nothing, fisher @ apart, fisher)
 
     start = look()
     metrics = optimizer.step(slopes, start, look, 0.5)
@@ -124,14 +123,14 @@ def test_a_step_after_which_the_loss_is_higher_is_taken_back_to_the_bit():
     weight = torch.tensor([0.1, 0.7]).requires_grad_()
     optimizer = NaturalGradient({"weight": weight})
     nothing = Likelihoods(torch.zeros(1, 1), torch.zeros(1, 1))
-    start = Slope(1.0, {}, nothing, torch.tensor([1.0], dtype=torch.float64), torch.eye(1, dtype=torch.float64))
+    start = Quadratic(1.0, {}, nothing, torch.tensor([1.0], dtype=torch.float64), torch.eye(1, dtype=torch.float64))
     seen = []
 
     def worse():
         seen.append(weight.detach().clone())
         if len(seen) == 2:
             raise NonFiniteLoss("the loss is nan", None)
-        return Slope(1.5, {}, nothing, start.gradient, start.fisher)
+        return Quadratic(1.5, {}, nothing, start.gradient, start.fisher)
 
     metrics = optimizer.step(torch.tensor([[1.0, 2.0]]), start, worse, 1.0)
     assert len(seen) == TRIES and metrics["natural_steps"] == 0.0 and metrics["loss_after"] == 1.0

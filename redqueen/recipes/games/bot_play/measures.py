@@ -10,7 +10,8 @@ from typing import Any
 from redqueen.chance import derive
 from redqueen.credit.rewards import spoken_turns
 from redqueen.curricula.dealt import Enumerated
-from redqueen.games.critique import EXPERT, number_of
+from redqueen.games.critique import EXPERT
+from redqueen.games.talk import number_of
 from redqueen.play.lockstep import play
 from redqueen.protocols import Player, State
 from redqueen.recipes.games.bot_play.steps import Bots, Counting

@@ -13,9 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from redqueen.chance import uniform
+from redqueen.chance import one_of, uniform
 from redqueen.games.catalogue import find_game
-from redqueen.games.critique import EXPERT, SEEKER, Critique, Seeker, item_named, number_of
+from redqueen.games.critique import EXPERT, SEEKER, Critique, Seeker, item_named
+from redqueen.games.talk import number_of
 from redqueen.players.language.reciter import reader
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Player, Policy
@@ -51,7 +52,8 @@ class Counting:
         text = ask.messages[0].text
         if item := re.search(r"[Yy]ou recommend (i\d+)", text):
             true = self.game.true[number_of(item[1])]
-            return _one([each for each in ask.choices if number_of(each) in true] or ask.choices, ask)
+            fitting = [each for each in ask.choices if number_of(each) in true] or ask.choices
+            return one_of(fitting, uniform(ask.seed))
         liked = re.findall(r"a\d+", text.partition(".")[0])
         refused = re.findall(r"not (a\d+)", text) or re.findall(r"a\d+", text.partition("refused ")[2])
         counts = [0.0] * self.game.aspects
@@ -60,11 +62,8 @@ class Counting:
         for each in refused:
             counts = critiqued(counts, number_of(each))
         worth = {each: sum(counts[aspect] for aspect in self.game.true[number_of(each)]) for each in ask.choices}
-        return _one([each for each in ask.choices if worth[each] == max(worth.values())], ask)
-
-
-def _one(texts: Sequence[str], ask: Ask) -> str:
-    return texts[int(uniform(ask.seed) * len(texts))]
+        best = [each for each in ask.choices if worth[each] == max(worth.values())]
+        return one_of(best, uniform(ask.seed))
 
 
 def game_of(spec: str) -> Critique:

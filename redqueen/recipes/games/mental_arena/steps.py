@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 
 from redqueen.games.catalogue import find_game
-from redqueen.games.hidden_state import DECODER, ENOUGH, NO, PATIENT, THERAPIST, YES, HiddenState, number_of
+from redqueen.games.hidden_state import DECODER, ENOUGH, NO, PATIENT, THERAPIST, YES, HiddenState
+from redqueen.games.talk import number_of
 from redqueen.players.language.reciter import Reader
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Player

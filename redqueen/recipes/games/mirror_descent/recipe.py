@@ -36,7 +36,7 @@ from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import Policy
-from redqueen.recipes.games.mirror_descent.steps import advantages_of, gains, mirror_step, pack_toward
+from redqueen.recipes.games.mirror_descent.steps import check_listed, estimate, mirror_step, pack_toward
 from redqueen.runs.run import Run
 from redqueen.schedules import anneal
 from redqueen.settings.learner import Flat, Learner
@@ -62,6 +62,7 @@ def train(config: Config, run: Run) -> Policy:
     game = find_game(config.game)
     curriculum = Enumerated(game.tasks())
     learner = config.learner.build(run.derived("learner"))
+    check_listed(game, learner)
     magnet = Reference(learner)
     measures = usual_measures(game, learner)
 
@@ -74,11 +75,9 @@ def train(config: Config, run: Run) -> Policy:
         if config.magnet_every and step % config.magnet_every == 0:
             magnet.refresh()
         rho = magnet.policy if config.magnet_every else Uniform()
-        gained = gains(trajectories, learner)
+        gained, advantages = estimate(trajectories, learner)
         batch = pack_toward(learner, mirror_step(learner, rho, gained, size, pull))
         for _ in range(config.updates):
             metrics = learner.update(batch, ExactKL(1.0))
-        run.report(
-            learner, trajectories, advantages_of(trajectories, gained), metrics | {"pull": pull, "step_size": size}
-        )
+        run.report(learner, trajectories, advantages, metrics | {"pull": pull, "step_size": size})
     return learner

@@ -8,52 +8,61 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from redqueen.composed.mixture import said_alone
 from redqueen.credit.advantages.statistics import RewardToGo
-from redqueen.objectives.batch import beside, pack
+from redqueen.credit.rewards import has_verdict
+from redqueen.measures.of_games import lists_choices
+from redqueen.objectives.batch import beside, one_turn, pack
 from redqueen.players.language.reciter import reader
 from redqueen.players.transformer.rows import legal_tokens
-from redqueen.protocols import MayBeClosed, OpenPlayer, has
+from redqueen.protocols import Game, MayBeClosed, OpenPlayer, has
 from redqueen.types import Ask, Batch, Likelihoods, RedQueenError, Strategy, Trajectory
 
 LEAST = 1e-30  # a probability is at least this, so that its logarithm is a number
 
 
-def reply_values(trajectories: Sequence[Trajectory]) -> dict[Ask, np.ndarray]:
-    """[K] for each information state that was met, in the order met: the mean of the rewards from there on for each of
-    its listed replies, NaN for one that nobody gave. A trajectory without a verdict counts for nothing. Raises
-    RedQueenError for a turn in free text."""
-    to_go = RewardToGo()
-    sums: dict[Ask, np.ndarray] = {}  # [2, K] the rewards, and how often the reply was given
-    for trajectory in trajectories:
-        for turn, value in zip(trajectory.turns, to_go(trajectory), strict=True):
-            choices = turn.ask.choices
-            if not choices:
-                raise RedQueenError(
-                    f"mirror descent needs games that list their legal replies; the {turn.ask.seat.role} is asked for "
-                    "free text here: train magnetic or spiral"
-                )
-            if not np.isnan(value) and turn.reply.text in choices:
-                here = sums.setdefault(turn.ask, np.zeros((2, len(choices))))
-                here[:, choices.index(turn.reply.text)] += (value, 1.0)
-    with np.errstate(invalid="ignore"):
-        return {ask: total / often for ask, (total, often) in sums.items()}
-
-
-def gains(trajectories: Sequence[Trajectory], policy: OpenPlayer) -> dict[Ask, np.ndarray]:
-    """[K] for each information state that was met by how much each reply is worth more than what the policy expects,
-    by `reply_values`. One that nobody gave counts as worth what the policy expects of the others."""
+def check_listed(game: Game, policy: OpenPlayer) -> None:
+    """Raises RedQueenError for a game that asks for free text, and for a policy that answers in it."""
+    if not lists_choices(game):
+        raise RedQueenError(
+            f"mirror descent needs games that list their legal replies, and {game.name} asks for free text: train "
+            "magnetic or spiral"
+        )
     if has(policy, MayBeClosed) and not policy.open:
         raise RedQueenError(
             "mirror descent reads the probabilities of listed replies, and this model answers in a format of its own: "
             "leave --answer out, or train magnetic or spiral"
         )
-    values, found = reply_values(trajectories), dict[Ask, np.ndarray]()
+
+
+def reply_values(trajectories: Sequence[Trajectory]) -> dict[Ask, np.ndarray]:
+    """[K] for each information state that was met, in the order met: the mean of the rewards from there on for each of
+    its listed replies, NaN for one that nobody gave. A trajectory without a verdict counts for nothing."""
+    to_go = RewardToGo()
+    sums: dict[Ask, np.ndarray] = {}  # [2, K] the rewards, and how often the reply was given
+    for trajectory in trajectories:
+        for turn, value in zip(trajectory.turns, to_go(trajectory), strict=True):
+            if not np.isnan(value):
+                here = sums.setdefault(turn.ask, np.zeros((2, len(turn.ask.choices))))
+                here[:, turn.ask.choices.index(turn.reply.text)] += (value, 1.0)
+    with np.errstate(invalid="ignore"):
+        return {ask: total / often for ask, (total, often) in sums.items()}
+
+
+def estimate(trajectories: Sequence[Trajectory], policy: OpenPlayer) -> tuple[dict[Ask, np.ndarray], list[np.ndarray]]:
+    """By how much each reply is worth more than what the policy expects, by `reply_values`: [K] for each information
+    state that was met, where one that nobody gave counts as worth what the policy expects of the others, and [N] for
+    the turns of each trajectory, NaN without a verdict."""
+    values, gained = reply_values(trajectories), dict[Ask, np.ndarray]()
     for (ask, value), chances in zip(values.items(), policy.probabilities(list(values)), strict=True):
         known = ~np.isnan(value)
         expected = float(chances[known] @ value[known]) / max(float(chances[known].sum()), LEAST)
-        found[ask] = np.where(known, value - expected, 0.0)
-    return found
+        gained[ask] = np.where(known, value - expected, 0.0)
+    return gained, [
+        np.array([gained[turn.ask][turn.ask.choices.index(turn.reply.text)] for turn in each.turns])
+        if has_verdict(each)
+        else np.full(len(each.turns), np.nan)
+        for each in trajectories
+    ]
 
 
 def mirror_step(
@@ -73,23 +82,16 @@ def closed_form(policy: np.ndarray, magnet: np.ndarray, gain: np.ndarray, size: 
     return np.asarray(chances / chances.sum())
 
 
-def advantages_of(trajectories: Sequence[Trajectory], gained: Strategy) -> list[np.ndarray]:
-    """[N] for each trajectory: the gain of each reply that was given, NaN without a verdict."""
-    return [
-        np.array([gained[turn.ask][turn.ask.choices.index(turn.reply.text)] for turn in each.turns])
-        if not np.isnan(each.rewards).any()
-        else np.full(len(each.turns), np.nan)
-        for each in trajectories
-    ]
-
-
 def pack_toward(learner: OpenPlayer, wanted: Strategy) -> Batch:
     """A batch for `ExactKL` whose loss is the mean over the information states of KL(policy || wanted), [K] wanted
     probabilities each. It has a row for each reply at each state; the tokens of a reply count by its probability under
-    the policy, so that the divergences along the replies add up to that of whole replies."""
+    the policy, so that the divergences along the replies add up to that of whole replies. It is empty where there is
+    nothing to choose."""
     says, asks = reader(learner), list(wanted)
     said = [(ask, choice) for ask in asks for choice in ask.choices]
-    batch = pack([said_alone(ask, says.recite(ask, choice)) for ask, choice in said], [np.ones(1)] * len(said))
+    batch = pack([one_turn(ask, says.recite(ask, choice)) for ask, choice in said], [np.ones(1)] * len(said))
+    if not len(batch):
+        return batch
     of_row = batch.trajectory.tolist()
     chances = np.concatenate(learner.probabilities(asks))
     shares = torch.from_numpy(np.maximum(chances[of_row], LEAST) / len(asks))  # [B]

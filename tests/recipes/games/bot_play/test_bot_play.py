@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from redqueen.credit.rewards import payoff, score
-from redqueen.games.critique import EXPERT, Critique, Seeker, aspect_named, item_named, number_of
+from redqueen.games.critique import EXPERT, Critique, Seeker, aspect_named, item_named
+from redqueen.games.talk import number_of
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.players.tabular import TabularPolicy

@@ -9,9 +9,9 @@ from redqueen.objectives.regularizers import ExactKL
 from redqueen.players.scripted import Uniform
 from redqueen.recipes.games.mirror_descent import recipe
 from redqueen.recipes.games.mirror_descent.steps import (
-    advantages_of,
+    check_listed,
     closed_form,
-    gains,
+    estimate,
     mirror_step,
     pack_toward,
     reply_values,
@@ -64,10 +64,10 @@ def test_a_reply_is_worth_what_it_brought_on_average_from_there_on():
     values = reply_values(played)
     assert np.isnan(values[ASK][0]) and values[ASK][1] == 1.0
     assert values[later].tolist() == [2.0, -1.0]
-    found = gains(played, Says({ASK: np.array([0.3, 0.7]), later: np.array([0.25, 0.75])}))
+    found, _ = estimate(played, Says({ASK: np.array([0.3, 0.7]), later: np.array([0.25, 0.75])}))
     assert found[ASK].tolist() == [0.0, 0.0]  # nobody passed: worth what is expected
     assert found[later] == pytest.approx([2.25, -0.75])
-    given = advantages_of(played, gains(played, Uniform()))
+    _, given = estimate(played, Uniform())
     assert given[0].tolist() == [0.0, 1.5] and given[1].tolist() == [0.0, -1.5] and np.isnan(given[2]).all()
 
 
@@ -117,10 +117,30 @@ def test_a_language_model_follows_with_either_optimizer(tmp_path):
         assert learner.optimization.optimizer == name
 
 
-def test_free_text_is_refused_with_what_takes_it(tmp_path):
-    free = Ask(FIRST, (Message("game", "Say something."),))
-    with pytest.raises(RedQueenError, match="the first is asked for free text here: train magnetic or spiral"):
-        reply_values([trajectory((free, "hello", 1.0))])
+class FreeTalk:
+    """A game of one reply in free text."""
+
+    name, roles, zero_sum = "free_talk", ("first", "second"), True
+
+    def tasks(self):
+        return [Task("t")]
+
+    def play(self, task, rng):
+        yield Ask(FIRST, (Message("game", "Say something."),))
+        return Outcome({FIRST: 0.0, Seat("second"): 0.0})
+
+
+def test_where_there_is_nothing_to_choose_the_batch_is_empty():
+    only = Ask(FIRST, (Message("game", "Go on?"),), ("yes",))
+    policy = Learner(model="tiny:hidden=16,heads=2").build(seed=0)
+    assert len(pack_toward(policy, {only: np.ones(1)})) == 0
+
+
+def test_free_text_is_refused_before_anything_is_played(tmp_path, monkeypatch):
+    monkeypatch.setattr(recipe, "play", lambda *_: pytest.fail("a match was played"))
+    said = "needs games that list their legal replies, and free_talk asks for free text: train magnetic or spiral"
+    with pytest.raises(RedQueenError, match=said):
+        check_listed(FreeTalk(), Uniform())
     learner = Learner(model="tiny:hidden=16,heads=2", answer="boxed", max_completion_length=2)
     with pytest.raises(RedQueenError, match="in a format of its own: leave --answer out, or train magnetic or spiral"):
         recipe.train(recipe.Config(learner, steps=1, matches_per_step=2), Run(tmp_path))

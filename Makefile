@@ -1,11 +1,12 @@
 # make demo: a real language model gets better at poker by playing itself, in about four minutes on two cores
 # make check: in under two minutes, what a change most often breaks: format, lint, types, the rooms, the contracts
-# make test: everything that must hold
+# make test: what must hold, in under fifteen minutes
+# make test-slow: the rest of it, marked slow: trainings to a known end, every recipe killed and resumed, whole servers
 # make torture SECONDS=600 SEED=7: kills trainings, then damages what is read; docs/reliability.md adds the shares up
 # make lock: requirements.lock, the newest versions that pyproject.toml allows and the hashes of their files
 # make test-scale: a policy on SkyRL's server, started here
 # make test-vllm: replies sampled by vLLM's build for the CPU
-# demo, check and test build .venv from nothing, test-scale .venv-scale, test-vllm .venv-vllm; PYTHON names another interpreter (3.11 or newer).
+# demo, check, test and test-slow build .venv from nothing, test-scale .venv-scale, test-vllm .venv-vllm; PYTHON names another interpreter (3.11 or newer).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,17 +15,20 @@ READY := .venv/ready
 DEMO := --model smollm2-135m --game kuhn_poker --steps 60 --matches-per-step 4096 --lora-layers 8 \
 	--evaluate-every 1 --checkpoint-every 20
 
-.PHONY: demo check test test-scale test-vllm torture lock lint experiments clean
+.PHONY: demo check test test-slow test-scale test-vllm torture lock lint experiments clean
 
 demo: $(READY)
 	$(BIN)/redqueen train mirror_descent $(DEMO)
 
-# the contracts on tables and one tiny model; the rest is marked long
+# the contracts on tables and one tiny model; the rest is marked long or slow
 check: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long" tests/test_layers.py tests/test_house.py tests/contracts
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long and not slow" tests/test_layers.py tests/test_house.py tests/contracts
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m slow
 
 # against SkyRL's real server, in an environment of its own; most of the time is installing and compiling
 test-scale:

@@ -268,6 +268,7 @@ def test_a_second_training_takes_a_folder_of_its_own(here, said):
     assert sorted(path.name for path in (here / "outputs").iterdir()) == ["spiral-0", "spiral-0-2"]
 
 
+@pytest.mark.slow
 def test_train_first_steps(here, said):
     assert "regret where play comes" in said("train", "first_steps", "--steps", "2", "--matches-per-step", "4")
 
@@ -344,6 +345,7 @@ def test_in_a_narrow_window_names_and_numbers_are_folded_and_not_cut(monkeypatch
     assert shown >= Counter("outputs/spiral-0@200+0.123456789")
 
 
+@pytest.mark.slow
 def test_evaluate_takes_an_older_checkpoint_and_another_game(run, said):
     assert "after 4 updates" in said("evaluate", "run", "--step", "4", "--matches", "2")
     assert "tic_tac_toe" in said("evaluate", "run", "--game", "tic_tac_toe", "--matches", "2", "--against", "minimax")
@@ -377,6 +379,7 @@ def test_a_tournament_of_older_checkpoints_is_played_in_the_game_of_their_run(ru
     assert "kuhn_poker, 4 matches" in said("tournament", "run@4", "uniform", "--matches", "4", "--output", "run")
 
 
+@pytest.mark.slow
 def test_a_tournament_needs_no_run(said):
     assert "perfect" not in said("tournament", "uniform", "minimax", "--game", "tic_tac_toe", "--matches", "2")
 
@@ -426,6 +429,7 @@ def test_what_a_model_says_does_not_steer_the_terminal(here, run, said, monkeypa
     assert "⟨U+001B⟩[2JYou are on" in shown and "\x1b" not in shown
 
 
+@pytest.mark.slow
 def test_replay_finds_the_game_of_a_recipe_without_that_setting(here, said):
     said("train", "first_steps", "--steps", "1", "--matches-per-step", "2", "--output", "first")
     assert "are the same" in said("replay", "first", "0.1")
@@ -620,6 +624,7 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
     assert not list(here.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -815,6 +820,7 @@ def test_a_model_name_that_nobody_has_is_explained(here, complaint, monkeypatch)
     assert "cannot load the model 'nobody/nothing'" in complaint("train", "spiral", "--model", "nobody/nothing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_flags_of_every_recipe_have_names_of_their_own(name, said):
     assert f"redqueen train {name}" in said("train", name, "--help")
@@ -878,6 +884,7 @@ def test_nobody_proposes_to_a_set_that_takes_no_proposals(here, complaint, recip
     assert not Path("x").exists()
 
 
+@pytest.mark.slow
 def test_a_run_with_tools_is_measured_with_them(here, said, monkeypatch):
     tiny = ("--model", "tiny", "--max-completion-length", "8", "--learning-rate", "0", "--steps", "1")
     few = ("--proposals", "2", "--votes", "2", "--tasks", "2", "--attempts", "2", "--pool", "2")
@@ -1040,6 +1047,7 @@ def test_a_learning_rate_that_overflows_stops_the_run_in_one_line(here, complain
     assert "not finite" in line or "is nan" in line or "is inf" in line
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(here, said):
     """The limit on file sizes stands for a disk that fills up."""
     words = ("train", "spiral", "--steps", "40", "--matches-per-step", "8", "--checkpoint-every", "2")
@@ -1060,6 +1068,7 @@ def test_a_full_disk_stops_the_run_and_leaves_the_last_checkpoint(here, said):
     assert without_time(here / "full") == without_time(here / "whole")
 
 
+@pytest.mark.slow
 def test_a_language_model_that_does_not_fit_on_the_disk_is_said_in_one_line(here):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -1125,6 +1134,7 @@ def test_control_c_for_real_and_then_resume(here, said):
     assert f"steps {done} to {done + 1}" in said("resume", "long")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("episode", [(), ("5.0",)])  # printed by Python, and by rich
 def test_a_reader_that_has_seen_enough_is_no_crash(finished, episode):
     with process("replay", str(finished), *episode) as started:

@@ -74,6 +74,7 @@ def test_a_domain_that_is_not_there_gets_one_clear_line(capsys):
     assert "there is no question set 'summs'; did you mean sums" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the problems are those that")  # two seeds hold out different ones
 def test_what_may_use_a_tool_is_compared_with_it(tmp_path, capsys):
     sizes = ["--steps", "2", "--proposer-steps", "1", "--solver-steps", "1", "--pool", "2"]
@@ -85,6 +86,7 @@ def test_what_may_use_a_tool_is_compared_with_it(tmp_path, capsys):
     assert "tool_reply(solver)" in shown and "<calculate>" in shown
 
 
+@pytest.mark.slow
 def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys):
     sizes = ["--steps", "2", "--proposer-steps", "1", "--solver-steps", "1", "--pool", "2"]
     assert main(["train", "agent0", *TINY, *sizes, "--output", str(tmp_path)]) == 0
@@ -102,6 +104,7 @@ def test_an_episode_with_tools_is_replayed_from_what_they_said(tmp_path, capsys)
     assert "replayed, with what its tools said then: every ask and the outcome are the same" in shown
 
 
+@pytest.mark.slow
 def test_rows_that_are_left_out_are_one_line_and_so_is_what_stops_the_run(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"prompt": text, "answer": "1"}) + "\n" for text in ("a", "b", " ", "c")))

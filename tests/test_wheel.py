@@ -49,7 +49,6 @@ def said(python, program, **settings):
     return done.stdout.strip()
 
 
-@pytest.mark.long
 def test_the_wheel_holds_every_module_and_all_that_is_read_beside_them(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     files = [path for path in (ROOT / "redqueen").rglob("*") if path.is_file() and path.suffix != ".pyc"]
@@ -57,7 +56,7 @@ def test_the_wheel_holds_every_module_and_all_that_is_read_beside_them(wheel):
     assert {name.split("/")[0] for name in held} == {"redqueen", wheel.name.partition("-py3")[0] + ".dist-info"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_command_runs_in_an_environment_of_its_own(wheel, tmp_path):
     venv.create(tmp_path / "env", with_pip=False)
     python = tmp_path / "env" / "bin" / "python"

@@ -9,7 +9,7 @@ from redqueen.types import RedQueenError
 
 pytest.importorskip("inspect_ai")
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.long]  # the library's own warnings
+pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own warnings
 TASK = """
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample

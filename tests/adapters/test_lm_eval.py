@@ -16,7 +16,7 @@ from redqueen.types import RedQueenError
 pytest.importorskip("lm_eval")
 reasoning_gym = pytest.importorskip("reasoning_gym")
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.long]  # the library's own warnings
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]  # the library's own warnings
 TASKS = {
     "choice": """output_type: multiple_choice
 doc_to_text: "{{question}}\\nAnswer:"

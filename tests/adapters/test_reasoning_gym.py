@@ -38,6 +38,7 @@ def test_the_librarys_own_scoring_says_what_is_right(domain):
     assert find_questions(f"{TWO},threshold=0.01").right([task], [f"it is {task.answer}"]) == [True]
 
 
+@pytest.mark.slow
 def test_an_answer_without_a_verdict_is_not_right(domain):
     puzzles = find_questions("reasoning_gym:dataset=puzzle24,seconds=2")
     (task,) = puzzles.problems("puzzle24", 1, Random(0))
@@ -54,6 +55,7 @@ def test_tests_and_training_are_kept_apart(domain):
     assert len(learned) == 50 and apart_from(tests, learned) == learned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "says"),
     [
@@ -150,6 +152,7 @@ def test_a_data_set_without_a_curriculum_takes_no_proposals(domain):
         find_proposable("reasoning_gym:dataset=gsm_symbolic")
 
 
+@pytest.mark.slow
 def test_a_bandit_trains_on_it_and_is_evaluated(domain, tmp_path, capsys):
     folder = str(tmp_path / "run")
     sizes = ["--steps", "2", "--tasks", "2", "--attempts", "2", "--problems", "2"]

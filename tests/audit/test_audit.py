@@ -43,6 +43,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(probes, "PAUSE", 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_defect_is_found_and_shown(name):
     kind, said = PLANTED[name]
@@ -55,6 +56,7 @@ def test_every_kind_has_a_planted_defect():
     assert {kind for kind, _ in PLANTED.values()} == set(PROBES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Lamp", "Doubts", "Exact", "Cards"])
 def test_nothing_is_found_where_nothing_is_wrong(name):
     rows = audit(f"{HERE}:{name}")

@@ -235,6 +235,7 @@ def test_others_and_what_is_not_one_expression_are_wrong(symbolic, right, answer
     assert symbolic(task(right), answer) is False
 
 
+@pytest.mark.slow
 def test_an_answer_that_hangs_gets_no_verdict_and_the_next_is_judged(symbolic):
     right, tower = task("x"), "10^{10^{10}}"
     hard = task("10^{10}")

@@ -6,7 +6,7 @@ import pytest
 
 from redqueen.cli.main import main
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.long]  # the libraries' own warnings
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]  # the libraries' own warnings
 TRAIN = ["train", "spiral", "--game", "kuhn_poker", "--model", "tiny", "--matches-per-step", "8", "--steps", "1"]
 
 

@@ -84,6 +84,7 @@ def frequencies(candidates, share=0.5, count=1500):
     return [counts[each] / count for each in "abc"]
 
 
+@pytest.mark.slow
 def test_resampling_tends_to_the_mixture_with_the_candidates():
     exact = np.array([0.25, 0.5, 0.25])
     near, far = (np.abs(np.array(frequencies(count)) - exact).sum() for count in (64, 2))

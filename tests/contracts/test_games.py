@@ -109,7 +109,7 @@ def test_openspiel_games_keep_the_contract(game_string: str) -> None:
     contract.check_game(find_game(f"openspiel:{game_string}"))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", TEXTARENA)
 def test_textarena_games_keep_the_contract(spec: str) -> None:
     pytest.importorskip("textarena")

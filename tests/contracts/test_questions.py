@@ -36,6 +36,7 @@ def found(name):
     return find_questions(name)
 
 
+@pytest.mark.slow
 def test_it_keeps_the_contract(questions):
     name = questions.name
     answers = {"answer": ANSWERS[name]} if name in ANSWERS else {}

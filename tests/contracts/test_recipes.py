@@ -44,13 +44,14 @@ LISTED = ("mirror_descent",)  # need the probabilities of listed replies
 QUICK = ("spiral", "sppo")  # a table and a tiny language model, which `make check` runs
 
 
-def each(names):
-    """The names of recipes that are run; those that take long are left to `make test`."""
-    return [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.long]) for name in names]
+def each(names, mark=pytest.mark.long):
+    """The names of recipes that are run; all but the quick ones have this mark."""
+    return [pytest.param(name, marks=[] if name in QUICK else [mark]) for name in names]
 
 
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 every_recipe_is_run = pytest.mark.parametrize("name", each(RECIPES))
+every_recipe_is_run_again = pytest.mark.parametrize("name", each(RECIPES, pytest.mark.slow))
 OF_GAMES = [name for name in RECIPES if contract.plays_games(find_recipe(name).Config())]
 OF_QUESTIONS = [name for name in RECIPES if name not in (*OF_GAMES, "first_steps")]  # these need a language model
 # all credit is the same where a model imitates, and is in the pairs and win rates where it prefers
@@ -150,7 +151,7 @@ def unstated(run):
     return {name for name in found if not NO_MEANS.match(name)}
 
 
-@pytest.mark.parametrize("name", each(OF_GAMES))
+@pytest.mark.parametrize("name", each(OF_GAMES, pytest.mark.slow))
 def test_a_recipe_runs_two_steps_with_a_language_model(name, tmp_path):
     run = trained(
         name, tmp_path, learner=Learner(model="tiny"), matches_per_step=2, games=("kuhn_poker",), largest_scores=(2.0,)
@@ -159,7 +160,7 @@ def test_a_recipe_runs_two_steps_with_a_language_model(name, tmp_path):
     assert (run.folder / "checkpoints" / "step_000002" / "learner" / "model.safetensors").exists()
 
 
-@pytest.mark.parametrize("name", each([name for name in OF_GAMES if name not in LISTED]))
+@pytest.mark.parametrize("name", each([name for name in OF_GAMES if name not in LISTED], pytest.mark.slow))
 def test_a_recipe_runs_two_steps_with_a_model_that_answers_in_free_text(name, tmp_path):
     learner = Learner(model="tiny", answer="boxed", max_completion_length=4)
     games = {"games": ("kuhn_poker",), "largest_scores": (2.0,), **SHORT.get(name, {})}
@@ -167,7 +168,7 @@ def test_a_recipe_runs_two_steps_with_a_model_that_answers_in_free_text(name, tm
     assert [line["malformed"] for line in metrics(run)] == list(RECITED.get(name, (1.0, 1.0)))
 
 
-@every_recipe_is_run
+@every_recipe_is_run_again
 def test_the_same_seed_trains_the_same_and_another_does_not(name):
     """And every role is asked in the seat that its settings speak for: else `--ROLE.answer` would have no effect."""
     recipe, asked = find_recipe(name), set()
@@ -190,7 +191,7 @@ def six_steps(name):
         return left_behind(trained(name, Path(folder), steps=6))
 
 
-@every_recipe_is_run
+@every_recipe_is_run_again
 def test_a_recipe_goes_on_after_a_kill_as_if_nothing_had_happened(name, tmp_path):
     """And a run that had ended can be made longer: it is made so here before it is killed."""
     if name in ANNEALED:
@@ -202,7 +203,7 @@ def test_a_recipe_goes_on_after_a_kill_as_if_nothing_had_happened(name, tmp_path
         assert left_behind(trained(name, tmp_path, steps=6)) == six_steps(name)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fictitious_self_play", "magnetic", "mars"])
 def test_a_language_model_goes_on_after_a_kill_as_if_nothing_had_happened(name, tmp_path):
     settings = {"learner": Learner(model="tiny"), "steps": 4, "games": ("kuhn_poker",), "largest_scores": (2.0,)}

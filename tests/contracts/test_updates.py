@@ -97,7 +97,7 @@ def _number(value):
             return value
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAKES)
 def test_a_recipe_trains_with_another_update_than_its_paper_s(name, tmp_path):
     """Two passes over two minibatches, another estimator, a penalty, a bonus, a bound and a price; and one alone with a

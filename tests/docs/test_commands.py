@@ -97,6 +97,7 @@ redqueen = 3
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_command_line_takes_every_command(page, monkeypatch):
     for words in commands(page.read_text()):

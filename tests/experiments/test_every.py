@@ -46,6 +46,7 @@ def test_variants_set_what_exists_and_a_control_decides(experiment):
     ), "no two variants are the same"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_question_sets_that_are_named_are_found(experiment):
     for variant in experiment.variants:

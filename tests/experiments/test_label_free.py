@@ -16,7 +16,7 @@ def ended(experiment, folder, **changes):
     return experiment.trial(config, 0, folder)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_table_goes_where_its_judge_points_and_nowhere_without_a_signal(tmp_path):
     start = ssr_zero.START["right"]
     good = ended(ssr_zero.TABLES, tmp_path / "good", skill=0.9)
@@ -31,7 +31,7 @@ def test_a_table_goes_where_its_judge_points_and_nowhere_without_a_signal(tmp_pa
     assert bad.late("reward_auc") < 0.55 and bad.lines[-1]["alarm/parted"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_members_whose_mistakes_differ_correct_one_another_and_those_who_share_them_do_less(tmp_path):
     apart = ended(rlccf.TABLES, tmp_path / "apart")
     alone = ended(rlccf.TABLES, tmp_path / "alone", paid="the majority")

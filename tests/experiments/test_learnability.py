@@ -42,6 +42,7 @@ def test_one_step_is_the_published_one():
     assert train.chances() == pytest.approx(np.exp(logits) / np.exp(logits).sum(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_reward_for_difficulty_alone_collapses_to_the_published_rung_and_the_alarm_says_so():
     for seed in range(2):
         end = propose(NAMED["AZR as trained"], seed, steps=200)
@@ -51,6 +52,7 @@ def test_a_reward_for_difficulty_alone_collapses_to_the_published_rung_and_the_a
         assert end.alarm is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["AZR, eq. 4, and novelty", "AZR, eq. 4, and entropy bonus"])
 def test_a_floor_under_diversity_keeps_the_same_reward_from_collapse(name):
     end = propose(NAMED[name], seed=0, steps=200)
@@ -72,6 +74,7 @@ def test_practice_helps_its_own_and_easier_rungs_in_full_and_harder_ones_a_littl
     assert rates[2] == pytest.approx(1 - 0.9 * (1 - GAIN * TRANSFER) ** 10)
 
 
+@pytest.mark.slow
 def test_a_proposer_climbs_the_ladder_with_a_solver_that_learns():
     leaders, rates = sweep(R_ZERO, seed=0, steps=200)
     assert leaders == sorted(set(leaders))

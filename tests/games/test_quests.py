@@ -116,6 +116,7 @@ def test_drawn_quests_keep_the_rules_that_written_ones_must():
         assert quest_of(json.dumps(to_json(quest))) == quest
 
 
+@pytest.mark.slow
 def test_settings_that_no_quest_fits_are_refused():
     with pytest.raises(RedQueenError, match="1 to 6 steps"):
         Quests(steps=7).tasks()

@@ -260,6 +260,7 @@ def test_what_is_no_file_of_gambit_is_one_line(text, said, tmp_path):
         find_game(f"tree:{tmp_path / 'nothing.efg'}")
 
 
+@pytest.mark.slow
 def test_what_the_outcomes_on_a_path_pay_is_added_up(tmp_path):
     file = tmp_path / "game.efg"
     deep = "".join(f'p "" 1 {n} "" {{ "on" }} 0\n' for n in range(2, 200))

@@ -52,7 +52,7 @@ def test_a_guest_keeps_the_contract_of_worlds(make):
     check_world(seat_of(make(), "counting"), ["1", "2", "nothing"])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_guest_of_two_seats_keeps_the_contract_of_games(make):
     game = game_of(make(seats=2, listed=True), "counting")
     assert game.roles == ("first", "second")

@@ -81,6 +81,7 @@ def test_the_interval_of_a_few_values_is_students():
         student_interval([])
 
 
+@pytest.mark.slow
 def test_the_interval_of_five_values_holds_the_truth_as_often_as_it_says():
     rng = np.random.Generator(np.random.PCG64(0))
     intervals = [student_interval(rng.normal(size=5)) for _ in range(2000)]

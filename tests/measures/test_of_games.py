@@ -43,6 +43,7 @@ def held():
     return TransformerPolicy(tiny_model(0, hidden=16, heads=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("game", "made", "kinds"),
     [
@@ -139,6 +140,7 @@ def test_a_payoff_is_over_tasks_as_chance_deals_them():
     assert game.met == {task: 2 * count for task, count in met.items()}
 
 
+@pytest.mark.slow
 def test_measures_state_what_they_rest_on():
     exact = Exploitability(KUHN, TabularPolicy()).basis()["exploitability"]
     assert (exact.exact, exact.references["an equilibrium"]) == (True, 0.0)

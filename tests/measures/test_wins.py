@@ -62,6 +62,7 @@ def test_exploitability_of_the_iterates_and_of_their_averages():
     assert found["average_distance"] == pytest.approx(2 * (1 / 6) + 1 / 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("tau", [0.05, 0.5])
 def test_the_regularised_equilibrium_answers_itself(name, tau):

@@ -69,6 +69,7 @@ def test_a_rate_of_one_takes_the_mean_of_the_targets():
     assert critic.values([trajectory("a")])[0].tolist() == [1.5]
 
 
+@pytest.mark.slow
 def test_values_converge_to_those_of_the_information_states(policy):
     critic = TabularCritic(learning_rate=0.3)
     exact = dict(zip(KUHN.states, KUHN.state_values(KUHN.strategy(policy)), strict=True))

@@ -420,6 +420,7 @@ def test_a_forced_reply_is_not_asked_for(engine, tmp_path):
     assert engine.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [None, Plain(), Boxed()])
 @pytest.mark.parametrize("limit", [1, 40])
 def test_words_become_a_reply_as_the_learners_do(engine, tmp_path, answer, limit):
@@ -638,6 +639,7 @@ def test_a_learner_on_an_engine_draws_listed_replies_itself(vllm):
     assert stand_in.requests == []
 
 
+@pytest.mark.slow
 def test_weights_from_a_checkpoint_are_handed_over(vllm, tmp_path):
     base = small_model()
     shared = SharedEngine(StandIn(copied(base).model), TOKENIZER, by_adapter)
@@ -653,6 +655,7 @@ def test_weights_from_a_checkpoint_are_handed_over(vllm, tmp_path):
     agree(learner, mixed(), learner.reply(mixed()), 1e-4)
 
 
+@pytest.mark.slow
 def test_an_engine_without_adapters_is_given_the_weights_of_whoever_speaks(vllm):
     base = small_model()
     shared = SharedEngine(StandIn(copied(base).model), TOKENIZER, by_full_load)

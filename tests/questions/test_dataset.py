@@ -274,6 +274,7 @@ def test_questions_alone_have_answers_that_can_be_found_and_no_verdicts(tmp_path
     assert numbers.extracted([task], ["So 3 + 4 is 7."]) == ["7"] and numbers.right([task], ["7"]) == [None]
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_are_read_in_seconds(tmp_path):
     path = saved(
         tmp_path / "a.jsonl", ({"problem": f"What is {n} + {n % 7}?", "answer": n + n % 7} for n in range(100_000))

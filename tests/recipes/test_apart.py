@@ -73,6 +73,7 @@ def scripted(monkeypatch, known):
     monkeypatch.setattr(TransformerPolicy, "reply", reply)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "settings"), TRAININGS, ids=lambda each: getattr(each, "__name__", None))
 def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkeypatch):
     domain, learned = find_questions(settings["questions"]), []

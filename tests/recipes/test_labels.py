@@ -75,6 +75,7 @@ STILL = {"proposer": Role("frozen"), "solver_steps": 1, "pool": 32, "tasks": 2, 
 TURNS = [(recipe, settings) for recipe in (r_zero, agent0) for settings in (IN_TURNS, STILL)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "settings"), TURNS, ids=["r_zero", "r_zero frozen", "agent0", "agent0 frozen"])
 def test_the_alarm_is_about_the_labels_that_are_learned_from(recipe, settings, tmp_path, monkeypatch):
     speaking(monkeypatch, easy_right_hard_wrong)

@@ -36,6 +36,7 @@ def figures(ends, recipe, name):
     return np.array([end[name] for end in ends[recipe.__name__]])
 
 
+@pytest.mark.slow
 def test_the_last_iterate_of_magnetic_is_less_exploitable_than_that_of_spiral(ends):
     difference = paired_difference(figures(ends, spiral, "exploitability"), figures(ends, magnetic, "exploitability"))
     assert difference.low > 0
@@ -51,6 +52,7 @@ def test_self_play_finds_the_value_of_the_game(ends):
     assert abs(figures(ends, magnetic, "value/first").mean() + 1 / 18) < 0.03
 
 
+@pytest.mark.slow
 def test_a_table_learns_tic_tac_toe_in_its_first_steps(tmp_path):
     lines, final = trained(first_steps.train, first_steps.Config(), 0, tmp_path)
     assert final["minimax_regret_reached"] < 0.8 * lines[0]["minimax_regret_reached"]

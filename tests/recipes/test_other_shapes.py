@@ -20,7 +20,7 @@ from redqueen.settings.finding import find_recipe
 from redqueen.settings.learner import Learner
 from redqueen.types import Ask, Message, Seat
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 TRL = importlib.util.find_spec("trl")  # not imported: it is only a carrier
 if TRL is None or TRL.origin is None:
     pytest.skip("TRL, which ships the templates, is not installed: pip install trl", allow_module_level=True)

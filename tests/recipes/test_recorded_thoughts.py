@@ -138,6 +138,7 @@ BY_THE_CHECK = (
 )  # right answers earn more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_thoughts_are_learned_from_and_neither_read_nor_shown(name, heard, tmp_path):
     masked, earned, _ = heard
@@ -247,6 +248,7 @@ POSED = {  # who speaks, and settings
 RECITES = ("promptcot2", "spc", "spin")  # learn texts of a file or of demonstrations too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POSED)
 def test_every_role_that_thinks_is_read_without_its_thoughts(name, sums_in_words, monkeypatch, tmp_path):
     masked, earned, spoken = listen(monkeypatch, thinks)

@@ -116,6 +116,7 @@ def test_a_language_model_comes_back_with_the_way_it_speaks(tmp_path):
     assert all((ours[name] == theirs[name]).all() for name in theirs)
 
 
+@pytest.mark.slow
 def test_the_game_of_a_run_comes_back(tmp_path):
     finished(tmp_path / "one", matches_per_step=2)
     assert stored_game(tmp_path / "one") == KuhnPoker()

@@ -51,6 +51,7 @@ CALLS = {
 FAILING = [*((call, 28) for call in CALLS), ("write", 122), ("write", 30), ("write", 13)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [3, 25])
 @pytest.mark.parametrize(("call", "error"), FAILING)
 def test_each_write_that_fails_ends_in_one_line_and_the_run_resumes(

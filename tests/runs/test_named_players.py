@@ -52,6 +52,7 @@ def test_a_cook_that_is_not_there_is_refused(spec, game, expected):
         find_player(spec, game)
 
 
+@pytest.mark.slow
 def test_minimax_never_loses_a_board_game():
     player = find_player("minimax", TicTacToe())
     assert player.name == "minimax"

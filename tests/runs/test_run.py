@@ -324,6 +324,7 @@ def forked():
         server.stdin.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("made", "steps", "matches", "kills"), [(tabular, 90, 40, 4), (tiny, 14, 8, 2)])
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path, forked, made, steps, matches, kills):
     train(Run(tmp_path / "whole", seed=11, schedule=OFTEN), steps, made(), matches)
@@ -558,6 +559,7 @@ except RedQueenError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [20_000, 100_000])
 def test_files_that_cannot_grow_leave_the_last_checkpoint_intact(tmp_path, limit):
     """The weights take about 50 kB, the optimiser 100 kB: torch and safetensors each report it in their own way."""
@@ -763,6 +765,7 @@ def test_held_out_problems_are_attempted_as_often_as_the_schedule_says(tmp_path)
         Schedule(test_attempts=0)
 
 
+@pytest.mark.slow
 def test_a_measurement_has_no_more_replies_than_the_schedule_says_and_is_said_to_rest_on_as_many(tmp_path):
     sums = Sums()
     tests = {"ones": [sums.task(1, other) for other in range(5)], "twos": [sums.task(10, other) for other in range(3)]}

@@ -167,7 +167,7 @@ def test_a_game_of_ones_own_may_have_a_solver(tmp_path):
     assert len(read_metrics(tmp_path / "run")) == 1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in RECIPES if name != "first_steps"])
 def test_a_recipe_takes_settings_of_a_solver_if_it_has_one(tmp_path, name):
     """Who is asked in two small steps is what the refusal goes by."""

@@ -56,6 +56,7 @@ def test_a_laptop_leaves_tables_and_games_of_listed_replies_as_they_are():
     assert "--matches-per-step 16 (128)" in profiled(["--device", "cpu"], RedTeam)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_takes_the_profile_of_a_laptop(name):
     config = find_recipe(name).Config
@@ -87,6 +88,7 @@ def test_a_default_that_is_larger_stays():
     assert "--steps" not in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_takes_the_profile_of_a_gpu(name):
     config = find_recipe(name).Config

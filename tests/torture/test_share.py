@@ -23,7 +23,6 @@ def ended(script, *words):
     return done.stdout.splitlines()[-1].strip("| ").split(" | ")
 
 
-@pytest.mark.long
 def test_trainings_that_are_disturbed_end_as_if_nothing_had_happened():
     seed, _, cases, trials, _, wrong = ended("share.py", "25", "0", "spiral", "fictitious", "league", "spo")
     assert (seed, wrong) == ("0", "0")
@@ -31,7 +30,6 @@ def test_trainings_that_are_disturbed_end_as_if_nothing_had_happened():
     assert int(trials) >= 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["replies", "templates", "tasks", "requests", "endpoints", "folders"])
 def test_what_others_wrote_is_read_or_refused_in_one_line(kind):
     name, _, tried, wrong = ended("fuzz.py", "3", "0", kind)

@@ -76,6 +76,7 @@ def without_time(trial):
     return [{**line, "time": 0} for line in trial.lines]
 
 
+@pytest.mark.slow
 def test_a_finished_seed_is_kept_until_what_it_imported_changes_and_an_interrupted_one_goes_on(own):
     (own.parent / "cache" / "stumbles").touch()
     with pytest.raises(RedQueenError, match="rates, low, seed 1: killed"):
@@ -102,6 +103,7 @@ def test_a_finished_seed_is_kept_until_what_it_imported_changes_and_an_interrupt
         assert one.final == other.final
 
 
+@pytest.mark.slow
 def test_an_experiment_begins_with_its_first_seed(own):
     later = OWN.replace("    controls=", "    first_seed=3,\n    controls=")
     own.write_text(later.replace("steps=40", "steps=2"))
@@ -109,6 +111,7 @@ def test_an_experiment_begins_with_its_first_seed(own):
     assert begun(own) == ["1.0 3 at 0", "2.0 3 at 0", "1.0 4 at 0", "2.0 4 at 0"]
 
 
+@pytest.mark.slow
 def test_a_page_is_written_beside_the_file_and_names_its_command(own):
     path = run(str(own), HowMuch(seeds=2, steps=2), "redqueen trial", Console(quiet=True))
     assert path == own.parent / "results" / "rates.md"

@@ -38,6 +38,7 @@ def test_a_transposed_tensor_is_no_wider_than_its_storage(tmp_path):
     assert found.tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
+@pytest.mark.slow
 def test_a_packed_archive_is_not_unpacked(tmp_path):
     """Two gigabytes of zeros behind the pickle, in some megabytes."""
     path = saved(tmp_path / "parts.pt", [{"count": 1}])

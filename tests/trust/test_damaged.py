@@ -37,7 +37,7 @@ def with_a_model(tmp_path_factory):
     return fuzz.template_of("absolute_zero", tmp_path_factory.mktemp("runs") / "run")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", INSIDE)
 def test_a_checkpoint_that_is_damaged_with_its_hashes_is_told_in_one_line(seed, with_a_model):
     assert fuzz.tried(with_a_model, seed, fuzz.damage_inside) == []

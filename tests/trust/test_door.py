@@ -118,6 +118,7 @@ def test_every_command_that_reads_a_folder_is_tried() -> None:
     assert {call(Path("run"))[0] for call in COMMANDS.values()} == {*commands.COMMANDS} - {*ONES_OWN} | {"train"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("field", ["recipe", "game", "games", "questions", "learner", "episodes"])
 @pytest.mark.parametrize("command", COMMANDS)

@@ -146,6 +146,7 @@ def read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("redqueen.runs.folder.refuse_foreign", lambda folder: None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("read_all_the_same")
 @pytest.mark.parametrize("there", [True, False], ids=["there", "missing"])
 @pytest.mark.parametrize("name", [*WRITTEN, *BESIDE])

@@ -304,6 +304,7 @@ def kept(tmp_path_factory):
     return place / "run", before, json.loads(output.splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRACKERS)
 def test_a_killed_and_resumed_run_is_whole_in_every_tracker(kept, name):
     folder, before, found = kept
@@ -338,6 +339,7 @@ def test_mlflow_is_given_names_that_it_allows(name, written):
     assert _plain_name(name) == written
 
 
+@pytest.mark.slow
 def test_wandb_without_a_key_is_one_line(tmp_path, monkeypatch):
     pytest.importorskip("wandb")
     script = (

@@ -37,6 +37,7 @@ def tier(request, bait):
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_no_attack_gets_through(tier, bait, attack):
     assert not breaches(tier, bait, [attack], SECONDS, tolerated=frozenset())
@@ -107,6 +108,7 @@ def reach(family, address):
         mine.connect(address)
 
 
+@pytest.mark.slow
 def test_no_two_attacks_share_a_name():
     names = [attack.name for attack in ATTACKS]
     assert len(set(names)) == len(names) > 100

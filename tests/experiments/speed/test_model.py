@@ -64,6 +64,7 @@ def test_distinct_tokens_are_counted_once(small):
     assert prompt < speed._distinct(batch) <= prompt + 4 * (speed.REPLY - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["update", "sampling", "long_games"])
 def test_a_comparison_has_a_value_under_every_heading(small, name):
     headings, rows, note = getattr(speed, name)(small)

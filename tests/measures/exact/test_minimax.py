@@ -88,6 +88,7 @@ def test_worst_case_of_a_greedy_player_by_hand():
     assert metrics["lost_lines_second"] == pytest.approx(2 / 3)
 
 
+@pytest.mark.slow
 def test_tic_tac_toe_has_4520_positions_and_is_a_draw(tic_tac_toe):
     assert len(tic_tac_toe.values) == 4520
     assert tic_tac_toe.value(FIRST) == tic_tac_toe.value(SECOND) == 0.0

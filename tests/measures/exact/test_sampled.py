@@ -131,6 +131,7 @@ def schooled(share):
     return policy
 
 
+@pytest.mark.slow
 def test_a_language_model_in_free_text_is_measured_by_what_it_says():
     policy = schooled(0.75)
     found = sampled_exploitability(KUHN, policy, 64, seed=5)

@@ -68,6 +68,7 @@ def soon(monkeypatch):
     templates._WORKERS.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", TIME.values(), ids=TIME)
 def test_a_template_without_end_is_one_line(template):
     began = time.process_time()
@@ -77,6 +78,7 @@ def test_a_template_without_end_is_one_line(template):
     assert time.process_time() - began < 2.0  # none of it is spent here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", SIZE.values(), ids=SIZE)
 def test_a_template_that_makes_too_much_is_one_line(template):
     with pytest.raises(
@@ -86,6 +88,7 @@ def test_a_template_that_makes_too_much_is_one_line(template):
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", DEEP.values(), ids=DEEP)
 def test_a_template_that_is_too_deep_is_one_line(template):
     with pytest.raises(RedQueenError) as refused:
@@ -105,6 +108,7 @@ def test_the_limit_of_length_is_of_characters(monkeypatch):
     assert templates.render({"conversation": TALK, "template": SHOWN + "x", "settings": {}}) == {"length": 22}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "template",
     [

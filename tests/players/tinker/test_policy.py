@@ -69,6 +69,7 @@ def case(request):
     return CASES[request.param]
 
 
+@pytest.mark.slow
 def test_its_words_have_the_log_probabilities_that_the_same_model_gives_here(policy, twin, case):
     game, settings = case
     there, here = policy(**settings), twin(**settings)
@@ -114,6 +115,7 @@ def assert_alike(there, here, batch, objective):
     torch.testing.assert_close(there.likelihoods(batch).logprobs, here.likelihoods(batch).logprobs, atol=2e-4, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
 @pytest.mark.parametrize("name", ["listed", "free"])
 def test_an_update_is_that_of_the_same_model_here(policy, twin, objective, name):
@@ -192,6 +194,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_step(policy):
     assert there.version == 0
 
 
+@pytest.mark.slow
 def test_past_selves_stay_as_they_were_and_leave_the_learner_alone(policy):
     there = policy(**FREE)
     batch = batch_of(there, Chat())
@@ -220,6 +223,7 @@ def test_what_it_writes_after_an_update_is_written_by_what_it_has_become(policy)
     assert set(fresh.versions[own].tolist()) == {1}
 
 
+@pytest.mark.slow
 def test_one_past_self_of_a_version_is_saved_and_few_are_kept_open(connect, service):
     gone = []
     connection = connect(service, most_open=2, unload=gone.append)

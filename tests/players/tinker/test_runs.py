@@ -31,6 +31,7 @@ def train(recipe, folder, steps, *more):
     assert main([*words, "--checkpoint-every", "2", "--output", str(folder), *more]) == 0
 
 
+@pytest.mark.slow
 def test_spiral_learns_and_resumes_to_the_bit(reached, tmp_path, capsys):
     more = ("--matches-per-step", "32", "--evaluate-every", "2")
     train("spiral", tmp_path / "whole", 4, *more)
@@ -48,6 +49,7 @@ def test_spiral_learns_and_resumes_to_the_bit(reached, tmp_path, capsys):
     assert figures(half) == lines
 
 
+@pytest.mark.slow
 def test_past_selves_play_and_are_pairs_partners(reached, tmp_path, capsys):
     train("fictitious_self_play", tmp_path / "fsp", 3, "--matches-per-step", "8", "--snapshot-every", "1")
     records = "".join(path.read_text() for path in (tmp_path / "fsp" / "episodes").glob("*.jsonl"))
@@ -59,6 +61,7 @@ def test_past_selves_play_and_are_pairs_partners(reached, tmp_path, capsys):
     assert lines[1]["loss"] < lines[0]["loss"]
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_evaluated_where_its_weights_lie(reached, tmp_path, capsys):
     train("spiral", tmp_path / "run", 2, "--matches-per-step", "8")
     capsys.readouterr()
@@ -91,6 +94,7 @@ def test_roles_are_bound_on_the_server_or_to_an_endpoint(reached):
         bind("judge", "tiny", Learner(), learner, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["absolute_zero", "eva", "self_rewarding"])
 def test_recipes_of_questions_run_on_a_server(reached, tmp_path, capsys, recipe):
     few = {

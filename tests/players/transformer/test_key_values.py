@@ -52,6 +52,7 @@ def check(store, model, call):
         assert states.numbers == []
 
 
+@pytest.mark.slow
 @FEW
 @given(made_calls=calls(), size=st.sampled_from([1, 3, 2048]))
 @torch.no_grad()

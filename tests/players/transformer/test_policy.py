@@ -134,6 +134,7 @@ def test_replies_have_the_stated_probabilities(made):
     assert ((counts - 3000 * chances) ** 2 / (3000 * chances)).sum() < 20.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", [None, CHATML])
 @pytest.mark.parametrize("held", [True, False])
 def test_a_policy_rates_its_own_words_as_it_reported_them(any_model, template, held):
@@ -308,6 +309,7 @@ def plain_loss(policy, model, batch):
     return loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [True, False])
 def test_an_update_is_the_plain_padded_step(any_model, held):
     policy = TransformerPolicy(

@@ -22,6 +22,7 @@ def trained(config, folder):
     return train(config, run), read_metrics(folder)
 
 
+@pytest.mark.slow
 def test_the_last_iterate_is_near_the_regularised_equilibrium(tmp_path):
     config = replace(TABLE, kl=0.2, mixture=0.05, steps=150, tasks=64)
     policy, _ = trained(config, tmp_path)

@@ -62,6 +62,7 @@ def test_a_table_does_not_diverge_at_a_small_eta(eta, tmp_path):
     assert final["average_exploitability"] < 0.1375
 
 
+@pytest.mark.slow
 def test_the_average_nears_the_equilibrium_while_the_last_iterate_circles(tmp_path):
     config = replace(TABLE, steps=400, updates=5, tasks=48, passes=5, replies_per_update=240)
     _, final = trained(config, tmp_path, every=5)

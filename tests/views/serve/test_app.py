@@ -33,6 +33,7 @@ def client(menus):
     return testing.TestClient(application(Room(menus[0]), "127.0.0.1"), base_url=BASE)
 
 
+@pytest.mark.slow
 def test_the_page_is_one_and_runs_nothing_but_its_own_script(client):
     answer = client.get("/")
     policy = answer.headers["content-security-policy"]

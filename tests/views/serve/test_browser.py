@@ -115,6 +115,7 @@ def screen(browser, name):
         browser.save_screenshot(str(Path(folder) / f"{name}.png"))
 
 
+@pytest.mark.slow
 def test_a_person_plays_to_the_end_saves_and_replays(browser, board, board_run, capsys):
     begin(browser, board, player="@4", role="first", seed="11")
     assert status(browser) == "Your turn, first."

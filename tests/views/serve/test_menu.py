@@ -47,6 +47,7 @@ def test_minimax_is_offered_where_nobody_waits_for_it(spec, offered, board_run):
     assert ("minimax" in game["players"]) == offered
 
 
+@pytest.mark.slow
 def test_an_older_checkpoint_and_bots_can_be_chosen(board_run):
     menu = Menu(board_run)
     assert menu.opponent("tic_tac_toe", f"{board_run}@2").name == f"{board_run}@2"

@@ -162,6 +162,7 @@ def test_settings_without_effect_are_refused(tmp_path, config, message):
         run_of(tmp_path, config)
 
 
+@pytest.mark.slow
 def test_a_table_learns_the_hardest_faithful_way_and_a_defence_near_the_least_error(tmp_path):
     """Section 9.7 of the cards in short: half of the seeds benign, both sides learning."""
     config = replace(

@@ -22,6 +22,7 @@ def trained(folder, **changes):
     return advantage_alignment.train(replace(SMALL, **changes), run)
 
 
+@pytest.mark.slow
 def test_aligned_credit_cooperates_and_cannot_be_milked_where_naive_credit_defects(tmp_path):
     """The full evidence, with more matches and seeds, is `python -m experiments dilemma`."""
     settings = {"steps": 70, "matches_per_step": 20, "attempts": 20, "learner": Learner(learning_rate=12.0)}

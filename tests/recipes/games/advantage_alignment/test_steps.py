@@ -48,6 +48,7 @@ def test_the_recursion_is_the_double_sum():
         assert found[t] == pytest.approx(own[t] + 2.0 * weight * other[t])
 
 
+@pytest.mark.slow
 def test_a_long_match_does_not_overflow():
     ones = np.ones(2000)
     (found, _) = Aligned(given(ones, ones), beta=1.0, discount=0.5)(dilemmas(1, rounds=2000))

@@ -188,6 +188,7 @@ def test_all_scores_unread_is_said_and_the_scorers_alone_learn(tmp_path):
     assert lines[-1]["unread"] > 0.5 and lines[-1]["alarm/unread_scores"]
 
 
+@pytest.mark.slow
 def test_it_goes_on_after_a_kill_as_if_nothing_had_happened():
     check_resume(comas, SMALL)
 

@@ -156,7 +156,7 @@ def test_the_start_of_the_card_is_that_of_the_tables():
     assert tables.accuracy_of([float(each > 0.5) for each in biased]) == pytest.approx(0.833, abs=1e-3)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_tables_end_at_their_own_majority_right_or_wrong(tmp_path):
     short = replace(tables.TABLES.config.method, steps=40)
     level = tables.TABLES.trial(replace(tables.TABLES.config, method=short), 0, tmp_path / "level")

@@ -73,6 +73,7 @@ def test_a_prompter_that_cannot_learn_is_refused(tmp_path):
         lines(tmp_path, proposer=Role(FROZEN))
 
 
+@pytest.mark.slow
 def test_a_run_killed_between_the_halves_goes_on_as_if_nothing_had_happened(tmp_path):
     whole = lines(tmp_path / "whole", checkpoint_every=1)
     for steps in (1, 3, 5):

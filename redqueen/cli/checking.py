@@ -34,6 +34,7 @@ from redqueen.protocols import Game, Player, Questions, StatesNotes, World, has,
 from redqueen.questions.asking import SOLVE, graded
 from redqueen.questions.catalogue import QUESTIONS, as_spec, find_questions, is_data
 from redqueen.settings.finding import RECIPES, find_recipe
+from redqueen.settings.fitting import fitting_file
 from redqueen.settings.learner import Flat, Learner
 from redqueen.types import RedQueenError, Task
 from redqueen.user_code import module_from_file
@@ -102,6 +103,9 @@ def check_file(words: Sequence[str]) -> None:
     them."""
     options = parse(FileCheck, words, "redqueen check")
     spec = as_spec(options.questions, options.file.settings())
+    spec, too_long = fitting_file(spec, options.learner)
+    if too_long:
+        print(visible(too_long))
     questions = find_questions(spec)
     for line in questions.notes if has(questions, StatesNotes) else ():
         print(visible(line))

@@ -14,11 +14,11 @@ from typing import Annotated, Any, TypeVar
 from redqueen.protocols import StatesNotes, has
 from redqueen.questions.catalogue import as_spec, find_questions, is_data
 from redqueen.questions.dataset import ROLES
+from redqueen.settings.fitting import FIELDS
 from redqueen.settings.limits import Within, check_settings, unset
 from redqueen.types import RedQueenError
 
 T = TypeVar("T")
-_FIELDS = ("questions", "domain")  # of a recipe's Config, which name a question set
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def field_of_questions(config: type[Any]) -> str:
     names = {field.name for field in dataclasses.fields(config)} if dataclasses.is_dataclass(config) else set()
     if names & {field.name for field in dataclasses.fields(FileOptions)}:
         return ""
-    return next((name for name in _FIELDS if name in names), "")
+    return next((name for name in FIELDS if name in names), "")
 
 
 def with_file(config: T, options: FileOptions) -> T:

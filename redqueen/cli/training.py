@@ -22,10 +22,12 @@ from redqueen.cli.words import flags_of, parse
 from redqueen.runs.checkpoints import checkpoints, facts_of
 from redqueen.runs.collapse import Watch
 from redqueen.runs.folder import rebuild, settings
+from redqueen.runs.leaving import steps_are_ended
 from redqueen.runs.metrics import NewLines
 from redqueen.runs.run import Line, Schedule, alarms_of, read_final, read_metrics, to_go_on
 from redqueen.runs.train import begun, described, holds_run, trained
 from redqueen.settings.finding import RECIPES, find_recipe
+from redqueen.settings.fitting import fitting
 from redqueen.settings.limits import Within, check_settings, unset
 from redqueen.settings.presets import PRESETS, expanded
 from redqueen.settings.profiles import profiled
@@ -59,9 +61,10 @@ def train(words: Sequence[str]) -> None:
     folder = options.output or _unused(Path("outputs") / f"{_title(name)}-{options.seed}")
     if holds_run(folder):
         raise RedQueenError(f"{folder} already holds a run: choose another --output, or redqueen resume {folder}")
+    config, too_long = fitting(config)
     command = ["redqueen", "train", *words]
     found = described(name, config, options.seed, options.schedule, options.watch, command)
-    for line in [*filter(None, [profile]), *chosen, *notes_on(config)]:
+    for line in [*filter(None, [profile, too_long]), *chosen, *notes_on(config)]:
         lasting_console().print(line, markup=False, highlight=False, soft_wrap=True)
     _train(folder, found | report_settings(options.report_to), recipe)
 
@@ -142,7 +145,8 @@ def _train(folder: Path, settings: dict[str, Any], recipe: ModuleType) -> None:
     run = begun(folder, settings, [view, *trackers])
     view.wait()
     try:
-        trained(recipe, settings, run)
+        with steps_are_ended(run):
+            trained(recipe, settings, run)
     except KeyboardInterrupt:
         nothing = "nothing was begun"
         raise KeyboardInterrupt(to_go_on(folder) if run.began or checkpoints(folder) else nothing) from None

@@ -233,6 +233,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("labels", "majority labels that are right", SHARE, "higher"),
         ("judge_unparsed", "verdicts of the judge that could not be read", SHARE, "lower"),
         ("oracle/unread", "comparisons on which the oracle has no verdict", SHARE, "lower"),
+        ("ranking/groups", "tasks whose attempts the judge ranked", "", ""),
         ("judge_seen", "replies that the judge saw", "", ""),
         ("bandit/chance/*", "probability of drawing {}", SHARE, ""),
         ("bandit/value/*", "learning progress on {}", "", ""),
@@ -277,7 +278,7 @@ _HEADLINES = (
     "reward/solver",
     "reward/*",
 )
-_LEARNER = "learner"
+RANKED = "ranking/groups"  # whose attempts are compared with each other: one half wins, whatever was learned
 
 
 @cache
@@ -298,6 +299,8 @@ def described(name: str) -> Figure:
 def headline(names: Iterable[str]) -> str:
     """The name of the figure that says most about a run, by `RULE`; "" where it has none of these."""
     known = [name for name in names if not name.endswith(("_low", "_high"))]  # the bounds of an interval
+    if RANKED in known:
+        known = [name for name in known if not name.startswith("reward/")]
     for wanted in _HEADLINES:
         for name in known:
             if _matched(wanted, name) or _matched(f"*/{wanted}", name):

@@ -123,7 +123,8 @@ class Server:
             _append(chat, "assistant" if own else "system" if message.speaker == "system" else "user", message.text)
         if ask.choices:
             _append(chat, "user", f"Your answer must be exactly one of: {', '.join(ask.choices)}")
-        _append(chat, "user", self.answer.instruction)
+        if self.answer.instruction:
+            _append(chat, "user", self.answer.instruction)
         return chat
 
     def identity(self) -> str:

@@ -76,9 +76,8 @@ def as_spec(spec: str, settings: Mapping[str, object] = MappingProxyType({})) ->
             flag = next(iter(settings)).replace("_", "-")
             raise RedQueenError(f"--{flag} is for a file of questions (--questions FILE.jsonl), and {spec} is none")
         return spec
-    place = spec.removeprefix("dataset:path=") if settings else spec
-    parts = [place, *map(str, settings.values())]
-    if wrong := [part for part in parts if "," in part and not part.startswith("dataset:")]:
+    parts = [*([] if spec.startswith("dataset:") else [spec]), *map(str, settings.values())]
+    if wrong := [part for part in parts if "," in part]:
         raise RedQueenError(f"a path or a column must have no comma, unlike {wrong[0]!r}: rename it")
     told = "".join(f",{name}={value}" for name, value in settings.items())
     return spec + told if spec.startswith("dataset:") else f"dataset:path={spec}{told}"

@@ -34,7 +34,7 @@ from redqueen.protocols import Player, PreferenceOracle, Questions, members
 from redqueen.questions import posing
 from redqueen.questions.answer_columns import Expected, read_answers
 from redqueen.questions.columns import TESTING, TRAINING, USUAL, Layout, empty_throughout, layout_of
-from redqueen.questions.data_rows import read_parts
+from redqueen.questions.data_rows import Row, read_parts
 from redqueen.questions.examples import BadRow, Conversation, Example, as_text, doubles, example
 from redqueen.questions.grading import (
     ACCEPTED,
@@ -132,6 +132,7 @@ class Dataset:
     split: str = ""  # of a file the column that says train or test; of a folder with several the one to train on
     ignore: str = ""  # columns to ignore, as in id+source
     skip: bool = False  # leave out what cannot be used, however much it is
+    longest: int = 0  # characters of a question; longer ones are left out; 0: no limit
     seed: int = 0
     question: str = ""  # the column of each role; found by its name if empty (questions/columns.py)
     answer: str = ""
@@ -246,6 +247,10 @@ class Dataset:
         what = "a column label (true or false) next to completion, or chosen and rejected"
         return f"{silent}: the reply is not called good or bad: it needs {what}" if silent else ""
 
+    def all_tasks(self) -> list[Task]:
+        """The tasks of all levels, each once."""
+        return [task for level in self.levels for task in self._loaded.tasks[level]]
+
     def _tasks(self, level: str) -> list[Task]:
         return [task for each in self._known(level) for task in self._loaded.tasks[each]]
 
@@ -317,7 +322,11 @@ class Dataset:
         """What the file lacks to be `wanted`, a protocol of question sets, in one line; "" if it lacks nothing."""
         asked, shown = set(members(wanted)), self._seeds[:MOST_GROUPS]
         if "vary" in asked and 2 * sum(0 < len(task.answer.split()) <= SHORT for task in shown) <= len(shown):
-            return f"{self.path} has no short answers that a retold problem could keep: they need a column answer"
+            known = [len(task.answer.split()) for task in shown if task.answer]
+            long = sum(count > SHORT for count in known)
+            too_long = f"{long} of {len(known)} have more than {SHORT} words (--columns answer=COL names others)"
+            why = too_long if long else "they need a column answer"
+            return f"{self.path} has no short answers that a retold problem could keep: {why}"
         if asked & {"passages", "invite_about"} and not self._documents:
             return f"{self.path} has no texts to ask about: they need a column context (--columns context=COL)"
         if "explain" in asked and not any(task.facts.get("concepts") for task in self._seeds):
@@ -530,6 +539,7 @@ class _Reading:
         layout = layout_of([*train, *tests], named, path, {*self.data.ignore.split("+"), *empty})
         if empty:
             self.columns.append(f"{path}: empty in every row, and not used: {', '.join(empty)}")
+        self._say_all_tests(layout, path, [*train, *tests])
         if "tests" in layout.roles and self.compare == "":
             self.compare = TESTS
         if self.compare == TESTS and "tests" not in layout.roles:
@@ -542,6 +552,7 @@ class _Reading:
                 found.append(example(row, layout, graded))
             except BadRow as fault:
                 faults.append(fault)
+        found = self._not_too_long(found, path)
         self._by_column(found, layout, path)
         places = {row.place for row in tests}
 
@@ -568,6 +579,15 @@ class _Reading:
         rows = [(each, self._task(each, answers, wanted.kind)) for each, answers in good]
         return [pair for pair in rows if not tested(pair[0])], [pair for pair in rows if tested(pair[0])]
 
+    def _say_all_tests(self, layout: Layout, path: str, rows: Sequence[Row]) -> None:
+        """Notes a column `split` that calls every row a test, so that it says nothing of what to train on."""
+        name = next((each for each in layout.unused if each.lower() == "split"), "")
+        if path == self.data.path and name and all(str(row.columns.get(name)).lower() in TESTING for row in rows):
+            self.columns.append(
+                f"{path}: its column {name} calls every row a test; they are split anew, which is right for a file of "
+                f"its own (to test on all of them: --questions TRAIN_FILE --test {path})"
+            )
+
     def _by_column(self, found: Sequence[Example], layout: Layout, path: str) -> None:
         """Refuses a column `split` that names no test, or says something else than train or test."""
         if "split" not in layout.roles:
@@ -590,6 +610,18 @@ class _Reading:
             raise RedQueenError(f"{len(faults)} of {count} rows of {path} cannot be used, the first: {faults[0]}")
         if faults:
             self.left_out.append(f"{path}: left out {len(faults)} of {count} rows, the first: {faults[0]}")
+
+    def _not_too_long(self, found: Sequence[Example], path: str) -> list[Example]:
+        """The examples without those whose question is longer than was allowed."""
+        longest = self.data.longest
+        kept = [each for each in found if not longest or len(as_text(each.messages)) <= longest]
+        if len(kept) < len(found):
+            count = len(found) - len(kept)
+            self.left_out.append(
+                f"{path}: left out {count} of {len(found)} rows, whose question{'' if count == 1 else 's'} "
+                f"{'is' if count == 1 else 'are'} longer than {longest:,} characters"
+            )
+        return kept
 
     def _once(self, found: Sequence[Example], path: str) -> list[Example]:
         """The examples without those that say the same as an earlier one."""

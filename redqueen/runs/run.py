@@ -84,6 +84,7 @@ from redqueen.types import Basis, Damaged, Mean, Metrics, NonFiniteLoss, RedQuee
 LEARNER = "learner"  # the policy whose figures keep their names
 ERROR = "error.txt"  # why a run ended before its last step, unless it was killed
 INTERRUPTED = "interrupted from the keyboard"
+TERMINATED = "interrupted by SIGTERM"
 LOCK = ".lock"  # in the folder of a run, held while it is trained
 
 MOST_STEPS = 1 << 40
@@ -167,7 +168,17 @@ class Run:
         self.policies: Sequence[Policy] = ()  # those that it trains, once `steps` has named them
         self.identity = ""  # a digest of the settings, where they are known: a checkpoint of others does not fit
         self.stopped = ""  # why the run ended before its last step
+        self.leaving = ""  # why it is to end with the step it is in, which is saved: `leave`
+        self._in_step = False
         self._line: Line = {}
+
+    def leave(self, why: str) -> bool:
+        """Asks the run to end with the step it is in: it is finished and saved, then KeyboardInterrupt(why) is raised.
+        False where it is in no step, or was asked before; then nothing is changed."""
+        if not self._in_step or self.leaving:
+            return False
+        self.leaving = why
+        return True
 
     def derived(self, *path: int | str) -> int:
         """A seed for something outside the steps: weights, adapters."""
@@ -240,7 +251,7 @@ class Run:
         reached = count
         with _loaded_things_set_aside():
             for step in range(start, count):
-                self.step = step
+                self.step, self._in_step = step, True
                 self.rng = self.rng_of(step)
                 began = time.perf_counter()
                 before, self._line = self._line, {"step": step}
@@ -269,9 +280,12 @@ class Run:
                 self._line |= _rung([*resumable, self.collapse, self.signal]) | self.signal.shown()
                 self.stopped = self._answer(policies, resumable)
                 self._write(self._line)
-                last = step + 1 == count or bool(self.stopped)
+                last = step + 1 == count or bool(self.stopped or self.leaving)
                 if (step + 1) % self.schedule.checkpoint_every == 0 or last:
                     self._save(step + 1, policies, resumable)
+                self._in_step = False
+                if self.leaving:
+                    raise KeyboardInterrupt(self.leaving)
                 if self.stopped:
                     reached = step + 1
                     break
@@ -508,7 +522,7 @@ def guarded(train: Callable[[], Policy], run: Run) -> Policy:
 
 def _keep_error(run: Run, error: BaseException) -> None:
     """Writes `error.txt`, unless it cannot be written: then the error itself is what the user must see."""
-    words = INTERRUPTED if isinstance(error, KeyboardInterrupt) else str(error)
+    words = str(error) or (INTERRUPTED if isinstance(error, KeyboardInterrupt) else "")
     named = "" if isinstance(error, RedQueenError | KeyboardInterrupt) else f"{type(error).__name__}: "
     where = "" if words.startswith("step ") else f"step {run.step}: "
     with suppress(OSError, RedQueenError):

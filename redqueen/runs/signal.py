@@ -115,7 +115,8 @@ class Signal:
         before = self.alarms()
         for role, own in self._new.items():
             self._late[role] = _window(self._late[role])
-            self._causes[role] = _cause(role, self._late[role], own, updated, self._formats[role])
+            was = self._causes.get(role, ("", "", 0.0))[0]
+            self._causes[role] = _cause(role, self._late[role], own, updated, self._formats[role], was)
         figures: dict[str, float | str] = dict.fromkeys(CAUSES, 0.0)
         for cause, why, share in self._causes.values():
             if cause and share > float(figures[cause]):
@@ -206,22 +207,25 @@ def _sum(tallies: Sequence[Tally], name: str) -> int:
 
 
 def _cause(
-    role: str, late: Sequence[Tally], new: Sequence[Trajectory], updated: bool, told: str
+    role: str, late: Sequence[Tally], new: Sequence[Trajectory], updated: bool, told: str, was: str = ""
 ) -> tuple[str, str, float]:
     """Why the replies of a role teach nothing, its message, and the share that is surely so; "" where they teach
-    something, or where the replies are too few to be sure."""
+    something, or where the replies are too few to be sure. Where none is better than another and most were cut off,
+    that is the cause; if it `was` the cause before, it stays so down to a third."""
     replies, seats, tasks = (_sum(late, name) for name in ("replies", "seats", "tasks"))
     truncated, unreadable, unknown = (_sum(late, name) for name in ("truncated", "unreadable", "unknown"))
     enough = tasks >= LEAST_TASKS
     silent = not updated and 0 < unknown == seats  # nobody can say anything of them
     cut_off = (enough and at_least(truncated, replies) > SURE) or (silent and truncated > SURE * replies)
+    alike = enough and not _sum(late, "taught") and unknown < seats
+    cut_off |= (explains := alike and truncated > replies / (3 if was == "truncated" else 2))
     if cut_off and _sum(late, "right") < seats:
         lengths = sorted(len(turn.reply.tokens) for each in new for turn in each.turns)
         why = (
             f"{truncated} of {replies} replies of the {role} were cut off; {_lengths(lengths)}: allow longer replies "
             "(--max-completion-length), or ask for shorter ones"
         )
-        return "truncated", why, 1.0 if silent else at_least(truncated, replies)
+        return "truncated", why, 1.0 if silent or explains else at_least(truncated, replies)
     if (enough and at_least(unknown, seats) > SURE) or silent:
         if _sum(late, "mute") == unknown:
             why = f"no judgement on {unknown} of {seats} replies of the {role} holds a score that can be read"

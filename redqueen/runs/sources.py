@@ -24,6 +24,7 @@ from redqueen.curricula.dealt import Sampled
 from redqueen.curricula.hints import by_opening
 from redqueen.games.catalogue import find_game
 from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.figures import RANKED
 from redqueen.measures.judges import Agreement
 from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.players.language.writing import language_model
@@ -233,10 +234,10 @@ class RankedByJudge:
         raise RedQueenError("--even-groups hint takes the answers, and --answers judge:WHO learns without them")
 
     def figures(self, groups: Sequence[Group]) -> Metrics:
-        """How well what attempts earn agrees with the check, where the question set has one (`judge_*`), and how many
-        rankings decide nothing."""
+        """How many groups were ranked; how well what attempts earn agrees with the check, where the set of questions has
+        one (`judge_*`), and how many rankings decide nothing."""
         for group in graded(self.asked.questions, groups, self.asked.truncated):
             (earned,) = self.reward.of_group(group)["win_rate"].values()
             known = ~np.isnan(earned)  # silence is counted by `ranked`
             self.agreement.observe(earned[known].tolist(), verdicts(group)[known].tolist())
-        return self.ranked.metrics() | self.agreement.metrics()
+        return {RANKED: float(len(groups))} | self.ranked.metrics() | self.agreement.metrics()

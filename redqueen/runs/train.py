@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from redqueen.runs.folder import games_named, rebuild, settings
 from redqueen.runs.run import LOCK, Run, Schedule, SettingsFile, Watcher, guarded
 from redqueen.runs.versions import versions
 from redqueen.settings.finding import find_recipe
+from redqueen.settings.fitting import fitting
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.types import RedQueenError
@@ -52,6 +54,9 @@ def train(
         raise RedQueenError(f"config must be a Config() of the recipe {recipe}, not {config!r}")
     check_settings(config)
     module = find_recipe(recipe)
+    config, too_long = fitting(config)
+    if too_long:
+        warnings.warn(too_long, stacklevel=2)
     wanted = described(recipe, config, seed, schedule, watch, ["python", *sys.argv])
     if holds_run(folder):
         found = settings(folder)

@@ -11,12 +11,14 @@ import torch
 import tyro
 
 from redqueen.chance import derive
+from redqueen.players.language.chat_format import ChatFormat
+from redqueen.players.language.formats import RoleFormat
 from redqueen.players.language.thoughts import marks_named
 from redqueen.players.language.writing import Writer
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.connection import base_and_url, connect, is_on_server
 from redqueen.players.tinker.policy import TinkerPolicy
-from redqueen.players.transformer.loading import LoadedModel, add_lora, is_tiny, load_model
+from redqueen.players.transformer.loading import LoadedModel, add_lora, is_tiny, load_model, without_weights
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.vllm import SharedEngine, shared_engine
 from redqueen.protocols import Policy
@@ -185,17 +187,43 @@ class Learner:
 
     def _tune(self, policy: TransformerPolicy | TinkerPolicy) -> None:
         """Sets how the policy speaks, in general and as a solver."""
-        arguments = template_arguments(self.template)
-        if arguments or self.history:
-            keeps = None if self.history is None else self.history == "keep"
-            chat = policy.usual.chat.changed(arguments=arguments, keeps_thoughts=keeps)
-            policy.usual = replace(policy.usual, chat=chat)
-        if self.thoughts is not None:
-            policy.usual = replace(policy.usual, chat=policy.usual.chat.changed(thoughts=marks_named(self.thoughts)))
+        chat = self._changed(policy.usual.chat)
         if self.max_prompt_length is not None:
-            policy.usual = replace(policy.usual, chat=policy.usual.chat.changed(longest=self.max_prompt_length))
+            chat = chat.changed(longest=self.max_prompt_length)
+        if chat is not policy.usual.chat:
+            policy.usual = replace(policy.usual, chat=chat)
         if self.solver != Speech():
             policy.speaks(SOLVER, self.solver.spoken(policy.usual, as_learner=True))
+
+    def _changed(self, chat: ChatFormat) -> ChatFormat:
+        """The format as the settings of its prompts say, whatever their length."""
+        if not (self.template or self.history or self.thoughts is not None):
+            return chat
+        return chat.changed(
+            arguments=template_arguments(self.template),
+            keeps_thoughts=None if self.history is None else self.history == "keep",
+            thoughts=None if self.thoughts is None else marks_named(self.thoughts),
+        )
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is a language model whose tokenizer can be read here."""
+        return self.model not in ("", TABULAR) and not is_on_server(self.model)
+
+    def as_solver(self) -> tuple[ChatFormat, int | None]:
+        """How the model is asked to solve a task, and the most tokens that such a prompt may have (None: nobody says):
+        one less than the model reads, at most `max_prompt_length`. No weights are loaded. Raises RedQueenError for a
+        model that cannot be."""
+        tokenizer, context = without_weights(self.model)
+        answer = ANSWERS[self.answer]() if self.answer else None
+        instruction = answer.instruction if answer else ""
+        chat = ChatFormat(tokenizer, self.system_prompt or "", instruction, bool(self.raw_prompt))
+        spoken = RoleFormat(self._changed(chat), answer)
+        if self.solver != Speech():
+            spoken = self.solver.spoken(spoken, as_learner=True)
+        limits = [context - 1] if context else []
+        limits += [self.max_prompt_length] if self.max_prompt_length else []
+        return spoken.chat, min(limits, default=None)
 
     def _build_on_server(self, seed: int, name: str) -> TinkerPolicy:
         """The policy on a server; `seed` is the adapter's, if the server honours seeds."""

@@ -31,7 +31,7 @@ from redqueen.players.language.writing import Writer, language_model
 from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.policy import TransformerPolicy
-from redqueen.protocols import AdvantageEstimator, Key, Player, Policy
+from redqueen.protocols import AdvantageEstimator, AnswerFormat, Key, Player, Policy
 from redqueen.schedules import Phases
 from redqueen.settings.learner import LONGEST_REPLY, Learner
 from redqueen.settings.learning_step import LearningStep
@@ -283,10 +283,13 @@ def bind(
         if not model:
             raise RedQueenError(f"name the model of the endpoint after a #: {binding}#MODEL")
         arguments = template_arguments(config.template)
+        answer: AnswerFormat = Plain("")  # as what it is asked says
+        if plays.as_learner:
+            answer = ANSWERS[config.answer]() if config.answer else Plain()
         usual = Server(
             model,
             url,
-            answer=ANSWERS[config.answer]() if config.answer and plays.as_learner else Plain(),
+            answer=answer,
             system=config.system_prompt or "",
             temperature=1.0 if config.temperature is None else config.temperature,
             max_tokens=config.max_completion_length or LONGEST_REPLY,

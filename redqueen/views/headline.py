@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, TypeGuard
 
-from redqueen.measures.figures import SHARE, described, headline
+from redqueen.measures.figures import RANKED, SHARE, described, headline
 from redqueen.measures.intervals import Interval, student_interval, student_quantile, wilson_interval
-from redqueen.runs.run import ERROR, INTERRUPTED, LOCK, Line, alarms_of, read_final, read_metrics
+from redqueen.runs.run import ERROR, INTERRUPTED, LOCK, TERMINATED, Line, alarms_of, read_final, read_metrics
 from redqueen.trust.reading import read_json
 from redqueen.types import Basis, Damaged
 
@@ -29,6 +29,12 @@ class Point(NamedTuple):
     value: float
     low: float
     high: float
+
+
+UNKNOWN = (
+    "Whether the replies became better is unknown: no held-out answer has a verdict, and attempts are compared with "
+    "each other, of which one half wins whatever was learned; a file with answers measures it (--test FILE)."
+)
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,8 @@ def told(lines: Sequence[Line], bases: Mapping[str, Basis], score: str = "") -> 
     figure = score if score in names else headline(names)
     basis = bases.get(figure, Basis())
     points = course(lines, figure, basis)
-    return Headline(figure, sentence(figure, points, basis), alarms(lines), points, basis)
+    said = UNKNOWN if RANKED in names and not points else sentence(figure, points, basis)
+    return Headline(figure, said, alarms(lines), points, basis)
 
 
 # --- the sentence --------------------------------------------------------------------------------------------------
@@ -299,7 +306,7 @@ def ending(folder: Path, config: Mapping[str, Any], lines: Sequence[Line], final
             else Ending("finished", f"finished, {of_all}")
         )
     error = _error(folder)
-    if error.endswith(INTERRUPTED):
+    if error.endswith((INTERRUPTED, TERMINATED)):
         return Ending("stopped", f"interrupted after {of_all}", f"redqueen resume {folder} goes on")
     if not error and _is_trained(folder, lines):
         return Ending("running", f"still training, {of_all} done")

@@ -40,6 +40,9 @@ def test_flags_become_part_of_the_name():
     assert with_file(Config("dataset:path=a.csv"), FileOptions(held_out=0.2)).questions == (
         "dataset:path=a.csv,held_out=0.2"
     )
+    assert with_file(Config("dataset:path=a.csv,held_out=0.2"), FileOptions(compare="number")).questions == (
+        "dataset:path=a.csv,held_out=0.2,compare=number"
+    )
     assert with_file(Config(), FileOptions()).questions == "sums"
 
 
@@ -137,3 +140,19 @@ def test_check_of_questions_alone_says_that_nobody_knows(tmp_path, capsys):
     assert main(["check", str(file)]) == 0
     said = capsys.readouterr().out
     assert "no answers: verdicts on replies are unknown" in said and said.count("expected  unknown") == 10
+
+
+def test_a_row_that_the_model_cannot_read_is_left_out_before_the_first_step(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = Path(written(tmp_path / "a.jsonl"))
+    path.write_text(path.read_text() + json.dumps({"frage": "word " * 5000, "antwort": "1"}) + "\n")
+    flags = ["--columns", "question=frage,answer=antwort", *TINY]
+    small = ["--steps", "1", "--tasks", "1", "--attempts", "2", "--output", "run"]
+    with pytest.warns(match="left out 1 of 13 rows"):
+        assert main(["train", "grpo", "--questions", "a.jsonl", *flags, *small]) == 0
+    out = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert re.search(r"too long: a\.jsonl, line 13 has [\d,]+ tokens, and tiny\S* reads 4,096 with its reply", out)
+    assert "longest=" in json.loads(Path("run/config.json").read_text())["config"]["questions"]
+    with pytest.warns(match="left out 1 of 13 rows"):
+        assert main(["check", "a.jsonl", *flags[:2], "--held-out", "0.2", "--model", "tiny:hidden=16,heads=2"]) == 0
+    assert "too long: a.jsonl, line 13 has" in capsys.readouterr().out

@@ -583,3 +583,21 @@ def test_what_would_surprise_is_noted(tmp_path):
     assert f"{twice.path}, line 10, as {twice.path}, line 3" in twice.notes[-1]
     alone = Dataset(saved(tmp_path / "alone.jsonl", [{"question": f"{n}+1?"} for n in range(9)]))
     assert "votes are on whole replies (--compare number" in alone.notes[-1]
+
+
+def test_a_column_split_that_calls_every_row_a_test_is_said_to_be_split_anew(tmp_path):
+    rows = [{"problem": f"{n}?", "answer": n, "Split": "Test"} for n in range(20)]
+    data = Dataset(path := saved(tmp_path / "a.jsonl", rows))
+    assert f"{path}: its column Split calls every row a test; they are split anew" in "\n".join(data.notes)
+    assert (len(data.gold("train")), len(data.gold("held_out"))) == (18, 2)
+    other = saved(tmp_path / "b.jsonl", [{"problem": f"{n} + 1?", "answer": n + 1} for n in range(5)])
+    tested = Dataset(other, test=path)  # as the line advises
+    assert len(tested.gold("held_out")) == 20 and "split anew" not in "\n".join(tested.notes)
+
+
+def test_questions_longer_than_allowed_are_left_out_and_counted(tmp_path):
+    rows = [{"problem": f"{n} {'x' * n}?", "answer": n} for n in range(10, 20)]
+    path = saved(tmp_path / "a.jsonl", rows)
+    with pytest.warns(match="left out 5 of 10 rows, whose questions are longer than 18 characters"):
+        kept = Dataset(path, longest=18, held_out=0.2)
+    assert sorted(int(task.answer) for task in kept.all_tasks()) == [10, 11, 12, 13, 14]

@@ -137,5 +137,9 @@ def test_what_a_file_lacks_is_said_by_its_column(sums, wanted, said):
 def test_without_short_answers_nothing_can_be_retold(tmp_path):
     path = tmp_path / "d.jsonl"
     path.write_text("".join(json.dumps({"prompt": f"Say {n}"}) + "\n" for n in range(4)))
-    with pytest.raises(RedQueenError, match="has no short answers that a retold problem could keep"):
+    with pytest.raises(RedQueenError, match="that a retold problem could keep: they need a column answer"):
         having(Dataset(str(path)), Varying)
+    rows = [{"prompt": f"Say {n}", "answer": f"{n} " * (13 if n < 3 else 2)} for n in range(5)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(RedQueenError, match=r"could keep: [23] of [45] have more than 12 words"):
+        having(Dataset(str(path), 0.2), Varying)

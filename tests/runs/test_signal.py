@@ -270,3 +270,19 @@ def test_a_run_says_which_steps_made_no_update_and_keeps_it_in_its_metrics(tmp_p
         None,
     ]
     assert [len(line.get("replies", [])) for line in lines] == [0, 0, 3, 0]
+
+
+def test_where_nothing_is_better_and_most_are_cut_off_the_cause_stays_that_they_were_cut_off():
+    """The share that is cut off is now above 85 %, now below: one cause all the same, until it is under a third."""
+    whole, cut, signal = said("8"), said("8 8 8", truncated=True), Signal()
+
+    def told(cut_off):  # of 64 replies to 32 tasks
+        trajectories = tries(Says(*[cut] * cut_off, *[whole] * (64 - cut_off)), 32, count=2)
+        return observed(signal, trajectories)
+
+    for cut_off in (64, 50, 56, 34, 23):
+        assert told(cut_off) == {"alarm/truncated": 1.0}
+        assert signal.alarms()[0].startswith(f"truncated: {cut_off} of 64 replies of the solver were cut off")
+    assert told(21)["alarm/all_wrong"] == 1.0
+    signal = Signal()
+    assert told(32) == {"alarm/all_wrong": 1.0}  # half of them explain no more than that all are wrong

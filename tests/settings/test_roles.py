@@ -1,17 +1,19 @@
 """Who plays a role: the cast of a recipe, made from its config."""
 
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Annotated
 
 import pytest
 
 from redqueen.players.endpoint import Server
 from redqueen.players.language.answers import Boxed, Code, Json, Plain, Tagged
+from redqueen.questions.fenced import about_ranking
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import Amount
-from redqueen.settings.roles import FROZEN, Cast, ForProposer, PaidTo, Peer, Plays, Role, Still
+from redqueen.settings.roles import FROZEN, Cast, ForProposer, PaidTo, Peer, Plays, Role, Still, bind, judge_of
 from redqueen.settings.speech import Speech
-from redqueen.types import Ask, Message, RedQueenError, Seat
+from redqueen.types import Ask, Message, RedQueenError, Seat, Task
 
 ASK = Ask(Seat("proposer"), (Message("game", "Ask something."),))
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)
@@ -188,7 +190,19 @@ def test_an_endpoint_is_spoken_to_as_the_settings_say(monkeypatch):
     judge = cast(learner=TAGS, judge=Role("http://host/v1#big", speech=speech))["judge"]
     assert (judge.answer, judge.temperature, judge.stops) == (Tagged(), 0.2, ("###",))
     assert judge.extra == {"top_p": 0.9, "chat_template_kwargs": {"enable_thinking": False}}
-    assert cast(learner=TAGS, judge=Role("http://host/v1#big"))["judge"].answer == Plain()
+    assert cast(learner=TAGS, judge=Role("http://host/v1#big"))["judge"].answer == Plain("")
+
+
+def test_an_endpoint_that_judges_is_told_its_form_once_and_one_that_solves_gets_the_plain_one(monkeypatch):
+    """A judge that is to end with its ranking on the last line must not be told to say nothing else."""
+    monkeypatch.setattr(Server, "check", lambda self: self)
+    ranking = about_ranking(Task("t", prompt="1 + 1?"), ["2", "3"], Random(0))
+    asked = Ask(Seat("judge"), (Message("task", ranking.prompt),))
+    judge = judge_of(Learner(model="tiny"), None, Seeded(), "http://host/v1#big")
+    assert [each["content"] for each in judge.messages(asked)] == [ranking.prompt]
+    plays = Plays("solver", as_learner=True)
+    solver = bind("solver", "http://host/v1#big", Learner(model="tiny"), None, 0, plays=plays)
+    assert solver.messages(asked)[-1]["content"].endswith("Answer with your reply alone, without any other words.")
 
 
 def format_of(player, role):

@@ -120,6 +120,16 @@ def test_the_score_that_the_user_named_comes_first_and_nothing_measured_is_said(
     assert said("loss", 1.0, 0.5) == "Nothing that says how good the policy is was measured."
 
 
+def test_where_attempts_are_only_compared_with_each_other_the_headline_says_that_nobody_knows():
+    """Their mean reward is one half at any step: no figure that can move."""
+    ranked = {"ranking/groups": 8.0, "accuracy_unknown": 1.0}
+    found = told([line | ranked for line in lines("reward/solver", 0.5, 0.5, 0.5)], {})
+    assert (found.figure, found.points) == ("", [])
+    assert found.sentence.startswith("Whether the replies became better is unknown: no held-out answer has a verdict")
+    known = told([line | ranked for line in lines("accuracy", 0.5, 0.6)], {})
+    assert known.figure == "accuracy" and "rose from 50.0%" in known.sentence
+
+
 def test_values_that_are_no_numbers_are_left_out():
     metrics = [
         *lines("accuracy", math.nan, 0.5, math.inf, 0.75),

@@ -27,6 +27,7 @@ from redqueen.types import RedQueenError
 
 EMBEDDED = "smollm2-135m"
 TINY = "tiny"
+TINY_CONTEXT = 4096  # tokens that it was made to read
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 # what transformers raises for folders that hold no model, or one that would need more than weights
 UNLOADABLE = (
@@ -75,8 +76,7 @@ class LoadedModel:
     @property
     def context(self) -> int | None:
         """The tokens that the model was made to read, its reply among them; None if its configuration says nothing."""
-        longest = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        return int(longest) if longest else None
+        return _context(self.model.config)
 
     @property
     def vocabulary(self) -> int:
@@ -113,6 +113,24 @@ def load_model(name: str, dtype: torch.dtype, device: str, seed: int = 0) -> Loa
         loaded = _pretrained(name, folder, dtype)
     loaded.model.to(device=device, dtype=dtype).eval()
     return loaded
+
+
+def without_weights(name: str) -> tuple[Any, int | None]:
+    """The tokenizer of the model `name`, and the tokens that it was made to read, its reply among them (None if its
+    configuration says nothing). Raises RedQueenError as `load_model`."""
+    from transformers import AutoConfig
+
+    if is_tiny(name):
+        _sizes(name)
+        return tiny_tokenizer(), TINY_CONTEXT
+    folder = embedded_folder(name) if name in PACKED else _checked(name)
+    offline = not Path(folder).is_dir() and not hub_answers()
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=offline, trust_remote_code=False)
+        tokenizer = _tokenizer(folder, offline)
+    except UNLOADABLE as error:
+        raise _unloadable(name, offline, error) from error
+    return tokenizer, _context(config)
 
 
 @dataclass(frozen=True)
@@ -217,25 +235,42 @@ def refuse_detours(folder: Path) -> None:
 
 
 def _pretrained(name: str, folder: str, dtype: torch.dtype) -> LoadedModel:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     offline = not Path(folder).is_dir() and not hub_answers()
     try:
+        tokenizer = _tokenizer(folder, offline)
         strict: Any = {"local_files_only": offline, "trust_remote_code": False}  # else it asks on the terminal
-        with no_panic(f"be read from {folder}"):
-            tokenizer = AutoTokenizer.from_pretrained(folder, **strict)
         model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **strict)
     except UNLOADABLE as error:
-        if offline:
-            raise RedQueenError(
-                f"cannot load the model {name!r}: the hub does not answer from here, and the model is not in the "
-                f"cache: use tiny, {EMBEDDED} or a folder"
-            ) from error
-        reason = " ".join(str(error).split())[:160]
-        raise RedQueenError(
-            f"cannot load the model {name!r}: use tiny, {EMBEDDED}, a folder, or a name on the hub ({reason})"
-        ) from error
+        raise _unloadable(name, offline, error) from error
     return LoadedModel(name, model, tokenizer)
+
+
+def _tokenizer(folder: str, offline: bool) -> Any:
+    from transformers import AutoTokenizer
+
+    with no_panic(f"be read from {folder}"):
+        return AutoTokenizer.from_pretrained(folder, local_files_only=offline, trust_remote_code=False)
+
+
+def _unloadable(name: str, offline: bool, error: BaseException) -> RedQueenError:
+    """What is said of a model that cannot be loaded."""
+    if offline:
+        return RedQueenError(
+            f"cannot load the model {name!r}: the hub does not answer from here, and the model is not in the "
+            f"cache: use tiny, {EMBEDDED} or a folder"
+        )
+    reason = " ".join(str(error).split())[:160]
+    return RedQueenError(
+        f"cannot load the model {name!r}: use tiny, {EMBEDDED}, a folder, or a name on the hub ({reason})"
+    )
+
+
+def _context(config: Any) -> int | None:
+    """The tokens that a model of this configuration was made to read; None where it says nothing."""
+    longest = getattr(config.get_text_config(), "max_position_embeddings", None)
+    return int(longest) if longest else None
 
 
 def hub_answers() -> bool:
@@ -378,7 +413,7 @@ def tiny_model(seed: int = 0, hidden: int = 64, layers: int = 2, heads: int = 4)
         num_hidden_layers=layers,
         num_attention_heads=heads,
         num_key_value_heads=heads,
-        max_position_embeddings=4096,
+        max_position_embeddings=TINY_CONTEXT,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.eos_token_id,

@@ -234,8 +234,8 @@ class RankedByJudge:
         raise RedQueenError("--even-groups hint takes the answers, and --answers judge:WHO learns without them")
 
     def figures(self, groups: Sequence[Group]) -> Metrics:
-        """How many groups were ranked; how well what attempts earn agrees with the check, where the set of questions has
-        one (`judge_*`), and how many rankings decide nothing."""
+        """How many groups were ranked; how well what attempts earn agrees with the check, where the question set
+        has one (`judge_*`), and how many rankings decide nothing."""
         for group in graded(self.asked.questions, groups, self.asked.truncated):
             (earned,) = self.reward.of_group(group)["win_rate"].values()
             known = ~np.isnan(earned)  # silence is counted by `ranked`

@@ -12,8 +12,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-DEMO := --model smollm2-135m --game kuhn_poker --steps 60 --matches-per-step 4096 --lora-layers 8 \
-	--evaluate-every 1 --checkpoint-every 20
+DEMO := --model smollm2-135m --game kuhn_poker --steps 60 --matches-per-step 4096 --pull 0.5 --last-pull 0.05 \
+	--lora-layers 8 --evaluate-every 1 --checkpoint-every 20
 
 .PHONY: demo check test test-slow test-scale test-vllm torture lock lint experiments clean
 

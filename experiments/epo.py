@@ -62,6 +62,7 @@ TALK = Experiment(
     ),
     controls=(EVEN, DEAF),
     seeds=5,
+    first_seed=1,  # seed 0 was looked at
     notes=(
         "Three rounds of 60 updates of 32 talks of at most 8 turns. payoff: the score of the side that is advised, "
         "over both sides and three reserves, where the other side is told one of four lines at random, never to "

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
 from typing import Literal
 
-from redqueen.protocols import Policy
+from redqueen.games.talk import told
+from redqueen.protocols import Play, Policy
 from redqueen.recipes.games import magnetic
 from redqueen.recipes.games.mirror_descent import recipe
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Learner
 from redqueen.settings.optimization import Optimization
 from redqueen.trials.experiment import Experiment, Training, Trial, versus
+from redqueen.types import Ask, Outcome, Seat, Task
 
 LAST, AVERAGE, LATE = "exploitability", "average_exploitability", "late_average_exploitability"
 HIGHEST = "highest in the last third"
+HALF = {"pull": 0.5, "last_pull": 0.05}  # of the default
+IN_KUHN = recipe.Config(steps=60, pull=0.5, last_pull=0.05)
+FIRST, SECOND = Seat("first"), Seat("second")
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ def train(config: Method, run: Run) -> Policy:
     """Trains a table by the recipe that is named."""
     if config.recipe == "magnetic":
         return magnetic.train(magnetic.Config(steps=480, matches_per_step=128), run)
-    return recipe.train(recipe.Config(steps=60, matches_per_step=1024), run)
+    return recipe.train(replace(IN_KUHN, matches_per_step=1024), run)
 
 
 def highest(trial: Trial) -> float:
@@ -52,6 +59,57 @@ KUHN = Experiment(
 )
 
 
+@dataclass(frozen=True)
+class Throws:
+    """Both choose at once; `payoffs[own][other]` is what the first player wins of the second."""
+
+    name: str
+    choices: tuple[str, ...]
+    payoffs: tuple[tuple[float, ...], ...]
+    roles: tuple[str, ...] = ("first", "second")
+    zero_sum: bool = True
+
+    def tasks(self) -> list[Task]:
+        return [Task("only")]
+
+    def play(self, task: Task, rng: Random) -> Play:
+        asks = [Ask(seat, told(f"{self.name}: you are {seat}. Your choice?"), self.choices) for seat in (FIRST, SECOND)]
+        one, other = [self.choices.index(reply.text) for reply in (yield asks)]
+        won = self.payoffs[one][other]
+        return Outcome({FIRST: won, SECOND: -won})
+
+
+def pennies() -> Throws:
+    """Matching pennies, two of them where both say tails."""
+    return Throws("pennies", ("heads", "tails"), ((-1.0, 1.0), (1.0, -2.0)))
+
+
+def stakes() -> Throws:
+    """Rock, paper, scissors: paper wins one, rock two, scissors three."""
+    return Throws("stakes", ("rock", "paper", "scissors"), ((0.0, -1.0, 2.0), (1.0, 0.0, -3.0), (-2.0, 3.0, 0.0)))
+
+
+def circling(game: str) -> Experiment:
+    """The default pull and half of it in a game without a pure equilibrium."""
+    return Experiment(
+        title=f"{game.capitalize()}, tabular: the pull",
+        asked="Does the default pull keep play near the equilibrium where half of it runs in circles?",
+        trial=Training(recipe.train, evaluate_every=2),
+        config=recipe.Config(game=f"{Path(__file__)}:{game}", steps=60, matches_per_step=512),
+        variants={"default": {}, "half of the pull": HALF},
+        figures=(LAST, HIGHEST),
+        compared=versus("default", ("half of the pull",), (LAST, HIGHEST)),
+        controls=("half of the pull",),
+        derived={HIGHEST: highest},
+        seeds=10,
+        first_seed=2,
+        notes=("The pull was chosen by simulations of both games with other seeds, and of Kuhn poker.",),
+    )
+
+
+PENNIES, STAKES = circling("pennies"), circling("stakes")
+
+
 def adapted(optimizer: Literal["adamw", "natural"], learning_rate: float | None = None) -> Learner:
     """SmolLM2 with an adapter in its last eight layers."""
     tuned = Optimization(optimizer=optimizer, lora_layers=8)
@@ -62,7 +120,7 @@ LANGUAGE = Experiment(
     title="SmolLM2-135M-Instruct in Kuhn poker",
     asked="Does a language model follow the closed form by AdamW as it does by the natural gradient?",
     trial=Training(recipe.train, evaluate_every=2),
-    config=recipe.Config(steps=60, matches_per_step=4096),
+    config=replace(IN_KUHN, matches_per_step=4096),
     variants={
         "adamw": {"learner": adapted("adamw", 1e-4), "updates": 4},
         "natural": {"learner": adapted("natural")},

@@ -86,11 +86,11 @@ class ExactKL:
 
 
 def divergence(policy: Tensor, reference: Tensor) -> Tensor:
-    """[B, T] KL(policy || reference) of log-probabilities [B, T, K], padded with -inf where there are fewer
-    than K. Terms of probability zero are zero, in value and in gradient."""
+    """[B, T] KL(policy || reference) of log-probabilities [B, T, K] and [B, T, K or more], padded with -inf where there
+    are fewer. Terms of probability zero are zero, in value and in gradient."""
     present = policy != -torch.inf
     policy = torch.where(present, policy, 0.0)  # before exp and the product, for 0 * inf has no gradient
-    reference = torch.where(present, reference, 0.0)
+    reference = torch.where(present, reference[..., : policy.shape[-1]], 0.0)  # of a larger batch, it is wider
     return torch.where(present, policy.exp() * (policy - reference), 0.0).sum(dim=-1)
 
 

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 
@@ -195,6 +197,13 @@ def test_an_empty_place_in_the_list_has_no_gradient():
     (found,) = torch.autograd.grad(divergence(legal, listed(REFERENCE_LOGITS, 2)).sum(), legal)
     assert torch.isfinite(found).all()
     assert not found[..., 3:].any()
+
+
+def test_a_reference_of_a_larger_batch_may_be_wider():
+    """Two choices in this part of a batch, where another part has three."""
+    policy, reference = tensor([[[0.25, 0.75]]]).log(), tensor([[[0.5, 0.5]]]).log()
+    wider = torch.cat([reference, torch.full((1, 1, 1), -INF)], dim=-1)
+    assert divergence(policy, wider).item() == pytest.approx(0.25 * math.log(0.5) + 0.75 * math.log(1.5))
 
 
 def test_a_list_masked_before_its_softmax_passes_finite_gradients():

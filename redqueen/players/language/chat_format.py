@@ -12,6 +12,7 @@ import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +24,7 @@ from redqueen.players.language.tokenizer_files import no_panic
 from redqueen.texts import Marks, parted, thinks_on
 from redqueen.types import Ask, Message, RedQueenError
 
+SHORT, REMEMBERED = 1_000, 8_192  # characters of a text whose tokens are remembered, and how many texts are
 _HERE = "@@own-words-end-here@@"
 
 
@@ -58,6 +60,7 @@ class ChatFormat:
         vocabulary: int | None = None,
     ) -> None:
         self.tokenizer = tokenizer
+        self._encoded_before = lru_cache(REMEMBERED)(self._encode_anew)
         self._context, self._vocabulary = context, vocabulary
         self._system = system
         self._instruction = instruction
@@ -321,10 +324,16 @@ class ChatFormat:
 
     def _encode(self, text: str, first: bool) -> list[int]:
         """The tokens of a text. Templates have their own opening token; plain text gets the tokenizer's. A lone
-        surrogate, which JSON can hold and no tokenizer reads, is a question mark."""
+        surrogate, which JSON can hold and no tokenizer reads, is a question mark. Short texts come back often, the
+        prompts of a small game and its replies, so that the last of them are remembered."""
+        encode = self._encoded_before if len(text) <= SHORT else self._encode_anew
+        tokens: list[int] = encode(text, first).tolist()
+        return tokens
+
+    def _encode_anew(self, text: str, first: bool) -> np.ndarray:
         known = text.encode(errors="replace").decode()
         with no_panic(f"read a prompt of {len(known)} characters"):
-            return list(self.tokenizer.encode(known, add_special_tokens=first and self.raw))
+            return np.array(self.tokenizer.encode(known, add_special_tokens=first and self.raw), dtype=np.int64)
 
     def _end_of_turn(self) -> int:
         """The token that closes a reply in this template, or the end of text."""

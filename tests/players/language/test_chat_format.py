@@ -184,6 +184,19 @@ def test_a_reply_ends_with_the_end_of_the_turn():
     assert formatted.decode([*words, last]) == "bet"
 
 
+def test_the_tokens_of_short_texts_are_remembered_and_nobody_can_change_them(monkeypatch):
+    chat, read = ChatFormat(tokenizer(CHATML)), []
+    encode = chat.tokenizer.encode
+    monkeypatch.setattr(chat.tokenizer, "encode", lambda text, **rest: read.append(text) or encode(text, **rest))
+    ask = Ask(SEAT, (Message("game", "Your move?"),))
+    first = chat.prompt(ask)
+    kept = first.copy()
+    first += 1
+    assert chat.prompt(ask).tolist() == kept.tolist() and len(read) == 1
+    long = Ask(SEAT, (Message("game", "Your move? " * 200),))
+    assert chat.prompt(long).tolist() == chat.prompt(long).tolist() and len(read) == 3
+
+
 def test_a_template_that_drops_earlier_replies_is_refused():
     formatted = ChatFormat(tokenizer(FORGETFUL))
     turn = spoken(formatted, (game("Your move?"),), "bet")

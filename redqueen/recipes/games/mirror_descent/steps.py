@@ -12,10 +12,10 @@ from redqueen.credit.advantages.statistics import RewardToGo
 from redqueen.credit.rewards import has_verdict
 from redqueen.measures.of_games import lists_choices
 from redqueen.objectives.batch import beside, one_turn, pack
-from redqueen.players.language.reciter import reader
+from redqueen.players.language.reciter import Reader, reader
 from redqueen.players.transformer.rows import legal_tokens
 from redqueen.protocols import Game, MayBeClosed, OpenPlayer, has
-from redqueen.types import Ask, Batch, Likelihoods, RedQueenError, Strategy, Trajectory
+from redqueen.types import Ask, Batch, Likelihoods, RedQueenError, Reply, Strategy, Trajectory
 
 LEAST = 1e-30  # a probability is at least this, so that its logarithm is a number
 
@@ -88,15 +88,24 @@ def pack_toward(learner: OpenPlayer, wanted: Strategy) -> Batch:
     the policy, so that the divergences along the replies add up to that of whole replies. It is empty where there is
     nothing to choose."""
     says, asks = reader(learner), list(wanted)
-    said = [(ask, choice) for ask in asks for choice in ask.choices]
-    batch = pack([one_turn(ask, says.recite(ask, choice)) for ask, choice in said], [np.ones(1)] * len(said))
+    said = [one_turn(ask, reply) for ask in asks for reply in _each_choice(ask, says)]
+    batch = pack(said, [np.ones(1)] * len(said))
     if not len(batch):
         return batch
     of_row = batch.trajectory.tolist()
     chances = np.concatenate(learner.probabilities(asks))
     shares = torch.from_numpy(np.maximum(chances[of_row], LEAST) / len(asks))  # [B]
     batch = replace(batch, loss_weights=(batch.loss_weights != 0) * shares[:, None])
-    return beside(batch, _spelled(batch, [wanted[said[number][0]] for number in of_row]))
+    return beside(batch, _spelled(batch, [wanted[said[number].turns[0].ask] for number in of_row]))
+
+
+def _each_choice(ask: Ask, says: Reader) -> list[Reply]:
+    """[K] a reply for each choice. The prompt, which they share, is encoded once."""
+    first = says.recite(ask, ask.choices[0])
+    return [
+        replace(first, text=choice, tokens=np.array(tokens), logprobs=np.zeros(len(tokens)))
+        for choice, tokens in zip(ask.choices, first.legal_tokens, strict=True)
+    ]
 
 
 def _spelled(batch: Batch, wanted: Sequence[np.ndarray]) -> Likelihoods:

@@ -198,6 +198,7 @@ class Outcome:
 TASK_FACTS: Mapping[str, str] = {
     "answered_as": "the kind of its answer (checks.extraction.Kind), by which one is found in a reply: data sets",
     "asked": "the one role that is asked, and once: by_example",
+    "board": "the board that the match begins on, as nine characters: tic_tac_toe",
     "card": "the card that all but the spy hold: odd_one_out",
     "cards": "the card of each seat, in the order of the seats: kuhn_poker, leduc_poker",
     "clues": "the clues that were given, where only the vote is played: odd_one_out",

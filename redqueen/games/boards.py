@@ -32,13 +32,16 @@ def as_text(frame: Frame) -> str:
 
 
 def tic_tac_toe(episode: Episode) -> list[Frame]:
-    return _marked(_said(episode), 3, 3, drop=False)
+    begun = str(episode.task.facts.get("board", "123456789"))
+    return _marked(_said(episode), [list(begun[row : row + 3]) for row in (0, 3, 6)], drop=False)
 
 
 def connect(episode: Episode) -> list[Frame]:
     """Frames of `connect`: the name gives the shape, 4,4,3 if it gives none."""
     numbers = [int(number) for number in re.findall(r"\d+", episode.game)] or [4, 4, 3]
-    return _marked(_said(episode), numbers[0], numbers[1], drop="drop" in episode.game)
+    columns, rows, drop = numbers[0], numbers[1], "drop" in episode.game
+    squares = [["" if drop else str(row * columns + column + 1) for column in range(columns)] for row in range(rows)]
+    return _marked(_said(episode), squares, drop)
 
 
 def cards(episode: Episode) -> list[Frame]:
@@ -71,13 +74,10 @@ def _sees(messages: Sequence[Message], card: str) -> bool:
     return any(f"The public card is the {card}." in message.text for message in messages)
 
 
-def _marked(moves: Sequence[str], columns: int, rows: int, drop: bool) -> list[Frame]:
-    """Frames of marks placed in turn; a move that is not a free square leaves the board unchanged."""
-    board = [[str(row * columns + column + 1) for column in range(columns)] for row in range(rows)]
-    if drop:
-        board = [["" for _ in range(columns)] for _ in range(rows)]
+def _marked(moves: Sequence[str], board: list[list[str]], drop: bool) -> list[Frame]:
+    """Frames of marks placed in turn on a board; a move that is not a free square leaves it unchanged."""
     found: list[Frame] = [_board(board, None)]
-    marks = 0
+    marks = sum(square in tuple(MARKS) for row in board for square in row)
     for move in moves:
         place = _place(board, move, drop)
         if place is not None:

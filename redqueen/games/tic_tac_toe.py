@@ -15,6 +15,7 @@ from redqueen.types import Message, Outcome, Seat, Task
 
 SEATS = FIRST, SECOND = Seat("first"), Seat("second")
 MARKS = "XO"
+EMPTY = "123456789"
 ROWS = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
 LINES = (*ROWS, *zip(*ROWS, strict=True), (0, 4, 8), (2, 4, 6))
 
@@ -29,20 +30,30 @@ RULES = (
 @dataclass(frozen=True)
 class TicTacToe:
     retries: int = 0  # second chances after an illegal reply, before it is a forfeit
+    openings: int = 0  # matches begin on any board of up to so many marks, so that bad positions are met too
     name: str = field(default="tic_tac_toe", init=False)
     roles: tuple[str, ...] = field(default=("first", "second"), init=False)
     zero_sum: bool = field(default=True, init=False)
     perfect_information: bool = field(default=True, init=False)
 
     def tasks(self) -> list[Task]:
-        """The empty board."""
-        return [Task("empty", "board")]
+        """The empty board, and each that `openings` moves at most lead to and that is not over, equally likely."""
+        boards, last = [EMPTY], [EMPTY]
+        for turn in range(self.openings):
+            free = [(board, square) for board in last for square in board if square not in MARKS]
+            after = dict.fromkeys(board.replace(square, MARKS[turn % 2]) for board, square in free)
+            last = [board for board in after if not is_over(board)]
+            boards += last
+        return [
+            Task(board, "board", facts={"board": board}) if board != EMPTY else Task("empty", "board")
+            for board in boards
+        ]
 
     def play(self, task: Task, rng: Random) -> Play:
-        board = "123456789"
+        board = task.facts.get("board", EMPTY)
         history: tuple[str, ...] = ()
-        while not winning_mark(board) and len(history) < 9:
-            turn = len(history) % 2
+        while not is_over(board):
+            turn = sum(square in MARKS for square in board) % 2
             choices = tuple(square for square in board if square not in MARKS)
             text = yield from ask(SEATS[turn], describe(SEATS[turn], board), choices, self.retries)
             if text not in choices:
@@ -51,6 +62,11 @@ class TicTacToe:
             history += (text,)
         won = {"X": 1.0, "O": -1.0, "": 0.0}[winning_mark(board)]
         return Outcome({FIRST: won, SECOND: -won}, {"history": history, "board": board})
+
+
+def is_over(board: str) -> bool:
+    """Whether a line is filled, or every square."""
+    return bool(winning_mark(board)) or all(square in MARKS for square in board)
 
 
 def winning_mark(board: str) -> str:

@@ -48,6 +48,13 @@ def test_each_frame_shows_the_board_before_its_turn():
     assert str(3 * row + column + 1) == episode.turns[0].reply.text
 
 
+def test_a_match_that_begins_on_a_board_is_drawn_from_there():
+    game = find_game("tic_tac_toe:openings=1")
+    task = game.tasks()[5]
+    episode = play([Match(game, task, dict.fromkeys(game.roles, Constant("9")))], Random(0))[0]
+    assert [rows(frame) for frame in frames(episode)][:2] == [["1 2 3", "4 X 6", "7 8 9"], ["1 2 3", "4 X 6", "7 8 O"]]
+
+
 def test_words_that_are_no_move_leave_the_board_as_it_is():
     found = frames(played("tic_tac_toe", Constant("nonsense")))
     assert rows(found[-1]) == ["1 2 3", "4 5 6", "7 8 9"]

@@ -43,6 +43,20 @@ def test_a_position_is_one_ask_however_it_came_about() -> None:
     assert played("1529") == played("2519") != played("1592")
 
 
+def test_openings_are_the_boards_on_which_somebody_moves() -> None:
+    """1, 9 and 9 * 8 of them up to two marks; 4,520 in all."""
+    assert [len(TicTacToe(openings=marks).tasks()) for marks in (0, 1, 2, 8, 20)] == [1, 10, 82, 4520, 4520]
+    (task,) = (each for each in TicTacToe(openings=3).tasks() if each.id == "XX3O56789")
+    talk = TicTacToe().play(task, Random(0))
+    (asked,) = next(talk)
+    assert asked.seat == SECOND and asked == played("142")
+    with pytest.raises(StopIteration) as stop:
+        talk.send([Reply("5")])
+        talk.send([Reply("3")])
+    assert stop.value.value.scores == {FIRST: 1.0, SECOND: -1.0}
+    assert stop.value.value.facts == {"history": ("5", "3"), "board": "XXXOO6789"}
+
+
 def test_the_board_is_shown_with_spaces_between_its_squares() -> None:
     asked = played("15")
     assert isinstance(asked, Ask)

@@ -1,5 +1,5 @@
 """Texts: what a reply says without its thoughts; and texts compared: one spelling of every character, which differences
-are ignored, words, and n-grams of words.
+are ignored, words, and n-grams of words; and the text of a file.
 
 The thoughts of a reasoning model, `<think>...</think>` or as its `Marks` say, stay in the tokens of its reply, and so
 in its record and its loss; nobody else is shown them, and no answer is looked for in them.
@@ -7,20 +7,55 @@ in its record and its loss; nobody else is shown them, and no answer is looked f
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
 from functools import cached_property
+from pathlib import Path
 
 VULGAR = "[¼-¾⅐-⅞↉]"
 _RAISED = re.compile("[\u2070-\u207f²³¹]+")  # superscripts: digits, signs, brackets and n
 _LOWERED = re.compile("(?<=[0-9])[₀-₉]+")  # the base of a number, not the 2 of H₂O
 _MIXED = re.compile(f"(?<=[0-9])(?={VULGAR})")
 MOST_MARKS = 30  # on one character, as in Unicode's Stream-Safe Text Format
+MOST_BYTES = 1 << 30  # of one file
+_SPARSE = 16  # a file of holes stores less than one byte in so many
 MOST_STEPS = 10_000_000  # of one comparison of two texts; about a second
+
+
+def file_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The bytes of a regular file of up to `most` bytes. Raises OSError for one that cannot be read and for anything
+    else: a pipe or a device would be waited for or have no end, and a name that leads there may be a stranger's."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        read = [file.read(found.st_size)] if found.st_size <= most else []
+        size = found.st_size
+        while size <= most and (more := file.read(1 << 16)):  # files of Linux itself have more than they say
+            read.append(more)
+            size += len(more)
+        if size > most:
+            raise OSError(errno.EFBIG, f"it has more than {most} bytes", str(path))
+    return b"".join(read)
+
+
+def file_text(path: Path, encoding: str = "utf-8", most: int = MOST_BYTES) -> str:
+    """The text of a file as `Path.read_text` has it, every line ended by "\\n". Raises as `file_bytes`, and
+    UnicodeDecodeError."""
+    return re.sub("\r\n?", "\n", file_bytes(path, most).decode(encoding))
+
+
+def is_hollow(found: os.stat_result) -> bool:
+    """Whether a large file is nearly all holes, which take no room in an archive and years to read."""
+    return found.st_size > MOST_BYTES and found.st_blocks * 512 < found.st_size // _SPARSE
 
 
 def between(opening: re.Pattern[str], closing: re.Pattern[str], text: str) -> Iterator[tuple[int, int, int, int]]:

@@ -22,7 +22,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
-from redqueen.games.tree import MOST_NODES, Tree, from_json
+from redqueen.games.tree import MOST_NODES, Tree, from_json, text_of_tree
 from redqueen.types import RedQueenError
 
 NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
@@ -42,9 +42,7 @@ def from_efg(path: Path) -> Tree:
     """The game in a file of Gambit's extensive form. A seat is told its information set and what it did before. Raises
     RedQueenError with one line, and the line of the file, for what is none."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RedQueenError(f"the tree {str(path)!r} cannot be read: {error.strerror}") from error
+        text = text_of_tree(path)
     except ValueError as error:
         raise RedQueenError(f"the tree {str(path)!r} cannot be read: it is no text in UTF-8") from error
     if text.split()[:3] != ["EFG", "2", "R"]:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from redqueen.games.talk import titled
+from redqueen.guests.guest_world import admit
 from redqueen.protocols import Tool
 from redqueen.types import Assessment, Observation, RedQueenError, Task
 
@@ -30,7 +31,10 @@ _LONGEST = 4_000  # characters of a view
 
 
 def made(name: str) -> Any:
-    """The environment of this name. Raises RedQueenError for one that is not known, and without the extra."""
+    """The environment of this name. Raises RedQueenError for one that is not known, without the extra, and for one with
+    a module of its own ("module:Name-v0") that a folder names and nobody has vouched for."""
+    if ":" in name:
+        admit(f"gymnasium:{name}")
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         import gymnasium

@@ -21,7 +21,7 @@ import numpy as np
 
 from redqueen.checks.numeric import normalised
 from redqueen.protocols import Verifier
-from redqueen.texts import one_spelling
+from redqueen.texts import file_text, one_spelling
 from redqueen.types import Metrics, RedQueenError, Task
 
 # Chinese, Japanese, Thai, Lao, Burmese and Khmer put no spaces between words
@@ -70,7 +70,7 @@ class Corpus:
         """A corpus from lines of JSON, each {"id": "...", "text": "...", "title": "..."}; the title may be missing.
         Empty lines do not count. A line that is not like this is named in a RedQueenError."""
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            text = file_text(Path(path), "utf-8-sig")
         except OSError as error:
             raise RedQueenError(
                 f"the corpus {path} cannot be read ({error.strerror}): name a file with a document a line, {_LINE}"

@@ -23,6 +23,7 @@ from typing import Any
 
 from redqueen.curricula.history import TaskHistory, storable
 from redqueen.records import message_from_json, message_to_json, plain, task_from_json, task_to_json
+from redqueen.texts import file_text
 from redqueen.types import RedQueenError, Task
 
 SCHEMA = 1
@@ -43,7 +44,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 def read_tasks(path: Path) -> list[Task]:
     """The tasks of a file, in order. Raises RedQueenError with file and line for any error in it."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = file_text(path, "utf-8-sig")
     except OSError as error:
         raise RedQueenError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

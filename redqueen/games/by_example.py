@@ -26,6 +26,7 @@ from random import Random
 
 from redqueen.games.talk import ask, offence, titled, told
 from redqueen.protocols import Play
+from redqueen.texts import file_text
 from redqueen.types import Outcome, RedQueenError, Seat, Task
 
 SEATS = SPEAKER, LISTENER = Seat("speaker"), Seat("listener")
@@ -175,7 +176,7 @@ def as_sets(game: ByExample) -> Mapping[str, frozenset[str]]:
 def read(file: str) -> Lexicon:
     """The lexicon in a file. Raises RedQueenError with one line for a file that holds none."""
     try:
-        data = json.loads(Path(file).read_text(encoding="utf-8"))
+        data = json.loads(file_text(Path(file)))
     except OSError as error:
         raise RedQueenError(f"the lexicon {file!r} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -24,12 +24,15 @@ from random import Random
 from typing import Any, NoReturn
 
 from redqueen.games.talk import ask, forfeit, offence, told
-from redqueen.protocols import Play
+from redqueen.protocols import Play, is_moderate
+from redqueen.texts import file_text
 from redqueen.types import Outcome, RedQueenError, Seat, Task
 
 Node = Mapping[str, Any]
 MOST_TASKS = 100_000  # draws of a whole match that differ
 MOST_NODES = 1_000_000
+MOST_LOOKS = 10_000_000  # at nodes and earlier draws, to list what chance draws
+MOST_ROLES = 64
 SURE = 1e-6  # by how much probabilities may miss 1
 FORMS = (
     '{"role": ..., "state": ..., "choices": {...}}, {"chance": NAME, "outcomes": [{"p": ..., "then": ...}]} or '
@@ -49,8 +52,9 @@ class Tree:
     perfect_information: bool = False
 
     def __post_init__(self) -> None:
-        if not self.roles or len(set(self.roles)) < len(self.roles):
-            raise RedQueenError(f"the tree {self.name} needs roles that differ, not {list(self.roles)}")
+        if not 1 <= len(self.roles) <= MOST_ROLES or len(set(self.roles)) < len(self.roles):
+            said = f"{list(self.roles)!r:.80}"
+            raise RedQueenError(f"the tree {self.name} needs 1 to {MOST_ROLES} roles that differ, not {said}")
         _Checked(self.name, self.roles).node(self.root, "root")
         for role in self.roles:
             self._check_states(role)
@@ -62,9 +66,10 @@ class Tree:
             if node.get("role") == role:
                 choices = tuple(node["choices"])
                 if known.setdefault(node["state"], choices) != choices:
+                    both = " and ".join(f"{list(each)!r:.80}" for each in (choices, known[node["state"]]))
                     raise RedQueenError(
-                        f"the tree {self.name} offers {role} {list(choices)} and {list(known[node['state']])} where it "
-                        f"is told {node['state']!r:.60}: decisions of one information set have the same choices"
+                        f"the tree {self.name} offers {role} {both} where it is told {node['state']!r:.60}: decisions "
+                        "of one information set have the same choices"
                     )
 
     @cached_property
@@ -81,7 +86,7 @@ class Tree:
     @cached_property
     def _dealt(self) -> tuple[Task, ...]:
         found = []
-        for drawn, weight in self._plans(self.root, "root", {}, 1.0):
+        for drawn, weight in self._plans():
             named = "-".join(str(place) for place in drawn.values())
             found.append(Task(named or "only", "deal", facts={"drawn": drawn}, weight=weight))
             if len(found) > MOST_TASKS:
@@ -91,29 +96,32 @@ class Tree:
                 )
         return tuple(found)
 
-    def _plans(
-        self, node: Node, place: str, drawn: dict[str, int], weight: float
-    ) -> Iterator[tuple[dict[str, int], float]]:
-        """All that chance may draw below a node, beyond what is `drawn`, each with its probability."""
-        if "chance" in node:
-            name = node["chance"] or place
-            for number, outcome in enumerate(node["outcomes"]):
-                if drawn.get(name, number) == number and outcome["p"] > 0:
-                    p = 1.0 if name in drawn else outcome["p"]
-                    yield from self._plans(outcome["then"], f"{place}.{number}", {**drawn, name: number}, weight * p)
-            return
-        children = list(node.get("choices", {}).items())
-        yield from self._all_of(children, place, drawn, weight)
-
-    def _all_of(
-        self, children: Sequence[tuple[str, Node]], place: str, drawn: dict[str, int], weight: float
-    ) -> Iterator[tuple[dict[str, int], float]]:
-        if not children:
-            yield drawn, weight
-            return
-        (choice, child), *others = children
-        for more, p in self._plans(child, f"{place}.{choice}", drawn, weight):
-            yield from self._all_of(others, place, more, p)
+    def _plans(self) -> Iterator[tuple[dict[str, int], float]]:
+        """All that chance may draw in a match, each with its probability."""
+        above, looks = _above_chance(self.root), 0
+        # what is still to be looked at, as (node, place, rest); what was drawn before; how likely that is
+        waiting: list[tuple[Any, dict[str, int], float]] = [((self.root, "root", None), {}, 1.0)]
+        while waiting:
+            left, drawn, weight = waiting.pop()
+            while left is not None:
+                looks += 1 + len(drawn) * ("chance" in left[0])
+                if looks > MOST_LOOKS:
+                    raise RedQueenError(f"the tree {self.name} is too large to list what chance draws in it")
+                node, place, rest = left
+                if "chance" in node:
+                    name = node["chance"] or place
+                    for number, outcome in reversed([*enumerate(node["outcomes"])]):
+                        if drawn.get(name, number) == number and outcome["p"] > 0:
+                            p = 1.0 if name in drawn else outcome["p"]
+                            after = (outcome["then"], f"{place}.{number}", rest)
+                            waiting.append((after, {**drawn, name: number}, weight * p))
+                    break
+                left = rest
+                for choice, child in reversed(node.get("choices", {}).items()):
+                    if id(child) in above:
+                        left = (child, f"{place}.{choice}", left)
+            else:
+                yield drawn, weight
 
     def play(self, task: Task, rng: Random) -> Play:
         node, place, moves = self.root, "root", list[str]()
@@ -146,6 +154,16 @@ def walked(root: Node) -> Iterator[Node]:
         yield node
         waiting += [outcome["then"] for outcome in node.get("outcomes", ())]
         waiting += list(node.get("choices", {}).values())
+
+
+def _above_chance(root: Node) -> set[int]:
+    """The ids of the nodes of a tree that are chance or have chance below."""
+    found = set[int]()
+    for node in reversed([*walked(root)]):  # each after those below it
+        below = [outcome["then"] for outcome in node.get("outcomes", ())] + list(node.get("choices", {}).values())
+        if "chance" in node or any(id(each) in found for each in below):
+            found.add(id(node))
+    return found
 
 
 class _Checked:
@@ -219,15 +237,21 @@ class _Checked:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_moderate(value) and isfinite(value)
+
+
+def text_of_tree(path: Path) -> str:
+    """The text of a file. Raises RedQueenError where it cannot be read."""
+    try:
+        return file_text(path)
+    except OSError as error:
+        raise RedQueenError(f"the tree {str(path)!r} cannot be read: {error.strerror}") from error
 
 
 def from_json(path: Path) -> Tree:
     """The tree in a file. Raises RedQueenError with one line for a file that holds none."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RedQueenError(f"the tree {str(path)!r} cannot be read: {error.strerror}") from error
+        data = json.loads(text_of_tree(path))
     except (ValueError, RecursionError) as error:
         raise RedQueenError(f"{str(path)!r} is no JSON: {' '.join(str(error).split())}") from error
     wanted = {"roles": list, "root": Mapping}

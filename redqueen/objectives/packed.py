@@ -151,9 +151,7 @@ class PackedRows:
 
     def take(self, rows: Tensor) -> Batch:
         """A batch of the `rows` [n] int, as wide as the whole batch was."""
-        lengths = self._of_rows["lengths"][rows]
-        inside = torch.arange(self._width)[None] < lengths[:, None]
-        at = _spans(self._starts[rows], lengths)
+        inside, at = self._places(rows)
         tokens = torch.zeros(inside.shape, dtype=torch.int64)
         tokens[inside] = self._tokens[at].to(torch.int64)
         own = torch.zeros(inside.shape, dtype=torch.bool)
@@ -166,6 +164,19 @@ class PackedRows:
         of_rows = {name: values[rows] for name, values in self._of_rows.items()}
         kept = Likelihoods(**reference) if reference else None
         return Batch(tokens=tokens, constraints=held, reference=kept, **found, **of_rows)
+
+    def _places(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """[n, T] bool, where the `rows` have tokens, and the places of these among the tokens that are kept."""
+        lengths = self._of_rows["lengths"][rows]
+        return torch.arange(self._width)[None] < lengths[:, None], _spans(self._starts[rows], lengths)
+
+    def _spread(self, column: _Column) -> Tensor:
+        """A column of these rows as it was, [B, T, ...]."""
+        rows = torch.arange(len(self))
+        inside, at = self._places(rows)
+        own = torch.zeros(inside.shape, dtype=torch.bool)
+        own[inside] = self._own[at]
+        return column.at(rows, own, self._before, self._numbers)
 
     def state(self) -> State:
         """All of it as nested dictionaries and lists of numbers and tensors."""
@@ -240,7 +251,15 @@ def _as_lists(constraints: Sequence[Sequence[Constraint]]) -> list[Any]:
 def _joined(columns: Sequence[_Column], parts: Sequence[PackedRows]) -> list[Any]:
     """One column of the columns of all parts."""
     kinds = {column.kind for column in columns}
-    assert WHOLE not in kinds, "columns of parts are of own tokens"
+    if WHOLE in kinds:  # forced tokens, which have no weight, have an advantage and a version all the same
+        wide = [part._spread(column) for column, part in zip(columns, parts, strict=True)]
+        width = max(each.shape[1] for each in wide)
+        whole = torch.full((sum(map(len, wide)), width, *wide[0].shape[2:]), columns[0].fill, dtype=wide[0].dtype)
+        start = 0
+        for each in wide:
+            whole[start : start + len(each), : each.shape[1]] = each
+            start += len(each)
+        return [WHOLE, whole, columns[0].fill]
     if kinds == {ROW}:
         return [ROW, torch.cat([column.values for column in columns]), columns[0].fill]
     spread = []

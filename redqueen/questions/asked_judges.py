@@ -20,6 +20,7 @@ import numpy as np
 from redqueen.chance import derive
 from redqueen.protocols import COUNT, OpenPlayer, Player, State, has, shaped
 from redqueen.questions.asking import JUDGE
+from redqueen.texts import file_text
 from redqueen.types import Ask, Metrics, RedQueenError, Task
 
 
@@ -52,7 +53,7 @@ class Kept:
         kept = Kept(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            text = kept.file.read_text(encoding="utf-8") if kept.file.exists() else ""
+            text = file_text(kept.file) if kept.file.exists() else ""
         except (OSError, UnicodeDecodeError) as error:
             raise RedQueenError(f"cannot keep judgements in {folder}: {error}") from None
         for line in text.splitlines():

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from redqueen.texts import file_text, is_hollow
 from redqueen.types import RedQueenError
 
 Columns = Mapping[str, Any]
@@ -85,6 +86,8 @@ def read_rows(path: Path, split: str = "") -> list[Row]:
             "messages, or chosen and rejected; or a saved folder"
         )
     try:
+        if is_hollow(path.stat()):
+            raise RedQueenError(f"{path} is nearly all holes, which take no room on a disk and years to read")
         return list(reader(path))
     except OSError as error:
         raise RedQueenError(f"cannot read {path}: {error.strerror or error}") from None
@@ -97,7 +100,7 @@ def read_rows(path: Path, split: str = "") -> list[Row]:
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
-    lines = path.read_text(encoding="utf-8-sig").split("\n")  # a prompt may hold other line ends, such as U+2028
+    lines = file_text(path, "utf-8-sig", MOST_BYTES).split("\n")  # a prompt may hold other line ends, such as U+2028
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _line(f"{path}, line {number}", line)
@@ -112,7 +115,7 @@ def _line(place: str, line: str) -> Row:
 
 
 def _json(path: Path) -> Iterator[Row]:
-    text = path.read_text(encoding="utf-8-sig")
+    text = file_text(path, "utf-8-sig", MOST_BYTES)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -256,6 +259,7 @@ def _no_library(what: str) -> RedQueenError:
     return RedQueenError(f"reading {what} needs the library datasets: pip install 'redqueen[data]', or use .jsonl")
 
 
+MOST_BYTES = 1 << 36  # of a file of text
 _ROW_BYTES = 200  # of memory that a row takes besides its values
 MOST_UNFOLDED = 4 << 30  # bytes of memory for a file that can say one text a million times in a few kilobytes
 _MISSING = ("", "NaN", "nan")

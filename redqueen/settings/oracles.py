@@ -27,6 +27,8 @@ from redqueen.questions.verdicts import as_scores
 from redqueen.settings.learner import checked_device
 from redqueen.settings.limits import Count, Within, refuse_unused, unset
 from redqueen.settings.speech import Speech
+from redqueen.texts import file_text
+from redqueen.trust.door import enter_to_write
 from redqueen.types import Mean, Metrics, RedQueenError, Task
 
 _LEARNING = ("adapter", "separate")
@@ -74,7 +76,7 @@ class JudgeSettings:
         if self.rubric is None:
             return ""
         try:
-            text = Path(self.rubric).expanduser().read_text(encoding="utf-8").strip()
+            text = file_text(Path(self.rubric).expanduser()).strip()
         except (OSError, UnicodeDecodeError) as error:
             raise RedQueenError(f"cannot read the rubric {self.rubric}: {error}") from None
         if not text:
@@ -253,8 +255,13 @@ def asked_judge(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> 
         )
     if settings.cache is not None and who == _SHARED:
         raise RedQueenError("judge:shared changes as it learns: leave --judge.cache out, or take judge:frozen")
-    kept = None if settings.cache is None else Kept.in_folder(Path(settings.cache).expanduser())
+    kept = None if settings.cache is None else _kept(Path(settings.cache).expanduser())
     return AskedJudge(seat(who, settings.speech), spec, settings.budget, kept)
+
+
+def _kept(folder: Path) -> Kept:
+    enter_to_write(folder, f"the cache {str(folder)!r} of a judge")
+    return Kept.in_folder(folder)
 
 
 def _judged(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> Heard:

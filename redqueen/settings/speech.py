@@ -15,6 +15,7 @@ from redqueen.players.language.formats import Nucleus, RoleFormat
 from redqueen.players.language.thoughts import marks_named
 from redqueen.protocols import AnswerFormat
 from redqueen.settings.limits import Within, unset
+from redqueen.texts import file_text
 from redqueen.types import RedQueenError
 
 Named = Literal["plain", "boxed", "brackets", "tagged", "json", "code"]
@@ -128,7 +129,7 @@ def template_arguments(words: tuple[str, ...]) -> dict[str, Any]:
 def wording(file: Path) -> str:
     """The text of a prompt file. Raises RedQueenError if it cannot be read or has no {prompt}."""
     try:
-        text = file.expanduser().read_text(encoding="utf-8")
+        text = file_text(file.expanduser())
     except (OSError, UnicodeDecodeError) as error:
         raise RedQueenError(f"cannot read the prompt file {file}: {error}") from None
     if PROMPT not in text:

@@ -29,6 +29,7 @@ from redqueen.types import RedQueenError
 FLAG = "--trust"
 _NAMED = re.compile(r"(?:^|(?<=[=,(:]))([^=,(:]+):(\w+)")  # "own.py:MyGame", also inside of another name
 _SECRET = re.compile(r"(?<=://)[^/@]*@")  # user and password of an endpoint, which no list keeps
+_INTO = "files in "  # as a folder stands on the list in which files may be written
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f]")
 
 
@@ -65,7 +66,9 @@ def shut_command(words: Sequence[str], flagged: Sequence[str], recipe: str = "")
     """As `shut`, for a whole command and the threads that it starts: of `words`, its arguments, nothing passes that is
     the folder of a run. `recipe` is the name of the recipe among them, `flagged` what --trust names."""
     given = [word.partition("=")[2] if word.startswith("--") else word for word in words]
-    named = places([word for word in given if not Path(word.partition("@")[0]).is_dir()])
+    runs = {word for word in given if Path(word.partition("@")[0]).is_dir()}
+    named = places([word for word in given if word not in runs])
+    named |= {each for each in places(list(runs)) if each.startswith(_INTO)}
     loose = {_key(_of_recipe(name), "") for name in flagged}
     _COMMAND.append(_Door(named | ({_key(_of_recipe(recipe), "")} if recipe else set()), places(flagged) | loose))
     try:
@@ -87,8 +90,13 @@ def enter(place: str | Path, member: str, said: str, effect: str = "would be run
         return
     where = str(place.resolve()) if isinstance(place, Path) else place
     why = " and has changed since it was trusted" if key in listed else ""
-    flag = f"{place}:{member}" if member else str(place)
+    flag = f"{place}:{member}" if member else str(place).removeprefix(_INTO)
     raise Untrusted(f"{said} is named by a folder: {where} {effect}{why}. Read it first, then add {FLAG} {quote(flag)}")
+
+
+def enter_to_write(folder: Path, said: str) -> None:
+    """Passes the door to a folder in which files are made or changed, whatever is in it; as `enter`."""
+    enter(f"{_INTO}{os.path.realpath(folder)}", "", said, "would be written")
 
 
 def remember() -> None:
@@ -129,13 +137,19 @@ def trust_list() -> Path:
 
 def places(names: Sequence[str]) -> frozenset[str]:
     """What names lead to, as it stands on the trust list: a name as it is, what it names of a file or module, also
-    within its parameters ("dataset:path=sums.csv,compare=own.py:same"), an endpoint without its model."""
+    within its parameters ("dataset:path=sums.csv,compare=own.py:same", "acting:gym(CartPole-v1)", whose world is
+    "gym:CartPole-v1"), an endpoint without its model, a folder to write in."""
     found = set()
     for name in names:
+        if _FORBIDDEN.search(name):
+            continue
+        found.add(f"{_INTO}{os.path.realpath(os.path.expanduser(name))}")
         if "://" in name:
             found.add(_key(name[max(name.find("http"), 0) :].partition("#")[0], ""))
             continue
         found |= {_key(_file_or_module(place), member) for place, member in _NAMED.findall(name)}
+        worlds = name.replace("(", ":")
+        found |= {re.split("[,)]", worlds[each.end() :])[0] for each in re.finditer("[:=]", worlds)} - {""}
         if name.endswith(".py") or "." not in name:
             found.add(_key(_file_or_module(name), ""))
     return frozenset(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -15,12 +14,12 @@ from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from redqueen.protocols import is_moderate, kind_named, shown
+from redqueen.texts import MOST_BYTES, file_bytes
+from redqueen.texts import is_hollow as is_hollow  # for those who read with this module
 from redqueen.types import Damaged
 
-MOST_BYTES = 1 << 30  # of one file
 MOST_VALUES = 20_000_000  # of one text of JSON: each takes some 60 bytes of memory, and as few as two of the text
 DEEPEST = 16  # folders in folders
-_SPARSE = 16  # a file of holes stores less than one byte in so many
 
 
 @contextmanager
@@ -36,14 +35,7 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """The bytes of a regular file of up to `most` bytes. Raises Damaged for anything else, a pipe or a device among
     them, and for a file that cannot be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise Damaged(f"{path} is no regular file")
-            if found.st_size > most:
-                raise Damaged(f"{path} has {found.st_size} bytes, more than {most}")
-            return file.read()
+        return file_bytes(path, most)
     except OSError as error:
         raise Damaged(f"cannot read {path}: {error.strerror}") from error
     except MemoryError:
@@ -80,11 +72,6 @@ def files_below(folder: Path) -> list[str]:
                 else:
                     found.append(f"{above}{entry.name}")
     return found
-
-
-def is_hollow(found: os.stat_result) -> bool:
-    """Whether a large file is nearly all holes, which take no room in an archive and years to read."""
-    return found.st_size > MOST_BYTES and found.st_blocks * 512 < found.st_size // _SPARSE
 
 
 def as_object(text: str | bytes, place: str) -> dict[str, Any]:

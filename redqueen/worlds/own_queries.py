@@ -17,11 +17,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from redqueen.checks.queries import Database, QueryError
+from redqueen.checks.queries import LARGEST, Database, QueryError
 from redqueen.protocols import shaped
+from redqueen.texts import file_text
 from redqueen.types import Damaged, RedQueenError, Task
 
 MOST_VALUES = 20_000  # of a database: each visit makes one anew
+MOST_LOOKS = 10_000  # thousands of steps of SQLite's machine to read one
 FIFTH = 5
 _LINE = {"question": str, "query": str, "tables?": dict, "database?": str, "other?": (dict, str), "held_out?": bool}
 _TABLES = {...: {"columns": [str], "rows": [[(str, int, float, type(None))]]}}
@@ -34,7 +36,7 @@ def own_tasks(file: str) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
     wrong."""
     path = Path(file).expanduser()
     try:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line for line in file_text(path).splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise RedQueenError(f"cannot read the questions {path}: {error}") from None
     rows = [_row(path, number, line) for number, line in enumerate(lines, 1)]
@@ -57,7 +59,7 @@ def _row(path: Path, number: int, line: str) -> tuple[Task, bool]:
         for each in (tables, other):
             with closing(Database(each)) as database:
                 found = database.rows(row["query"])
-    except (ValueError, RecursionError, sqlite3.Error, Damaged, QueryError) as error:
+    except (ValueError, OverflowError, RecursionError, sqlite3.Error, Damaged, QueryError) as error:
         raise RedQueenError(f"{where}: {error}") from None
     if not found:
         raise RedQueenError(f"{where}: the query finds no rows, so that many wrong ones would be right")
@@ -69,7 +71,7 @@ def _tables(folder: Path, known: Any) -> Tables:
     """The tables of a line: as they stand there, or those of a file of SQLite."""
     if known is None:
         raise Damaged("it has neither tables nor database")
-    tables = _of_sqlite(folder / known) if isinstance(known, str) else known
+    tables = _of_sqlite(folder, known) if isinstance(known, str) else known
     shaped(tables, _TABLES, "tables")
     for name, table in tables.items():
         if not table["columns"] or any(len(row) != len(table["columns"]) for row in table["rows"]):
@@ -80,11 +82,19 @@ def _tables(folder: Path, known: Any) -> Tables:
     return tables
 
 
-def _of_sqlite(path: Path) -> Tables:
-    if not path.is_file():
-        raise Damaged(f"there is no database {path}")
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as found:
-        names = found.execute("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
+def _of_sqlite(folder: Path, name: str) -> Tables:
+    """The tables of a file below `folder`: of virtual ones and of what computes for long there is nothing to read."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        raise Damaged(f"there is no database {name} below {folder}")
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as found:
+        found.execute("pragma trusted_schema = off")
+        found.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
+        left = iter(range(MOST_LOOKS))
+        found.set_progress_handler(lambda: next(left, -1) < 0, 1_000)
+        names = found.execute(
+            "select name from sqlite_master where type = 'table' and rootpage > 0 and name not like 'sqlite_%'"
+        )
         return {str(name): _table(found, str(name)) for (name,) in names.fetchall()}
 
 

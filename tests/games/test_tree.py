@@ -104,6 +104,22 @@ def test_many_draws_say_what_helps(monkeypatch):
         Tree("cards", ("hider", "seeker"), root)
 
 
+def test_what_chance_draws_is_listed_without_looking_where_it_draws_nothing(monkeypatch):
+    def drawn(aside):
+        coins = {f"coin {n}": {"chance": "", "outcomes": [{"p": 0.5, "then": end(0)}] * 2} for n in range(8)}
+        return Tree(
+            "coins", ("hider", "seeker"), decision(choices={**coins, "aside": decision(state="Aside.", choices=aside)})
+        )
+
+    wide = drawn({f"c{n}": end(1) for n in range(3000)})
+    monkeypatch.setattr("redqueen.games.tree.MOST_LOOKS", 50_000)
+    assert [task.id for task in wide.tasks()[:3]] == [f"0-0-0-0-0-0-{last}" for last in ("0-0", "0-1", "1-0")]
+    assert len(wide.tasks()) == 256
+    sure = {"chance": "", "outcomes": [{"p": 1, "then": end(0)}]}
+    with pytest.raises(RedQueenError, match="too large to list what chance draws"):
+        drawn({f"c{n}": sure for n in range(300)}).tasks()
+
+
 def outcomes(*chances):
     return {"chance": "coin", "outcomes": [{"p": p, "then": end(0)} for p in chances]}
 
@@ -124,6 +140,8 @@ def decision(**changes):
         (decision(choices={" heads": end(1)}), "a text without spaces around it, not ' heads'"),
         (decision(choices={"a": {"scores": {"hider": 1}}}), "at root.a: an end scores each of hider, seeker"),
         (decision(choices={"a": {"scores": {"hider": "1", "seeker": 0}}}), "scores are finite numbers"),
+        (decision(choices={"a": {"scores": {"hider": 10**400, "seeker": 0}}}), "scores are finite numbers"),
+        (outcomes(10**400), "an outcome is"),
         (decision(choices={"a": {"scores": {}, "role": "hider"}}), "a node is one of"),
         (decision(choices={"a": 3}), "at root.a: a node is"),
         (decision(state="Guess."), "hider and seeker are both told 'Guess.'"),
@@ -155,6 +173,7 @@ def test_a_fault_in_a_tree_is_one_line_with_its_place(root, said, tmp_path, caps
         ('{"roles": ["a"], "root": {}, "payoffs": 1}', "has 'payoffs'; a tree has name, rules, roles and root"),
         ('{"roles": [1], "root": {}}', "roles of"),
         ('{"roles": ["a", "a"], "root": {}}', "roles that differ"),
+        (json.dumps({"roles": [f"r{n}" for n in range(65)], "root": {}}), "1 to 64 roles"),
     ],
 )
 def test_a_file_that_holds_no_tree_is_one_line(text, said, tmp_path):

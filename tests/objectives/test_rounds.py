@@ -170,9 +170,9 @@ def test_rows_without_padding_are_given_back_to_the_bit():
             same(found.take(torch.arange(len(batch))), batch)
 
 
-def uneven(count, seed=0, long=4):
+def uneven(count, seed=0, long=4, forced=False):
     """Pairs of replies of different lengths to prompts of different lengths, and what a reference thinks of them; one
-    of the pairs is `long` times as long as the others."""
+    of the pairs is `long` times as long as the others, and the first token of each reply may be `forced`."""
     generator = np.random.default_rng(seed)
     sides = []
     for pair in range(count):
@@ -180,6 +180,8 @@ def uneven(count, seed=0, long=4):
         for _ in range(2):
             words = generator.integers(1, 99, generator.integers(2, 6) * (long if pair == 1 else 1))
             reply = Reply("x", "learner", 3, prompt, words, generator.normal(size=len(words)), recited=bool(pair % 2))
+            if forced:
+                reply = replace(reply, legal_tokens=((int(words[0]),), *[tuple(range(99))] * (len(words) - 1)))
             turns = (Turn(Ask(Seat("solver"), ()), reply),)
             sides.append(
                 Trajectory(Episode("any", Task("t"), 0, turns, Outcome({}), ()), Seat("solver"), turns, np.zeros(1))
@@ -192,16 +194,20 @@ def uneven(count, seed=0, long=4):
     return beside(batch, Likelihoods(logprobs, entropies, None))
 
 
-def test_rows_packed_in_parts_are_those_packed_at_once():
+@pytest.mark.parametrize("forced", [(False, False), (True, False), (False, True), (True, True)])
+def test_rows_packed_in_parts_are_those_packed_at_once(forced):
     """Every pair counts the same, in whichever part it was."""
-    first, second = uneven(5, seed=1), uneven(3, seed=2, long=1)
+    first, second = uneven(5, seed=1, forced=forced[0]), uneven(3, seed=2, long=1, forced=forced[1])
     together = joined([PackedRows(first), PackedRows(second)])
     assert together.pairs.tolist() == [number for number in range(8) for _ in range(2)]
     found = together.take(torch.arange(16))
     assert found.tokens.shape == (16, first.tokens.shape[1])
     width = second.tokens.shape[1]
     assert torch.equal(found.tokens[:10], first.tokens) and torch.equal(found.tokens[10:, :width], second.tokens)
-    assert torch.equal(found.advantages[10:, :width], second.advantages)
+    for name in ("advantages", "versions", "recited", "sampled_logprobs"):
+        assert torch.equal(getattr(found, name)[:10], getattr(first, name)), name
+        assert torch.equal(getattr(found, name)[10:, :width], getattr(second, name)), name
+        assert not getattr(found, name)[10:, width:].any(), name
     assert torch.equal(found.reference.logprobs[:10], first.reference.logprobs)
     assert found.loss_weights.sum(dim=1).tolist() == pytest.approx([1 / 16] * 16)
 

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from redqueen.players.archives import read_archive
-from redqueen.trust.reading import as_object, files_below, is_hollow
+from redqueen.texts import is_hollow
+from redqueen.trust.reading import as_object, files_below
 from redqueen.types import Damaged
 
 PLAN = importlib.util.spec_from_file_location("fuzz_folders", Path(__file__).with_name("fuzz_folders.py"))

@@ -177,8 +177,42 @@ def test_questions_of_a_file_are_a_world(tmp_path):
         ([{"question": "a", "query": "b", "database": "train.jsonl"}], "line 1: file is not a database"),
         ([{**OWN, "tables": {"team": {"columns": ["a"], "rows": [[1, 2]]}}}], "line 1: each row of team"),
         ([{**OWN, "tables": {}}], "line 1: a database has 1 to"),
+        ([{**OWN, "tables": {"team": {"columns": ["a"], "rows": [[10**30]]}}}], "line 1: Python int too large"),
+        (
+            [{"question": "a", "query": "b", "database": "/etc/passwd"}],
+            "line 1: there is no database /etc/passwd below",
+        ),
+        ([{"question": "a", "query": "b", "database": "../x.sqlite"}], "line 1: there is no database"),
     ],
 )
 def test_a_line_that_is_wrong_is_named(rows, said, tmp_path):
     with pytest.raises(RedQueenError, match=said):
         own(tmp_path, *rows).tasks()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("create virtual table t using fts4(a); insert into t values ('x')", "line 1: tables.t_segdir"),
+        (
+            "create table t(a, b as (zeroblob(900000000))); insert into t(a) values (1)",
+            "line 1: string or blob too big",
+        ),
+        ("create table t(a); insert into t values (x'00')", "line 1: tables"),
+    ],
+)
+def test_a_database_of_a_stranger_computes_nothing(script, said, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "theirs.sqlite")) as database:
+        database.executescript(script)
+    with pytest.raises(RedQueenError, match=said):
+        own(tmp_path, {"question": "a", "query": "select a from t", "database": "theirs.sqlite"}).tasks()
+
+
+def test_a_database_beside_the_questions_leads_nowhere_else(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    with closing(sqlite3.connect(tmp_path / "private.sqlite")) as database:
+        database.executescript("create table t(a); insert into t values (1)")
+    (inner / "link.sqlite").symlink_to(tmp_path / "private.sqlite")
+    with pytest.raises(RedQueenError, match="there is no database"):
+        own(inner, {"question": "a", "query": "select a from t", "database": "link.sqlite"}).tasks()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from redqueen.texts import file_text
 from redqueen.types import RedQueenError
 
 MOST_TIMES = 64  # what all replacements together may make of one character; those of known models make one of it
@@ -20,7 +21,7 @@ def refuse_growth(folder: Path) -> None:
     """Raises RedQueenError for a folder whose tokenizer would make a short text a long one, or read it for ever."""
     path = folder / "tokenizer.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(file_text(path))
     except (OSError, ValueError, RecursionError):
         return  # transformers says what is wrong with it
     if not isinstance(found, dict):

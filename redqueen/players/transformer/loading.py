@@ -23,6 +23,7 @@ from safetensors import SafetensorError
 from redqueen.players.language.tokenizer_files import no_panic, refuse_growth
 from redqueen.players.transformer.digests import check_file, check_folder, keep
 from redqueen.records import flat
+from redqueen.texts import file_text
 from redqueen.types import RedQueenError
 
 EMBEDDED = "smollm2-135m"
@@ -216,7 +217,11 @@ def _checked(name: str) -> str:
 
 def refuse_detours(folder: Path) -> None:
     """Raises RedQueenError for a model folder whose own settings would have another model loaded in its place, or code
-    from the hub: an adapter's, which names a base model and modules, and kernels of attention by their address."""
+    from the hub: an adapter's, which names a base model and modules, and kernels of attention by their address; and for
+    one with a pipe or a device in it, which would be waited for."""
+    for path in folder.iterdir():
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise RedQueenError(f"{path} is no file but a pipe or device: remove it")
     if (folder / "adapter_config.json").exists():
         raise RedQueenError(
             f"the folder {folder} holds an adapter, which names another model to be loaded: give that model with the "
@@ -224,7 +229,7 @@ def refuse_detours(folder: Path) -> None:
         )
     refuse_growth(folder)
     try:
-        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        settings = json.loads(file_text(folder / "config.json"))
     except (OSError, ValueError, RecursionError):
         return  # transformers says what is wrong with it
     for key, value in flat(settings).items() if isinstance(settings, dict) else ():

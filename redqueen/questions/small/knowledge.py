@@ -23,6 +23,7 @@ from redqueen.checks.numeric import normalised
 from redqueen.checks.retrieval import Corpus, Document, Rules
 from redqueen.games.tools import Searching
 from redqueen.questions.toolbox import search_tool
+from redqueen.texts import file_text
 from redqueen.types import SOLVER, Demonstration, RedQueenError, Refusal, Task
 
 PEOPLE, THINGS = ("opponent", "second"), ("colour", "place", "rank")  # what somebody's relations lead to
@@ -303,7 +304,7 @@ def _others(people: Sequence[str], rng: Random) -> list[str]:
 def _lines(path: str, what: str) -> list[tuple[int, str]]:
     """With their numbers in the file; blank ones are passed over."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = file_text(Path(path), "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise RedQueenError(f"the {what} {path} cannot be read: {error}") from None
     found = [(number, line.strip()) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]

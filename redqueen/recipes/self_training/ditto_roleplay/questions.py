@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from redqueen.texts import file_text
 from redqueen.types import RedQueenError
 
 NAMES = ("Ada", "Bo", "Cy", "Dag", "Eli", "Fay", "Gus", "Hal", "Ida", "Jo", "Kit", "Lea")
@@ -58,7 +59,7 @@ def made_up(rng: Random) -> list[Character]:
 
 def _read(file: Path) -> list[Character]:
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file_text(file).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise RedQueenError(f"cannot read the characters of {file}: {error}") from None
     return [_character(line, f"{file}:{number}") for number, line in enumerate(lines, 1) if line.strip()]

@@ -1,0 +1,94 @@
+"""Methods of learning without labels and from oneself beside GRPO, with SmolLM2 on problems that nobody here wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from experiments.grpo import OWN_FILE, QUESTIONS, SHUFFLED, voted
+from experiments.grpo import Method as OfGrpo
+from redqueen.protocols import Policy
+from redqueen.recipes.credit.expo import recipe as expo
+from redqueen.recipes.credit.grpo import recipe as grpo
+from redqueen.recipes.credit.sar import recipe as sar
+from redqueen.recipes.labels.evol_rl import recipe as evol_rl
+from redqueen.recipes.labels.ssr_zero import recipe as ssr_zero
+from redqueen.recipes.self_training.b_star import recipe as b_star
+from redqueen.runs.run import Run
+from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
+
+KNOWN, MAJORITY, SHUFFLED_ANSWERS = "grpo, known answers", "grpo, majority", "grpo, shuffled answers"
+# a step of each samples 64 replies: 8 problems, 8 replies
+ROLLOUTS: Mapping[str, Any] = MappingProxyType({"tasks": 8, "attempts": 8})
+# an iteration of ten updates samples 640 replies to learn from, and 128 that choose a temperature
+OF_B_STAR: Mapping[str, Any] = MappingProxyType(
+    {"updates": 10, "tasks": 80, "attempts": 8, "development": 32, "replies_per_update": 32}
+)
+RECIPES: Mapping[str, tuple[Any, Mapping[str, Any]]] = MappingProxyType(
+    {
+        KNOWN: (grpo, ROLLOUTS),
+        MAJORITY: (grpo, {**ROLLOUTS, "answers": "majority"}),
+        SHUFFLED_ANSWERS: (grpo, {**ROLLOUTS, "questions": SHUFFLED}),
+        "evol_rl": (evol_rl, {**ROLLOUTS, "votes": 8}),
+        "ssr_zero": (ssr_zero, {**ROLLOUTS, "questions": f"scored:{QUESTIONS}"}),
+        "sar": (sar, ROLLOUTS),
+        "expo": (expo, ROLLOUTS),
+        "b_star": (b_star, OF_B_STAR),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A method on the same problems, from the same start, with as many replies and updates."""
+
+    method: str = KNOWN
+    steps: int = OWN_FILE.config.grpo.steps
+
+    def settings(self) -> Any:
+        """The config of its recipe."""
+        recipe, own = RECIPES[self.method]
+        chosen = {"learner": OWN_FILE.config.grpo.learner, "questions": QUESTIONS, "steps": self.steps, **own}
+        return recipe.Config(**chosen)
+
+
+@dataclass(frozen=True)
+class OneSeed:
+    """One training, and the majority vote of the start on the held-out problems: what a vote has to teach."""
+
+    def __call__(self, config: Arm, seed: int, folder: Path) -> Trial:
+        def train(settings: Any, run: Run) -> Policy:
+            policy: Policy = RECIPES[config.method][0].train(settings, run)
+            return policy
+
+        of_start = replace(OWN_FILE.config.grpo, steps=config.steps)
+        return Training(train, evaluate_every=config.steps, read=voted(OfGrpo(of_start), seed))(
+            config.settings(), seed, folder
+        )
+
+
+SMOLLM2 = Experiment(
+    title="SmolLM2-135M-Instruct on reasoning-gym's arithmetic",
+    asked="Where do five methods end beside GRPO with the answers, by majority and with shuffled answers?",
+    trial=OneSeed(),
+    config=Arm(),
+    variants={name: {"method": name} for name in RECIPES},
+    figures=("first accuracy", "accuracy", "pass@8", "majority of the start"),
+    compared=(
+        *(Difference(name, name, "accuracy", "first accuracy") for name in list(RECIPES)[3:]),
+        *versus(MAJORITY, ("evol_rl", "ssr_zero"), ("accuracy", "pass@8")),
+        *versus(KNOWN, ("sar", "expo", "b_star"), ("accuracy", "pass@8")),
+    ),
+    controls=(KNOWN, MAJORITY, SHUFFLED_ANSWERS),
+    seeds=3,
+    first_seed=2,
+    notes=(
+        "Each takes 50 updates from 3,200 replies; b_star samples 128 more in each of its five iterations, from which "
+        "it learns nothing, and learns from those that are right alone. evol_rl and ssr_zero see no answers; sar, expo "
+        "and b_star do.",
+        *OWN_FILE.notes,
+    ),
+)

@@ -89,6 +89,16 @@ class StatesInformation(Game, Protocol):
     def perfect_information(self) -> bool: ...
 
 
+class StatesHearers(Game, Protocol):
+    """A game of talk that states who hears what is said."""
+
+    @property
+    def heard_by(self) -> Mapping[str, Sequence[str]]:
+        """By the role that speaks, the roles that hear it; none for what only the game is told. Roles that are left out
+        make moves."""
+        ...
+
+
 class StatesZeroSum(Game, Protocol):
     """A game that states whether the scores of a match always sum to zero. A game without the attribute is taken not
     to be zero-sum."""
@@ -604,6 +614,10 @@ class ShowsReplies(Measure, Protocol):
 
     def first_replies(self) -> str:
         """Replies of the first measurement, as text to be read; "" if there are none."""
+        ...
+
+    def latest_replies(self) -> Sequence[Mapping[str, Any]]:
+        """A few replies of the latest measurement as plain data, each time to the same questions."""
         ...
 
 

@@ -364,7 +364,18 @@ def test_evaluate_asks_a_model_that_answers_in_free_text(here, said):
 
 def test_a_tournament_of_bots_runs_and_older_checkpoints(run, said):
     text = said("tournament", "uniform", "honest", "equilibrium", "run", "run@4", "--matches", "4")
-    for name in ("uniform", "honest", "equilibrium", "run", "run@4", "score", "given", "rating", "alpha-rank"):
+    for name in (
+        "uniform",
+        "honest",
+        "equilibrium",
+        "run",
+        "run@4",
+        "score",
+        "given",
+        "rating",
+        "alpha-rank",
+        "payoff matrix",
+    ):
         assert name in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
@@ -372,7 +383,7 @@ def test_a_tournament_of_bots_runs_and_older_checkpoints(run, said):
 def test_a_tournament_stands_in_the_report_of_a_run(run, said):
     said("tournament", "uniform", "honest", "--game", "kuhn_poker", "--matches", "4", "--output", "run")
     page = Path(said("report", "run").strip()).read_text()
-    assert '"tournaments":[{"game":"kuhn_poker","players":["' in page
+    assert '"tournaments":[{"game":"kuhn_poker","players":["' in page and '"widths":[[0.0,' in page
 
 
 def test_a_tournament_of_older_checkpoints_is_played_in_the_game_of_their_run(run, said):
@@ -382,6 +393,16 @@ def test_a_tournament_of_older_checkpoints_is_played_in_the_game_of_their_run(ru
 @pytest.mark.slow
 def test_a_tournament_needs_no_run(said):
     assert "perfect" not in said("tournament", "uniform", "minimax", "--game", "tic_tac_toe", "--matches", "2")
+
+
+def test_a_person_can_sit_in_all_seats_and_reads_who_spoke_to_whom(said, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("firm\nI offer 7.\nDeal.\n"))
+    told = said("play", "price_talk", "--role", "all", "--seed", "1").partition("what was played:\n")[2].splitlines()
+    assert told[:3] == [
+        "  adviser to buyer alone (you): firm",
+        "  buyer to all (you): I offer 7.",
+        "  seller to all (you): Deal.",
+    ]
 
 
 def test_a_person_plays_at_the_keyboard(run, said, monkeypatch):

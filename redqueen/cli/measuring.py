@@ -177,6 +177,7 @@ def run_tournament(words: Sequence[str]) -> None:
         settings(options.output)
     with telling("playing"):
         standings = _print_standings(game, players, options.matches, options.seed)
+    _print_players("payoff matrix: mean score of row against column", *standings.matrix())
     found = ladder(standings, options.seed)
     _print_ladder(found)
     if options.output is not None:

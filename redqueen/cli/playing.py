@@ -19,6 +19,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.games.programmed import as_recorded as said_again
 from redqueen.games.tools import as_recorded as with_recorded_tools
 from redqueen.markup import speaker_line, visible
+from redqueen.play.hearing import addressed, stated_hearers
 from redqueen.play.lockstep import play as play_matches
 from redqueen.play.lockstep import replay as replay_episode
 from redqueen.players.human import Human
@@ -28,6 +29,9 @@ from redqueen.runs.named_players import dealt, find_player
 from redqueen.settings.limits import unset
 from redqueen.types import Episode, Match, RedQueenError
 
+ALL = "all"
+NOTHING = "(no action in the stated format)"
+
 
 @dataclass(frozen=True)
 class PlayOptions:
@@ -36,7 +40,7 @@ class PlayOptions:
     against: str = "uniform"
     """uniform, minimax, honest, equilibrium, the folder of a run, or a server"""
     role: Annotated[str | None, unset("ROLE")] = None
-    """the role you take; the game's first by default"""
+    """the role you take, or all of them; the game's first by default"""
     seed: Annotated[int | None, unset("INT")] = None
     """random for each game by default"""
 
@@ -46,18 +50,19 @@ def play(words: Sequence[str]) -> None:
     options = parse(PlayOptions, words, "redqueen play")
     game = find_game(options.game)
     role = options.role or game.roles[0]
-    if role not in game.roles:
-        raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}")
+    if role not in (*game.roles, ALL):
+        raise RedQueenError(f"{game.name} has no role {role!r}: it has {', '.join(game.roles)}, or take {ALL} of them")
+    yours = game.roles if role == ALL else (role,)
     opponent = find_player(options.against, game)
     seed = Random().getrandbits(32) if options.seed is None else options.seed
-    cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | {role: Human(write=_print)}
+    cast: dict[str, Player] = dict.fromkeys(game.roles, opponent) | dict.fromkeys(yours, Human(write=_print))
     (episode,) = play_matches([Match(game, dealt(game, seed), cast, seed)], Random(seed))
     print("what was played:")
-    for turn in episode.turns:
-        you = " (you)" if turn.ask.seat.role == role else ""
-        _print(f"  {turn.ask.seat}{you}: {turn.reply.text or '(no action in the stated format)'}")
+    for turn, line in zip(episode.turns, addressed(episode, stated_hearers(game)), strict=True):
+        you = " (you)" if turn.ask.seat.role in yours else ""
+        _print(f"  {line}{you}: {turn.reply.text or NOTHING}")
     for seat in episode.seats:
-        print(f"{seat}: {_signed(episode.outcome.scores[seat])}{'  (you)' if seat.role == role else ''}")
+        print(f"{seat}: {_signed(episode.outcome.scores[seat])}{'  (you)' if seat.role in yours else ''}")
     for name, fact in episode.outcome.facts.items():
         _print(f"{name}: {fact}")
     print(f"the same deal again: --seed {seed}")
@@ -88,8 +93,8 @@ def replay(words: Sequence[str]) -> None:
         return
     for name, episode, credit in found:
         if name == options.episode:
-            _print_episode(episode, credit)
             game, as_then = _game_of(episode, options.run)
+            _print_episode(episode, credit, addressed(episode, stated_hearers(game)))
             same = replay_episode(game, episode)
             if same.outcome.scores == episode.outcome.scores:
                 end = f"every ask and the outcome are the same (task {episode.task.id}, seed {episode.seed})"
@@ -112,11 +117,16 @@ def _game_of(episode: Episode, run: Path) -> tuple[Game, str]:
     return recorded_game(episode.game, run), ""
 
 
-def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
+def _print_episode(episode: Episode, credit: Mapping[str, Any], lines: Sequence[str]) -> None:
+    """Prints what was said to whom, and then each turn with what its seat was shown."""
     console = Console()
     console.print(f"[bold]{_shown(episode.game)}[/bold], task {_shown(episode.task.id)}", highlight=False)
+    if any(line != str(turn.ask.seat) for line, turn in zip(lines, episode.turns, strict=True)):
+        console.rule("what was said", style="dim")
+        for line, turn in zip(lines, episode.turns, strict=True):
+            console.print(f"[bold]{_shown(line)}:[/bold] {_shown(turn.reply.text or NOTHING)}", highlight=False)
     spoken: dict[str, int] = {}
-    for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
+    for line, turn, messages in zip(lines, episode.turns, episode.newly_shown(), strict=True):
         seat = str(turn.ask.seat)
         console.rule(f"{_shown(seat)} is asked", style="dim")
         for message in messages:
@@ -133,7 +143,7 @@ def _print_episode(episode: Episode, credit: Mapping[str, Any]) -> None:
         )
         chance = f", log-probability {turn.reply.logprobs.sum():.3f}" if len(turn.reply.logprobs) else ""
         console.print(
-            f"[bold]{_shown(seat)} says:[/bold] {_shown(turn.reply.text)}\n"
+            f"[bold]{_shown(seat)} says{_shown(line.removeprefix(seat))}:[/bold] {_shown(turn.reply.text)}\n"
             f"  [dim]{_shown(turn.reply.player)} v{turn.reply.version}{chance}{given}[/dim]",
             highlight=False,
         )

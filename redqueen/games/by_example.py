@@ -78,6 +78,10 @@ class ByExample:
             self.lexicon()
 
     @property
+    def heard_by(self) -> Mapping[str, tuple[str, ...]]:
+        return {"speaker": ("listener",)}
+
+    @property
     def name(self) -> str:
         return titled("by_example", self)
 

@@ -14,7 +14,7 @@ After the self-supervised bot play of Li et al. (arXiv:2112.05197). `Seeker` is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -59,6 +59,10 @@ class Critique:
             )
         if self.turns > self.items:
             raise RedQueenError(f"critique of {self.items} items is over in {self.items} turns, not {self.turns}")
+
+    @property
+    def heard_by(self) -> Mapping[str, tuple[str, ...]]:
+        return {"expert": ("seeker",), "seeker": ("expert",) if self.heard else ()}
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ The mechanism of MentalArena (arXiv:2410.06845) on abstract tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -76,6 +76,10 @@ class HiddenState:
             )
         if not 1 <= self.tries <= self.conditions:
             raise RedQueenError(f"1 to {self.conditions} conditions can be tried, not {self.tries}")
+
+    @property
+    def heard_by(self) -> Mapping[str, tuple[str, ...]]:
+        return {"therapist": ("patient", "decoder"), "patient": ("therapist", "decoder"), "decoder": ()}
 
     @property
     def name(self) -> str:

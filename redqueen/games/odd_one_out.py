@@ -75,6 +75,10 @@ class OddOneOut:
             raise RedQueenError(f"beta and lam are at least 0, not {self.beta:g} and {self.lam:g}")
 
     @property
+    def heard_by(self) -> Mapping[str, tuple[str, ...]]:
+        return {SPY: (SPY, CIVILIAN, VOTER), CIVILIAN: (SPY, CIVILIAN, VOTER), VOTER: ()}
+
+    @property
     def name(self) -> str:
         return titled("odd_one_out", self)
 

@@ -20,7 +20,7 @@ The adviser is the planner of PPDPP (arXiv:2311.00262) and the strategist of EPO
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -61,6 +61,13 @@ class PriceTalk:
     @property
     def name(self) -> str:
         return titled("price_talk", self)
+
+    @property
+    def heard_by(self) -> Mapping[str, tuple[str, ...]]:
+        return {
+            seat.role: (ADVISES[seat].role,) if seat in ADVISES else tuple(o.role for o in self._seats if o != seat)
+            for seat in self._seats
+        }
 
     @property
     def roles(self) -> tuple[str, ...]:

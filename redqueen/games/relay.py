@@ -8,6 +8,7 @@ listen. A seat that breaks the rules ends the match, which then scores 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from random import Random
@@ -31,6 +32,10 @@ class Relay:
     def __post_init__(self) -> None:
         if not 2 <= self.numbers <= MOST:
             raise RedQueenError(f"relay is played with 2 to {MOST} numbers, not {self.numbers}")
+
+    @property
+    def heard_by(self) -> Mapping[str, tuple[str, ...]]:
+        return {"planner": (SOLVER,)}
 
     @property
     def name(self) -> str:

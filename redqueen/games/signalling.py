@@ -12,6 +12,7 @@ guessing best without it, is an equilibrium at any bias. A seat that breaks the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -36,6 +37,10 @@ class Signalling:
             raise RedQueenError(
                 f"signalling needs 2 numbers or more and a bias of at least 0, not {self.states} and {self.bias:g}"
             )
+
+    @property
+    def heard_by(self) -> Mapping[str, tuple[str, ...]]:
+        return {"sender": ("receiver",)}
 
     @property
     def name(self) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from math import comb
 from random import Random
+from typing import Any
 
 import numpy as np
 
 from redqueen.credit.outcomes import verdicts, vote, whole_reply
 from redqueen.curricula.held_out import apart_from, groups_apart, held_out, labelled
-from redqueen.measures.first_replies import answered_questions, as_text
+from redqueen.measures.first_replies import Answered, answered_questions, as_text
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, Remarks, State, has
 from redqueen.questions.asking import SOLVE, graded, tasks_among
@@ -28,6 +30,7 @@ def pass_at(k: int, right: int, tried: int) -> float:
 
 
 ATTEMPTS = 8  # at each held-out problem
+KEPT = 3  # problems of which a reply is kept, to look at
 
 
 class HeldOut:
@@ -65,7 +68,7 @@ class HeldOut:
         self._seed = seed
         self._truncated = truncated
         self._votes = votes
-        self._first = ""
+        self._first, self._latest = "", list[Answered]()
 
     def __call__(self) -> Metrics:
         tasks = [task for _, task in self._tasks]
@@ -73,6 +76,8 @@ class HeldOut:
         groups = graded(self._questions, tries, self._truncated)
         if groups and not self._first:
             self._first = as_text(answered_questions(self._questions, groups))
+        one_each = [replace(group, attempts=group.attempts[:1]) for group in groups[:KEPT]]
+        self._latest = answered_questions(self._questions, one_each)
         right = np.array([verdicts(group) for group in groups])  # [tasks, attempts]
         metrics: Metrics = {}
         levels = np.array([level for level, _ in self._tasks])
@@ -119,6 +124,10 @@ class HeldOut:
         """Ten replies of the first measurement, each with the answer found in it, the expected one and the verdict, and
         a line on all of them; "" before it."""
         return self._first
+
+    def latest_replies(self) -> list[dict[str, Any]]:
+        """The first reply of the latest measurement to each of the first three problems, as plain data."""
+        return [asdict(each) for each in self._latest]
 
     def apart(self, written: Sequence[Task | Refusal]) -> list[Task]:
         """The tasks that are not held out, without refusals."""

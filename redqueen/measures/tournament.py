@@ -84,6 +84,26 @@ class Standings:
         met = {(pairing.player, pairing.opponent): pairing.score.mean for pairing in self.pairings}
         return np.array([[met.get((one, other), 0.0) for other in self.names()] for one in self.names()])
 
+    def widths(self) -> np.ndarray:
+        """[P, P] half the width of the 95 % interval of `scores`; infinite where the deals are too few, zeros with
+        itself."""
+        met = {(each.player, each.opponent): (each.score.high - each.score.low) / 2.0 for each in self.pairings}
+        return np.array([[met.get((one, other), 0.0) for other in self.names()] for one in self.names()])
+
+    def matrix(self) -> tuple[list[str], list[tuple[str, ...]]]:
+        """The payoff matrix as headings and rows of text: the mean score of the row's player against the column's with
+        half the width of its interval (? where the deals are too few)."""
+        headings = ["against", *(str(number) for number in range(1, len(self.players) + 1))]
+        cells = [
+            [
+                "" if row == column else f"{mean:+.3f}\n{'?' if width == inf else f'±{width:.3f}'}"
+                for column, (mean, width) in enumerate(zip(means, widths, strict=True))
+            ]
+            for row, (means, widths) in enumerate(zip(self.scores(), self.widths(), strict=True))
+        ]
+        rows = [(f"{n} {name}", *own) for n, (name, own) in enumerate(zip(self.names(), cells, strict=True), 1)]
+        return headings, rows
+
     def beats(self) -> np.ndarray:
         """[P, P] bool, where the whole interval of the margin over the other lies above zero."""
         sure = {(pairing.player, pairing.opponent) for pairing in self.pairings if pairing.margin.low > 0.0}

@@ -11,8 +11,9 @@ the same weights, metrics and records as one that was not.
 The folder: `config.json`, `metrics.jsonl` (a line a step), `episodes/step_N.jsonl`,
 `checkpoints/step_N/` (the state after N updates), `final.json` once the run is over, `error.txt` where
 an error ended it; `measures.json`: what its figures rest on; `TITLE.txt` for what a
-recipe shows before its first step, `first_replies.txt` for ten replies of the first measurement, `NAME.json` for a
-table that it keeps.
+recipe shows before its first step, `first_replies.txt` for ten replies of the first measurement, `first_replies.json`
+and `last_replies.json` for some of the first and the last one to the same questions, `NAME.json` for a table that it
+keeps.
 """
 
 from __future__ import annotations
@@ -263,6 +264,7 @@ class Run:
                     self._measure(measures)
                     if step == 0:
                         self._show_replies(measures)
+                        self._keep_replies("first", measures)
                     if self.collapse.measured(before | self._line) and self.collapse.watch.keeps_best:
                         self._save(step, policies, resumable, "best")
                     for policy in policies:
@@ -355,6 +357,12 @@ class Run:
                 if has(watcher, ShowsTexts):
                     watcher.show("first replies", text)
 
+    def _keep_replies(self, which: str, measures: Sequence[Measure]) -> None:
+        """Writes a few replies of a measurement to `first_replies.json` or `last_replies.json`, to look at."""
+        kept = [reply for measure in measures if has(measure, ShowsReplies) for reply in measure.latest_replies()]
+        if kept:
+            self.keep(f"{which}_replies", {"step": self.step, "replies": kept})
+
     def _finish(self, step: int, measures: Sequence[Measure]) -> None:
         """The last word: everything measured once more, after the last update."""
         self.step = step
@@ -362,6 +370,7 @@ class Run:
         for policy in self.policies:
             policy.forget()  # a run that was resumed here has nothing in its caches
         self._measure(measures)
+        self._keep_replies("last", measures)
         self._line["samples"] = self.samples.close([policy.name for policy in self.policies])
         if self.stopped:
             self._line["stopped"] = self.stopped

@@ -311,7 +311,8 @@ def ending(folder: Path, config: Mapping[str, Any], lines: Sequence[Line], final
     if not error and _is_trained(folder, lines):
         return Ending("running", f"still training, {of_all} done")
     if not error:
-        error = "It left no error: it was killed, ran out of memory, or its machine went down."
+        error = "It left no error: it was killed, ran out of memory, or its machine went down. "
+        error += f"redqueen resume {folder} goes on."
     return Ending("died", f"died after {of_all}", error)
 
 

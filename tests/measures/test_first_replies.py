@@ -112,3 +112,27 @@ def test_a_run_shows_them_once_before_its_first_step(tmp_path):
     assert watching.said == ["begin", ("first replies", text[:-1]), "step", "step", "end"]
     assert 'answer "2", expected "2": right' in text
     assert "of 2 replies 2 are right" in text
+
+
+def test_a_run_keeps_some_replies_of_its_first_and_last_measurement_to_the_same_questions(tmp_path):
+    tests = {"one": [Task(f"t{n}", "sum", f"1+{n}?", str(n + 1)) for n in range(5)]}
+
+    class Learning:
+        name, says = "learner", "2"
+
+        def reply(self, asks):
+            return Constant(self.says).reply(asks)
+
+    player = Learning()
+    measure = HeldOut(Sums(), player, tests, attempts=2)
+    for step in Run(tmp_path, 0, Schedule(evaluate_every=1)).steps(2, [], [], [measure]):
+        if step == 1:
+            player.says = "3"
+    first, last = (json.loads((tmp_path / f"{which}_replies.json").read_text()) for which in ("first", "last"))
+    assert (first["step"], last["step"]) == (0, 2)
+    assert [(each["question"], each["reply"], each["verdict"]) for each in first["replies"]] == [
+        ("1+0?", "2", False),
+        ("1+1?", "2", True),
+        ("1+2?", "2", False),
+    ]
+    assert [(each["question"], each["reply"], each["verdict"]) for each in last["replies"]][2] == ("1+2?", "3", True)

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+import numpy as np
 import pytest
 
 from redqueen.games.kuhn_poker import KuhnPoker
@@ -90,6 +91,26 @@ def test_the_table_has_a_row_for_each_player_under_the_headings():
     table = tournament(HigherWord(), THREE, 4, seed=0).table()
     assert table[0] == ("five", "8", "+3.000", "too few deals", "8", "0", "0", "0", "0")
     assert all(len(row) == len(HEADINGS) for row in table)
+
+
+def test_the_payoff_matrix_has_means_with_intervals_and_nothing_with_itself():
+    """An equilibrium of Kuhn poker earns 1/6 from uniform play, as above."""
+    players = [Uniform(), honest_kuhn(), kuhn_equilibrium(1.0 / 3.0)]
+    standings = tournament(KuhnPoker(), players, 400, seed=1)
+    scores, widths = standings.scores(), standings.widths()
+    np.testing.assert_allclose(scores, -scores.T)  # of a zero-sum game
+    np.testing.assert_allclose(widths, widths.T)
+    one, other = standings.names().index("kuhn_equilibrium(0.333)"), standings.names().index("uniform")
+    assert abs(scores[one, other] - 1 / 6) < widths[one, other]
+    headings, rows = standings.matrix()
+    assert headings == ["against", "1", "2", "3"]
+    assert rows[one][0] == f"{one + 1} kuhn_equilibrium(0.333)" and rows[one][one + 1] == ""
+    assert rows[one][other + 1] == f"{scores[one, other]:+.3f}\n±{widths[one, other]:.3f}"
+
+
+def test_where_the_deals_are_too_few_the_matrix_says_so():
+    standings = tournament(HigherWord(), THREE, 4, seed=0)
+    assert standings.matrix()[1][0] == ("1 five", "", "+2.000\n?", "+4.000\n?")
 
 
 @pytest.mark.parametrize(

@@ -20,26 +20,31 @@ from redqueen.measures.figures import GROUPS, RULE, described
 from redqueen.measures.ladder import Ladder
 from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
 from redqueen.measures.tournament import Standings
-from redqueen.protocols import StatesInformation, has, shaped
-from redqueen.records import flat
+from redqueen.play.hearing import addressed, stated_hearers
+from redqueen.protocols import Game, StatesInformation, has, shaped
+from redqueen.records import flat, plain
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.run import Line, numbers, read_final, read_metrics
 from redqueen.runs.samples import FATES, total
+from redqueen.settings.optimization import Optimization
 from redqueen.trust.no_links import write_whole
 from redqueen.trust.reading import read_json
 from redqueen.types import Damaged, Episode, Message, RedQueenError
 from redqueen.views.headline import Headline, bases_of, headline_of, planned_steps, sentence_of_seeds
-from redqueen.views.report.first_screen import pairs, states
+from redqueen.views.report.first_screen import answered, pairs, states
 from redqueen.views.report.token_texts import Decoder, tokenizer_of, words_of
 
 MOST_EPISODES = 2000  # of all runs together; beyond, a sample
 TOURNAMENT, COMPARISON, LEAGUE, SUITES = "tournament.json", "comparison.json", "league.json", "suites.json"
+# how an optimiser is set where nothing is said of it: no news on the first screen
+USUAL = flat({"config": {"learner": {"optimization": plain(asdict(Optimization()))}}})
 _NUMBER = (int, float)
 SHAPES: dict[str, Any] = {  # what these files must hold; a number may be null where it is unknown
     TOURNAMENT: {
         "game": str,
         "players": [str],
         "scores": [[(*_NUMBER, type(None))]],
+        "widths?": [[(*_NUMBER, type(None))]],  # half those of the 95 % intervals of the scores
         "matches": int,
         "ladder": {"headings": [str], "rows": [[str]], "notes": [str]},
     },
@@ -97,7 +102,7 @@ def collected(folders: Sequence[Path], most_episodes: int = MOST_EPISODES) -> di
             place for place, found in enumerate(episodes) if found[0] == number and _step(found[1]) < AFTER_ALL_STEPS
         ]
         recorded = [(_step(episodes[place][1]), episodes[place][2]) for place in places]
-        run["states"] = states(folder, recorded)
+        run["states"], run["answered"] = states(folder, recorded), answered(folder)
         run["pairs"] = [(places[pair.before], places[pair.after], pair.same) for pair in pairs(recorded)]
     if len(episodes) > most_episodes:
         paired = {place for run in runs for pair in run["pairs"] for place in pair[:2]}
@@ -151,6 +156,7 @@ def write_tournament(folder: Path, standings: Standings, ladder: Ladder, matches
         "game": standings.game,
         "players": standings.names(),
         "scores": standings.scores().tolist(),
+        "widths": [[width if math.isfinite(width) else None for width in row] for row in standings.widths().tolist()],
         "matches": matches,
         "ladder": {"headings": ladder.headings, "rows": ladder.rows, "notes": ladder.notes},
     }
@@ -258,14 +264,15 @@ def _run(folder: Path, name: str, told: Headline) -> dict[str, Any]:
     config, lines = settings(folder), read_metrics(folder)
     if not lines:
         raise RedQueenError(f"{folder} has no metrics yet")
-    final = read_final(folder)
+    final, found = read_final(folder), flat({key: config[key] for key in ("config", "schedule", "versions")})
     return {
         "name": name,
         "folder": str(folder),
         "recipe": config["recipe"],
         "seed": config["seed"],
         "command": shlex.join(config.get("command", [])),
-        "settings": flat({key: config[key] for key in ("config", "schedule", "versions")}),
+        "settings": found,
+        "usual": [key for key in USUAL if found.get(key) == USUAL[key]],
         "curves": curves([*lines, final] if final else lines),
         "finished": bool(final),
         "steps": int(lines[-1]["step"]) + 1,
@@ -362,16 +369,19 @@ def _episode(
     found: tuple[int, str, Episode, dict[str, Any]], folder: Path, tokenizer: Decoder | None, texts: _Texts
 ) -> dict[str, Any]:
     number, name, episode, credit = found
-    private = not _is_open(episode.game, folder)
+    game = _game_of(episode.game, folder)
+    private = game is None or not (has(game, StatesInformation) and game.perfect_information)
+    lines = addressed(episode, {} if game is None else stated_hearers(game))
     spoken: dict[str, int] = {}
     turns = []
-    for turn, messages in zip(episode.turns, episode.newly_shown(), strict=True):
+    for line, turn, messages in zip(lines, episode.turns, episode.newly_shown(), strict=True):
         seat, reply = str(turn.ask.seat), turn.reply
         place = spoken[seat] = spoken.get(seat, -1) + 1
         own = credit.get(seat, {})
         turns.append(
             {
                 "seat": seat,
+                "to": line.removeprefix(seat),
                 "shown": [_shown(each, texts, _others(episode, seat if private else "")) for each in messages],
                 "thought": texts.place(reply.thought) if reply.thought else None,
                 "said": texts.place(reply.text),
@@ -416,16 +426,13 @@ def _step(name: str) -> int:
 
 
 @cache
-def _is_open(name: str, folder: Path) -> bool:
-    """Whether a game that a run played says that nobody has secrets in it. One that is not found does not say so, nor
-    does a user's own, whose code a report does not run."""
+def _game_of(name: str, folder: Path) -> Game | None:
+    """A game that a run played; None for one that is not found, and for a user's own, whose code a report does not
+    run."""
     try:
-        game = recorded_game(name, folder, own=False)
+        return recorded_game(name, folder, own=False)
     except RedQueenError:
-        if name not in GAMES:
-            return False
-        game = find_game(name)
-    return has(game, StatesInformation) and game.perfect_information
+        return find_game(name) if name in GAMES else None
 
 
 def _others(episode: Episode, seat: str) -> set[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from redqueen.measures.exact.known_equilibria import MOST_BLUFFS, kuhn_bets, kuhn_states, nearest_alpha
+from redqueen.protocols import shaped
 from redqueen.records import ask_from_json
 from redqueen.runs.checkpoints import checkpoints
 from redqueen.runs.run import LEARNER
@@ -22,6 +24,17 @@ LARGEST_TABLE = 50_000_000  # bytes
 LEAST_REPLIES = 2  # recorded in a state on average, for shares to be shown
 BREAKS = ("\n\n", ".\n", ":\n", "?\n", ". ", "? ")  # between sentences and paragraphs, not between rows of a board
 PART = 5  # a fifth of the recorded steps at either end counts as before and after
+
+_REPLY = {
+    "question": str,
+    "reply": str,
+    "extracted": str,
+    "expected": str,
+    "verdict": (bool, type(None)),
+    "cut_off": bool,
+    "tests": int,
+}
+REPLIES = {"step": int, "replies": [_REPLY]}
 
 Recorded = tuple[int, Episode]  # a step and an episode of it
 
@@ -75,6 +88,31 @@ def _pair(recorded: Sequence[Recorded], game: str) -> Pair | None:
 def _role(episode: Episode) -> str:
     """Who spoke first."""
     return str(episode.turns[0].ask.seat)
+
+
+# --- held-out questions before and after ---------------------------------------------------------------------------
+
+
+def answered(folder: Path) -> dict[str, Any] | None:
+    """The replies of the first and of the last measurement to some held-out questions, and the steps of these; None
+    where there are not both, or they are no such replies."""
+    both = [_replies(folder / f"{which}_replies.json") for which in ("first", "last")]
+    if not all(both) or both[0]["step"] == both[1]["step"]:
+        return None
+    before, after = ({each["question"]: each for each in found["replies"]} for found in both)
+    return {
+        "steps": [found["step"] for found in both],
+        "replies": [[each, after[question]] for question, each in before.items() if question in after],
+    }
+
+
+def _replies(path: Path) -> dict[str, Any]:
+    """What a run kept of a measurement; empty where there is nothing that can be read as such."""
+    try:
+        found = read_json(path) if path.exists() else {}
+        return dict(shaped(found, REPLIES, path.name)) if found else {}
+    except RedQueenError:
+        return {}
 
 
 # --- what is played in each state ----------------------------------------------------------------------------------
@@ -153,7 +191,9 @@ def _shown(
     source: str,
     before: str = "",
 ) -> dict[str, Any]:
-    ordered = sorted(rows, key=lambda row: (str(row[0].seat), _text(row[0])))
+    order = {ask: place for place, ask in enumerate(kuhn_states())}
+    ordered = sorted(rows, key=lambda row: (str(row[0].seat), order.get(row[0], 0), _text(row[0])))
+    known, nearest = _equilibria({ask: after for ask, after, _, _ in rows if after is not None})
     seats = [str(ask.seat) for ask, *_ in ordered]
     texts = [
         text
@@ -164,6 +204,7 @@ def _shown(
         "source": source,
         "before": before,
         "total": total,
+        "nearest": nearest,
         "rows": [
             {
                 "seat": str(ask.seat),
@@ -172,10 +213,27 @@ def _shown(
                 "after": _rounded(after),
                 "before": _rounded(early),
                 "count": count,
+                "known": known.get(ask),
             }
             for text, (ask, after, early, count) in zip(texts, ordered, strict=True)
         ],
     }
+
+
+def _equilibria(played: Mapping[Ask, Sequence[float]]) -> tuple[dict[Ask, list[list[float]]], str]:
+    """Of the states of Kuhn poker the least and the largest probability of each reply in an equilibrium, and its
+    probability in the nearest one; and which this is. Nothing where another game is played."""
+    least, most = kuhn_bets(0.0), kuhn_bets(MOST_BLUFFS)
+    if not played or not set(played) <= set(least):
+        return {}, ""
+    alpha = nearest_alpha({ask: chances[1] for ask, chances in played.items()})
+    near = kuhn_bets(alpha)
+    found = {}
+    for ask in played:
+        low, high = sorted((least[ask], most[ask]))
+        both = [[1.0 - high, 1.0 - low, 1.0 - near[ask]], [low, high, near[ask]]]
+        found[ask] = [[round(chance, 4) for chance in each] for each in both]
+    return found, f"{alpha:.2f}"
 
 
 def _text(ask: Ask) -> str:

@@ -184,7 +184,19 @@ function alarms() {
 }
 
 const SAME = { task: "The same task", kind: "No task recurs: two of the same kind", game: "No task recurs: two of the same game" };
+// Held-out questions with the replies of the first and of the last measurement.
+function asked(run) {
+  const found = run.answered;
+  const side = (each, step) => make("div", { class: "side" }, make("h3", {}, `Step ${step} `, make("span", { class: "tag" }, each.verdict === null ? "unknown" : each.verdict ? "right" : "wrong"), each.cut_off ? [" ", make("span", { class: "tag" }, "cut off")] : null),
+    make("div", { class: "text said" }, words(excerpt(each.reply, 400) || "(nothing)")), make("div", { class: "quiet small" }, each.extracted ? ["answer: ", words(cut(each.extracted, 80))] : "no answer was found in it"));
+  const one = (both) => make("div", { class: "pair" }, make("div", { class: "text shown" }, words(tail(both[0].question, 260))), both[0].expected ? make("p", { class: "quiet small" }, "expected: ", words(cut(both[0].expected, 80))) : null, make("div", { class: "sides" }, ...both.map((each, number) => side(each, found.steps[number]))));
+  const rest = found.replies.slice(1);
+  return [make("p", { class: "quiet small" }, "A held-out question, and the first reply to it in the first and in the last measurement, whatever came of them."), one(found.replies[0]), rest.length ? folded(`and ${rest.length} more`, make("div", {}, ...rest.map(one)), false) : null];
+}
+
 function beforeAndAfter() {
+  const known = data.runs.find((each) => each.answered && each.answered.replies.length);
+  if (known) return make("section", { class: "panel", id: "replies" }, make("h2", {}, words(`One prompt, before and after${data.runs.length > 1 ? `: ${known.name}` : ""}`)), ...asked(known));
   const run = data.runs.find((each) => each.pairs.length);
   if (!run) return null;
   const side = (place, shown) => {
@@ -193,7 +205,7 @@ function beforeAndAfter() {
     const last = episode.frames[episode.frames.length - 1];
     const board = last && last.kind === "board" ? make("div", {}, drawn(last, episode)) : null;
     const few = board ? [] : episode.turns.slice(0, 6);
-    const lines = few.map((turn) => make("div", { class: "text said" }, episode.turns.length > 1 ? make("span", { class: "quiet" }, `${turn.seat}: `) : null, words(excerpt(data.texts[turn.said], episode.turns.length > 1 ? 120 : 400) || "(nothing)")));
+    const lines = few.map((turn) => make("div", { class: "text said" }, episode.turns.length > 1 ? make("span", { class: "quiet" }, `${turn.seat}${turn.to}: `) : null, words(excerpt(data.texts[turn.said], episode.turns.length > 1 ? 120 : 400) || "(nothing)")));
     const rest = board ? 0 : episode.turns.length - few.length;
     return make("div", { class: "side" }, make("h3", {}, `Step ${episode.step} `, ...scores.flatMap((tag) => [tag, " "])), shown ? prompt(episode) : null, board, board ? make("div", { class: "quiet small" }, `the end, after ${episode.turns.length} moves: ${episode.turns.map((turn) => excerpt(data.texts[turn.said], 8)).join(" ")}`) : null, ...lines, rest > 0 ? make("div", { class: "quiet small" }, `and ${rest} more turns`) : null,
       shown && episode.answer ? make("div", { class: "quiet small" }, "expected: ", words(cut(episode.answer, 200))) : null, make("div", { class: "small" }, linked(place, "whole episode")));
@@ -229,17 +241,26 @@ function states() {
   const early = (row, number) => (counted ? make("span", { class: "quiet" }, row.before ? `${percent(row.before[number])} → ` : "– → ") : null);
   const seats = new Set(found.rows.map((row) => row.seat)).size > 1;
   const state = (row) => make("td", { class: "state" }, seats ? make("span", { class: "quiet" }, `${row.seat}: `) : null, words(tail(row.text, 220)));
+  // where the equilibria lie: a line below the bar; in the nearest one: a stroke
+  const known = ([low, high, near]) => {
+    const from = Math.max(100 * low - 1, 0), to = Math.min(100 * high + 1, 100), at = Math.min(Math.max(100 * near, 1), 99);
+    return `background: linear-gradient(to right, transparent ${from}%, var(--ink) 0, var(--ink) ${to}%, transparent 0) bottom / 100% 3px no-repeat, linear-gradient(to right, transparent calc(${at}% - 1px), var(--ink) 0, var(--ink) calc(${at}% + 1px), transparent 0), `;
+  };
+  const range = ([low, high]) => (high > low ? `${percent(low)} to ${percent(high)}` : percent(low));
   const bar = (row, number) => make("td", { class: "n chance", style: fill(row.after[number]) }, early(row, number), percent(row.after[number]));
+  // of two replies the second: its bar, its share and what it is in the equilibria
+  const diagram = (row) => [make("td", { class: "diagram", style: fill(row.after[1]).replace("background: ", known(row.known[1])) }), make("td", { class: "n" }, early(row, 1), percent(row.after[1])), make("td", { class: "n quiet" }, range(row.known[1]))];
   const likely = (row) => {
     const order = row.choices.map((_, number) => number).sort((a, b) => row.after[b] - row.after[a]);
     const top = order.slice(0, 4).filter((number, place) => !place || row.after[number] >= 0.01);
     const rest = order.slice(top.length).reduce((sum, number) => sum + row.after[number], 0);
     return make("td", {}, ...top.map((number) => make("div", { class: "chance", style: fill(row.after[number]) }, make("strong", {}, words(cut(row.choices[number], 40))), " ", early(row, number), percent(row.after[number]))), order.length > top.length ? make("div", { class: "quiet" }, `${order.length - top.length} other${order.length - top.length > 1 ? "s" : ""}, ${percent(rest)}`) : null);
   };
-  const table = make("table", { class: "states" }, make("tr", {}, make("th", {}, "state"), counted ? make("th", { class: "n" }, "replies") : null, ...(few ? choices.map((choice) => make("th", { class: "n" }, words(cut(choice, 30)))) : [make("th", {}, "most likely replies")])),
-    ...found.rows.map((row) => make("tr", {}, state(row), counted ? make("td", { class: "n" }, String(row.count)) : null, ...(few ? choices.map((_, number) => bar(row, number)) : [likely(row)]))));
+  const table = make("table", { class: "states" }, make("tr", {}, make("th", {}, "state"), counted ? make("th", { class: "n" }, "replies") : null, ...(found.nearest ? [make("th", { class: "n", colspan: 2 }, "bet or call"), make("th", { class: "n" }, "equilibria")] : few ? choices.map((choice) => make("th", { class: "n" }, words(cut(choice, 30)))) : [make("th", {}, "most likely replies")])),
+    ...found.rows.map((row) => make("tr", {}, state(row), counted ? make("td", { class: "n" }, String(row.count)) : null, ...(found.nearest ? diagram(row) : few ? choices.map((_, number) => bar(row, number)) : [likely(row)]))));
   const all = found.total > found.rows.length ? `the ${found.rows.length} of ${found.total} states that were met most often` : `all ${found.total} states`;
-  return make("section", { class: "panel", id: "states" }, make("h2", {}, `What the policy plays${data.runs.length > 1 ? `: ${run.name}` : ""}`), make("p", { class: "quiet small" }, words(counted ? `Share of each reply in ${found.total} states: ${found.before} → ${found.source}.` : `Probability of each reply in ${all}, from ${found.source}.`)), make("div", { class: "scroll" }, table));
+  return make("section", { class: "panel", id: "states" }, make("h2", {}, `What the policy plays${data.runs.length > 1 ? `: ${run.name}` : ""}`), make("p", { class: "quiet small" }, words(counted ? `Share of each reply in ${found.total} states: ${found.before} → ${found.source}.` : `Probability of each reply in ${all}, from ${found.source}.`)), make("div", { class: "scroll" }, table),
+    found.nearest ? make("p", { class: "quiet small" }, `Kuhn poker has an equilibrium for each chance of betting the jack from 0% to 33% (Kuhn, 1950). The line at the foot of a bar is where they lie, the stroke the nearest of them: ${percent(Number(found.nearest))} with the jack.`) : null);
 }
 
 // --- tables ------------------------------------------------------------------------------------------------------
@@ -284,11 +305,11 @@ function folded(title, content, open) {
   return make("details", { open }, make("summary", {}, title), content);
 }
 
-function heat(players, values, top, written) {
+function heat(players, values, top, written, widths = null) {
   const cell = (value, one, other) => {
     const share = Math.round((80 * Math.abs(value ?? 0)) / top);
     const colour = value > 0 ? "var(--more)" : "var(--less)";
-    return make("td", { style: value === null ? null : `background: color-mix(in oklab, ${colour} ${share}%, transparent)`, title: `${players[one]} against ${players[other]}` }, value === null ? "" : written(value));
+    return make("td", { style: value === null ? null : `background: color-mix(in oklab, ${colour} ${share}%, transparent)`, title: `${players[one]} against ${players[other]}` }, value === null ? "" : written(value), widths && value !== null ? make("span", { class: "quiet small" }, widths[one][other] === null ? " ±?" : ` ±${widths[one][other].toFixed(3)}`) : null);
   };
   const rows = values.map((row, one) => make("tr", {}, make("th", {}, players[one]), ...row.map((value, other) => cell(one === other ? null : value, one, other))));
   return make("div", { class: "scroll" }, make("table", { class: "heat" }, make("tr", {}, make("th", {}, ""), ...players.map((name) => make("th", {}, name))), ...rows));
@@ -298,8 +319,8 @@ function tournament(found) {
   const top = Math.max(...found.scores.flat().map(Math.abs), 1e-9);
   const ladder = make("table", {}, make("tr", {}, ...found.ladder.headings.map((heading, number) => make("th", { class: number ? "n" : null }, heading))),
     ...found.ladder.rows.map((row) => make("tr", {}, ...row.map((value, number) => make("td", { class: number ? "n" : null }, value)))));
-  return make("section", { id: "tournament" }, make("h2", {}, `Tournament: ${found.game}`), make("p", { class: "quiet" }, `${found.matches} matches of each pair, half in each seating. Mean score of the row's player against the column's.`),
-    heat(found.players, found.scores, top, signed), make("h2", {}, "Ratings"), make("div", { class: "scroll" }, ladder), ...found.ladder.notes.map((note) => make("p", {}, note)));
+  return make("section", { id: "tournament" }, make("h2", {}, `Tournament: ${found.game}`), make("p", { class: "quiet" }, `${found.matches} matches of each pair, half in each seating. Mean score of the row's player against the column's${found.widths ? ", and half its 95 % interval; ? where the deals are too few" : ""}.`),
+    heat(found.players, found.scores, top, signed, found.widths), make("h2", {}, "Ratings"), make("div", { class: "scroll" }, ladder), ...found.ladder.notes.map((note) => make("p", {}, note)));
 }
 
 function suite([run, found]) {
@@ -433,7 +454,7 @@ function said(turn, episode, number, column, line) {
   const parts = Object.entries(turn.parts).map(([name, value]) => `${name} ${signed(value)}`).join(", ");
   const credit = [turn.reward === null ? "" : `reward ${signed(turn.reward)}${parts ? ` (${parts})` : ""}`, turn.advantage === null ? "" : `advantage ${signed(turn.advantage)}`, turn.logprob === null ? "" : `log-probability ${short(turn.logprob)}`].filter(Boolean).join(", ");
   return make("div", { class: "turn", style: column ? `grid-column: ${column}; grid-row: ${line}` : null },
-    make("h4", {}, turn.seat, make("span", { class: "quiet" }, turn.player), ...turn.flags.map((flag) => make("span", { class: "tag bad" }, flag))),
+    make("h4", {}, turn.seat, turn.to, make("span", { class: "quiet" }, turn.player), ...turn.flags.map((flag) => make("span", { class: "tag bad" }, flag))),
     episode.frames.length ? drawn(episode.frames[number], episode, turn.seat) : null, ...shown,
     turn.thought === null ? null : make("div", { class: "text thought", title: "private: no game and no other seat is shown it" }, words(data.texts[turn.thought])),
     make("div", { class: "text said" }, coloured(turn)), make("div", { class: "quiet" }, credit));
@@ -488,7 +509,7 @@ function header() {
 function command() {
   const runs = data.runs.map((run) => make("div", { class: "command" }, data.runs.length > 1 ? [make("strong", {}, words(run.name)), make("code", {}, words(run.command || "The command was not recorded."))] : null,
     make("div", { class: "quiet small" }, `${run.recipe}, seed ${run.seed}, ${run.steps} steps in ${duration(run.seconds)}; folder `, make("code", {}, words(run.folder))),
-    make("div", { class: "small chosen" }, ...Object.entries(run.settings).filter(([name, value]) => name.startsWith("config.") && !["by default", "[]", "()", ""].includes(value)).map(([name, value]) => make("span", {}, make("span", { class: "quiet" }, words(`${name.slice(7)} `)), words(cut(value, 60)))))));
+    make("div", { class: "small chosen" }, ...Object.entries(run.settings).filter(([name, value]) => name.startsWith("config.") && !run.usual.includes(name) && !["by default", "[]", "()", ""].includes(value)).map(([name, value]) => make("span", {}, make("span", { class: "quiet" }, words(`${name.slice(7)} `)), words(cut(value, 60)))))));
   return make("section", { class: "panel", id: "command" }, make("h2", {}, data.runs.length > 1 ? "Commands and settings" : "Settings"), ...runs, settingsTable());
 }
 const duration = (seconds) => (seconds < 120 ? `${short(+seconds.toFixed(1))} s` : seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${short(+(seconds / 3600).toFixed(1))} h`);
@@ -505,7 +526,8 @@ function colours() {
 }
 
 if (data.runs.length) {
-  const played = states(), first = [mainCurve(), played ? beforeAndAfter() : null], second = [alarms(), played || beforeAndAfter(), command()];
+  const played = states(), main = mainCurve();
+  const [first, second] = main ? [[main, played ? beforeAndAfter() : null], [alarms(), played || beforeAndAfter(), command()]] : [[alarms(), beforeAndAfter()], [played, command()]];
   const rest = [curves(), ends(), samples(), ...suites(), ...data.leagues.map(league), ...data.tournaments.map(tournament), ...data.comparisons.map(comparison), data.episodes.length ? episodes() : make("p", { class: "quiet" }, "No episodes were recorded."), colours()];
   const grid = make("div", { class: "first" }, make("div", {}, ...first.filter(Boolean)), make("div", {}, ...second.filter(Boolean)));
   page.append(header(), anchors([grid, ...rest]), grid, ...rest);

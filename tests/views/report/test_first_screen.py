@@ -1,12 +1,14 @@
 """One prompt before and after, and what is played in each state: chosen by a rule, read as data."""
 
 import json
+import math
 
 import pytest
 
+from redqueen.measures.exact.known_equilibria import kuhn_bets, kuhn_states
 from redqueen.players.tabular import TabularPolicy
 from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Task, Turn
-from redqueen.views.report.first_screen import MOST_STATES, Pair, pairs, states, told_apart
+from redqueen.views.report.first_screen import MOST_STATES, Pair, answered, pairs, states, told_apart
 
 SOLVER = Seat("solver")
 
@@ -111,3 +113,56 @@ def test_what_all_states_say_is_left_out():
     assert told_apart(["Same."]) == ["Same."]
     assert told_apart(["one", "other"]) == ["one", "other"]
     assert told_apart(["Rules. ", "Rules. More."]) == ["", "More."]
+
+
+def test_in_kuhn_poker_the_states_stand_in_their_order_with_what_they_are_in_the_equilibria(tmp_path):
+    asks = kuhn_states()
+    bets = kuhn_bets(0.2)
+    logits = [[math.log(max(1.0 - bets[ask], 1e-9)), math.log(max(bets[ask], 1e-9))] for ask in asks]
+    found = states(table(tmp_path, asks[::-1], logits[::-1]), [])
+    assert found["nearest"] == "0.20"
+    jack, queen, king = found["rows"][:3]
+    assert "jack" in jack["text"] and "queen" in queen["text"] and "king" in king["text"]
+    assert jack["known"] == [[0.6667, 1.0, 0.8], [0.0, 0.3333, 0.2]]  # pass, bet: least, most, nearest
+    assert king["known"] == [[0.0, 1.0, 0.4], [0.0, 1.0, 0.6]]
+    assert queen["known"] == [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+
+
+def test_of_another_game_no_equilibria_are_told(tmp_path):
+    asks = [*kuhn_states()[:1], Ask(Seat("first"), (Message("game", "Your card is the ace."),), ("pass", "bet"))]
+    found = states(table(tmp_path, asks, [[0.0, 0.0], [0.0, 0.0]]), [])
+    assert found["nearest"] == "" and {row["known"] for row in found["rows"]} == {None}
+
+
+def kept(folder, which, step, *replies):
+    rows = [
+        {
+            "question": question,
+            "reply": text,
+            "extracted": text,
+            "expected": "7",
+            "verdict": text == "7",
+            "cut_off": False,
+            "tests": 0,
+        }
+        for question, text in replies
+    ]
+    (folder / f"{which}_replies.json").write_text(json.dumps({"step": step, "replies": rows}))
+
+
+def test_held_out_questions_are_shown_with_both_their_replies(tmp_path):
+    kept(tmp_path, "first", 0, ("3 + 4?", "8"), ("2 + 5?", "7"))
+    assert answered(tmp_path) is None  # nothing was measured at the end yet
+    kept(tmp_path, "last", 20, ("3 + 4?", "7"), ("1 + 6?", "7"))
+    found = answered(tmp_path)
+    assert found["steps"] == [0, 20]
+    assert [[(each["question"], each["reply"], each["verdict"]) for each in both] for both in found["replies"]] == [
+        [("3 + 4?", "8", False), ("3 + 4?", "7", True)]
+    ]
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"step": 20}', '{"step": 20, "replies": [{"question": 1}]}'])
+def test_replies_that_are_none_are_not_shown(text, tmp_path):
+    kept(tmp_path, "first", 0, ("3 + 4?", "8"))
+    (tmp_path / "last_replies.json").write_text(text)
+    assert answered(tmp_path) is None

@@ -16,10 +16,10 @@ from rich.markup import escape
 from redqueen.cli.words import closest, parse
 from redqueen.credit.outcomes import result
 from redqueen.games.catalogue import find_game
+from redqueen.games.hearing import addressed, stated_hearers
 from redqueen.games.programmed import as_recorded as said_again
 from redqueen.games.tools import as_recorded as with_recorded_tools
 from redqueen.markup import speaker_line, visible
-from redqueen.play.hearing import addressed, stated_hearers
 from redqueen.play.lockstep import play as play_matches
 from redqueen.play.lockstep import replay as replay_episode
 from redqueen.players.human import Human

@@ -505,6 +505,10 @@ class _Reading:
             parts = self._apart(train, tests)
         else:
             parts, how = self._held_out(train), f"a share of {data.held_out:g}"
+        if not parts[0] and tests and train:
+            raise RedQueenError(
+                f"{data.path} holds nothing to train on: all {len(train)} of its questions are among the tests ({how})"
+            )
         if not parts[0]:
             raise RedQueenError(
                 f"{data.path} holds nothing to train on: it has {len(train)} different "

@@ -595,6 +595,13 @@ def test_a_column_split_that_calls_every_row_a_test_is_said_to_be_split_anew(tmp
     assert len(tested.gold("held_out")) == 20 and "split anew" not in "\n".join(tested.notes)
 
 
+def test_a_file_whose_questions_are_all_among_the_tests_is_refused_for_that(tmp_path):
+    path = saved(tmp_path / "a.jsonl", [{"problem": f"{n}?", "answer": n} for n in range(5)])
+    other = saved(tmp_path / "b.jsonl", [{"problem": f"{n}?", "answer": n} for n in range(9)])
+    with pytest.raises(RedQueenError, match="all 5 of its questions are among the tests"):
+        Dataset(path, test=other)
+
+
 def test_questions_longer_than_allowed_are_left_out_and_counted(tmp_path):
     rows = [{"problem": f"{n} {'x' * n}?", "answer": n} for n in range(10, 20)]
     path = saved(tmp_path / "a.jsonl", rows)

@@ -15,18 +15,17 @@ from typing import Any
 from redqueen.credit.outcomes import result
 from redqueen.games.boards import frames
 from redqueen.games.catalogue import GAMES, find_game
+from redqueen.games.hearing import addressed, stated_hearers
 from redqueen.markup import speaker_line
 from redqueen.measures.figures import GROUPS, RULE, described
 from redqueen.measures.ladder import Ladder
 from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
 from redqueen.measures.tournament import Standings
-from redqueen.play.hearing import addressed, stated_hearers
 from redqueen.protocols import Game, StatesInformation, has, shaped
-from redqueen.records import flat, plain
+from redqueen.records import flat
 from redqueen.runs.folder import recorded_game, settings, stored_episodes
 from redqueen.runs.run import Line, numbers, read_final, read_metrics
 from redqueen.runs.samples import FATES, total
-from redqueen.settings.optimization import Optimization
 from redqueen.trust.no_links import write_whole
 from redqueen.trust.reading import read_json
 from redqueen.types import Damaged, Episode, Message, RedQueenError
@@ -36,8 +35,7 @@ from redqueen.views.report.token_texts import Decoder, tokenizer_of, words_of
 
 MOST_EPISODES = 2000  # of all runs together; beyond, a sample
 TOURNAMENT, COMPARISON, LEAGUE, SUITES = "tournament.json", "comparison.json", "league.json", "suites.json"
-# how an optimiser is set where nothing is said of it: no news on the first screen
-USUAL = flat({"config": {"learner": {"optimization": plain(asdict(Optimization()))}}})
+OPTIMIZATION = "config.learner.optimization."  # settings that are no news on the first screen unless they were given
 _NUMBER = (int, float)
 SHAPES: dict[str, Any] = {  # what these files must hold; a number may be null where it is unknown
     TOURNAMENT: {
@@ -264,6 +262,7 @@ def _run(folder: Path, name: str, told: Headline) -> dict[str, Any]:
     config, lines = settings(folder), read_metrics(folder)
     if not lines:
         raise RedQueenError(f"{folder} has no metrics yet")
+    words = {word.partition("=")[0] for word in config.get("command", [])}
     final, found = read_final(folder), flat({key: config[key] for key in ("config", "schedule", "versions")})
     return {
         "name": name,
@@ -272,7 +271,7 @@ def _run(folder: Path, name: str, told: Headline) -> dict[str, Any]:
         "seed": config["seed"],
         "command": shlex.join(config.get("command", [])),
         "settings": found,
-        "usual": [key for key in USUAL if found.get(key) == USUAL[key]],
+        "usual": [key for key in found if key.startswith(OPTIMIZATION) and _flag(key) not in words],
         "curves": curves([*lines, final] if final else lines),
         "finished": bool(final),
         "steps": int(lines[-1]["step"]) + 1,
@@ -284,6 +283,11 @@ def _run(folder: Path, name: str, told: Headline) -> dict[str, Any]:
         "rests_on": _rests_on(folder, [*lines, final]),
         "seconds": sum(line.get("time", {}).get("step", 0.0) for line in lines),  # in which "measure" is contained
     }
+
+
+def _flag(name: str) -> str:
+    """The flag of a setting of the optimiser."""
+    return "--" + name.rpartition(".")[2].replace("_", "-")
 
 
 def _rests_on(folder: Path, lines: Sequence[Line]) -> dict[str, str]:

@@ -368,3 +368,14 @@ def test_a_table_appears_whole_or_not_at_all(tmp_path):
     with pytest.raises(RedQueenError, match=r"cannot write .*comparison\.json"):
         write_comparison(place, replace(found, game="other"))
     assert collected([place])["comparisons"][0]["game"] == "toy"
+
+
+def test_of_the_optimiser_only_what_was_given_stands_on_the_first_screen(tmp_path):
+    folder = run(tmp_path, [{"step": 0, "loss": 1.0}])
+    kept = json.loads((folder / "config.json").read_text())
+    kept["config"]["learner"] = {"model": "tiny", "optimization": {"betas": [0.9, 0.99], "weight_decay": 0.1}}
+    kept["command"] = ["redqueen", "train", "grpo", "--weight-decay=0.1"]
+    (folder / "config.json").write_text(json.dumps(kept))
+    (shown,) = collected([folder])["runs"]
+    assert shown["usual"] == ["config.learner.optimization.betas"]
+    assert shown["settings"]["config.learner.optimization.betas"] == "[0.9, 0.99]"  # in the table of all settings

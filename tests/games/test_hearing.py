@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from redqueen.games.catalogue import GAMES, find_game
-from redqueen.play.hearing import addressed, stated_hearers
+from redqueen.games.hearing import addressed, stated_hearers
 from redqueen.play.lockstep import play
 from redqueen.types import Ask, Episode, Match, Message, Outcome, Reply, Seat, Task, Turn
 

@@ -26,6 +26,7 @@ def test_there_are_experiments_and_each_file_of_a_method_bears_its_name():
         "exact",
         "frontier",
         "gated",
+        "label_free",
         "learnability",
         "repair",
         "tricks",

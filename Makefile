@@ -4,6 +4,7 @@
 # make test-slow: the rest of it, marked slow: trainings to a known end, every recipe killed and resumed, whole servers
 # make torture SECONDS=600 SEED=7: kills trainings, then damages what is read; docs/reliability.md adds the shares up
 # make lock: requirements.lock, the newest versions that pyproject.toml allows and the hashes of their files
+# make audit ADVISORIES=all.zip: which installed packages have known holes, without a network
 # make test-scale: a policy on SkyRL's server, started here
 # make test-vllm: replies sampled by vLLM's build for the CPU
 # demo, check, test and test-slow build .venv from nothing, test-scale .venv-scale, test-vllm .venv-vllm; PYTHON names another interpreter (3.11 or newer).
@@ -15,7 +16,7 @@ READY := .venv/ready
 DEMO := --model smollm2-135m --game kuhn_poker --steps 60 --matches-per-step 4096 --pull 0.5 --last-pull 0.05 \
 	--lora-layers 8 --evaluate-every 1 --checkpoint-every 20
 
-.PHONY: demo check test test-slow test-scale test-vllm torture lock lint experiments clean
+.PHONY: demo check test test-slow test-scale test-vllm torture lock audit lint experiments clean
 
 demo: $(READY)
 	$(BIN)/redqueen train mirror_descent $(DEMO)
@@ -47,6 +48,10 @@ lock: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[lock]'
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
 		$(EXTRAS:%=--extra %) --output-file requirements.lock pyproject.toml
+
+# known holes of the installed packages, offline: ADVISORIES is a folder or zip in OSV's form, as PyPI/all.zip of osv.dev
+audit: $(READY)
+	$(BIN)/python docs/audit_packages.py "$(ADVISORIES)"
 
 # against vLLM itself, in an environment of its own; most of the time is installing and starting engines
 test-vllm:

@@ -1,5 +1,6 @@
 """Archives in a checkpoint that unfold to more than they hold, and folders that are made to be walked for ever."""
 
+import ast
 import importlib.util
 import io
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from redqueen.players import archives
 from redqueen.players.archives import read_archive
 from redqueen.texts import is_hollow
 from redqueen.trust.reading import as_object, files_below
@@ -178,3 +180,27 @@ def fit(checkpoint):
         if name != "manifest.json"
     }
     (checkpoint / "manifest.json").write_text(fuzz.json.dumps({**manifest, "digests": digests}))
+
+
+UNPICKLING = ("pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "yaml")
+OWN_RUN = "contracts/recipes.py"  # which compares runs that it has made itself
+
+
+def test_nothing_in_the_package_unpickles_but_by_its_weights():
+    """`torch.load` is always asked for weights alone, and nothing else that runs what it reads is imported."""
+    package, loads = Path(archives.__file__).parents[1], 0
+    for path in package.rglob("*.py"):
+        name = path.relative_to(package).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert not {each.name.partition(".")[0] for each in node.names} & {*UNPICKLING}, name
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in UNPICKLING:
+                assert [each.name for each in node.names] == ["UnpicklingError"], name
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
+                owner = ast.unparse(node.func.value)
+                told = {word.arg: ast.unparse(word.value) for word in node.keywords}
+                if owner == "torch" and name != OWN_RUN:
+                    assert told.get("weights_only") == "True", name
+                    loads += 1
+                assert owner not in ("np", "numpy") and told.get("allow_pickle", "False") == "False", name
+    assert loads

@@ -496,3 +496,44 @@ class NonFiniteLoss(RedQueenError):
     def __init__(self, message: str, batch: Batch) -> None:
         super().__init__(message)
         self.batch = batch
+
+
+def kind_named(kind: type | tuple[type, ...]) -> str:
+    """A type, or several, in words: "a whole number or a text"."""
+    names = {
+        dict: "an object",
+        Mapping: "an object",
+        Sequence: "a list",
+        tuple: "a list",
+        list: "a list",
+        str: "a text",
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        type(None): "null",
+    }
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    said = list(
+        dict.fromkeys(names.get(each, each.__name__) for each in kinds if each is not int or float not in kinds)
+    )
+    return " or ".join(said)
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it, at most 60 characters; of an array its type and shape."""
+    kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if kind:
+        return f"an array of {kind} {list(getattr(value, 'shape', ()))}"
+    try:
+        return repr(value)[:60]
+    except ValueError:  # an integer of thousands of digits
+        return type(value).__name__
+
+
+def is_moderate(value: float) -> bool:
+    """Whether a float can hold a number."""
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True

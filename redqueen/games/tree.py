@@ -24,9 +24,9 @@ from random import Random
 from typing import Any, NoReturn
 
 from redqueen.games.talk import ask, forfeit, offence, told
-from redqueen.protocols import Play, is_moderate
+from redqueen.protocols import Play
 from redqueen.texts import file_text
-from redqueen.types import Outcome, RedQueenError, Seat, Task
+from redqueen.types import Outcome, RedQueenError, Seat, Task, is_moderate
 
 Node = Mapping[str, Any]
 MOST_TASKS = 100_000  # draws of a whole match that differ

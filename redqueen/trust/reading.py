@@ -13,10 +13,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from redqueen.protocols import is_moderate, kind_named, shown
 from redqueen.texts import MOST_BYTES, file_bytes
 from redqueen.texts import is_hollow as is_hollow  # for those who read with this module
-from redqueen.types import Damaged
+from redqueen.types import Damaged, is_moderate, kind_named, shown
 
 MOST_VALUES = 20_000_000  # of one text of JSON: each takes some 60 bytes of memory, and as few as two of the text
 DEEPEST = 16  # folders in folders

@@ -356,6 +356,7 @@ def test_evaluate_reads_a_language_model(here, said):
     assert "exploitability" in said("evaluate", "tiny", "--matches", "2")
 
 
+@pytest.mark.slow
 def test_evaluate_asks_a_model_that_answers_in_free_text(here, said):
     free = ("--model", "tiny", "--answer", "boxed", "--max-completion-length", "3")
     said("train", "spiral", *free, "--steps", "1", "--matches-per-step", "2", "--output", "free")
@@ -514,6 +515,7 @@ def test_help_explains_a_command(said):
     assert said("help") == said("help", "help") == said()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     ["list recipes", "list games", "list questions", "list models", "list players", "help", "help list", "--version"],
@@ -581,6 +583,7 @@ def test_a_users_recipe_is_found_as_a_module(here, said, monkeypatch):
 # --- bad input -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -726,6 +729,7 @@ def test_a_recipe_of_the_wrong_shape_is_explained(name, expected, here, complain
     assert expected in complaint("train", name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("game", "expected"),
     [
@@ -1138,6 +1142,7 @@ def test_control_c_elsewhere_says_nothing_of_training(run, capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_control_c_for_real_and_then_resume(here, said):
     started = process("train", "spiral", "--steps", "100000", *QUICK, "--output", "long")
     for _ in range(600):
@@ -1165,6 +1170,7 @@ def test_a_reader_that_has_seen_enough_is_no_crash(finished, episode):
         assert started.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 def test_a_training_whose_reader_has_seen_enough_goes_on_to_its_end(here):
     with process("train", "spiral", "--steps", "30", *QUICK, "--output", "long") as started:
         assert started.stdout.readline().startswith("long, seed 0")
@@ -1182,6 +1188,7 @@ def test_words_that_cannot_be_printed_on_a_full_disk_are_one_line(here):
         assert started.wait(timeout=60) == 2
 
 
+@pytest.mark.slow
 def test_the_installed_command_answers(here):
     done = process("train", "spirl")
     out, err = done.communicate(timeout=60)

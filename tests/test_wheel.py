@@ -49,6 +49,7 @@ def said(python, program, **settings):
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_module_and_all_that_is_read_beside_them(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     files = [path for path in (ROOT / "redqueen").rglob("*") if path.is_file() and path.suffix != ".pyc"]

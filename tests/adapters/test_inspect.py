@@ -54,6 +54,7 @@ def file(tmp_path):
     return place
 
 
+@pytest.mark.slow
 def test_each_sample_is_asked_and_scored_by_the_tasks_own_scorers(file):
     model = Written()
     found = marks(model, [str(file)], seed=3)

@@ -38,6 +38,7 @@ def test_tasks_hold_a_prompt_its_answer_and_plain_facts(sums):
     assert len({task.prompt for task in sums}) > 1
 
 
+@pytest.mark.slow
 def test_a_seed_means_the_same_tasks_in_any_process(sums):
     assert tasks("chain_sum", 5, 3, {"max_terms": 3}) == sums != tasks("chain_sum", 5, 4, {"max_terms": 3})
 
@@ -98,6 +99,7 @@ def test_an_answer_is_calculated_and_never_run(verify, tmp_path):
     assert not mark.exists()
 
 
+@pytest.mark.slow
 def test_an_answer_that_hangs_gets_no_verdict(verify):
     task = verify.tasks("puzzle24", 1, 0)[0]
     with pytest.raises(Undecided):

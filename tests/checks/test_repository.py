@@ -577,6 +577,7 @@ def test_edits_are_rewarded_by_the_diff_they_make_and_malformed_ones_lose():
     assert patch_reward(before, [], before, both_empty=1.0) == -1.0
 
 
+@pytest.mark.slow
 def test_code_in_other_words_is_still_the_code():
     text = '"""A module."""\nfrom __future__ import annotations\n\ndef f(x):\n    "Doc."\n    return x + 1  # one\n'
     other = rewritten(Repository({"a.py": text, "test_a.py": "def (", "b.py": "def ("})).files

@@ -129,6 +129,7 @@ def test_what_applies_is_found_by_its_shape(name, expected, mine, line):
     assert expected in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

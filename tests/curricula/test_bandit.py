@@ -55,6 +55,7 @@ def test_the_reward_is_the_mean_size_over_an_arms_rollouts():
     assert bandit.values == {"x": 1.5, "y": 0.0, "z": 0.7}
 
 
+@pytest.mark.slow
 def test_values_and_shares_settle_where_the_advantages_say():
     """Five arms of fixed solve rates, 2000 slots as 125 steps of 16, mean of 10 seeds, values meaned over the steps."""
     values, shares = np.zeros(5), np.zeros(5)

@@ -101,6 +101,7 @@ def test_a_file_is_measured_on_its_own_tests(solver, tmp_path):
     assert {task.prompt for task in game.tasks()} == {f"What is {n}+1?" for n in range(20)}
 
 
+@pytest.mark.slow
 def test_an_agent_keeps_the_contract_of_games(solver):
     assert "keeps the contract of games: 11 tasks" in check_game(
         find_game(f"agent:{solver}:solve,questions=sums:digits=1,problems=64,count=12"), ("1", "12")
@@ -204,6 +205,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_agents_that_run_on_their_own_come_and_are_recorded(solver, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("REDQUEEN_KEY", "rq-test")
     run, spec = tmp_path / "run", "visited:sums,port=18766,problems=2,count=16"

@@ -56,6 +56,7 @@ def colour_of(name, folder):
         guest.close()
 
 
+@pytest.mark.slow
 def test_two_guests_with_packages_that_exclude_each_other(home, capsys):
     red, blue = wheel(home, "red"), wheel(home, "blue")
     assert main(["guest", "add", "one", red]) == 0

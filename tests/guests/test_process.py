@@ -46,6 +46,7 @@ def played(guest, *acts, seed=0):
     return episode, [str(each.message) for each in said]
 
 
+@pytest.mark.slow
 def test_a_guest_keeps_the_contract_of_worlds(make):
     said = check_world(seat_of(make(listed=True), "counting"))
     assert said == "counting keeps the contract of worlds: 3 tasks, 2 held out"

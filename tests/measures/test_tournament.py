@@ -79,6 +79,7 @@ def test_forfeits_are_counted_apart():
     assert standings.between("uniform", "constant").tally.given == 12
 
 
+@pytest.mark.slow
 def test_kuhn_players_meet_as_theory_says():
     standings = tournament(KuhnPoker(), [Uniform(), honest_kuhn(), kuhn_equilibrium(1.0 / 3.0)], 4000, seed=1)
     against_uniform = standings.between("kuhn_equilibrium(0.333)", "uniform").score

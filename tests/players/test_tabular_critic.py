@@ -102,6 +102,7 @@ def test_a_perfect_critic_takes_the_variance_of_the_values_off_the_variance_of_c
     assert judged.var() < 0.7 * plain.var()
 
 
+@pytest.mark.slow
 def test_a_learned_critic_takes_most_of_it_off_too(policy):
     critic = TabularCritic(learning_rate=0.3)
     estimate = GeneralizedAdvantage(critic)

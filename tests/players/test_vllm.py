@@ -309,6 +309,7 @@ def test_listed_replies_are_the_learners_own(stage, tmp_path):
     assert len({reply.text for reply in ours}) > 1
 
 
+@pytest.mark.slow
 def test_an_adapter_follows_the_learner(stage, tmp_path):
     base = small_model()
     engine = stage.open(base, rank=4)

@@ -96,6 +96,7 @@ def test_what_is_measured_is_not_learned_from(recipe, settings, tmp_path, monkey
     assert apart_from(tests, learned) == learned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [spo, sppo, nash_md, iterative_dpo, self_rewarding])
 def test_others_are_dealt_in_place_of_what_is_held_out(recipe, tmp_path, monkeypatch):
     """Half of all sums of one digit are held out."""

@@ -20,6 +20,7 @@ TRAININGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("recipe", "settings"), TRAININGS, ids=lambda each: getattr(each, "__name__", None))
 def test_after_a_return_to_the_start_there_is_something_to_learn_from(recipe, settings, tmp_path):
     run = Run(tmp_path, 0, Schedule(100, 100, record_episodes=0), watch=Watch(on_collapse="roll_back"))

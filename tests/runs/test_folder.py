@@ -107,6 +107,7 @@ def test_an_older_checkpoint_comes_back(tmp_path):
         stored_policy(tmp_path, step=3)
 
 
+@pytest.mark.slow
 def test_a_language_model_comes_back_with_the_way_it_speaks(tmp_path):
     speaker = Learner(model="tiny", lora_rank=2, answer="boxed", max_completion_length=3)
     learner = finished(tmp_path, matches_per_step=2, learner=speaker)

@@ -83,6 +83,7 @@ def test_each_write_that_fails_ends_in_one_line_and_the_run_resumes(
     assert read_final(folder) == read_final(whole)
 
 
+@pytest.mark.slow
 def test_a_limit_on_the_size_of_files_ends_in_one_line(tmp_path):
     program = (
         "import resource, sys; from redqueen.cli.main import main; "

@@ -222,6 +222,7 @@ def test_what_a_run_shows_is_before_its_watchers_when_it_begins_and_in_its_folde
         run.show("late", "too late")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [tabular, tiny])
 def test_training_in_two_parts_is_training_in_one(tmp_path, made):
     train(Run(tmp_path / "whole", seed=3, schedule=OFTEN), 7, made())

@@ -107,6 +107,7 @@ def test_the_last_roll_back_is_followed_by_a_stop(tmp_path):
     assert run.stopped.startswith("score falls")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kill_at", [1, 3, 4, 5, 6, 7, 9])
 def test_a_run_that_is_taken_back_resumes_as_if_it_had_not_been_killed(tmp_path, kill_at):
     watch = Watch(on_collapse="roll_back")

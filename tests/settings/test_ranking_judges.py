@@ -132,6 +132,7 @@ TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=6)
 SMALL = grpo.Config(TINY, steps=2, tasks=3, attempts=4, problems=2, answers="judge:frozen", truncated_score="graded")
 
 
+@pytest.mark.slow
 def test_grpo_learns_from_a_ranking_and_says_how_good_it_is(monkeypatch, tmp_path):
     monkeypatch.setattr(sources, "judge_of", lambda *told: Judge())
     lines = metrics(trained(grpo, SMALL, tmp_path / "run"))

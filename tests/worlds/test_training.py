@@ -28,6 +28,7 @@ class Expert:
         return [Reply(self.known[ask.messages[0].text][len(ask.past)]) for ask in asks]
 
 
+@pytest.mark.slow
 def test_success_is_measured_on_held_out_tasks():
     game = find_game("acting:site(mail,8,8)")
     assert Success(game, Expert(game), 8, 0)() == {"success": 1.0, "held_out_score": 1.0}

@@ -82,6 +82,7 @@ def test_arguments_are_read_by_the_signature():
         given(tool, '{"size": 2}')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "acts"), [("Lamps", ["red", "blue"]), ("Field2", ['{"x": 1, "y": 1}', "here"])])
 def test_an_object_of_openenv_is_a_world(kind, acts):
     settings = {"name": f"{HERE / 'lamps.py'}:{kind}", "action": "", "count": 4, "tests": 2}

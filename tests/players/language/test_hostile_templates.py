@@ -96,6 +96,7 @@ def test_a_template_that_is_too_deep_is_one_line(template):
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
 
 
+@pytest.mark.slow
 def test_after_a_template_was_ended_the_next_is_shown():
     with pytest.raises(TooDear):
         rendered(made(TIME["a power"]), TALK)

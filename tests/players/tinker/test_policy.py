@@ -213,6 +213,7 @@ def test_past_selves_stay_as_they_were_and_leave_the_learner_alone(policy):
         past.update(batch, Reinforce())
 
 
+@pytest.mark.slow
 def test_what_it_writes_after_an_update_is_written_by_what_it_has_become(policy):
     there = policy(**FREE)
     there.update(batch_of(there, Chat()), Reinforce())
@@ -244,6 +245,7 @@ def test_one_past_self_of_a_version_is_saved_and_few_are_kept_open(connect, serv
         assert len(service.models) - len(gone) == 3  # the learner and two
 
 
+@pytest.mark.slow
 def test_what_was_saved_goes_on_as_if_it_had_never_stopped(policy, tmp_path):
     there = policy()
     batch = batch_of(there)
@@ -271,6 +273,7 @@ def test_a_pool_of_past_selves_comes_back(policy):
         torch.testing.assert_close(past.likelihoods(batch).logprobs, thought)
 
 
+@pytest.mark.slow
 def test_a_state_taken_earlier_is_gone_back_to(policy):
     there = policy()
     batch = batch_of(there)

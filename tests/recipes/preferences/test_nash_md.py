@@ -32,6 +32,7 @@ def test_the_last_iterate_is_near_the_regularised_equilibrium(tmp_path):
     assert np.abs(nash - 0.25).sum() > 0.3, "the start is elsewhere"
 
 
+@pytest.mark.slow
 def test_play_against_the_reference_alone_finds_its_best_answer(tmp_path):
     """With b = 1 the opponent is uniform: the policy is in proportion to exp(win rate against uniform / tau)."""
     policy, _ = trained(replace(TABLE, kl=0.2, mixture=1.0, steps=150, tasks=64), tmp_path)

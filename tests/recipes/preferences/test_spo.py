@@ -23,12 +23,14 @@ def trained(config, folder, every=1000):
     return read_metrics(folder), read_final(folder)
 
 
+@pytest.mark.slow
 def test_the_average_policy_cannot_be_exploited_where_preferences_circle(tmp_path):
     lines, final = trained(TABLE, tmp_path, every=5)
     assert final["average_exploitability"] < 0.06 < lines[0]["exploitability"]
     assert all(line["reward/solver"] == pytest.approx(0.5) for line in lines), "a share of wins among themselves"
 
 
+@pytest.mark.slow
 def test_a_reward_model_ends_at_one_answer_that_another_beats(tmp_path):
     oracle = "experiments.spo:BradleyTerry:biased"
     _, final = trained(replace(TABLE, oracle=oracle, learner=Learner(learning_rate=5.0)), tmp_path)

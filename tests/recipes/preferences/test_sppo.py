@@ -51,6 +51,7 @@ def test_the_solution_of_an_iteration_is_a_step_of_multiplicative_weights(eta):
     assert policy == pytest.approx(expected / expected.sum(), abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eta", [0.1, 0.5])
 def test_a_table_does_not_diverge_at_a_small_eta(eta, tmp_path):
     """From uniform, which 0.1375 exploits, the log-ratios of an iteration lead at most eta times 0.4 away, and the loss

@@ -135,6 +135,7 @@ def test_a_frozen_generator_does_not_learn_and_the_critic_goes_on(tmp_path, flue
         assert not any(key.startswith("generator/") for key in line)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_after_a_kill_with_its_pools(tmp_path, fluent):
     config = replace(SMALL, steps=6, round=2)
     run_of(tmp_path / "whole", config)

@@ -104,6 +104,7 @@ def test_tasks_grow_where_attempts_failed(tmp_path):
     assert last["tasks/set"] > 0.5
 
 
+@pytest.mark.slow
 def test_what_the_critic_holds_hopeless_is_not_tried_and_said(tmp_path):
     train("webrl", config(steps=8, band=(8.0, 9.0)), tmp_path / "run", seed=0)
     last = lines(tmp_path / "run")[-1]

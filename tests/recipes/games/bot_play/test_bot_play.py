@@ -124,6 +124,7 @@ def final(config, folder):
     return read_final(run.folder)
 
 
+@pytest.mark.slow
 def test_a_table_finds_more_with_its_own_talks_than_without(tmp_path):
     with_talks, before = (final(replace(QUICK, updates=updates), tmp_path / str(updates)) for updates in (20, 40))
     assert with_talks["recommendations"] < before["recommendations"]

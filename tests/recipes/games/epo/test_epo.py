@@ -175,6 +175,7 @@ def test_an_actor_hears_the_one_line_that_is_named():
     assert heeded("", 0.9) == [0.25, 0.25, 0.25, 0.25, 0.0]
 
 
+@pytest.mark.slow
 def test_no_adviser_gains_more_than_one_that_knows_all_and_single_lines_are_what_is_played():
     alone = best_payoff(GAME, 0.9, ("concede",))
     assert best_payoff(GAME, 0.9) > alone

@@ -201,6 +201,7 @@ def test_an_agent_that_does_not_learn_stays_as_it_is_to_the_byte(credit):
     assert not all(torch.equal(value, own[name]) for name, value in weights(solver).items())
 
 
+@pytest.mark.slow
 def test_together_they_learn_what_neither_does_alone(tmp_path):
     """Tables on two numbers, where chance is one half."""
     found = {}

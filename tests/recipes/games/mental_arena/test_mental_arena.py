@@ -145,6 +145,7 @@ def test_measures_of_a_uniform_player():
 QUICK = Config(steps=45, updates=15, tasks=160, measured=60)
 
 
+@pytest.mark.slow
 def test_a_table_learns_to_find_the_condition(tmp_path):
     game = "hidden_state:remember=false,symptoms=5,conditions=3,marks=2,first=3"
     run = trained(recipe, replace(QUICK, game=game, patient="rule"), tmp_path)

@@ -183,6 +183,7 @@ def test_every_member_speaks_and_learns_from_what_it_said_itself(tmp_path):
         assert line["episodes"] + line["member2/episodes"] == 3 * 4 * 4
 
 
+@pytest.mark.slow
 def test_all_scores_unread_is_said_and_the_scorers_alone_learn(tmp_path):
     lines = metrics(trained(comas, replace(SMALL, steps=6), tmp_path))
     assert lines[-1]["unread"] > 0.5 and lines[-1]["alarm/unread_scores"]

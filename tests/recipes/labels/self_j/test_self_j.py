@@ -140,6 +140,7 @@ def test_withholding_by_hand():
     assert withheld(scores, np.full(6, np.nan)) == {}
 
 
+@pytest.mark.slow
 def test_it_learns_and_runs_on_a_file_without_answers(tmp_path):
     lines = metrics(trained(self_j, SMALL, tmp_path / "sums"))
     assert all(line["gradient_norm"] > 0.0 for line in lines)

@@ -123,6 +123,7 @@ class Killer:
         pass
 
 
+@pytest.mark.slow
 def test_a_run_with_another_model_as_its_proposer_goes_on_after_a_kill_bit_for_bit(tmp_path):
     TINY.build_model(7).save_weights(tmp_path / "other")
 

@@ -60,6 +60,7 @@ def test_two_rounds(inner, tmp_path):
     assert ("preference_margin" in lines[0]) == (inner == "dpo")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", ["dpo", "rloo"])
 def test_the_reward_rises(inner, tmp_path):
     lines = lines_of(replace(SMALL, inner=inner, steps=12), tmp_path)

@@ -138,6 +138,7 @@ def test_verdicts_are_at_most_an_eighth_of_the_answers(tmp_path, chancy, monkeyp
     assert roles["judge"] == roles["solver"] // 8 // 3 * 3  # whole groups of three
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_after_a_kill_with_its_memory(tmp_path, chancy):
     class Killer:
         def begin(self, run, start, count):

@@ -164,6 +164,7 @@ def test_it_learns_what_is_said(says, tmp_path):
     assert lines[0]["contrastive"] == pytest.approx(2 / 5, abs=0.1)
 
 
+@pytest.mark.slow
 def test_it_goes_on_after_a_kill_where_replies_are_learned():
     """The contract's replies of four tokens are cut off, and left out."""
     config = ditto.Config(TINY, updates=2, tasks=2, replies_per_update=4, truncated_score="graded")

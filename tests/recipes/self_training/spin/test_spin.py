@@ -67,6 +67,7 @@ def test_a_small_beta_solved_to_its_end_diverges_and_the_alarm_rings():
     assert (start["alarm/coverage"], end["alarm/coverage"]) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_the_recipe_nears_the_data(tmp_path):
     _, lines, final = trained(
         replace(KNOWN, tasks=1000, steps=80, updates=40, passes=8, pairs_per_update=200), tmp_path

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from redqueen.cli.sequences import BESIDE_EXPERTS, beside_experts, sequence
 from redqueen.cli.sequences import HEADINGS as SEQUENCE
-from redqueen.cli.sequences import sequence
 from redqueen.cli.suites import measure_suites
 from redqueen.cli.words import parse
 from redqueen.games.catalogue import find_game
@@ -56,6 +56,8 @@ class EvaluateOptions:
     """of lm-eval: put the model's chat template around each document"""
     then: Annotated[tuple[Path, ...], unset("RUN...")] = ()
     """runs that went on from this one, one after the other: what was learned, kept and passed on"""
+    experts: Annotated[tuple[Path, ...], unset("RUN...")] = ()
+    """with --then: for each run one that learned its task alone, from the start"""
 
 
 def evaluate(words: Sequence[str]) -> None:
@@ -70,6 +72,8 @@ def _evaluate(options: EvaluateOptions) -> None:
     if options.then:
         _evaluate_sequence(options)
         return
+    if options.experts:
+        raise RedQueenError("--experts has no effect without --then RUN2, the runs that went on from this one")
     if options.suite:
         _evaluate_suites(options)
         return
@@ -126,6 +130,11 @@ def _evaluate_sequence(options: EvaluateOptions) -> None:
     runs = [options.run, *options.then]
     _print_players("one after the other", SEQUENCE, sequence(runs, options.matches, options.seed), texts=3)
     print("maintenance below 0 is forgetting; forward, backward: (after - before) / (after + before) over other runs")
+    if options.experts:
+        _print_players("beside experts", BESIDE_EXPERTS, beside_experts(runs, options.experts), texts=2)
+        print(
+            "relative performance: sums of what was measured; sample efficiency: how high and how soon; 1: the expert"
+        )
 
 
 def _measured() -> Table:

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from redqueen.measures.lifelong import retained
+from redqueen.measures.lifelong import Curve, relative_performance, retained, sample_efficiency
 from redqueen.measures.of_games import usual_measures
 from redqueen.protocols import Measure, Policy
 from redqueen.runs.folder import stored_game, stored_measure, stored_policy, stored_questions
+from redqueen.runs.run import read_final, read_metrics
 from redqueen.types import RedQueenError
 
 HEADINGS = ("task of", "at the start", "after each run", "gain", "maintenance", "forward", "backward")
+BESIDE_EXPERTS = ("task of", "expert", "relative performance", "sample efficiency")
+WINDOW = 3  # measurements whose mean is a point of a curve, where its saturation is looked for
 FROM_0_TO_1 = ("accuracy", "success")  # the figures that may be compared
 
 
@@ -53,6 +56,41 @@ def performance(run: Path, policy: Policy, most: int, seed: int) -> float:
             "and of games for one with held-out tasks"
         )
     return float(found)
+
+
+def beside_experts(runs: Sequence[Path], experts: Sequence[Path]) -> list[tuple[str, ...]]:
+    """One row for the task of each run, as `BESIDE_EXPERTS` say, by what was measured while the run learned it, and
+    while its expert did, which learned nothing else. Raises RedQueenError for another number of experts, for one that learned
+    another task, and for a run that was not measured."""
+    if len(experts) != len(runs):
+        raise RedQueenError(f"--experts names one run for each of the sequence, {len(runs)}, not {len(experts)}")
+    rows = []
+    for run, expert in zip(runs, experts, strict=True):
+        if (task := _task(run)) != _task(expert):
+            raise RedQueenError(f"{run} learned {task}, and its expert {expert} {_task(expert)}")
+        own, alone = _curve(run), _curve(expert)
+        figures = relative_performance(own, alone), sample_efficiency(own, alone, WINDOW)
+        rows.append((str(run), str(expert), *("-" if isnan(value) else f"{value:.3f}" for value in figures)))
+    return rows
+
+
+def _task(run: Path) -> str:
+    questions = stored_questions(run)
+    return stored_game(run).name if questions is None else questions.name
+
+
+def _curve(run: Path) -> Curve:
+    """What was measured in the steps of a run and at its end, after the episodes of the steps before."""
+    seen, points = 0.0, []
+    for line in [*read_metrics(run), read_final(run) or {}]:
+        value = next((line[name] for name in FROM_0_TO_1 if name in line), None)
+        if value is not None:
+            points.append((seen, float(value)))
+        seen += float(line.get("episodes", 0.0))
+    kept = dict(points)  # the last where a step had no episodes
+    if len(kept) < 2:
+        raise RedQueenError(f"{run} was measured less than twice: a curve needs --evaluate-every")
+    return Curve(np.array(list(kept)), np.array(list(kept.values())))
 
 
 def _told(value: float) -> str:

@@ -10,6 +10,13 @@ learned task k (L2RLCF, arXiv:2212.04603; the definitions of the released l2metr
     contrast(before, after) = (after - before) / (after + before)
 
 A task that was never done before has a contrast of 1 whatever comes after: look at the performances.
+
+Beside an expert, a run that learned the same task alone from the start, with the curves of both while they learn:
+
+    relative performance   sum of own performances / sum of the expert's after as many experiences
+    sample efficiency      (own saturation / the expert's) * (the expert's experiences until then / own)
+
+The saturation is the highest value of the curve, each of its points being the mean of the last `window` measurements.
 """
 
 from __future__ import annotations
@@ -44,6 +51,45 @@ def retained(performances: np.ndarray) -> list[Retained]:
     if not ((table >= 0.0) & (table <= 1.0)).all():
         raise RedQueenError("a performance lies from 0 to 1: shift and scale other scores first")
     return [_of_task(table[:, task], task + 1) for task in range(table.shape[1])]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Performances [n] from 0 to 1 while a task is learned, after so many experiences [n] each, in rising order. Raises
+    RedQueenError for an empty curve, and for two that do not belong together."""
+
+    experiences: np.ndarray
+    performances: np.ndarray
+
+    def __post_init__(self) -> None:
+        seen, done = self.experiences, self.performances
+        if not len(seen) or len(seen) != len(done) or (np.diff(seen) <= 0).any():
+            raise RedQueenError("a curve has a performance for each number of experiences, and these rise")
+
+    def saturation(self, window: int = 1) -> tuple[float, float]:
+        """The highest mean of `window` measurements, of all where there are fewer, and the experiences until then."""
+        width = min(window, len(self.performances))
+        means = np.convolve(self.performances, np.ones(width) / width, mode="valid")
+        best = int(means.argmax())
+        return float(means[best]), float(self.experiences[best + width - 1])
+
+
+def relative_performance(own: Curve, expert: Curve) -> float:
+    """The sum of own performances over the expert's, read between its measurements; NaN where the expert never did any.
+    Raises RedQueenError for an expert with fewer experiences."""
+    if expert.experiences[-1] < own.experiences[-1]:
+        raise RedQueenError(
+            f"the expert learned from {expert.experiences[-1]:,.0f} episodes, and what is compared with it from "
+            f"{own.experiences[-1]:,.0f}: train it for as many"
+        )
+    beside = float(np.interp(own.experiences, expert.experiences, expert.performances).sum())
+    return float(own.performances.sum()) / beside if beside else nan
+
+
+def sample_efficiency(own: Curve, expert: Curve, window: int = 1) -> float:
+    """How much is reached, and how soon, beside an expert: 1 is as much as soon. NaN where the expert never did any."""
+    (level, seen), (best, needed) = own.saturation(window), expert.saturation(window)
+    return (level / best) * (needed / seen) if best and seen else nan
 
 
 def _of_task(column: np.ndarray, own: int) -> Retained:

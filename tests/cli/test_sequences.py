@@ -2,6 +2,7 @@
 
 import pytest
 
+from redqueen.cli import sequences
 from redqueen.cli.main import main
 from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.recipes.games import spiral
@@ -27,12 +28,35 @@ def test_a_sequence_is_shown_task_by_task(runs, capsys):
     assert said.count("0.000 0.000") == 2  # nobody does a task of three acts in two
 
 
+def test_what_was_measured_on_the_way_is_set_beside_experts(runs, capsys, monkeypatch):
+    """In twice the episodes, and half as high; the start counts as nothing seen."""
+    lines = {
+        "shop": [{"episodes": 2.0, "success": 0.0}, {"episodes": 2.0}, {"success": 0.4}],
+        "mail": [{"episodes": 2.0, "success": 0.0}, {"success": 0.8}],
+        "alone": [{"episodes": 4.0, "success": 0.0}, {"episodes": 4.0, "success": 0.8}, {"success": 0.8}],
+    }
+    experts = [runs / "shop", runs / "mail"]
+    monkeypatch.setattr(sequences, "WINDOW", 1)
+    monkeypatch.setattr(sequences, "read_final", lambda run: {})
+    monkeypatch.setattr(sequences, "read_metrics", lambda run: lines[run.name])
+    monkeypatch.setattr(sequences, "_task", lambda run: "a task")
+    found = sequences.beside_experts([runs / "shop", runs / "mail"], [runs / "alone", runs / "mail"])
+    assert [row[2:] for row in found] == [("0.500", "0.500"), ("1.000", "1.000")]
+    monkeypatch.undo()
+    assert main(["evaluate", str(runs / "shop"), "--then", str(runs / "mail"), "--experts", *map(str, experts)]) == 0
+    said = capsys.readouterr().out
+    assert "beside experts" in said and "sample efficiency" in said
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (["shop", "--then", "spiral"], "spiral learned has no figure from 0 to 1"),
         (["shop", "--then", "mail", "--step", "1"], "--step has no effect with --then"),
         (["shop", "--then", "nowhere"], "nowhere"),
+        (["shop", "--then", "mail", "--experts", "shop"], "--experts names one run for each of the sequence, 2, not 1"),
+        (["shop", "--then", "mail", "--experts", "shop", "shop"], "mail learned acting"),
+        (["shop", "--experts", "shop"], "--experts has no effect without --then"),
     ],
 )
 def test_what_is_no_sequence_is_one_line(runs, words, complaint, capsys):

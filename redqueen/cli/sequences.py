@@ -60,8 +60,8 @@ def performance(run: Path, policy: Policy, most: int, seed: int) -> float:
 
 def beside_experts(runs: Sequence[Path], experts: Sequence[Path]) -> list[tuple[str, ...]]:
     """One row for the task of each run, as `BESIDE_EXPERTS` say, by what was measured while the run learned it, and
-    while its expert did, which learned nothing else. Raises RedQueenError for another number of experts, for one that learned
-    another task, and for a run that was not measured."""
+    while its expert did, which learned nothing else. Raises RedQueenError for another number of experts, for one that
+    learned another task, and for a run that was not measured."""
     if len(experts) != len(runs):
         raise RedQueenError(f"--experts names one run for each of the sequence, {len(runs)}, not {len(experts)}")
     rows = []

@@ -166,6 +166,15 @@ def recorded_game(name: str, folder: Path, own: bool = True) -> Game:
     raise RedQueenError(f"{folder} played {name!r}, which its settings do not name")
 
 
+def game_to_show(name: str, folder: Path) -> Game | None:
+    """A game that a run played, to show what was said in it; None for one that is not found, and for a user's own,
+    whose code is not run for that."""
+    try:
+        return recorded_game(name, folder, own=False)
+    except RedQueenError:
+        return find_game(name) if name in GAMES else None
+
+
 def _chosen_games(folder: Path) -> list[str]:
     return games_named(settings(folder))
 

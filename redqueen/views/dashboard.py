@@ -19,9 +19,10 @@ from rich.text import Text
 
 from redqueen.credit.outcomes import result
 from redqueen.games.boards import as_text, frames
+from redqueen.games.hearing import addressed, stated_hearers
 from redqueen.measures.figures import headline
 from redqueen.progress import so_far
-from redqueen.runs.folder import episode_of
+from redqueen.runs.folder import episode_of, game_to_show
 from redqueen.runs.run import LOCK, Line, alarms_of, numbers, read_final
 from redqueen.trust.reading import read_text
 from redqueen.types import Episode, RedQueenError
@@ -212,8 +213,10 @@ class Dashboard:
             return "", []
         drawn = frames(episode)
         lines = as_text(drawn[-1]).splitlines() if drawn else []
-        for turn in episode.turns[-SAID:]:
-            lines.append(f"{_one_line(str(turn.ask.seat), 30)}: {_one_line(turn.reply.text, width - 20)}")
+        game = game_to_show(episode.game, self._folder)
+        speaking = addressed(episode, {} if game is None else stated_hearers(game))
+        for who, turn in list(zip(speaking, episode.turns, strict=True))[-SAID:]:
+            lines.append(f"{_one_line(who, 30)}: {_one_line(turn.reply.text, width - 20)}")
         scores = ", ".join(f"{_one_line(str(seat), 30)} {_told(result(episode, seat))}" for seat in episode.seats)
         return f"{_one_line(episode.game, 30)}, {_one_line(episode.task.id, 30)}: {scores}", lines
 

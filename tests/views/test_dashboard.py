@@ -155,6 +155,21 @@ def test_the_last_episode_is_drawn_as_its_game_draws_itself(tmp_path):
     assert "X 5 6" in text and "first: 4" in text
 
 
+def test_a_talk_says_who_speaks_to_whom(tmp_path):
+    adviser, buyer = Seat("adviser"), Seat("buyer")
+    shown_to_both = (Message("game", "Bargain."),)
+    turns = (
+        Turn(Ask(adviser, shown_to_both, ("firm", "soft")), Reply("firm")),
+        Turn(Ask(buyer, shown_to_both), Reply("I offer 3.")),
+    )
+    scores = Outcome({adviser: 1.0, buyer: 1.0, Seat("seller"): -1.0})
+    episode = Episode("price_talk", Task("t"), 0, turns, scores, tuple(scores.scores))
+    (tmp_path / "episodes").mkdir()
+    (tmp_path / "episodes" / "step_000003.jsonl").write_text(json.dumps({**episode_to_json(episode), "credit": {}}))
+    text = shown(Dashboard(tmp_path))
+    assert "adviser to buyer alone: firm" in text and "buyer to all: I offer 3." in text
+
+
 def test_hostile_words_are_one_line_of_text(tmp_path):
     recorded(tmp_path, "[bold]mine[/bold]\x1b[2J\n\n" + "w" * 500, task="[red]task\n")
     text = shown(Dashboard(tmp_path))

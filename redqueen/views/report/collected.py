@@ -14,16 +14,15 @@ from typing import Any
 
 from redqueen.credit.outcomes import result
 from redqueen.games.boards import frames
-from redqueen.games.catalogue import GAMES, find_game
 from redqueen.games.hearing import addressed, stated_hearers
 from redqueen.markup import speaker_line
 from redqueen.measures.figures import GROUPS, RULE, described
 from redqueen.measures.ladder import Ladder
 from redqueen.measures.side_by_side import Crossing, Pair, SideBySide
 from redqueen.measures.tournament import Standings
-from redqueen.protocols import Game, StatesInformation, has, shaped
+from redqueen.protocols import StatesInformation, has, shaped
 from redqueen.records import flat
-from redqueen.runs.folder import recorded_game, settings, stored_episodes
+from redqueen.runs.folder import game_to_show, settings, stored_episodes
 from redqueen.runs.run import Line, numbers, read_final, read_metrics
 from redqueen.runs.samples import FATES, total
 from redqueen.trust.no_links import write_whole
@@ -429,14 +428,7 @@ def _step(name: str) -> int:
     return int(step) if step.isdecimal() else AFTER_ALL_STEPS
 
 
-@cache
-def _game_of(name: str, folder: Path) -> Game | None:
-    """A game that a run played; None for one that is not found, and for a user's own, whose code a report does not
-    run."""
-    try:
-        return recorded_game(name, folder, own=False)
-    except RedQueenError:
-        return find_game(name) if name in GAMES else None
+_game_of = cache(game_to_show)
 
 
 def _others(episode: Episode, seat: str) -> set[str]:

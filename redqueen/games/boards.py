@@ -11,16 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from redqueen.games.tic_tac_toe import EMPTY, MARKS
 from redqueen.types import Episode, Message
 
 Frame = dict[str, Any]
-MARKS = "XO"
 
 
 def frames(episode: Episode) -> list[Frame]:
-    """One frame for each turn and one for the end; none for a game that has nothing to draw."""
+    """One frame for each turn and one for the end; none for a game that has nothing to draw, and for a record whose
+    facts are not those of its game."""
     draw = DRAWN.get(re.split(r"[(:]", episode.game)[0])
-    return draw(episode) if draw is not None else []
+    try:
+        return draw(episode) if draw is not None else []
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return []
 
 
 def as_text(frame: Frame) -> str:
@@ -32,7 +36,7 @@ def as_text(frame: Frame) -> str:
 
 
 def tic_tac_toe(episode: Episode) -> list[Frame]:
-    begun = str(episode.task.facts.get("board", "123456789"))
+    begun = episode.task.facts.get("board", EMPTY)
     return _marked(_said(episode), [list(begun[row : row + 3]) for row in (0, 3, 6)], drop=False)
 
 
@@ -77,7 +81,7 @@ def _sees(messages: Sequence[Message], card: str) -> bool:
 def _marked(moves: Sequence[str], board: list[list[str]], drop: bool) -> list[Frame]:
     """Frames of marks placed in turn on a board; a move that is not a free square leaves it unchanged."""
     found: list[Frame] = [_board(board, None)]
-    marks = sum(square in tuple(MARKS) for row in board for square in row)
+    marks = sum(bool(square) and square in MARKS for row in board for square in row)
     for move in moves:
         place = _place(board, move, drop)
         if place is not None:

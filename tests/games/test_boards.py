@@ -55,6 +55,20 @@ def test_a_match_that_begins_on_a_board_is_drawn_from_there():
     assert [rows(frame) for frame in frames(episode)][:2] == [["1 2 3", "4 X 6", "7 8 9"], ["1 2 3", "4 X 6", "7 8 O"]]
 
 
+@pytest.mark.parametrize(
+    ("spec", "facts"),
+    [
+        *(("tic_tac_toe", {"board": board}) for board in ("", "XX", 5, None, [], {"a": 1})),
+        *(("kuhn_poker", facts) for facts in ({}, {"cards": 5}, {"cards": ("jack",)})),
+        ("liars_dice", {}),
+    ],
+)
+def test_a_record_whose_facts_are_not_those_of_its_game_is_not_drawn(spec, facts):
+    episode = played(spec)
+    assert frames(episode) != []
+    assert frames(replace(episode, task=replace(episode.task, facts=facts))) == []
+
+
 def test_words_that_are_no_move_leave_the_board_as_it_is():
     found = frames(played("tic_tac_toe", Constant("nonsense")))
     assert rows(found[-1]) == ["1 2 3", "4 5 6", "7 8 9"]

@@ -1,7 +1,7 @@
 """Which installed packages have known holes, without a network.
 
-python docs/audit_packages.py ADVISORIES     a folder or zip of advisories in OSV's form, such as all.zip of
-                                             https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip
+python docs/audit_packages.py ADVISORIES     a folder or zip of advisories in OSV's form, such as the PyPI/all.zip that
+                                             osv.dev offers
 
 Prints a line for each hole of an installed version and exits with 1 if there is one; `make audit ADVISORIES=all.zip`
 calls it. An advisory that is withdrawn does not count; a version that cannot be compared counts where it is listed.

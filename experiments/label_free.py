@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from experiments.grpo import OWN_FILE, QUESTIONS, SHUFFLED, voted
-from experiments.grpo import Method as OfGrpo
-from redqueen.protocols import Policy
 from redqueen.recipes.credit.expo import recipe as expo
 from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.recipes.credit.sar import recipe as sar
 from redqueen.recipes.labels.evol_rl import recipe as evol_rl
 from redqueen.recipes.labels.ssr_zero import recipe as ssr_zero
 from redqueen.recipes.self_training.b_star import recipe as b_star
-from redqueen.runs.run import Run
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 
 KNOWN, MAJORITY, SHUFFLED_ANSWERS = "grpo, known answers", "grpo, majority", "grpo, shuffled answers"
@@ -60,14 +57,9 @@ class OneSeed:
     """One training, and the majority vote of the start on the held-out problems: what a vote has to teach."""
 
     def __call__(self, config: Arm, seed: int, folder: Path) -> Trial:
-        def train(settings: Any, run: Run) -> Policy:
-            policy: Policy = RECIPES[config.method][0].train(settings, run)
-            return policy
-
-        of_start = replace(OWN_FILE.config.grpo, steps=config.steps)
-        return Training(train, evaluate_every=config.steps, read=voted(OfGrpo(of_start), seed))(
-            config.settings(), seed, folder
-        )
+        recipe, _ = RECIPES[config.method]
+        training = Training(recipe.train, evaluate_every=config.steps, read=voted(OWN_FILE.config, seed))
+        return training(config.settings(), seed, folder)
 
 
 SMOLLM2 = Experiment(

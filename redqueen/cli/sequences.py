@@ -82,7 +82,7 @@ def _task(run: Path) -> str:
 def _curve(run: Path) -> Curve:
     """What was measured in the steps of a run and at its end, after the episodes of the steps before."""
     seen, points = 0.0, []
-    for line in [*read_metrics(run), read_final(run) or {}]:
+    for line in [*read_metrics(run), read_final(run)]:
         value = next((line[name] for name in FROM_0_TO_1 if name in line), None)
         if value is not None:
             points.append((seen, float(value)))

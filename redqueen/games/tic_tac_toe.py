@@ -11,7 +11,7 @@ from random import Random
 
 from redqueen.games.talk import ask, forfeit, told
 from redqueen.protocols import Play
-from redqueen.types import Message, Outcome, Seat, Task
+from redqueen.types import Message, Outcome, RedQueenError, Seat, Task
 
 SEATS = FIRST, SECOND = Seat("first"), Seat("second")
 MARKS = "XO"
@@ -35,6 +35,10 @@ class TicTacToe:
     roles: tuple[str, ...] = field(default=("first", "second"), init=False)
     zero_sum: bool = field(default=True, init=False)
     perfect_information: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        if self.openings < 0:
+            raise RedQueenError(f"openings are boards of up to so many marks, 0 or more, not {self.openings}")
 
     def tasks(self) -> list[Task]:
         """The empty board, and each that `openings` moves at most lead to and that is not over, equally likely."""

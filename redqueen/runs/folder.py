@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_type_hints
@@ -166,6 +166,7 @@ def recorded_game(name: str, folder: Path, own: bool = True) -> Game:
     raise RedQueenError(f"{folder} played {name!r}, which its settings do not name")
 
 
+@cache
 def game_to_show(name: str, folder: Path) -> Game | None:
     """A game that a run played, to show what was said in it; None for one that is not found, and for a user's own,
     whose code is not run for that."""

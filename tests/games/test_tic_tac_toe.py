@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from redqueen.games.tic_tac_toe import FIRST, SECOND, TicTacToe
-from redqueen.types import Ask, Outcome, Reply
+from redqueen.types import Ask, Outcome, RedQueenError, Reply
 
 
 def played(line: str) -> Outcome | Ask:
@@ -55,6 +55,11 @@ def test_openings_are_the_boards_on_which_somebody_moves() -> None:
         talk.send([Reply("3")])
     assert stop.value.value.scores == {FIRST: 1.0, SECOND: -1.0}
     assert stop.value.value.facts == {"history": ("5", "3"), "board": "XXXOO6789"}
+
+
+def test_fewer_openings_than_none_are_refused() -> None:
+    with pytest.raises(RedQueenError, match="0 or more, not -1"):
+        TicTacToe(openings=-1)
 
 
 def test_the_board_is_shown_with_spaces_between_its_squares() -> None:

@@ -7,7 +7,6 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -372,7 +371,7 @@ def _episode(
     found: tuple[int, str, Episode, dict[str, Any]], folder: Path, tokenizer: Decoder | None, texts: _Texts
 ) -> dict[str, Any]:
     number, name, episode, credit = found
-    game = _game_of(episode.game, folder)
+    game = game_to_show(episode.game, folder)
     private = game is None or not (has(game, StatesInformation) and game.perfect_information)
     lines = addressed(episode, {} if game is None else stated_hearers(game))
     spoken: dict[str, int] = {}
@@ -426,9 +425,6 @@ def _step(name: str) -> int:
     """The step in which an episode was recorded."""
     step = name.partition(".")[0]
     return int(step) if step.isdecimal() else AFTER_ALL_STEPS
-
-
-_game_of = cache(game_to_show)
 
 
 def _others(episode: Episode, seat: str) -> set[str]:

@@ -20,8 +20,8 @@ last iterate comes near an equilibrium of the game itself.
 
 The paper's bound on the step is eta <= alpha / L^2, where L says how much the values change with the policy, and grows
 with the stakes. A step far above it makes play run in circles that widen: where exploitability rises, raise `pull` and
-`last_pull`, or lower both sizes. The defaults suit payoffs of up to two or three; in Kuhn poker, where a seat's values
-change little with the other's policy, half of the pull ends nearer to the equilibrium.
+`last_pull`, or lower both sizes. The defaults were chosen in two games with payoffs of two and of three, where half of
+the pull circles; in Kuhn poker half of it ends nearer to the equilibrium (experiments/mirror_descent.py).
 
 Differences from the paper: q is a mean over sampled matches and not exact (a reply that nobody gave counts as worth
 what the policy expects of the others), and a state that no match met stays where it is.

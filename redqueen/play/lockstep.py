@@ -96,8 +96,16 @@ def check_ends(game: Game) -> None:
 
 
 def replay(game: Game, episode: Episode) -> Episode:
-    """The new record of an episode that is played again from its task, seed and replies.
-    The first ask that differs from the record raises an error that names the turn."""
+    """The new record of an episode that is played again from its task, seed and replies. Raises RedQueenError at the
+    first ask that differs from the record, which it names, and for a task that the game cannot play."""
+    try:
+        return _replayed(game, episode)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise RedQueenError(f"{game.name!r} cannot play the task of the record, {episode.task.id!r}: {said}") from error
+
+
+def _replayed(game: Game, episode: Episode) -> Episode:
     table = Table(Match(game, episode.task, {role: _Nobody() for role in game.roles}), episode.seed)
     turns = iter(episode.turns)
     number = 0

@@ -156,3 +156,15 @@ def test_a_record_that_is_too_short_or_too_long_is_found():
         replay(GAME, replace(episode, turns=episode.turns[:2]))
     with pytest.raises(RedQueenError, match="'kuhn_poker' ended at turn 3, but the record goes on"):
         replay(GAME, replace(episode, turns=(*episode.turns, episode.turns[0])))
+
+
+@pytest.mark.parametrize("facts", [{}, {"cards": 5}, {"cards": ("jack",)}, {"cards": ("jack", "ace")}])
+def test_a_record_with_a_task_that_is_none_of_its_game_is_one_line(facts):
+    game = KuhnPoker()
+    player = TabularPolicy()
+    (episode,) = play([Match(game, game.tasks()[0], {"first": player, "second": player}, 1)], Random(0))
+    assert replay(game, episode) == episode
+    with pytest.raises(RedQueenError) as told:
+        replay(game, replace(episode, task=replace(episode.task, facts=facts)))
+    assert "\n" not in str(told.value)
+    assert "cannot play the task of the record, 'jack-queen': " in str(told.value) or "is not what" in str(told.value)

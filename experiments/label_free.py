@@ -30,7 +30,7 @@ RECIPES: Mapping[str, tuple[Any, Mapping[str, Any]]] = MappingProxyType(
         MAJORITY: (grpo, {**ROLLOUTS, "answers": "majority"}),
         SHUFFLED_ANSWERS: (grpo, {**ROLLOUTS, "questions": SHUFFLED}),
         "evol_rl": (evol_rl, {**ROLLOUTS, "votes": 8}),
-        "ssr_zero": (ssr_zero, {**ROLLOUTS, "questions": f"scored:{QUESTIONS}"}),
+        "ssr_zero": (ssr_zero, ROLLOUTS),
         "sar": (sar, ROLLOUTS),
         "expo": (expo, ROLLOUTS),
         "b_star": (b_star, OF_B_STAR),

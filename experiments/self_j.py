@@ -15,7 +15,7 @@ from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.small.sums import Sums
 from redqueen.questions.taught import Taught, TaughtProposable, taught
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.labels.self_j import recipe
+from redqueen.recipes.labels.self_j import recipe, steps
 from redqueen.trials.controls import swapped
 from redqueen.trials.experiment import Difference, Experiment, Training, Trial, versus
 from redqueen.trials.starts import warmed
@@ -74,7 +74,7 @@ def elsewhere(questions: Questions, groups: Sequence[Group], truncated: Truncate
 @dataclass(frozen=True)
 class OneSeed:
     def __call__(self, config: Method, seed: int, folder: Path) -> Trial:
-        with swapped(recipe, {"graded": elsewhere if config.dealt else graded}):
+        with swapped(steps, {"graded": elsewhere if config.dealt else graded}):
             return Training(recipe.train)(config.self_j, seed, folder)
 
 

@@ -43,6 +43,7 @@ QUESTIONS: Mapping[str, str] = MappingProxyType(
         "expressions": "redqueen.questions.expressions:expressions",
         "cued": "redqueen.questions.small.cued:Cued",
         "roled": "redqueen.questions.roled:roled",
+        "paired": "redqueen.questions.pair_verdicts:paired",
         "done": "redqueen.questions.task_done:Done",
     }
 )

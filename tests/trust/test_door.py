@@ -149,6 +149,7 @@ FIELDS = [
     ("grpo", "questions", "verified:inner={}"),
     ("grpo", "questions", "judged:inner={}"),
     ("grpo", "questions", "roled:inner={}"),
+    ("grpo", "questions", "paired:inner={}"),
     ("grpo", "game", "{}"),
     ("mars", "games", "{}"),
     ("self_redteam", "prompts", "{}"),

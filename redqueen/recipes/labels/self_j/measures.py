@@ -19,8 +19,8 @@ from redqueen.questions.asking import SOLVE, graded, said
 from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
 from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.labels.self_j.questions import pairs_in
-from redqueen.types import Basis, Metrics, mean_of
+from redqueen.recipes.labels.self_j.questions import given_pairs, pairs_in
+from redqueen.types import Basis, Group, Metrics, mean_of
 
 
 class Withholding:
@@ -95,13 +95,14 @@ def _best(scores: np.ndarray, right: np.ndarray, count: int) -> Sequence[float]:
 
 
 class Told:
-    """Whether the judge tells a right from a wrong answer of `author` to held-out problems, asked in both orders:
+    """Whether the judge tells a right from a wrong answer of `author` to held-out problems, or without an author the
+    chosen from the rejected one of held-out pairs of the question set, asked in both orders:
     `held_out/pair_accuracy`, the share of its verdicts that are right, `held_out/pair_consistency`, the share of the
     pairs of which it prefers the same answer in both orders, and `held_out/pair_unread`. A verdict that cannot be read
     is not right, and no pair with one is consistent. Nothing is measured where no problem has both answers."""
 
     def __init__(
-        self, questions: Questions, author: Player, judge: Player, problems: int, seed: int, truncated: Truncated
+        self, questions: Questions, author: Player | None, judge: Player, problems: int, seed: int, truncated: Truncated
     ) -> None:
         self.tests = held_out(questions, problems, seed=seed)
         self._tasks = [task for tasks in self.tests.values() for task in tasks]
@@ -110,12 +111,11 @@ class Told:
         self._truncated: Truncated = truncated
 
     def limit(self, replies: int) -> None:
-        attempted, _ = within_limit(self.tests, ATTEMPTS, replies)
+        attempted, _ = within_limit(self.tests, ATTEMPTS if self._author else 1, replies)
         self._tasks = [task for tasks in attempted.values() for task in tasks]
 
     def __call__(self) -> Metrics:
-        tried = attempts(SOLVE, self._tasks, self._author, ATTEMPTS, Random(self._seed))
-        shown = pairs_in(graded(self._questions, tried, self._truncated))
+        shown = pairs_in(self._groups())
         if not shown:
             return {}
         chances = self._judge(
@@ -126,8 +126,14 @@ class Told:
         )
         return told_apart(chances)
 
+    def _groups(self) -> list[Group]:
+        if self._author is None:
+            return given_pairs(self._questions, self._tasks, Random(self._seed))
+        tried = attempts(SOLVE, self._tasks, self._author, ATTEMPTS, Random(self._seed))
+        return graded(self._questions, tried, self._truncated)
+
     def basis(self) -> dict[str, Basis]:
-        found = on_problems(self._tasks, ATTEMPTS, guesses=False)
+        found = on_problems(self._tasks, ATTEMPTS if self._author else 1, guesses=False)
         return {f"held_out/{name}": found for name in ("pair_accuracy", "pair_consistency", "pair_unread")}
 
     def state(self) -> State:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from sys import maxsize
 
 from redqueen.credit.outcomes import verdicts
-from redqueen.questions.asking import said
+from redqueen.curricula.held_out import held_out_levels
+from redqueen.play.groups import grouped, with_facts
+from redqueen.play.lockstep import play
+from redqueen.players.scripted import Scripted
+from redqueen.protocols import Questions
+from redqueen.questions.asking import SOLVE, said
+from redqueen.questions.catalogue import having
+from redqueen.questions.dataset import Preference, Preferring
 from redqueen.questions.fenced import FIRST, SECOND, about_pair, asked, between_fences
-from redqueen.types import Group, Task
+from redqueen.types import SOLVER, Episode, Group, Match, Task
 
 FITS, NOT = "YES", "NO"
 
@@ -43,6 +51,27 @@ def pairs_in(groups: Sequence[Group]) -> list[Shown]:
         if better is not None and worse is not None and better != worse:
             found += [Shown(group.task, better, worse, FIRST), Shown(group.task, worse, better, SECOND)]
     return found
+
+
+def recalled(pairs: Sequence[Preference]) -> list[Match]:
+    """The matches in which both answers of each pair are said, the chosen one first."""
+    return [
+        Match(SOLVE, pair.task, {SOLVER: Scripted((text,))}) for pair in pairs for text in (pair.chosen, pair.rejected)
+    ]
+
+
+def told(episodes: Sequence[Episode]) -> list[Group]:
+    """Of each pair that was `recalled` a graded group: the chosen answer is right, the rejected one wrong."""
+    groups = grouped(episodes, 2)
+    return with_facts(groups, [{"right": True}, {"right": False}] * len(groups))
+
+
+def given_pairs(questions: Questions, tasks: Sequence[Task], rng: Random) -> list[Group]:
+    """The pairs that a question set has of these held-out tasks, as groups."""
+    wanted, source = {task.id for task in tasks}, having(questions, Preferring)
+    levels = held_out_levels(questions)
+    found = [pair for level in levels for pair in source.preferences(level, maxsize, rng) if pair.task.id in wanted]
+    return told(play(recalled(found), rng))
 
 
 def reason_in(text: str) -> str:

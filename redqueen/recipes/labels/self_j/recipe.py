@@ -20,15 +20,17 @@ answers, or are all the same.
 a right and a wrong answer, in both orders, the model writes reasons in several personas with the verdict in view. Those
 are kept that end with it, that the judge takes for reasons of this verdict and not of the other (the attack, which a
 reason that fits anything does not stand), and after which the verdict is the likelier. They are imitated without the
-verdict in view. `held_out/pair_accuracy` and `held_out/pair_consistency` (the same answer is better in both orders)
-come of it; the judge is `--oracle judge:FOLDER` for `spo`, `iterative_dpo` and others. `--filter` has the controls.
+verdict in view. `--given` takes the pairs of a file that somebody compared (columns chosen and rejected), and samples
+no answers. `held_out/pair_accuracy` and `held_out/pair_consistency` (the same answer is better in both orders) come of
+it. After that the paper has two more stages: `grpo --questions paired:inner=FILE` pays the evaluator for verdicts that
+are right, and `ssr_zero --judge FOLDER --reference wins` pays a writer; the judge is `--oracle judge:FOLDER` for `spo`,
+`iterative_dpo` and others. `--filter` has the controls.
 
 Differences: how score and likeness are joined was not found: half and half. The likeness is the verdict of the question
 set where it has one (`--likeness text`: that of the texts, in place of the cosine of embeddings). One pass over answers
-that are sampled as it goes on (the paper: two over 30,000). EvolvR: verdicts of the question set's check (there: people
-score stories from 1 to 5); no reason is rewritten; rows that the attack refuses are dropped (in the released code it is
-open which are); no second stage by GRPO; its reward of a writer pays a slightly better story less than an equal one, so
-that here a win rate pays.
+that are sampled as it goes on (the paper: two over 30,000). EvolvR: a verdict says which of two is better (there:
+people score stories from 1 to 5, and the evaluator is paid by nearness and for length); no reason is rewritten; rows
+that the attack refuses are dropped (in the released code it is open which are).
 """
 
 from __future__ import annotations
@@ -40,9 +42,8 @@ import numpy as np
 
 from redqueen.credit.rewards import payoff, score
 from redqueen.objectives.batch import pack_samples
-from redqueen.play.groups import attempts
+from redqueen.play.lockstep import play
 from redqueen.protocols import Policy
-from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.labels.self_j.steps import Filter, Likeness, school
@@ -57,6 +58,8 @@ class Config:
     questions: str = "sums"
     pairs: bool = False
     """teach a judge of two answers, by reasons that are written for known verdicts and filtered (EvolvR)"""
+    given: Annotated[bool, OnlyWith("pairs", True)] = False
+    """the pairs of the file, in its columns chosen and rejected, in place of a right and a wrong attempt"""
     reasons: Annotated[Count, OnlyWith("pairs", True)] = 5  # to each pair and order, in as many personas
     filter: Annotated[Filter, OnlyWith("pairs", True)] = "all"
     """reasons that are learned from: those that stand all tests, those that end with the verdict, all"""
@@ -69,20 +72,20 @@ class Config:
     distill: Annotated[Amount, NotWith("pairs", True)] = 2.0  # weight of the divergence
     steps: Count = 200
     tasks: Count = 16  # a step
-    attempts: Several = 4  # answers to each
-    truncated_score: Truncated = "wrong"  # of an attempt that was cut off: wrong, graded as it is, unknown
+    attempts: Annotated[Several, NotWith("given", True)] = 4  # answers to each
+    truncated_score: Annotated[Truncated, NotWith("given", True)] = "wrong"
+    """of an attempt that was cut off: wrong, graded as it is, unknown"""
     problems: Count = 64  # held out, of each level
 
 
 def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
-    start, lessons, objective, measure = school(config, questions, learner, run.tests)
+    answers, lessons, objective, measure = school(config, questions, learner, run.tests)
 
     for _ in run.steps(config.steps, [learner], [lessons], [measure]):
-        tasks = evenly(questions, config.tasks, run.rng, measure.tests)
-        tries = attempts(SOLVE, tasks, start, config.attempts, run.rng)
-        groups = graded(questions, tries, config.truncated_score)
+        matches = answers.drawn(config.tasks, measure.tests, run.rng)
+        groups = answers.graded(play(matches, run.rng))
         taught = score(lessons(groups, learner, run.rng), payoff)
         batch = pack_samples(taught, lessons.signs(taught))
         metrics = learner.update(lessons.joined(batch), objective)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import compress, cycle
 from math import isnan
 from random import Random
@@ -16,23 +16,35 @@ import numpy as np
 from redqueen.checks.judge import Label
 from redqueen.credit.outcomes import cut_off, number, vote
 from redqueen.credit.rewards import payoff, score
+from redqueen.curricula.held_out import Apart
 from redqueen.demonstrations.transfer import aided, unaided
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import auc
 from redqueen.objectives.imitation import Imitation
-from redqueen.play.groups import attempts, episodes_of
+from redqueen.play.groups import attempts, episodes_of, grouped
 from redqueen.play.lockstep import play
+from redqueen.play.seating import mirror
 from redqueen.players.language.reciter import Reader, Reciter
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Objective, Player, Questions, State, shaped
 from redqueen.questions.asked_judges import AskedJudge
-from redqueen.questions.asking import JUDGE, said
+from redqueen.questions.asking import JUDGE, SOLVE, evenly, graded, said
+from redqueen.questions.catalogue import having
+from redqueen.questions.dataset import Preferring, training_pairs
 from redqueen.questions.fenced import FIRST, SECOND, about_score
 from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.labels.self_j.measures import Told, Withholding
 from redqueen.recipes.labels.self_j.objective import Distilled, in_twos
-from redqueen.recipes.labels.self_j.questions import Shown, about_reason, pairs_in, reason_in, survives
+from redqueen.recipes.labels.self_j.questions import (
+    Shown,
+    about_reason,
+    pairs_in,
+    reason_in,
+    recalled,
+    survives,
+    told,
+)
 from redqueen.settings.roles import without_format
 from redqueen.texts import likeness
 from redqueen.types import Batch, Episode, Group, Match, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
@@ -231,18 +243,18 @@ class Reasons:
         passed = [number for number, (*_, one) in enumerate(rows) if texts[number].strip() and not cut_off(one)]
         if self._keep == "none":
             return set(passed)
-        told = [n for n in passed if _VERDICT.read(texts[n]) == rows[n][0].verdict and reason_in(texts[n])]
-        self._figures |= {"told": mean_of([n in told for n in range(len(rows))])} if rows else {}
-        if self._keep == "rule" or not told:
-            return set(told)
+        fitting = [n for n in passed if _VERDICT.read(texts[n]) == rows[n][0].verdict and reason_in(texts[n])]
+        self._figures |= {"told": mean_of([n in fitting for n in range(len(rows))])} if rows else {}
+        if self._keep == "rule" or not fitting:
+            return set(fitting)
         asked = [
             about_reason(rows[n][0], reason_in(texts[n]), claim, rng)
-            for n in told
+            for n in fitting
             for claim in (rows[n][0].verdict, rows[n][0].other)
         ]
         fits = [float(row[0]) for row in self._judge.chances(asked, [("", "fits", task.prompt) for task in asked], rng)]
-        sound = [n for n, pair in zip(told, zip(fits[::2], fits[1::2], strict=True), strict=True) if survives(*pair)]
-        self._figures["withstood"] = mean_of([n in sound for n in told])
+        sound = [n for n, pair in zip(fitting, zip(fits[::2], fits[1::2], strict=True), strict=True) if survives(*pair)]
+        self._figures["withstood"] = mean_of([n in sound for n in fitting])
         if not sound:
             return set()
         after = [
@@ -271,14 +283,52 @@ class Reasons:
         self._alarms.restore(shaped(state, {"alarms": dict}, "the reasons: ")["alarms"])
 
 
+@dataclass(frozen=True)
+class Attempted:
+    """Attempts of `author` at problems of the question set, as many at each, graded."""
+
+    questions: Questions
+    author: Player
+    attempts: int
+    truncated: Truncated
+
+    def drawn(self, count: int, apart: Apart, rng: Random) -> list[Match]:
+        """The matches of attempts at `count` problems, none held out."""
+        tasks = evenly(self.questions, count, rng, apart)
+        return mirror(SOLVE, [task for task in tasks for _ in range(self.attempts)], self.author)
+
+    def graded(self, episodes: Sequence[Episode]) -> list[Group]:
+        """The attempts at each problem with the verdicts of the question set."""
+        return graded(self.questions, grouped(episodes, self.attempts), self.truncated)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The pairs of the question set: of each a chosen answer, which is right, and a rejected one."""
+
+    questions: Preferring
+
+    graded = staticmethod(told)
+
+    def drawn(self, count: int, apart: Apart, rng: Random) -> list[Match]:
+        """The matches of up to `count` pairs, none of a held-out task. Raises RedQueenError where none is left."""
+        return recalled(training_pairs(self.questions, count, apart, rng))
+
+
 def school(
     config: Any, questions: Questions, learner: Writer, seed: int
-) -> tuple[Writer, Lessons | Reasons, Objective, Withholding | Told]:
-    """The model of the start, what it teaches the learner, the objective of that, and what is measured of the judge, as
-    the settings of the recipe say. Judgements are read whole, whatever the answer format of the solver."""
+) -> tuple[Attempted | Given, Lessons | Reasons, Objective, Withholding | Told]:
+    """The answers that are judged, what the model of the start teaches the learner about them, the objective of that,
+    and what is measured of the judge, as the settings of the recipe say. Judgements are read whole, whatever the answer
+    format of the solver."""
     start = without_format(learner, [JUDGE.role]).freeze()
+    answers = Attempted(questions, start, config.attempts, config.truncated_score)
     facts = questions, start, learner, config.problems, seed, config.truncated_score
-    if config.pairs:
-        return start, Reasons(start, config.reasons, config.filter), Imitation(), Told(*facts)
-    lessons = Lessons(start, config.mix, config.likeness, config.majority, config.truncated_score)
-    return start, lessons, Distilled(config.plain, config.distill), Withholding(*facts)
+    if not config.pairs:
+        lessons = Lessons(start, config.mix, config.likeness, config.majority, config.truncated_score)
+        return answers, lessons, Distilled(config.plain, config.distill), Withholding(*facts)
+    reasons = Reasons(start, config.reasons, config.filter)
+    if config.given:
+        given = Given(having(questions, Preferring))
+        return given, reasons, Imitation(), Told(questions, None, *facts[2:])
+    return answers, reasons, Imitation(), Told(*facts)

@@ -11,9 +11,18 @@ each reply; that is the reward (the paper translates, and so needs sentences of 
 
 `--scores words` samples a judgement from 0 to 100 instead and reads it, as the paper does: for judges that reason, or
 that do not say how likely each digit is. SSR-X is `--metric path/to/file.py:function`, a number of the user's for a
-task and a reply: R is the mean of both, each less its mean in the group and divided by its deviation. The second stage
-of EvolvR (Wang et al. 2025, arXiv:2508.06046), where a trained evaluator pays a writer, is `--judge FOLDER` with a
-judge that was trained for it.
+task and a reply: R is the mean of both, each less its mean in the group and divided by its deviation.
+
+The second stage of EvolvR (Wang et al. 2025, arXiv:2508.06046), where a trained evaluator pays a writer, is `--judge
+FOLDER --reference wins` with a judge that was trained for it (`self_j --pairs`). Each reply is set beside the reference
+of its question, a reply in the data set:
+
+    wins       s = share of both orders in which the judge prefers the reply, one half where both are equal
+    sigmoid    s = sigmoid(S - S_0)    S and S_0 the scores of reply and reference alone, brought to 1 to 5
+    evolvr     s = .1 (S - 1) / 4 + .8 rel(S - S_0) + .1 for 800 to 1,200 characters      the released form, where
+               rel(d) = 1 - e^-d for d > 0, else .2 sigmoid(10 (d + .1))
+
+`evolvr` is there to be compared: it pays an equal reply more than one that is a little better, and length for itself.
 
 Nothing anchors the judge. What no reward sees is measured where the question set knows it: `judge_auc`, `judge_drift`,
 `reward_auc`, `majority` next to `accuracy` (`room`), pass@8, `distinct`; and everywhere `unread`, `contrast` (a judge
@@ -22,7 +31,9 @@ that scores all alike teaches nothing), `answered`. `--judge frozen` keeps the f
 
 Differences: the digits and their expectation (the paper: a sampled score from 0 to 100). No division by the deviation,
 since scores bunch and a difference of one point would count as much as one of fifty (the paper's form: `--scale
-group`). How score and format are joined, G, the learning rate, and how SSR-X weighs its two parts are not known.
+group`). EvolvR asks for scores of six aspects and shows both stories to each evaluator; here one score is of all, and
+`wins` alone shows both. How score and format are joined, G, the learning rate, and how SSR-X weighs its two parts are
+not known.
 """
 
 from __future__ import annotations
@@ -38,7 +49,7 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.labels.ssr_zero.steps import Scale, SelfScore, SelfScored
+from redqueen.recipes.labels.ssr_zero.steps import Beside, Scale, SelfScore, SelfScored
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Count, OnlyWith, Several
@@ -54,6 +65,8 @@ class Config:
     scores: Scale = "digits"
     """the mean over the probabilities of the digits 0 to 9, or sampled judgements from 0 to 100 that are read"""
     repeats: Annotated[Count, OnlyWith("scores", "words")] = 1  # of every sampled judgement
+    reference: Beside = "none"
+    """the reply of the data set beside which each is judged: none, wins, sigmoid of both scores, or evolvr"""
     metric: str = ""  # path/to/file.py:function, called with a task and a reply: SSR-X
     steps: Count = 150
     tasks: Count = 16  # a step
@@ -72,7 +85,8 @@ def train(config: Config, run: Run) -> Policy:
     cast = Cast(config, run)
     learner = cast.learner
     measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score, votes=True)
-    scored = SelfScored(questions, cast["judge"], config.scores, config.repeats, config.metric, config.truncated_score)
+    judged = config.scores, config.repeats, config.metric, config.truncated_score, config.reference
+    scored = SelfScored(questions, cast["judge"], *judged)
     reward, step = SelfScore(bool(config.metric), config.truncated_score), cast.learning_step(by_group)
 
     for _ in run.steps(config.steps, [learner], [scored, *step.parts], [measure]):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import exp
 from random import Random
 from typing import Any, Literal
 
 import numpy as np
 
+from redqueen.checks.preferences import BothOrders
 from redqueen.credit.group_rewards import OfGroup, for_its_seat
 from redqueen.credit.outcomes import cut_off, numbers, verdicts
+from redqueen.demonstrations.gold import gold_reply
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import Agreement
 from redqueen.measures.unseen import OF_REWARDS, Unseen
@@ -18,14 +21,16 @@ from redqueen.play.groups import episodes_of, with_facts
 from redqueen.protocols import COUNT, Player, Questions, State, shaped
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.asking import graded, said
+from redqueen.questions.comparisons import verdicts as verdicts_on
 from redqueen.questions.grading import of_the_user
-from redqueen.questions.judge_oracles import JudgedScores, Manner
+from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
 from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.verdicts import Truncated
 from redqueen.types import Group, Metrics, RedQueenError, Task, Trajectory, mean_of
 
 Metric = Callable[[Task, str], Any]
 Scale = Literal["digits", "words"]
+Beside = Literal["none", "wins", "sigmoid", "evolvr"]  # how a reply is set beside the reference of its question
 
 WORST, BEST = 0, 100  # of a score in words
 PATIENCE = 64  # answers that a judge may leave without a score before the first that has one
@@ -55,9 +60,10 @@ JUDGE_DRIFT = Alarm(
 
 
 class SelfScored:
-    """Gives each attempt the fact `opinion`, the judge's score from 0 to 1 (None where it cannot be read), and with a
-    `metric` of the user's the fact `metric`; and tells how well the scores go with what the question set knows, which
-    is never paid. Raises RedQueenError once `PATIENCE` answers or more were judged and not one score could be read."""
+    """Gives each attempt the fact `opinion`, the judge's score from 0 to 1 (None where it cannot be read), beside the
+    `reference` of its question where that is to be, and with a `metric` of the user's the fact `metric`; and tells how
+    well the scores go with what the question set knows, which is never paid. Raises RedQueenError once `PATIENCE`
+    answers or more were judged and not one score could be read."""
 
     def __init__(
         self,
@@ -67,10 +73,13 @@ class SelfScored:
         repeats: int,
         metric: str,
         truncated: Truncated,
+        reference: Beside = "none",
     ) -> None:
         asked, expected = AskedJudge(judge, f"the judge {judge.name}"), scale == "digits"
         self._low, self._high = (LOWEST, HIGHEST) if expected else (WORST, BEST)
-        self._judge = JudgedScores(asked, self._low, self._high, Manner(repeats=repeats, expected=expected))
+        manner = Manner(repeats=repeats, expected=expected)
+        self._judge = JudgedScores(asked, self._low, self._high, manner)
+        self._pairs, self._reference = BothOrders(JudgedPairs(asked, manner)), reference
         self._metric = found_metric(metric) if metric else None
         self._questions = questions
         self._truncated: Truncated = truncated
@@ -83,7 +92,7 @@ class SelfScored:
     def __call__(self, groups: Sequence[Group], rng: Random) -> list[Group]:
         episodes = episodes_of(groups)
         tasks, texts = [each.task for each in episodes], said(episodes)
-        scores = (self._judge.scores(tasks, texts, rng) - self._low) / (self._high - self._low)
+        scores = self._scores(tasks, texts, rng) if self._reference == "none" else self._beside(tasks, texts, rng)
         told = [None if np.isnan(each) else each for each in scores.tolist()]
         self._heard(told)
         facts: list[dict[str, float | None]] = [{"opinion": each} for each in told]
@@ -92,10 +101,36 @@ class SelfScored:
             facts = [{**each, "metric": self._metric(task, text)} for task, text, each in measured]
         return with_facts(groups, facts)
 
+    def _scores(self, tasks: Sequence[Task], texts: Sequence[str], rng: Random) -> np.ndarray:
+        """[n] the judge's score of each text alone, from 0 to 1."""
+        return (self._judge.scores(tasks, texts, rng) - self._low) / (self._high - self._low)
+
+    def _beside(self, tasks: Sequence[Task], texts: Sequence[str], rng: Random) -> np.ndarray:
+        """[n] what each text is worth beside the reference of its question; NaN where it has none."""
+        found = np.full(len(tasks), np.nan)
+        known = [number for number, task in enumerate(tasks) if gold_reply(task).strip()]
+        asked, own = [tasks[number] for number in known], [texts[number] for number in known]
+        if known and self._reference == "wins":
+            found[known] = verdicts_on(self._pairs, asked, own, [gold_reply(task) for task in asked], rng)
+        elif known:
+            once = {task.id: task for task in asked}
+            references = self._scores(list(once.values()), [gold_reply(task) for task in once.values()], rng)
+            rated = dict(zip(once, references.tolist(), strict=True))
+            scores = 1.0 + 4.0 * self._scores(asked, own, rng)
+            theirs = 1.0 + 4.0 * np.array([rated[task.id] for task in asked])
+            sizes = [len(text) for text in own]
+            found[known] = sigmoid(scores - theirs) if self._reference == "sigmoid" else stories(scores, theirs, sizes)
+        return found
+
     def _heard(self, scores: Sequence[float | None]) -> None:
         self._asked += len(scores)
         self._read += sum(each is not None for each in scores)
         if not self._read and self._asked >= PATIENCE:
+            if self._reference != "none":
+                raise RedQueenError(
+                    f"none of {self._asked} answers could be set beside the reference of its question: rows need a "
+                    "reply (--columns completion=COL or answer=COL), and the judge a verdict that can be read"
+                )
             raise RedQueenError(
                 f"the judge gave no score that can be read to any of {self._asked} answers: a score ends its reply, "
                 f"from {self._low} to {self._high}; name another --judge, or let --scores digits read its probabilities"
@@ -137,6 +172,38 @@ class SelfScored:
         self._unseen.restore(state["unseen"])
         self._alarms.restore(state["alarms"])
         self._asked, self._read = state["asked"], state["read"]
+
+
+def sigmoid(gaps: np.ndarray) -> np.ndarray:
+    """[n] between 0 and 1, without overflow."""
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * gaps))
+
+
+def stories(own: np.ndarray, references: np.ndarray, characters: Sequence[int]) -> np.ndarray:
+    """[n] `story_reward` of each; NaN without a score."""
+    rows = zip(own.tolist(), references.tolist(), characters, strict=True)
+    return np.array([story_reward(*row) for row in rows], dtype=np.float64)
+
+
+def story_reward(own: float, reference: float, characters: int) -> float:
+    """What EvolvR's released code (2508.06046) pays for a story whose score from 1 to 5 is `own`, beside a reference
+    with the score `reference`: .1 for the score, .8 `relative` to the reference, .1 for its length. How the length is
+    paid outside of 800 to 1,200 characters was not found: it is as for EvolvR's reasons."""
+    alone = min(max((own - 1.0) / 4.0, 0.0), 1.0)
+    return 0.1 * alone + 0.8 * relative(own - reference) + 0.1 * of_length(characters, 800, 1200)
+
+
+def relative(ahead: float) -> float:
+    """1 - e^-d for a story that is d ahead of its reference, else .2 sigmoid(10 (d + .1)). It is not monotone: an equal
+    story is paid more (.146) than one that is up to .158 better."""
+    return 1.0 - exp(-ahead) if ahead > 0.0 else 0.2 / (1.0 + exp(-10.0 * (ahead + 0.1)))
+
+
+def of_length(characters: int, least: int, most: int) -> float:
+    """1 from `least` to `most` characters, in proportion below, and .2 and less of the rest above."""
+    if characters < least:
+        return characters / least
+    return 1.0 if characters <= most else 0.8 + 0.2 * exp(-(characters - most) / 1000.0)
 
 
 @dataclass(frozen=True)

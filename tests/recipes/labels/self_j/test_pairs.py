@@ -9,17 +9,19 @@ import pytest
 
 from redqueen.contracts.recipes import check_resume, metrics, trained
 from redqueen.play.groups import attempts
+from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.dataset import preferences
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.labels.self_j import recipe as self_j
-from redqueen.recipes.labels.self_j.measures import told_apart
+from redqueen.recipes.labels.self_j.measures import Told, told_apart
 from redqueen.recipes.labels.self_j.questions import pairs_in, reason_in, survives
-from redqueen.recipes.labels.self_j.steps import Reasons
+from redqueen.recipes.labels.self_j.steps import Given, Reasons
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
-from redqueen.types import RedQueenError
+from redqueen.types import RedQueenError, Reply
 
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=6)
 SMALL = self_j.Config(TINY, pairs=True, reasons=2, filter="none", steps=2, tasks=2, problems=2, attempts=2)
@@ -166,9 +168,58 @@ def test_it_is_resumed_bit_for_bit():
     check_resume(self_j, replace(SMALL, questions="redqueen.questions.small.sums:Sums:digits=1"))
 
 
+# --- pairs that somebody else compared -------------------------------------------------------------
+
+
+def test_a_given_pair_is_shown_in_both_orders_and_none_of_those_held_out_is_learned():
+    file = preferences(held_out=0.1)
+    given = Given(file)
+    drawn = given.graded(play(given.drawn(12, {"": file.problems("held_out", 30, Random(0))}, Random(1)), Random(2)))
+    shown = pairs_in(drawn)
+    known = {pair.task.id: pair for pair in file.preferences("train", 999, Random(0))}
+    assert len(drawn) == 12 and len(shown) == 24
+    for one, other in zip(shown[::2], shown[1::2], strict=True):
+        pair = known[one.task.id]
+        assert (one.first, one.second, one.verdict) == (pair.chosen, pair.rejected, "A")
+        assert (other.first, other.second, other.verdict) == (pair.rejected, pair.chosen, "B")
+
+
+def test_held_out_given_pairs_measure_the_judge():
+    """A judge that likes the longer answer is right as often as the chosen one is the longer, in both orders."""
+    file = preferences(held_out=0.1)
+    pairs = file.preferences("held_out", 999, Random(0))
+    longer = np.mean([len(pair.chosen) > len(pair.rejected) for pair in pairs])
+
+    class Longer:
+        name = "judge"
+
+        def reply(self, asks):
+            return [Reply(self.verdict(ask.messages[-1].text), "judge") for ask in asks]
+
+        def verdict(self, text):
+            fence = text.split("two lines ")[1].split(".")[0]
+            first, second = (part.split("\n" + fence)[0] for part in text.split(fence + "\n")[2:][1::2][:2])
+            return "A" if len(first) > len(second) else "B"
+
+    found = Told(file, None, Longer(), 999, 0, "wrong")()
+    assert found["held_out/pair_accuracy"] == pytest.approx(longer, abs=1e-9)
+    assert found["held_out/pair_unread"] == 0.0 and found["held_out/pair_consistency"] > 0.9
+
+
+def test_a_judge_is_taught_from_a_file_of_pairs(tmp_path):
+    lines = metrics(trained(self_j, replace(SMALL, questions="preferences", given=True), tmp_path))
+    assert lines[0]["paired"] == 1.0 and 0.0 <= lines[0]["held_out/pair_accuracy"] <= 1.0
+
+
+def test_given_pairs_need_a_file_of_pairs(tmp_path):
+    with pytest.raises(RedQueenError, match="sums is not a question set with preference pairs"):
+        trained(self_j, replace(SMALL, given=True), tmp_path)
+
+
 @pytest.mark.parametrize(
     "changes, message",
     [
+        ({"given": True, "attempts": 3}, "--attempts has no effect with --given True"),
         ({"mix": 0.7}, "--mix has no effect with --pairs True"),
         ({"pairs": False}, "--reasons has no effect with --pairs False"),
     ],

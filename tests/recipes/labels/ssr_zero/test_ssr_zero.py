@@ -15,7 +15,17 @@ from redqueen.questions.fenced import about_score
 from redqueen.questions.judging import scored
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.labels.ssr_zero import recipe as ssr_zero
-from redqueen.recipes.labels.ssr_zero.steps import SelfScore, SelfScored, found_metric, standard
+from redqueen.recipes.labels.ssr_zero.steps import (
+    SelfScore,
+    SelfScored,
+    found_metric,
+    of_length,
+    relative,
+    sigmoid,
+    standard,
+    stories,
+    story_reward,
+)
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.settings.roles import Role
@@ -242,3 +252,79 @@ def test_repeats_of_an_exact_score_are_refused(tmp_path):
 def test_a_frozen_judge_stays_what_it_was(tmp_path):
     run = trained(ssr_zero, replace(SMALL, judge=Role("frozen")), tmp_path)
     assert metrics(run)[-1]["judge_seen"] > 0
+
+
+# --- EvolvR's second stage: a reply beside the reference of its question ---------------------------
+
+
+def test_what_evolvr_pays_is_not_monotone():
+    """The vectors of the card: between 0 and .158 a better story is paid less than an equal one."""
+    for ahead, paid in ((-0.5, 0.0036), (-0.1, 0.1), (0.0, 0.1462), (0.05, 0.0488), (0.1582, 0.1463), (0.5, 0.3935)):
+        assert relative(ahead) == pytest.approx(paid, abs=1e-4)
+    assert [of_length(size, 800, 1200) for size in (400, 800, 1200)] == [0.5, 1.0, 1.0]
+    assert of_length(2200, 800, 1200) == pytest.approx(0.8 + 0.2 * np.exp(-1.0))
+    assert story_reward(3.0, 3.0, 1000) == pytest.approx(0.1 * 0.5 + 0.8 * 0.14621 + 0.1, abs=1e-4)
+    assert story_reward(3.05, 3.0, 1000) < story_reward(3.0, 3.0, 1000), "the released form"
+    assert np.all(np.diff(sigmoid(np.linspace(-2.0, 2.0, 81))) > 0.0), "here"
+    assert np.isnan(stories(np.array([np.nan, 3.0]), np.array([3.0, np.nan]), [900, 900])).all()
+
+
+class Prefers:
+    """A judge that prefers the texts in the order of `ranks`, and scores by them, from 0 to 9."""
+
+    name = "judge"
+
+    def __init__(self, ranks, always=""):
+        self.ranks, self.always, self.seen = ranks, always, []
+
+    def probabilities(self, asks):
+        self.seen += [ask.messages[-1].text for ask in asks]
+        return [self._row(ask) for ask in asks]
+
+    def reply(self, asks):
+        return [Reply("", self.name) for _ in asks]
+
+    def _row(self, ask):
+        parts = [part.split("\n")[2] for part in ask.messages[-1].text.split("Answer")[1:] if part[0] in " :"][:2]
+        if len(ask.choices) == 10:
+            return np.eye(10)[self.ranks[parts[0]]]
+        if self.always:
+            return np.array([float(self.always == "A"), float(self.always == "B")])
+        first, second = (self.ranks[part] for part in parts)
+        return np.array([float(first > second), float(first < second)])
+
+
+def beside(judge, reference, *texts, answer="7"):
+    task = Task("t", prompt="3+4", answer=answer)
+    tries = tuple(attempts(SOLVE, [task], Echo(text), 1, Random(0))[0].attempts[0] for text in texts)
+    (found,) = scored_by(judge, reference=reference)([Group(0, task, tries)], Random(0))
+    return [each.outcome.facts["opinion"] for each in found.attempts]
+
+
+def test_a_reply_beside_its_reference_in_both_orders():
+    judge = Prefers({"5": 0, "7": 5, "9": 9})
+    assert beside(judge, "wins", "9", "5", "7") == [1.0, 0.0, 0.5]
+    assert len(judge.seen) == 4, "of equal texts nobody is asked"
+    assert beside(Prefers({}, always="A"), "wins", "9", "5") == [0.5, 0.5], "a judge of the first place"
+
+
+def test_scores_of_reply_and_reference_are_set_beside_each_other_on_one_scale():
+    judge = Prefers({"5": 0, "7": 4, "9": 9})
+    gaps = np.array([9 - 4, 0 - 4, 0]) * 4.0 / 9.0
+    assert beside(judge, "sigmoid", "9", "5", "7") == pytest.approx((1.0 / (1.0 + np.exp(-gaps))).tolist())
+    assert len(judge.seen) == 4, "the reference is scored once"
+    told = beside(Prefers({"5": 0, "7": 4, "9": 9}), "evolvr", "9", "5", "7")
+    assert told == pytest.approx([story_reward(s, 1 + 16 / 9, 1) for s in (5.0, 1.0, 1 + 16 / 9)])
+
+
+def test_a_question_without_a_reference_has_no_verdict_and_a_file_without_any_stops():
+    for reference in ("wins", "sigmoid", "evolvr"):
+        assert beside(Prefers({"9": 9}), reference, "9", "9", answer="") == [None, None]
+        with pytest.raises(RedQueenError, match="none of 64 answers could be set beside the reference of its question"):
+            beside(Prefers({"9": 9}), reference, *["9"] * 64, answer="")
+
+
+def test_the_second_stage_of_evolvr_trains(tmp_path):
+    small = replace(SMALL, questions="preferences", reference="wins", judge=Role("frozen"), tasks=2, attempts=2)
+    (line, *_) = metrics(trained(ssr_zero, replace(small, steps=1), tmp_path))
+    assert 0.0 <= line["reward/solver"] <= 1.0

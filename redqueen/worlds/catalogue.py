@@ -20,11 +20,13 @@ WORLDS: Mapping[str, str] = MappingProxyType(
         "proofs": "redqueen.worlds.proofs:Proofs",
         "circuits": "redqueen.worlds.circuits:Circuits",
         "traces": "redqueen.worlds.traces:Traces",
+        "web": "redqueen.worlds.web:Web",
         "grid": "redqueen.adapters.babyai:Grid",
     }
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(
     {
+        "pages": "redqueen.worlds.served:pages",
         "gymnasium": "redqueen.adapters.gymnasium:Gymnasium",
         "gym": "redqueen.adapters.guests.others:gym",
         "skyrl": "redqueen.adapters.guests.others:skyrl",

@@ -93,6 +93,8 @@ SMALL: Mapping[str, Any] = MappingProxyType(
         "rounds": 2,
         "members": 2,
         "measured": 12,
+        "drill_steps": 0,
+        "strategy_steps": 1,
     }
 )
 TINY = Learner(model="tiny:hidden=16,heads=2", max_completion_length=4)

@@ -36,6 +36,7 @@ GAMES: Mapping[str, str] = MappingProxyType(
         "hidden_state": "redqueen.games.hidden_state:HiddenState",
         "critique": "redqueen.games.critique:Critique",
         "mini_kitchen": "redqueen.games.mini_kitchen:MiniKitchen",
+        "volley": "redqueen.games.volley:Volley",
     }
 )
 ADAPTERS: Mapping[str, str] = MappingProxyType(

@@ -89,6 +89,8 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("minimax_regret_max", "largest regret of a move", "score", "lower"),
         ("minimax_mistakes", "probability of a move that is not best", SHARE, "lower"),
         ("payoff/*", "score against {}", "score a game", "higher"),
+        ("points/*", "points won against {}", SHARE, "higher"),
+        ("elo/*", "rating of {}, players at random at 0", "Elo", "higher"),
         ("losses/*", "games lost against {}", SHARE, "lower"),
         ("forfeits/*", "games forfeited against {}", SHARE, "lower"),
         ("value", "expected score of the seat, playing itself", "score a game", ""),
@@ -250,7 +252,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
 RULE = (
     "the first of these that the run measured: held-out accuracy, success of attacks, score on held-out tasks, worth "
     "of talks, spies found, conditions found, items found, exploitability, regret, wins against the start, score "
-    "against a fixed player, mean reward in training"
+    "against a fixed player or points won from it, mean reward in training"
 )
 _HEADLINES = (
     "accuracy",
@@ -274,6 +276,7 @@ _HEADLINES = (
     "held_out/kept_half",
     "unasked_logprob",
     "payoff/*",
+    "points/random",
     "self_play/score",
     "reward/solver",
     "reward/*",

@@ -180,6 +180,7 @@ _TABLE: dict[str, tuple[tuple[str, str, str, Better], ...]] = {
         ("round/stopped", "iteration stopped by a ceiling", "", ""),
         ("round/equal", "pairs of equal texts, left out", "", ""),
         ("pairs_kept", "pairs of different replies that are learned from", SHARE, ""),
+        ("advised", "prompts that were asked again with advice", SHARE, ""),
         ("decisive", "kept pairs of a right and a wrong reply", SHARE, ""),
         ("pairs_right", "of these, pairs that prefer the right one", SHARE, "higher"),
         ("drawn_right", "the same of all pairs, without the filter", SHARE, ""),

@@ -32,8 +32,8 @@ def test_there_are_experiments_and_each_file_of_a_method_bears_its_name():
         "tricks",
     }
     assert len(methods) > 20
-    # of `spin` with other sides, of questions for `cold_start`, and of games that train nothing
-    without_recipe = {"ditto", "self_reinforcement", "self_prompt_tuning", "game_interpreter", "pro_agent"}
+    # of `spin` with other sides, of `self_rewarding`, of questions for `cold_start`, and of games that train nothing
+    without_recipe = {"anyprefer", "ditto", "self_reinforcement", "self_prompt_tuning", "game_interpreter", "pro_agent"}
     assert methods - without_recipe <= set(RECIPES)
 
 

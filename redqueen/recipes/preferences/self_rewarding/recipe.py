@@ -16,11 +16,14 @@ reward learns of that. M_1 of the paper is trained on answers and on judgements 
 cold_start --questions judged:sums` makes such a start. `--judge frozen` keeps the first judge, which is the control.
 
 `--tool calculator` gives the judge a tool, `--useful 8` leaves out pairs that it does not find useful when it sees both
-replies: with a judge that is another model (`--judge http://HOST/v1#MODEL`) this is Anyprefer (2025, arXiv:2504.19276)
-without its rewriting of prompts. What a tool says the judge alone sees. The gate is the same judge, its bias again.
+replies, `--rewrites 2` asks again, up to twice, where no useful pair came of a prompt, with a sentence of the judge's
+advice in view of who answers and of who judges: with a judge that is another model (`--judge http://HOST/v1#MODEL`)
+this is Anyprefer (2025, arXiv:2504.19276). What was said with advice is learned as said without. What a tool says the
+judge alone sees. The gate is the same judge, its bias again. `experiments/anyprefer.py` leaves each of the three out.
 
 Differences: scores go from 1 to 10 in the form of this library's judges (the paper: from 0 to 5, by five criteria). The
-prompts of an iteration are made in it. The judge's own tokens are not trained on, as in the paper.
+prompts of an iteration are made in it. The judge's own tokens are not trained on, as in the paper. Anyprefer: one
+advice stands in both prompts, and is written with the feedback in view (the unofficial code does not show it).
 """
 
 from __future__ import annotations
@@ -28,7 +31,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from redqueen.credit.pairs import best_and_worst
 from redqueen.credit.rewards import score
 from redqueen.objectives.batch import pack_pairs
 from redqueen.objectives.preference import Dpo
@@ -41,7 +43,7 @@ from redqueen.questions.catalogue import find_questions
 from redqueen.recipes.preferences.self_rewarding.steps import Judging, Prompts
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
-from redqueen.settings.limits import Count, PartOf, Positive, Several, Within
+from redqueen.settings.limits import Count, NotWith, PartOf, Positive, Several, Within
 from redqueen.settings.roles import Cast, Role, Still
 
 
@@ -52,6 +54,8 @@ class Config:
     tool: str = "none"  # of the judge: calculator, python or none
     useful: Annotated[int, Within(0, 10)] = 0
     """least usefulness of a pair, from 1 to 10, of which the judge is asked once more; 0 asks nobody"""
+    rewrites: Annotated[int, Within(0, 10), NotWith("useful", 0)] = 0
+    """how often at most a prompt without a useful pair is asked again with advice; 2 make three rounds in all"""
     questions: str = "judged:sums"
     steps: Count = 48
     updates: Count = 16  # of an iteration
@@ -83,11 +87,13 @@ def train(config: Config, run: Run) -> Policy:
             reference.refresh()
             proposals = attempts(PROPOSE, prompts.invited(run.rng), learner, 1, run.rng)
             tasks = prompts.taken(proposals, run.rng, step)
-            answers = attempts(SOLVE, tasks, learner, config.attempts, run.rng)
-            judgements = attempts(judging.game, judging.asked(answers), judge, config.repeats, run.rng)
-            answers = judging.heard(answers, judgements)
-            replies = score(answers, judging.reward)
-            pairs = judging.useful(best_and_worst(replies), judge, config.repeats, run.rng)
+            replies = []
+            for asked in judging.rounds(tasks, config.rewrites, judge, run.rng):
+                answers = attempts(SOLVE, asked, learner, config.attempts, run.rng)
+                judgements = attempts(judging.game, judging.asked(answers), judge, config.repeats, run.rng)
+                told = score(judging.heard(answers, judgements), judging.reward)
+                replies += judging.paired(told, learner, judge, config.repeats, run.rng)
+            pairs = judging.pairs
             batch = pack_pairs(pairs.chosen, pairs.rejected)
             round_.renew(reference.rated(batch), pairs.equal)
             run.report(learner, replies, pairs.advantages(replies), {})

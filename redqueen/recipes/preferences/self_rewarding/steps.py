@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from random import Random
 
@@ -10,16 +10,18 @@ import numpy as np
 
 from redqueen.checks.judge import Score
 from redqueen.credit.group_rewards import Stated
-from redqueen.credit.outcomes import numbers, verdicts
-from redqueen.credit.pairs import Pairs
+from redqueen.credit.outcomes import cut_off, numbers, verdicts
+from redqueen.credit.pairs import Pairs, best_and_worst
 from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.curricula.store import TaskStore
 from redqueen.demonstrations.rehearsal import Equipped
+from redqueen.demonstrations.transfer import aided, said_plainly
 from redqueen.games.tools import ToolReply
 from redqueen.measures.divergence import Divergence
 from redqueen.measures.judges import Agreement
 from redqueen.measures.wins import watched
-from redqueen.play.groups import attempts
+from redqueen.play.groups import attempts, episodes_of
+from redqueen.players.language.writing import Writer
 from redqueen.protocols import COUNT, Player, Policy, Proposable, Questions, State, shaped
 from redqueen.questions.asking import (
     JUDGE,
@@ -37,6 +39,7 @@ from redqueen.questions.asking import (
 from redqueen.questions.catalogue import having
 from redqueen.questions.fenced import asked
 from redqueen.questions.toolbox import find_tools
+from redqueen.questions.verdicts import as_scores
 from redqueen.types import Group, Mean, Metrics, RedQueenError, Task, Trajectory, mean_of
 
 PATIENCE = 64  # answers that a judge may leave without a score before the first that has one
@@ -94,7 +97,10 @@ class Judging:
     def __init__(self, questions: Questions, tool: str = "none", gate: int = 0) -> None:
         self._questions = questions
         self._tools, self._gate = find_tools(tool), gate
-        self._useful: Metrics = {}
+        self.pairs = Pairs([], [])  # of the iteration
+        self._usefulness: dict[str, float] = {}  # of the latest pair of each task, NaN where nothing was read
+        self._plain: dict[str, Task] = {}  # the tasks that are asked with advice, as they are learned
+        self._figures: Metrics = {}
         self._agreement = Agreement()
         self._asked = self._read = 0  # answers judged ever, and those with a score
 
@@ -102,6 +108,46 @@ class Judging:
         """The judge, with its tool if it has one: what the tool says is in its view alone, never in that of who
         answers."""
         return Equipped(judge, ToolReply(JUDGE.role, self._tools)) if self._tools else judge
+
+    def rounds(self, tasks: Sequence[Task], rewrites: int, judge: Player, rng: Random) -> Iterator[list[Task]]:
+        """What is asked in an iteration: the tasks, and up to `rewrites` times those of which there is no useful pair
+        yet, with advice."""
+        self.pairs, self._usefulness, self._plain = Pairs([], []), {}, {}
+        yield list(tasks)
+        for _ in range(rewrites):
+            if not (asked := self._advised(tasks, judge, rng)):
+                return
+            yield asked
+
+    def paired(
+        self, replies: Sequence[Trajectory], learner: Writer, judge: Player, repeats: int, rng: Random
+    ) -> list[Trajectory]:
+        """The scored replies of a round, those to tasks with advice as if they had been said to the plain ones; their
+        pairs that pass the gate are added to `pairs`."""
+        plain = [self._plain.get(each.episode.task.id) for each in replies]
+        told = [
+            each if task is None else said_plainly(each, task, learner)
+            for each, task in zip(replies, plain, strict=True)
+        ]
+        found = self.useful(best_and_worst(told), judge, repeats, rng)
+        self.pairs = Pairs(
+            self.pairs.chosen + found.chosen, self.pairs.rejected + found.rejected, self.pairs.equal + found.equal
+        )
+        self._figures |= self._truths()
+        return told
+
+    def _truths(self) -> Metrics:
+        """Of the pairs the share of a right and a wrong reply (`decisive`), and of these the share that prefers the
+        right one (`pairs_right`); nothing where the question set does not know."""
+        right = self._questions.right
+        sides = [
+            as_scores(right([one.task for one in played], said(played)))
+            for played in ([each.episode for each in side] for side in (self.pairs.chosen, self.pairs.rejected))
+        ]
+        known = [each - other for each, other in zip(*sides, strict=True) if not np.isnan(each - other)]
+        decisive = [gap > 0.0 for gap in known if gap]
+        found: Metrics = {"decisive": mean_of([gap != 0.0 for gap in known])} if known else {}
+        return found | ({"pairs_right": mean_of(decisive)} if decisive else {})
 
     def useful(self, pairs: Pairs, judge: Player, repeats: int, rng: Random) -> Pairs:
         """The pairs whose usefulness the judge puts at the gate or above, by the mean of `repeats` scores from 1 to 10;
@@ -113,9 +159,25 @@ class Judging:
             [score for score in map(Score().read, said(group.attempts)) if score is not None]
             for group in attempts(JUDGE, shown, judge, repeats, rng)
         ]
-        kept = [bool(scores) and float(np.mean(scores)) >= self._gate for scores in said_of]
-        self._useful = {"pairs_kept": mean_of(kept)}
+        means = [float(np.mean(scores)) if scores else np.nan for scores in said_of]
+        self._usefulness |= {each.episode.task.id: mean for each, mean in zip(pairs.chosen, means, strict=True)}
+        kept = [mean >= self._gate for mean in means]
+        self._figures.setdefault("pairs_kept", mean_of(kept))
         return Pairs(list(compress(pairs.chosen, kept)), list(compress(pairs.rejected, kept)), pairs.equal)
+
+    def _advised(self, tasks: Sequence[Task], judge: Player, rng: Random) -> list[Task]:
+        """The tasks without a useful pair, each with a sentence of advice from the judge, which knows how useful it
+        found the last pair; the answers are judged with the advice in view too. A task for which it writes nothing is
+        not among them."""
+        done = {each.episode.task.id for each in self.pairs.chosen}
+        open_ = {task.id: task for task in tasks if task.id not in done}
+        shown = [about_advice(task, self._usefulness.get(name)) for name, task in open_.items()]
+        written = episodes_of(attempts(JUDGE, shown, judge, 1, rng)) if shown else []
+        advice = ["" if cut_off(one) else text.strip() for one, text in zip(written, said(written), strict=True)]
+        found = [(task, text) for task, text in zip(open_.values(), advice, strict=True) if text]
+        self._figures.setdefault("advised", Mean(len(found) / len(tasks), len(tasks)))
+        self._plain = {task.id: task for task, _ in found}
+        return [aided(task, text) for task, text in found]
 
     def heard(self, answers: Sequence[Group], judgements: Sequence[Group]) -> list[Group]:
         """The answers, each with the judge's score as the fact `opinion`. Verdicts are for audits: no reward looks
@@ -135,9 +197,11 @@ class Judging:
         return told
 
     def metrics(self) -> Metrics:
-        """What `Agreement` knows, and after an iteration with a gate `pairs_kept`, the share of the pairs that pass."""
-        useful, self._useful = self._useful, {}
-        return self._agreement.metrics() | useful
+        """What `Agreement` knows; after an iteration `decisive` and `pairs_right` of its pairs (`_truths`), with a gate
+        `pairs_kept`, the share of the first pairs that pass, and `advised`, the share of the prompts that were asked
+        again with advice."""
+        figures, self._figures = self._figures, {}
+        return self._agreement.metrics() | figures
 
     def alarms(self) -> list[str]:
         return self._agreement.alarms()
@@ -149,6 +213,17 @@ class Judging:
         shaped(state, {"agreement": dict, "asked": COUNT, "read": COUNT}, "the judge: ")
         self._agreement.restore(state["agreement"])
         self._asked, self._read = state["asked"], state["read"]
+
+
+def about_advice(task: Task, usefulness: float | None) -> Task:
+    """The task of a judge who says what whoever answers, and whoever judges, is to heed."""
+    unknown = usefulness is None or np.isnan(usefulness)
+    why = "its answers could not be told apart" if unknown else f"its best pair was {usefulness:.1f} of 10 useful"
+    prompt = (
+        f"Of the answers to this question nothing could be learned: {why}. Write one sentence that says what a good "
+        f"answer has to heed, for who answers and for who judges. Do not answer it.\n{asked(task)}"
+    )
+    return Task(f"advice on {task.id}", "advice", prompt)
 
 
 def about_usefulness(chosen: Trajectory, rejected: Trajectory) -> Task:

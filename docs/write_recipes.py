@@ -26,6 +26,7 @@ from redqueen.settings.finding import RECIPES, find_recipe  # noqa: E402
 from redqueen.settings.learner import Learner  # noqa: E402
 from redqueen.settings.optimization import Optimization  # noqa: E402
 from redqueen.settings.oracles import JudgeSettings  # noqa: E402
+from redqueen.settings.placement import PlayedAhead  # noqa: E402
 from redqueen.settings.roles import Role  # noqa: E402
 from redqueen.settings.speech import Speech  # noqa: E402
 from redqueen.settings.update import Update, flags  # noqa: E402
@@ -122,6 +123,8 @@ def settings(config: type[Any]) -> Iterator[tuple[str, str, str]]:
             yield from _of_an_update(config.paper)
         elif isinstance(default, Role):
             yield flag, _shown(default.player), comments[field.name] or _comments(Role)["player"]
+        elif isinstance(default, PlayedAhead):
+            yield from settings(PlayedAhead)
         elif isinstance(default, Optimization):
             continue  # a table of its own
         elif isinstance(default, JudgeSettings):

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from experiments.grpo import OWN_FILE, QUESTIONS, SHUFFLED, voted
+from experiments import grpo as of_grpo
 from redqueen.recipes.credit.expo import recipe as expo
 from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.recipes.credit.sar import recipe as sar
@@ -28,7 +28,7 @@ RECIPES: Mapping[str, tuple[Any, Mapping[str, Any]]] = MappingProxyType(
     {
         KNOWN: (grpo, ROLLOUTS),
         MAJORITY: (grpo, {**ROLLOUTS, "answers": "majority"}),
-        SHUFFLED_ANSWERS: (grpo, {**ROLLOUTS, "questions": SHUFFLED}),
+        SHUFFLED_ANSWERS: (grpo, {**ROLLOUTS, "questions": of_grpo.SHUFFLED}),
         "evol_rl": (evol_rl, {**ROLLOUTS, "votes": 8}),
         "ssr_zero": (ssr_zero, ROLLOUTS),
         "sar": (sar, ROLLOUTS),
@@ -43,12 +43,17 @@ class Arm:
     """A method on the same problems, from the same start, with as many replies and updates."""
 
     method: str = KNOWN
-    steps: int = OWN_FILE.config.grpo.steps
+    steps: int = of_grpo.OWN_FILE.config.grpo.steps
 
     def settings(self) -> Any:
         """The config of its recipe."""
         recipe, own = RECIPES[self.method]
-        chosen = {"learner": OWN_FILE.config.grpo.learner, "questions": QUESTIONS, "steps": self.steps, **own}
+        chosen = {
+            "learner": of_grpo.OWN_FILE.config.grpo.learner,
+            "questions": of_grpo.QUESTIONS,
+            "steps": self.steps,
+            **own,
+        }
         return recipe.Config(**chosen)
 
 
@@ -58,7 +63,9 @@ class OneSeed:
 
     def __call__(self, config: Arm, seed: int, folder: Path) -> Trial:
         recipe, _ = RECIPES[config.method]
-        training = Training(recipe.train, evaluate_every=config.steps, read=voted(OWN_FILE.config, seed))
+        training = Training(
+            recipe.train, evaluate_every=config.steps, read=of_grpo.voted(of_grpo.OWN_FILE.config, seed)
+        )
         return training(config.settings(), seed, folder)
 
 
@@ -81,6 +88,6 @@ SMOLLM2 = Experiment(
         "Each takes 50 updates from 3,200 replies; b_star samples 128 more in each of its five iterations, from which "
         "it learns nothing, and learns from those that are right alone. evol_rl and ssr_zero see no answers; sar, expo "
         "and b_star do.",
-        *OWN_FILE.notes,
+        *of_grpo.OWN_FILE.notes,
     ),
 )

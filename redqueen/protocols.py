@@ -293,6 +293,14 @@ class MayBeClosed(Player, Protocol):
     def open(self) -> bool: ...
 
 
+class Settles(Protocol):
+    """A part of a run that may go on while the run does something else."""
+
+    def settle(self) -> None:
+        """Waits until nothing of it goes on."""
+        ...
+
+
 class Resumable(Protocol):
     """A part whose state belongs to a checkpoint: `restore` sets what `state` returned, bit for bit."""
 

@@ -23,6 +23,7 @@ from redqueen.runs.run import Schedule
 from redqueen.settings.finding import RECIPES, find_recipe
 from redqueen.settings.learner import LONGEST_REPLY, TABULAR, Learner, usual_dtype
 from redqueen.settings.limits import check_settings
+from redqueen.settings.placement import PlayedAhead
 from redqueen.settings.profiles import profiled
 from redqueen.settings.roles import ADAPTER, FROZEN, SEPARATE, SHARED, Role
 from redqueen.types import RedQueenError
@@ -69,7 +70,8 @@ def plan(words: Sequence[str]) -> None:
         )
         return
     lasts = found.lasts(steps, options.schedule.evaluate_every)
-    print(f"memory: {found.gigabytes:.2f} GB, measured over the first {MEASURED} steps")
+    where = " in the process that learns, without the one that samples" if _is_placed(config) else ""
+    print(f"memory: {found.gigabytes:.2f} GB{where}, measured over the first {MEASURED} steps")
     print(
         f"time: {_lasting(lasts)} in all: {found.loading:.0f} s to begin, {_lasting(found.seconds[-1])} a step, "
         f"{_lasting(found.measuring)} a measurement; measured on this machine, as busy as it is now"
@@ -117,7 +119,13 @@ def _sizes(config: Any, recipe: ModuleType, gpu: str) -> Sizes | None:
         others=sum(shape_of(name).parameters for name in others) + roles.count(SEPARATE) * shape.parameters,
         cached=shape.cached * bytes_each,
         cache_gigabytes=1.0 if learner.cache_gigabytes is None else learner.cache_gigabytes,
+        second=_is_placed(config) and config.ahead.sampler_device in (None, learner.device),
     )
+
+
+def _is_placed(config: Any) -> bool:
+    """Whether a process of its own samples."""
+    return bool(vars(config).get("ahead", PlayedAhead()).placement == "process")
 
 
 def _comparing(config: Any) -> str:
@@ -144,7 +152,11 @@ def _stood_in(config: Any) -> Any:
     tiny = replace(learner, model=TINY, device="cpu", dtype=None, max_completion_length=8, template=(), history=None)
     known = {SHARED, ADAPTER, SEPARATE, FROZEN}
     roles = {name: each for name, each in vars(config).items() if isinstance(each, Role)}
-    stands = {name: replace(each, player=FROZEN) for name, each in roles.items() if each.player not in known}
+    stands: dict[str, Any] = {
+        name: replace(each, player=FROZEN) for name, each in roles.items() if each.player not in known
+    }
+    if "ahead" in vars(config):
+        stands["ahead"] = replace(config.ahead, sampler_device=None)  # that of the GPU, which need not be here
     return replace(config, learner=tiny, **stands)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from random import Random
 
 from redqueen.chance import derive
-from redqueen.play.table import Table, waits
+from redqueen.play.table import Table, tell, waits
 from redqueen.progress import stage
 from redqueen.protocols import Game, Player
 from redqueen.types import Ask, Episode, Match, Message, RedQueenError, Reply
@@ -25,7 +25,12 @@ SETTLED = 0.05  # seconds in which no program has asked anything new
 
 def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
     """The episodes of the matches, in their order. A match without a seed gets one from `rng`."""
-    base = rng.getrandbits(64)
+    return [tell(episode) for episode in finished(matches, rng.getrandbits(64))]
+
+
+def finished(matches: Sequence[Match], base: int) -> list[Episode]:
+    """The episodes of the matches, in their order, of which nobody has been told yet. A match without a seed gets one
+    from `base`."""
     tables = [
         Table(match, derive(base, number) if match.seed is None else match.seed) for number, match in enumerate(matches)
     ]
@@ -36,7 +41,7 @@ def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
             gather(waiting)
             _round([table for table in waiting if table.asks])
             waiting = [table for table in waiting if table.outcome is None]
-    return [table.episode() for table in tables]
+    return [table.record() for table in tables]
 
 
 def seeded(matches: Sequence[Match], seed: int) -> list[Match]:

@@ -22,13 +22,20 @@ _TOLD: list[Callable[[Episode], None]] = []  # of this process, the innermost la
 
 
 @contextmanager
-def told_of_episodes(tell: Callable[[Episode], None]) -> Iterator[None]:
-    """Passes every episode that is finished meanwhile to `tell`, and to nobody outside of this block."""
-    _TOLD.append(tell)
+def told_of_episodes(take: Callable[[Episode], None]) -> Iterator[None]:
+    """Passes every episode that is finished meanwhile to `take`, and to nobody outside of this block."""
+    _TOLD.append(take)
     try:
         yield
     finally:
-        _TOLD.remove(tell)
+        _TOLD.remove(take)
+
+
+def tell(episode: Episode) -> Episode:
+    """The episode, of which those who wait for finished ones are told."""
+    for each in _TOLD[-1:]:
+        each(episode)
+    return episode
 
 
 def waits(game: Game) -> bool:
@@ -76,13 +83,14 @@ class Table:
         self._advance(lambda: self._play.send(sent))
 
     def episode(self) -> Episode:
+        """The record of the finished match, of which those who wait for it are told."""
+        return tell(self.record())
+
+    def record(self) -> Episode:
         """The record of the finished match."""
         assert self.outcome is not None, "the match is not over"
         game, seats = self.match.game, tuple(self.outcome.scores)
-        episode = Episode(game.name, self.match.task, self.seed, tuple(self.turns), self.outcome, seats)
-        for tell in _TOLD[-1:]:
-            tell(episode)
-        return episode
+        return Episode(game.name, self.match.task, self.seed, tuple(self.turns), self.outcome, seats)
 
     def _advance(self, step: Any) -> None:
         try:

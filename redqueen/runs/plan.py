@@ -61,6 +61,7 @@ class Sizes:
     others: int = 0  # parameters of other models: judges, opponents
     cached: int = 0  # bytes of keys and values a token
     cache_gigabytes: float = 1.0
+    second: bool = False  # whether a process beside this one has a copy of the model, on the same device
 
     @property
     def full(self) -> bool:
@@ -75,9 +76,11 @@ def memory(sizes: Sizes) -> dict[str, float]:
     kept = KEPT * sizes.width * sizes.micro_batch * sizes.weight_bytes
     masters = 8 if sizes.weight_bytes < 4 else 0
     adapter = 0 if sizes.full else sizes.trained
-    return {
+    copy = float((sizes.parameters + adapter) * sizes.weight_bytes)
+    second = {"the process that samples": PROGRAM + copy + sizes.cache_gigabytes * 2**30} if sizes.second else {}
+    return second | {
         "python, torch": PROGRAM,
-        "weights": float((sizes.parameters + sizes.others + adapter) * sizes.weight_bytes),
+        "weights": copy + float(sizes.others * sizes.weight_bytes),
         "gradients and optimiser": float(
             sizes.trained * (sizes.weight_bytes + masters + (2 if sizes.eight_bit else 8))
         ),

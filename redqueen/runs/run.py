@@ -51,6 +51,7 @@ from redqueen.protocols import (
     Player,
     Policy,
     Resumable,
+    Settles,
     ShowsReplies,
     StatesAlarms,
     StatesBasis,
@@ -261,6 +262,9 @@ class Run:
                 for policy in policies:
                     policy.forget()
                 if step % self.schedule.evaluate_every == 0:
+                    for going in resumable:
+                        if has(going, Settles):
+                            going.settle()  # what measures may use the same games and tools
                     self._measure(measures)
                     if step == 0:
                         self._show_replies(measures)

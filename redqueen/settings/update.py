@@ -174,7 +174,7 @@ class Update:
         found = self.over(vars(type(config)).get("paper", Update()))
         learner = vars(config).get("learner", Learner())
         faults: dict[str, str] = {}
-        older = _says(config, "learns_from_older")
+        older = _says(config, "learns_from_older") or _is_stale(config)
         for names, why in (
             (
                 ("clip_low", "clip_high", "clip_high_end", "dual_clip", "loss", "kl_covariance"),
@@ -195,7 +195,7 @@ class Update:
         if not (_other_sampler(learner) or older or found.even_groups == "replay"):
             faults["correct"] = (
                 "where the learner itself samples with the weights that are updated, so that every weight is 1: it is "
-                "for --sampler vllm, a model on a server, --dtype bfloat16 or --even-groups replay"
+                "for --sampler vllm, a model on a server, --dtype bfloat16, --staleness 1 or --even-groups replay"
             )
         if learner.model == TABULAR and not learner.answer:
             faults["truncated_loss"] = "on a table, whose replies are never cut off"
@@ -203,7 +203,7 @@ class Update:
         if _says(config, "drops_even_groups"):
             faults["even_groups"] = "in this recipe, which leaves even groups out before the update, as its paper does"
         elif found.even_groups == "replay" and older:
-            faults["even_groups"] = "as replay in this recipe, whose batches hold older tokens already"
+            faults["even_groups"] = "as replay where batches hold older tokens already"
         elif found.even_groups == "replay" and found.estimator not in OF_GROUPS:
             faults["even_groups"] = (
                 "as replay, since no attempts at one task are compared: it is for --estimator group, leave-one-out, opo"
@@ -232,6 +232,11 @@ def _other_sampler(learner: Learner) -> bool:
 def _says(config: Any, name: str) -> bool:
     """What a recipe says of its loop beside `paper`."""
     return bool(vars(type(config)).get(name, False))
+
+
+def _is_stale(config: Any) -> bool:
+    """Whether steps are played before it is their turn (`settings.placement`)."""
+    return bool(getattr(vars(config).get("ahead"), "staleness", 0))
 
 
 def _without_ratio(found: Update, learner: Learner, older: bool) -> str:

@@ -85,6 +85,7 @@ SAME_VERB = {
     "pack_toward": "pack",
     "pack_samples": "pack",
     "flow.play": "play",
+    "ahead.play": "play",
     "attempts": "play",
     "attempted": "play",
 }

@@ -37,6 +37,15 @@ def test_there_are_experiments_and_each_file_of_a_method_bears_its_name():
     assert methods - without_recipe <= set(RECIPES)
 
 
+def test_an_experiment_is_of_one_file():
+    """Another file that imports it by name would run it too."""
+    places: dict[int, list[str]] = {}
+    for name in shipped():
+        for key, each in experiments_of(name).items():
+            places.setdefault(id(each), []).append(f"{name}:{key}")
+    assert [each for each in places.values() if len(each) > 1] == []
+
+
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_variants_set_what_exists_and_a_control_decides(experiment):
     experiment.check()

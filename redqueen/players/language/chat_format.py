@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -170,6 +170,16 @@ class ChatFormat:
     def _apart(self, text: str, but: Collection[str] = ()) -> str:
         """The text with the names of special tokens broken up, so that none is encoded as its token, `but` these."""
         return self._special.sub(lambda token: token[0] if token[0] in but else f"{token[0][0]} {token[0][1:]}", text)
+
+    def reading(self) -> dict[str, Any]:
+        """What `completes` and `parted` depend on besides the tokenizer, as plain data, of which `that_reads` makes a
+        format in another process."""
+        return {"raw": self.raw, "arguments": dict(self.arguments), "thoughts": asdict(self.thoughts)}
+
+    @staticmethod
+    def that_reads(tokenizer: Any, reading: Mapping[str, Any]) -> ChatFormat:
+        """A format that reads replies as the one does whose `reading` this is."""
+        return ChatFormat(tokenizer, **{**reading, "thoughts": Marks(**reading["thoughts"])})
 
     def completes(self, tokens: Sequence[int], stops: Sequence[str]) -> bool:
         """Whether the last of `tokens` is the first to complete one of `stops`. The token may hold more characters

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -108,13 +107,11 @@ class Voice:
     def completes(self, ask: Ask) -> Callable[[Sequence[int]], bool] | None:
         """A function of the tokens of a reply, [R]: whether the last one completes a stop. None without stops. A stop
         within a thought is none: the model goes on thinking."""
-        stops = (*ask.stops, *self.stops)
-        return partial(self._completes, stops) if stops else None
+        return completing(self.chat, self.stops_of(ask))
 
-    def _completes(self, stops: Sequence[str], tokens: Sequence[int]) -> bool:
-        if not self.chat.completes(tokens, stops):
-            return False
-        return self.chat.parted(tokens)[1] is not None
+    def stops_of(self, ask: Ask) -> tuple[str, ...]:
+        """The texts that end a reply to this ask."""
+        return (*ask.stops, *self.stops)
 
     def choose(self, ask: Ask, mind: Mind) -> Reply:
         """One of the listed replies, drawn with the ask's seed."""
@@ -174,6 +171,15 @@ class Voice:
         legal = listed_replies(self.chat, ask.choices)
         said = np.array(legal[ask.choices.index(text)], dtype=np.int64)
         return Reply(text, self.name, self.version, prompt, said, np.zeros(len(said)), legal, recited=True)
+
+
+def completing(chat: ChatFormat, stops: Sequence[str]) -> Callable[[Sequence[int]], bool] | None:
+    """See `Voice.completes`."""
+
+    def completes(tokens: Sequence[int]) -> bool:
+        return chat.completes(tokens, stops) and chat.parted(tokens)[1] is not None
+
+    return completes if stops else None
 
 
 class Speaker(ABC):

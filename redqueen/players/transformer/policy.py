@@ -26,16 +26,18 @@ from redqueen.objectives.tensors import tensor
 from redqueen.players.archives import read_archive
 from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.language.formats import WHOLE, RoleFormat
-from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, Voice, listed_replies
+from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, Voice
 from redqueen.players.language.updating import Mismatch, with_signal
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.loading import LoadedModel
 from redqueen.players.transformer.natural import Decisions, NaturalGradient, Quadratic
 from redqueen.players.transformer.optimizer import Optimizer
-from redqueen.players.transformer.rows import Part, assemble, hand_out, held_query, parts_of, spread
-from redqueen.players.transformer.sampling import Manner, sample
-from redqueen.players.transformer.scoring import Body, Query, Rating, rate
+from redqueen.players.transformer.replying import minds_of, rated_in_parts, written
+from redqueen.players.transformer.rows import Part, assemble, hand_out, parts_of
+from redqueen.players.transformer.sampling import Manner, Sample, sample
+from redqueen.players.transformer.scoring import Body, Query, Rating, chunk_of, rate
+from redqueen.players.transformer.second_process import Apart
 from redqueen.players.transformer.streaming import TransformerStream
 from redqueen.players.transformer.trie import cut
 from redqueen.players.transformer.verbatim import Verbatim
@@ -45,7 +47,6 @@ from redqueen.schedules import Pace
 from redqueen.trust.reading import read_json, within
 from redqueen.types import Ask, Batch, Likelihoods, Metrics, NonFiniteLoss, RedQueenError, Reply
 
-LOGITS = 1 << 24  # held at a time in float32
 PROBED = (4, 32)  # tokens that a merged model is asked about
 OF_EACH = 256  # numbers of a weight by which a base model is known
 
@@ -169,14 +170,12 @@ class TransformerPolicy(OpenSpeaker):
             return self._engine.reply(self, asks)
         self._recall()
         voices, manners = zip(*(self._way_of(ask) for ask in asks), strict=True)
-        prompts = [voice.chat.prompt(ask) for voice, ask in zip(voices, asks, strict=True)]
-        rows, seeds = [tuple(prompt.tolist()) for prompt in prompts], [ask.seed for ask in asks]
         ends = [voice.completes(ask) for voice, ask in zip(voices, asks, strict=True)]
-        samples = self.forward.wearing(self._own, lambda: sample(self.forward, self.store, rows, seeds, manners, ends))
-        return [
-            voice.say(ask, prompt, said.tokens, said.logprobs, said.truncated)
-            for voice, ask, prompt, said in zip(voices, asks, prompts, samples, strict=True)
-        ]
+
+        def sampled(rows: Sequence[tuple[int, ...]], seeds: Sequence[int]) -> list[Sample]:
+            return self.forward.wearing(self._own, lambda: sample(self.forward, self.store, rows, seeds, manners, ends))
+
+        return written(asks, voices, sampled)
 
     def speaks(self, role: str, spoken: RoleFormat) -> None:
         """See `Speaker.speaks`. Raises RedQueenError for another distribution of tokens in a policy that learns, whose
@@ -216,7 +215,7 @@ class TransformerPolicy(OpenSpeaker):
 
     def identity(self) -> str:
         """What the replies depend on besides the ask: a digest of all weights, the prompts and the sampling."""
-        weights = {**dict(self._loaded.model.named_parameters()), **self._weights()}
+        weights = {**dict(self._loaded.model.named_parameters()), **self.weights()}
         digest = hashlib.sha256()
         for key in sorted(weights):
             if "lora_" in key and not weights[key.replace("lora_A", "lora_B")].any():
@@ -296,34 +295,11 @@ class TransformerPolicy(OpenSpeaker):
         return self._minds.of(asks)
 
     def _compute(self, unknown: Mapping[Question, np.ndarray]) -> dict[Question, Mind]:
-        queries: list[Query] = []
-        spans = []
-        for (_, choices), prompt in unknown.items():
-            replies = listed_replies(self.format, choices)
-            first = len(queries)
-            queries += [held_query(tuple(prompt.tolist()), reply, replies) for reply in replies]
-            spans.append((replies, range(first, len(queries))))
-        rated = self._rate_listed(queries)
-        minds = {}
-        for (key, prompt), (replies, numbers) in zip(unknown.items(), spans, strict=True):
-            logprobs = tuple(
-                spread(len(prompt), reply, queries[number], rated[number])
-                for reply, number in zip(replies, numbers, strict=True)
-            )
-            minds[key] = Mind.of(prompt, replies, logprobs)
-        return minds
+        return minds_of(unknown, self.format, self._rate_listed)
 
     def _rate_listed(self, queries: Sequence[Query]) -> list[np.ndarray]:
         """For each query the log-probabilities of its targets."""
-        answers: list[np.ndarray] = [np.zeros(0)] * len(queries)
-        for part in cut([query.needed for query in queries], self._nodes):
-            chosen = [queries[number] for number in part]
-            with torch.inference_mode():
-                rating = self._rating(self.store.read, chosen).logprobs.double().cpu().numpy()
-            ends = np.cumsum([len(query.targets) for query in chosen])
-            for number, values in zip(part, np.split(rating, ends[:-1]), strict=True):
-                answers[number] = values
-        return answers
+        return rated_in_parts(queries, self._nodes, lambda part: self._rating(self.store.read, part))
 
     # Learning
 
@@ -417,7 +393,7 @@ class TransformerPolicy(OpenSpeaker):
     def _rating(self, body: Body, queries: Sequence[Query]) -> Rating:
         if self.temperature == 0.0:
             raise RedQueenError(f"{self.name} always takes the likeliest token: it has no probabilities to learn from")
-        chunk = max(16, LOGITS // self.forward.vocabulary)
+        chunk = chunk_of(self.forward.vocabulary)
         return self.forward.wearing(
             self._own, lambda: rate(body, self.forward.logits, queries, self.temperature, chunk)
         )
@@ -440,7 +416,7 @@ class TransformerPolicy(OpenSpeaker):
         copy: TransformerPolicy = object.__new__(TransformerPolicy)
         copy.__dict__.update(self.__dict__)
         copy.name = f"{self.name.split('@')[0]}@{self.version}"
-        copy._own = {key: value.detach().clone() for key, value in self._weights().items()}
+        copy._own = {key: value.detach().clone() for key, value in self.weights().items()}
         copy._learns = False
         copy._minds = Minds(copy.prompt, copy._compute)
         copy.store = KeyValueStore(self.forward, self._nodes)
@@ -457,7 +433,7 @@ class TransformerPolicy(OpenSpeaker):
         twin: TransformerPolicy = object.__new__(TransformerPolicy)
         twin.__dict__.update(self.__dict__)
         twin.name, twin.version, twin._learns = name, 0, True
-        twin._own = {key: value.detach().clone().requires_grad_() for key, value in self._weights().items()}
+        twin._own = {key: value.detach().clone().requires_grad_() for key, value in self.weights().items()}
         twin._optimizer = self._optimizer.over(twin._own)
         twin._clock = _Clock()
         twin._minds = Minds(twin.prompt, twin._compute)
@@ -474,18 +450,23 @@ class TransformerPolicy(OpenSpeaker):
         self._begin()
         return self
 
-    def _weights(self) -> Mapping[str, Tensor]:
+    def weights(self) -> Mapping[str, Tensor]:
+        """What it has learned, by name: the values themselves, which the next update changes."""
         return self.trainable if self._own is None else self._own
 
+    def apart(self, device: str = "") -> Apart:
+        """A process of its own that replies as this policy does, on its device or another (`cuda:1`)."""
+        return Apart(self, self._loaded, device or str(self.forward.device), self._nodes)
+
     def state(self) -> State:
-        weights = {key: value.detach().clone() for key, value in self._weights().items()}
+        weights = {key: value.detach().clone() for key, value in self.weights().items()}
         optimizer = self._optimizer.state() if self._learns else {}
         return {"name": self.name, "version": self.version, "weights": weights, "optimizer": optimizer}
 
     def restore(self, state: State) -> None:
         shaped(state, {"name": str, "version": COUNT, "weights": dict, "optimizer": dict}, "the policy: ")
         with torch.no_grad():
-            for key, value in self._weights().items():
+            for key, value in self.weights().items():
                 found = state["weights"].get(key)
                 value.copy_(shaped(found, tensor(None, *value.shape), f"the policy: .weights.{key}"))
         self.name, self.version = state["name"], state["version"]
@@ -547,7 +528,7 @@ class TransformerPolicy(OpenSpeaker):
                 "that model back there, or begin a new run"
             )
         with torch.no_grad():
-            for key, value in self._weights().items():
+            for key, value in self.weights().items():
                 saved = weights.get(_saved_name(key, weights))
                 value.copy_(shaped(saved, tensor(None, *value.shape), f"{folder.name}: the weights {key}"))
         self.name, self.version = facts["name"], facts["version"]

@@ -29,6 +29,12 @@ from redqueen.players.transformer.forward import States
 
 Body = Callable[[Sequence[tuple[int, ...]], Sequence[Sequence[int]]], States]  # rows, and the positions of each
 Head = Callable[[Tensor], Tensor]  # [n, H] -> [n, V]
+LOGITS = 1 << 24  # held at a time in float32
+
+
+def chunk_of(vocabulary: int) -> int:
+    """The nodes whose logits are held at a time."""
+    return max(16, LOGITS // vocabulary)
 
 
 @dataclass(frozen=True)

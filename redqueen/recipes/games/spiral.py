@@ -14,6 +14,9 @@ over a constant length (no length normalisation). The policy takes one step on
 
     L = - mean over turns of  sum over tokens  A * log pi(token)
 
+With `--staleness 1` a step is played while the one before is learned from, with `--placement process` by a process of
+its own (docs/update.md).
+
 Differences from the paper: one update on each batch, so the clipped ratio of the paper's two inner
 epochs is 1 throughout and plain REINFORCE is the same; the baseline is read before it is written,
 as the released code has it; a forfeit costs the offender the stake and gives it to the other seat
@@ -30,14 +33,16 @@ from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.curricula.dealt import Sampled
 from redqueen.games.catalogue import find_game
 from redqueen.measures.of_games import lists_choices, usual_measures
-from redqueen.play.lockstep import play
+from redqueen.play.ahead import Ahead
 from redqueen.play.seating import mirror
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, Share
+from redqueen.settings.placement import PlayedAhead
 from redqueen.settings.update import Update
+from redqueen.types import Match
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,7 @@ class Config:
     steps: Count = 400
     matches_per_step: Count = 128
     baseline_decay: Share = 0.95  # alpha in the paper
+    ahead: PlayedAhead = PlayedAhead()
     update: Update = Update()
     paper = Update(loss="reinforce", aggregate="constant")
     batch = (("matches_per_step",),)
@@ -59,12 +65,16 @@ def train(config: Config, run: Run) -> Policy:
     rae = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
     step = LearningStep(config, [learner], key=by_game_and_role, estimate=rae, listed=lists_choices(game))
     measures = usual_measures(game, learner)
+    ahead = Ahead(learner, config.ahead.staleness, config.ahead.apart(learner))
 
-    for _ in run.steps(config.steps, [learner], step.parts, measures):
-        matches = mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
-        trajectories = step.shaped(spoken_by(learner, score(play(matches, run.rng), payoff)))
+    def dealt() -> list[Match]:
+        return mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
+
+    for _ in run.steps(config.steps, [learner], [*step.parts, ahead], measures):
+        episodes = ahead.play(dealt, run.rng)
+        trajectories = step.shaped(spoken_by(learner, score(episodes, payoff)))
         advantages = step.estimate(trajectories)
         batch = step.pack(trajectories, advantages)
         metrics = step.update(learner, batch, run.rng)
-        run.report(learner, trajectories, advantages, metrics)
+        run.report(learner, trajectories, advantages, metrics | ahead.metrics())
     return learner

@@ -28,6 +28,9 @@ wins. Attempts that tie, and rankings that cannot be read, decide nothing: never
 half whatever the model has learned; where the question set knows what is right, `accuracy` and `judge_auc` do, and no
 reward learns of that. A judge is easily pleased by what is not asked for, above all by length (`completion_length`).
 
+With `--staleness 1` a step is played while the one before is learned from, with `--placement process` by a process of
+its own (docs/update.md).
+
 `--game` trains on a game in place of questions: the policy plays all roles against itself, G matches of each deal.
 
 Differences: means are over all tokens of the batch alike (DAPO's; GRPO's own is over the tokens of each attempt first),
@@ -37,11 +40,15 @@ from; here all that vote are.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from redqueen.credit.rewards import score
-from redqueen.play.groups import attempts
+from redqueen.play.ahead import Ahead
+from redqueen.play.groups import grouped
+from redqueen.play.seating import mirror
 from redqueen.protocols import Policy
 from redqueen.questions.verdicts import Truncated
 from redqueen.runs.run import Run
@@ -50,8 +57,9 @@ from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep
 from redqueen.settings.limits import Count, OnlyWith, Several
 from redqueen.settings.oracles import JudgeSettings
+from redqueen.settings.placement import PlayedAhead
 from redqueen.settings.update import Update
-from redqueen.types import Group, Task
+from redqueen.types import Group, Match, Task
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,7 @@ class Config:
     truncated_score: Annotated[Truncated, OnlyWith("game", "")] = "wrong"
     """of an attempt that was cut off: wrong, graded as it is, unknown"""
     problems: Annotated[Count, OnlyWith("game", "")] = 64  # held out, of each level
+    ahead: PlayedAhead = PlayedAhead()
     update: Update = Update()
     paper = Update(  # eps is clip_low and clip_high, beta is kl
         estimator="group", scale="group", loss="ppo", clip_low=0.2, clip_high=0.2, aggregate="token"
@@ -84,20 +93,23 @@ def train(config: Config, run: Run) -> Policy:
     if config.update.even_groups == "hint":
         tasks.helped([], 1)  # refused now where nobody gives any
     step = LearningStep(config, [learner], listed=tasks.listed)
+    ahead = Ahead(learner, config.ahead.staleness, config.ahead.apart(learner))
 
-    def attempted(drawn: list[Task]) -> list[Group]:
-        return tasks.judged(attempts(tasks.game, drawn, learner, config.attempts, run.rng))
+    def attempted(draw: Callable[[], Sequence[Task]]) -> list[Group]:
+        def dealt() -> list[Match]:
+            return mirror(tasks.game, [task for task in draw() for _ in range(config.attempts)], learner)
 
-    for _ in run.steps(config.steps, [learner], [*step.parts, *tasks.parts], tasks.measures):
+        return tasks.judged(grouped(ahead.play(dealt, run.rng), config.attempts))
+
+    for _ in run.steps(config.steps, [learner], [*step.parts, *tasks.parts, ahead], tasks.measures):
         groups: list[Group] = []
         for missing in step.rounds(groups, config.tasks):
-            drawn = tasks.draw(missing, run.rng)
-            groups += attempted(drawn)
-        groups = step.hinted(groups, tasks.helped, attempted)
+            groups += attempted(partial(tasks.draw, missing, run.rng))
+        groups = step.hinted(groups, tasks.helped, lambda helped: attempted(lambda: helped))
         trajectories = step.shaped(score(groups, tasks.reward))
         advantages = step.estimate(trajectories)
         batch = step.pack(trajectories, advantages)
         metrics = step.update(learner, batch, run.rng)
-        run.report(learner, trajectories, advantages, metrics)
+        run.report(learner, trajectories, advantages, metrics | ahead.metrics())
         run.note(tasks.figures(groups))
     return learner

@@ -4,23 +4,25 @@
     facing a wall 4 ahead. red key 3 ahead 2 right, blue ball 1 ahead 1 left
 
 An agent sees seven cells ahead and three to each side; its seven acts are listed. A mission is done or not: the score
-is 1 or 0, however many acts it took. `expert` is the package's own bot.
+is 1 or 0, however many acts it took. `expert` is the package's own bot, for missions that are set in hindsight too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from typing import Any
 
 from redqueen.adapters.gymnasium import EnvironmentVisit, made, seeded
 from redqueen.games.talk import titled
+from redqueen.protocols import State
 from redqueen.types import Assessment, RedQueenError, Task
 
 ACTS = ("left", "right", "forward", "pick up", "drop", "toggle", "wait")
 WIDTH, AHEAD = 3, 6  # cells that are seen to each side, and ahead
+THINGS = ("key", "ball", "box", "door")
 PASSED = ("unseen", "empty", "floor", "wall")  # kinds of cells that are not named one by one
 
 
@@ -61,8 +63,32 @@ class Grid:
     def held_out(self) -> Sequence[Task]:
         return [seeded(seed) for seed in range(self.tests)]
 
+    def with_goal(self, task: Task, after: State, prompt: str) -> Task:
+        """The task that begins as `task` does with another mission: to hold what is held in the end, or to go to what
+        is in front. What is asked for stands in its views; `prompt` is shown before them."""
+        goal = self._goal(task, after)
+        if goal == ("", ""):
+            raise RedQueenError(f"nothing was reached that may be the goal of a task that begins as {task.id}")
+        mission = in_mission(goal)
+        facts = {"seed": task.facts["seed"], "goal": list(goal)}
+        return Task(f"{task.id.partition(' ')[0]} {mission}", prompt="" if prompt == mission else prompt, facts=facts)
+
+    def worded(self, task: Task, after: State) -> str:
+        """ "" where nothing is held or reached that was not at the start, and for what is held out."""
+        return in_mission(self._goal(task, after))
+
+    def _goal(self, task: Task, after: State) -> tuple[str, str]:
+        """What has to be done ("hold" or "reach") and the thing; ("", "") for nothing."""
+        if task.facts["seed"] < self.tests:
+            return "", ""
+        with closing(self.open(replace(task, facts={"seed": task.facts["seed"]}), 0)) as visit:
+            before = visit.state()
+        found = next(((what, after[what]) for what in ("hold", "reach") if after[what]), ("", ""))
+        return ("", "") if found[1] and before[found[0]] == found[1] else found
+
     def open(self, task: Task, seed: int) -> GridVisit:
-        return GridVisit(made(f"BabyAI-{self.level}-v0"), int(task.facts["seed"]), ACTS, in_words)
+        goal = task.facts.get("goal", ("", ""))
+        return GridVisit(made(f"BabyAI-{self.level}-v0"), int(task.facts["seed"]), (goal[0], goal[1]))
 
     def expert(self, task: Task) -> tuple[str, ...]:
         """The acts of the package's bot. Raises RedQueenError where it fails."""
@@ -82,13 +108,39 @@ class Grid:
 
 
 class GridVisit(EnvironmentVisit):
-    """One grid. Acts gain nothing: the mission alone counts."""
+    """One grid, with the mission of its level or a `goal` in its place. Acts gain nothing: the mission alone counts."""
+
+    def __init__(self, env: Any, seed: int, goal: tuple[str, str] = ("", "")) -> None:
+        super().__init__(env, seed, ACTS, in_words)
+        if goal[0]:
+            from minigrid.envs.babyai.core import verifier
+
+            told_by: Any = verifier  # it has no types
+            grid, (colour, kind) = env.unwrapped, goal[1].split()
+            instruction = told_by.PickupInstr if goal[0] == "hold" else told_by.GoToInstr
+            grid.instrs = instruction(told_by.ObjDesc(kind, colour))
+            grid.mission = in_mission(goal)
+            grid.instrs.reset_verifier(grid)
+            self._first = self._shown = in_words(env, grid.gen_obs())
+
+    def state(self) -> Mapping[str, Any]:
+        """With the thing that the agent may `hold`, and the one in front of it that it may `reach`."""
+        grid = self.env.unwrapped
+        ahead = grid.grid.get(*grid.front_pos)
+        things = [("hold", grid.carrying), ("reach", ahead if ahead is not None and ahead.type in THINGS else None)]
+        return {**super().state(), **{what: f"{of.color} {of.type}" if of else "" for what, of in things}}
 
     def gained(self, reward: float) -> float:
         return 0.0
 
     def assess(self, answer: str = "") -> Assessment:
         return Assessment(float(self.total > 0.0))
+
+
+def in_mission(goal: tuple[str, str]) -> str:
+    """A goal as BabyAI words it; "" for none."""
+    verb = {"hold": "pick up", "reach": "go to"}.get(goal[0], "")
+    return f"{verb} the {goal[1]}" if verb else ""
 
 
 def in_words(env: Any, observation: Any) -> str:

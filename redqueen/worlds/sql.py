@@ -14,18 +14,21 @@ arXiv:2010.02840, test-suite accuracy). Schemas of held-out tasks are in no task
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from random import Random
+from string import Formatter
+from types import MappingProxyType
 from typing import Any
 
 from redqueen.chance import derive
 from redqueen.checks.queries import Database, QueryError, Rows, as_table, same_rows, schema_of
 from redqueen.games.talk import titled
 from redqueen.games.tools import ToolError
-from redqueen.protocols import Tool
+from redqueen.protocols import State, Tool
 from redqueen.types import Assessment, Observation, RedQueenError, Task
 from redqueen.worlds.own_queries import own_tasks
 
@@ -41,7 +44,38 @@ KINDS = (
 )
 WORDS = ("rome", "oslo", "lima", "cairo", "ada", "bob", "eve", "kim", "red", "blue", "green", "jazz", "north", "south")
 NAMES = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2")
-LEVELS = ("filter", "count", "join")
+# a question and the query that answers it, of each level
+FORMS: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
+    {
+        "filter": (
+            (
+                "Which {other} has the {owner} whose {word} is {value}?",
+                "select {other} from {owner} where {word} = '{value}'",
+            ),
+            ("Which {owned} has {number} above {limit}?", "select name from {owned} where {number} > {limit}"),
+        ),
+        "count": (
+            (
+                "How many {owner} rows have the {word} {value}?",
+                "select count(*) from {owner} where {word} = '{value}'",
+            ),
+            ("How many {owned} rows has each {owner}?", "select {owner}, count(*) from {owned} group by {owner}"),
+            (
+                "What is the highest {number} of each {owner}?",
+                "select {owner}, max({number}) from {owned} group by {owner}",
+            ),
+        ),
+        "join": (
+            (
+                "Which {owned} belongs to a {owner} whose {word} is {value}?",
+                "select {owned}.name from {owned} join {owner} on {owned}.{owner} = {owner}.name "
+                "where {owner}.{word} = '{value}'",
+            ),
+        ),
+    }
+)
+LEVELS = tuple(FORMS)
+LONGEST = 2_000  # characters of a query that are kept
 TRIES = 200  # databases that are drawn until the answer is neither empty nor the same in both
 
 Tables = dict[str, dict[str, Any]]
@@ -76,43 +110,36 @@ class Schema:
         word, number = rng.choice(self.words), rng.choice(self.numbers)
         row = rng.choice(tables[owner]["rows"])
         value = row[tables[owner]["columns"].index(word)]
-        limit = rng.randint(8, 22)
+        limit, other = rng.randint(8, 22), word
         if level == "filter":
             other = rng.choice([each for each in ("name", *self.words) if each != word])
-            return rng.choice(
-                (
-                    (
-                        f"Which {other} has the {owner} whose {word} is {value}?",
-                        f"select {other} from {owner} where {word} = '{value}'",
-                    ),
-                    (
-                        f"Which {owned} has {number} above {limit}?",
-                        f"select name from {owned} where {number} > {limit}",
-                    ),
-                )
-            )
-        if level == "count":
-            return rng.choice(
-                (
-                    (
-                        f"How many {owner} rows have the {word} {value}?",
-                        f"select count(*) from {owner} where {word} = '{value}'",
-                    ),
-                    (
-                        f"How many {owned} rows has each {owner}?",
-                        f"select {owner}, count(*) from {owned} group by {owner}",
-                    ),
-                    (
-                        f"What is the highest {number} of each {owner}?",
-                        f"select {owner}, max({number}) from {owned} group by {owner}",
-                    ),
-                )
-            )
-        return (
-            f"Which {owned} belongs to a {owner} whose {word} is {value}?",
-            f"select {owned}.name from {owned} join {owner} on {owned}.{owner} = {owner}.name "
-            f"where {owner}.{word} = '{value}'",
-        )
+        forms = FORMS[level]
+        asked, query = rng.choice(forms) if len(forms) > 1 else forms[0]
+        names = {"owner": owner, "owned": owned, "word": word, "number": number}
+        names |= {"value": value, "limit": str(limit), "other": other}
+        return asked.format(**names), query.format(**names)
+
+
+def asked_by(query: str) -> tuple[str, str]:
+    """The level and the question of a query that has one of the forms; "" for any other."""
+    said = " ".join(query.strip().removesuffix(";").split())
+    for level, forms in FORMS.items():
+        for asked, form in forms:
+            if (found := re.fullmatch(_pattern(form), said)) is not None:
+                return level, asked.format(**found.groupdict())
+    return "", ""
+
+
+def _pattern(form: str) -> str:
+    """What a query of a form looks like: names and numbers are words, the same one for the same field."""
+    known, found = set[str](), ""
+    for text, name, _, _ in Formatter().parse(form):
+        found += re.escape(text)
+        if name:
+            kind = r"[^']*" if name == "value" else r"\w+"
+            found += f"(?P={name})" if name in known else f"(?P<{name}>{kind})"
+            known.add(name)
+    return found
 
 
 def schemas(count: int) -> list[Schema]:
@@ -173,6 +200,19 @@ class Sql:
         """The known query, at once."""
         return (str(task.facts["query"]),)
 
+    def with_goal(self, task: Task, after: State, prompt: str) -> Task:
+        """The task whose known query is the last one of a visit."""
+        query = str(after["asked"][-1]) if after["asked"] else ""
+        held = any(each.facts["tables"] == task.facts["tables"] for each in self.held_out())
+        if held or not _tells(task.facts, query):
+            raise RedQueenError(f"no query was run that may be the goal of a task that begins as {task.id}")
+        facts = {**task.facts, "query": query, "hidden": (query, json.dumps(task.facts["other"]))}
+        return Task(f"{task.id.partition(' ')[0]} {query}", asked_by(query)[0] or task.kind, prompt, facts=facts)
+
+    def worded(self, task: Task, after: State) -> str:
+        """ "" for a query that has none of the forms of the questions here."""
+        return asked_by(str(after["asked"][-1]))[1] if after["asked"] else ""
+
 
 @lru_cache(maxsize=4)  # it takes seconds, and the same settings deal the same tasks
 def _drawn(world: Sql) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
@@ -194,12 +234,20 @@ def posed(name: str, schema: Schema, level: str) -> Task:
     for _ in range(TRIES):
         shown, other = schema.tables(rng), schema.tables(rng)
         prompt, query = schema.question(level, shown, rng)
-        first, second = (_known(tables, query) for tables in (shown, other))
-        empty = any(not rows or rows == [(0,)] for rows in (first, second))
-        if not empty and not same_rows(first, second):
+        if _tells({"tables": shown, "other": other}, query):
             facts = {"tables": shown, "other": other, "query": query, "hidden": (query, json.dumps(other))}
             return Task(f"{level}_{name}", kind=level, prompt=prompt, facts=facts)
     raise RedQueenError(f"no question of the level {level} was found about {schema.owner} and {schema.owned}")
+
+
+def _tells(facts: Mapping[str, Any], query: str) -> bool:
+    """Whether a query has rows in both databases of a task, and not the same, as every known query must."""
+    try:
+        first, second = (_known(facts[which], query) for which in ("tables", "other"))
+    except QueryError:
+        return False
+    empty = any(not rows or rows == [(0,)] for rows in (first, second))
+    return not empty and not same_rows(first, second)
 
 
 def _known(tables: Mapping[str, Any], query: str) -> Rows:
@@ -212,10 +260,12 @@ class Querying:
     """The tool `sql`: the rows of a query as text."""
 
     database: Database
+    asked: list[str]
     name: str = "sql"
     usage: str = "<sql>select name from t</sql> shows rows. Reply with the query that answers."
 
     def __call__(self, text: str) -> str:
+        self.asked.append(text[:LONGEST])
         try:
             return as_table(self.database.rows(text))
         except QueryError as error:
@@ -223,25 +273,27 @@ class Querying:
 
 
 class SqlVisit:
-    """The database of one task, which no query changes."""
+    """The database of one task, which no query changes, and the queries that were tried."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self._database = Database(task.facts["tables"])
-        self.tools: tuple[Tool, ...] = (Querying(self._database),)
+        self._asked = list[str]()
+        self.tools: tuple[Tool, ...] = (Querying(self._database, self._asked),)
 
     def look(self) -> Observation:
         return Observation(schema_of(self._task.facts["tables"]))
 
     def act(self, said: str) -> Observation:
         """The rows of a query, or what is wrong with it."""
+        self._asked.append(said[:LONGEST])
         try:
             return Observation(as_table(self._database.rows(said)))
         except QueryError as error:
             return Observation(f"Error: {error}")
 
     def state(self) -> Mapping[str, Any]:
-        return {"tables": self._task.facts["tables"]}
+        return {"tables": self._task.facts["tables"], "asked": list(self._asked)}
 
     def assess(self, answer: str = "") -> Assessment:
         """Score 1 for a query with the known rows in both databases. Parts: `runs`, whether it runs; `rows`, whether

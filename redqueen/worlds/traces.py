@@ -22,7 +22,7 @@ from typing import Any
 from redqueen.chance import derive
 from redqueen.games.talk import titled
 from redqueen.games.tools import ToolError, find_call
-from redqueen.protocols import Tool
+from redqueen.protocols import State, Tool
 from redqueen.types import Assessment, Observation, RedQueenError, Task
 
 SERVICES = tuple(f"{name}{number}" for name in ("cart", "mail", "pay", "user", "stock", "ship") for number in range(8))
@@ -30,7 +30,7 @@ USUAL = (5, 30)  # milliseconds that a service takes by itself
 SLOW = (150, 300)  # more, of a slow fault
 DECOY = (200, 400)  # that a decoy takes by itself, always
 PROMPT = "The request s0 went wrong. Which service is at fault?"
-MOST_CHILDREN = 4
+LOOKED_FOR = "The request s0 was served. Which service takes {} ms by itself now?"  # of a task set in hindsight
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,23 @@ class Traces:
         }
         return Task(name, kind=kind, prompt=PROMPT, facts=facts)
 
+    def with_goal(self, task: Task, after: State, prompt: str) -> Task:
+        """The task to find, in the same request, the service that was named or measured last."""
+        if not self.worded(task, after):
+            raise RedQueenError(f"no service was found that may be the goal of a task that begins as {task.id}")
+        service = _last(after)
+        number = next(at for at, span in enumerate(task.facts["spans"]) if span["service"] == service)
+        facts = {**task.facts, "fault": number, "hidden": (f"{task.kind} {service}",)}
+        return Task(f"{task.id.partition(' ')[0]} {service}", task.kind, prompt, facts=facts)
+
+    def worded(self, task: Task, after: State) -> str:
+        """ "" where no service was found, another one takes as long, and for requests that are held out."""
+        spans, service = task.facts["spans"], _last(after)
+        found = [span["now"] for span in spans if span["service"] == service]
+        alike = sum(span["now"] == found[0] for span in spans) if found else 0
+        held = any(each.facts["spans"] == spans for each in self.held_out())
+        return LOOKED_FOR.format(found[0]) if alike == 1 and not held else ""
+
     def open(self, task: Task, seed: int) -> TraceVisit:
         return TraceVisit(task.facts["spans"], int(task.facts["fault"]))
 
@@ -114,6 +131,12 @@ class Traces:
         down = [f"<spans>s{number}</spans>" for number in way if number != fault]
         service = str(spans[fault]["service"])
         return (*down, f"<metrics>{service}</metrics>", service)
+
+
+def _last(after: State) -> str:
+    """The service that was named first in the end, or else that of the last call if it was measured; else ""."""
+    named = re.findall(r"[a-z]+\d", after["said"])
+    return str(named[0] if named else after["asked"][-1] if after["asked"] else "")
 
 
 def _parent(number: int, rng: Random) -> int:
@@ -230,7 +253,7 @@ class TraceVisit:
         rank = 1.0 / (1 + named.index(fault)) if fault in named else 0.0
         way = set(_way([span["above"] for span in self._spans], self._fault)) - {self._fault}
         opened = set(self._opened) - {self._fault}
-        path = len(way & opened) / len(way | opened)
+        path = len(way & opened) / len(way | opened) if way | opened else 1.0
         over = max(0, len(self._asked) - ceil(log2(len(self._spans))))
         return Assessment(float(rank == 1.0), {"rank": rank, "path": path}, {"asked": len(self._asked), "over": over})
 

@@ -62,11 +62,12 @@ class Hindsight:
         """The task that begins as `start` and is done by the acts, or a refusal."""
         world = that_takes_goals(self.world)
         with closing(world.open(start, 0)) as visit:
+            view = visit.look()
             for act in acts:
-                choices = visit.look().choices
-                if choices and act not in choices:
+                if view.choices and act not in view.choices:
                     return Refusal("no such act")
-                if visit.act(act).over:
+                view = visit.act(act)
+                if view.over:
                     break
             after = visit.state()
         names_act = any(" " in act and act.lower() in wording.lower() for act in acts)
@@ -81,7 +82,7 @@ class Hindsight:
                 return Refusal("nothing has changed")
             for act in acts:
                 again.act(act)
-            return found if again.assess().score == 1.0 else Refusal("not the same twice")
+            return found if again.assess(acts[-1]).score == 1.0 else Refusal("not the same twice")
 
 
 @dataclass(frozen=True)
@@ -110,15 +111,17 @@ def walk(world: World, start: Task, length: int, rng: Random) -> tuple[list[str]
     there are none. Raises RedQueenError where a world lists no acts."""
     acts, world = list[str](), that_takes_goals(world)
     with closing(world.open(start, 0)) as visit:
+        view, after = visit.look(), visit.state()
         while len(acts) < length:
-            choices = visit.look().choices
-            if not choices:
+            if not view.choices:
                 raise RedQueenError(f"{world.name} lists no acts to take at random: let a model set the tasks")
-            act = rng.choice(choices)
-            if visit.act(act).over:
+            act = rng.choice(view.choices)
+            view = visit.act(act)
+            if view.over:
                 break
+            after = visit.state()
             acts.append(act)
-        return acts, world.worded(start, visit.state())
+        return acts, world.worded(start, after)
 
 
 def that_takes_goals(world: World) -> TakesGoals:

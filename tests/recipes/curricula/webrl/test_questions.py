@@ -1,15 +1,22 @@
 """Tasks set by doing, in a shop whose state is written down by hand (worlds.md 0.3)."""
 
+from contextlib import closing
 from random import Random
 
+import pytest
+
+from redqueen.adapters.babyai import THINGS
 from redqueen.games.acting import Acting
 from redqueen.games.talk import told
 from redqueen.questions.task_done import Done
 from redqueen.recipes.curricula.webrl.questions import Hindsight, Wanderer, proposal_in
 from redqueen.types import Ask, Refusal, Seat, Task
+from redqueen.worlds.catalogue import find_world
 from redqueen.worlds.circuits import Circuits
 from redqueen.worlds.proofs import Proofs
 from redqueen.worlds.site import SITES, Site, _task
+from redqueen.worlds.sql import Sql, asked_by
+from redqueen.worlds.traces import Traces
 
 SHOP = {
     "ui": {"page": "home"},
@@ -101,6 +108,85 @@ def test_a_design_with_other_rows_is_a_task_to_make_these() -> None:
     assert (found.facts["table"], found.prompt) == (other.facts["table"], other.prompt)
     assert world.worded(start, {"rows": other.facts["table"]}) == other.prompt
     assert hindsight.set(start, ["assign y = nothing"], "Make it.") == Refusal("no goal")
+
+
+def test_a_query_that_gives_other_rows_is_a_question_for_these() -> None:
+    world = Sql(count=12, tests=6, trained=4, held=2)
+    hindsight = Hindsight(world)
+    for start in world.tasks():  # a query of a form has the question of this form
+        assert asked_by(start.facts["query"]) == (start.kind, start.prompt)
+    start = world.tasks()[0]
+    owner, owned = start.facts["tables"]
+    query = f"select {owner}, count(*) from {owned} group by {owner}"
+    question = f"How many {owned} rows has each {owner}?"
+    found = hindsight.set(start, ["select nothing", query], question)
+    assert isinstance(found, Task)
+    assert (found.prompt, found.kind, world.expert(found)) == (question, "count", (query,))
+    assert query in found.facts["hidden"]
+    with closing(world.open(found, 0)) as visit:
+        assert visit.assess(query + ";").score == 1.0
+        assert visit.assess(start.facts["query"]).score == 0.0
+        visit.tools[0](query)
+        assert world.worded(found, visit.state()) == question
+    assert hindsight.set(start, ["select nothing"], "Which?") == Refusal("no goal")
+    assert hindsight.set(start, [f"select name from {owner}"], "All names?") != Refusal("no goal")
+    assert world.worded(start, {"asked": [f"select name from {owner}"]}) == ""
+    assert hindsight.set(world.held_out()[0], [world.held_out()[0].facts["query"]], "Which?") == Refusal("no goal")
+    assert hindsight.set(start, [query], f"Say {query}") == Refusal("names an act")
+
+
+def test_a_service_that_was_measured_is_one_to_be_found() -> None:
+    world = Traces(count=6, tests=2)
+    hindsight = Hindsight(world)
+    start = world.tasks()[0]
+    spans, times = start.facts["spans"], [span["now"] for span in start.facts["spans"]]
+    leaf = next(at for at, span in enumerate(spans) if span["above"] == 0 and times.count(span["now"]) == 1)
+    service, other = spans[leaf]["service"], spans[0]["service"]
+    acts = ["<spans>s0</spans>", f"<metrics>{service}</metrics>"]
+    with closing(world.open(start, 0)) as visit:
+        assert f"{times[leaf]} ms now" in [visit.act(act) for act in acts][-1].shown
+        asked = world.worded(start, visit.state())
+        assert asked == f"The request s0 was served. Which service takes {times[leaf]} ms by itself now?"
+        assert visit.act(f"{other}, {service}").over
+        assert world.worded(start, visit.state()) in ("", asked.replace(f" {times[leaf]} ", f" {times[0]} "))
+    found = hindsight.set(start, acts, asked)
+    assert isinstance(found, Task)
+    assert world.expert(found) == (*acts, service)
+    assert hindsight.set(start, acts[:1], asked) == Refusal("no goal")
+    held = world.held_out()[0]
+    assert hindsight.set(held, [f"<metrics>{held.facts['spans'][0]['service']}</metrics>"], asked) == Refusal("no goal")
+    asks = [hindsight.invite([task], place) for place, task in enumerate(world.tasks())]
+    said = Wanderer(hindsight).reply([Ask(Seat("proposer"), told(each.prompt), seed=n) for n, each in enumerate(asks)])
+    assert all(isinstance(each, Task) for each in hindsight.read(asks, [each.text for each in said]))
+
+
+def test_a_thing_that_was_reached_is_a_mission() -> None:
+    pytest.importorskip("minigrid")
+    world = find_world("grid(count=8,tests=2)")
+    hindsight = Hindsight(world)
+    for start in world.tasks():
+        with closing(world.open(start, 0)) as visit:
+            things = [
+                f"{each.color} {each.type}" for each in visit.env.unwrapped.grid.grid if each and each.type in THINGS
+            ]
+        for verb, after in (
+            ("go to", {"hold": "", "reach": things[-1]}),
+            ("pick up", {"hold": things[0], "reach": ""}),
+        ):
+            prompt = world.worded(start, after)
+            assert prompt == f"{verb} the {after['hold'] or after['reach']}"
+            task = world.with_goal(start, after, prompt)
+            acts = world.expert(task)
+            with closing(world.open(task, 0)) as visit:
+                assert visit.look().shown.startswith(prompt + "\n")
+                assert [visit.act(act).over for act in acts] == [False] * (len(acts) - 1) + [True]
+                assert visit.assess().score == 1.0
+            with closing(world.open(start, 0)) as visit:
+                ended = any([visit.act(act).over for act in acts][:-1])  # with its own mission, on the way
+            assert ended or hindsight.set(start, acts, prompt) == task
+    held = world.held_out()[0]
+    assert hindsight.set(held, world.expert(held), "Go there.") == Refusal("no goal")
+    assert hindsight.set(world.tasks()[0], ["wait"], "Wait.") == Refusal("no goal")
 
 
 def test_a_judge_of_outcomes_is_shown_the_end_and_not_the_state() -> None:

@@ -64,6 +64,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "merging:merge",
         "RUN FOLDER [--step N]: writes its model whole, the adapter merged in, as transformers and vLLM load it",
     ),
+    "roles": (
+        "role_writing:roles",
+        "--questions FILE --write FILE.jsonl: roles that a model writes itself before its answers, for cold_start",
+    ),
     "report": ("reporting:report", "RUN...: writes report.html, one file that needs no network, and prints where"),
     "check": (
         "checking:check",
@@ -101,7 +105,7 @@ MOVED: Mapping[str, str] = {
     "shipped experiment, and `redqueen trial FILE.py` one of your own",
 }
 # they are given the user's own names; all others read a folder, in which names may be a stranger's
-ONES_OWN = ("train", "plan", "prompts", "list", "check", "audit", "export", "guest", "doctor", "trial")
+ONES_OWN = ("train", "plan", "prompts", "roles", "list", "check", "audit", "export", "guest", "doctor", "trial")
 WITHOUT_FLAGS = ("train", "plan", "prompts", "list", "check", "guest")  # of their own; `train` has its recipe's
 _PACKAGE = Path(__file__).parents[1]
 _SHOWN_BY_PYTHON = warnings.formatwarning

@@ -29,7 +29,7 @@ from redqueen.views.terminal import telling
 class ExportOptions:
     game: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="GAME")]
     """a game by its name, or FILE.py:NAME, whose file is copied"""
-    form: Annotated[Literal["gymnasium", "trl", "openenv"], tyro.conf.arg(name="as")]
+    form: Annotated[Literal["gymnasium", "trl", "openenv", "verifiers"], tyro.conf.arg(name="as")]
     """whose trainer is to run it"""
     output: Path = Path()
     """the folder in which the package is made"""

@@ -108,6 +108,30 @@ print([(step, round(figures["exploitability"], 3)) for step, figures in measured
 """,
             "The trainer's model plays every seat. `python train.py MODEL` trains and prints the exact exploitability.",
         ),
+        "verifiers": Form(
+            "verifiers==0.4.0",
+            "from redqueen.exports.match import Exact\nfrom redqueen.exports.verifiers_game import classes_of\n"
+            + GAME
+            + """
+GameTaskset, GameEnv = classes_of(GAME)
+__all__ = ["GameTaskset", "GameEnv"]
+
+exact = Exact(GAME)  # exact(chances)["exploitability"]
+""",
+            """import asyncio, sys
+import verifiers.v1 as vf
+from verifiers.v1.utils.loaders import load_environment, resolve_env_config
+env = load_environment(resolve_env_config({{"taskset": {{"id": "{module}"}}, {seats}}}))
+model = vf.ModelContext(model=sys.argv[2], client=vf.EvalClientConfig(base_url=sys.argv[1]))
+async def main():
+    async with env.serving():
+        for episode in [await env.run_episode(task, model) for task in env.taskset.take(8)]:
+            print([(trace.info["redqueen"]["seat"], trace.reward) for trace in episode.traces])
+asyncio.run(main())
+""",
+            "Each seat is an agent. `python use.py http://HOST/v1 MODEL` plays it with verifiers, and "
+            "`redqueen exploitability {spec} --model http://HOST/v1#MODEL` measures the model exactly.",
+        ),
         "openenv": Form(
             "openenv==0.10.0",
             "from redqueen.exports.openenv_game import environment_of\n"
@@ -152,6 +176,7 @@ def package(spec: str, form: str, title: str = "") -> Package:
     module, how = f"{short}_for_{form}", FORMS[form]
     words = {
         "module": module,
+        "seats": ", ".join(f'"{role}": {{"runtime": {{"type": "subprocess"}}}}' for role in game.roles),
         "title": short,
         "title_id": "".join(part.capitalize() for part in short.split("_")),
         "form": form,

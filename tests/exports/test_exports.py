@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import os
+import subprocess
 import sys
 import warnings
+from ast import literal_eval
+from contextlib import asynccontextmanager
+from itertools import islice
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from redqueen.cli.main import main
 from redqueen.exports.match import Exact, OneSeat, shown
-from redqueen.exports.packages import FORMS, package
+from redqueen.exports.packages import FORMS, package, write
 from redqueen.games.catalogue import find_game
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.tic_tac_toe import TicTacToe
+from redqueen.guests.installed import environment
 from redqueen.measures.exact.exploitability import GameTree
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.types import Ask, Message, RedQueenError, Seat
@@ -176,6 +183,142 @@ def test_openenv_steps_one_seat(tmp_path, monkeypatch):
         assert seen.reward in (-2.0, -1.0, 1.0, 2.0)
         assert (env.state.step_count, env.state.episode_id) == (steps, "one")
     assert env.exact(Uniform().probabilities)["exploitability"] == pytest.approx(UNIFORM)
+
+
+def stand_in_for_verifiers(monkeypatch):
+    """The module with the base classes of verifiers 0.4.0, as far as an environment uses them."""
+    pydantic = pytest.importorskip("pydantic")
+
+    def base(name, **fields):
+        return pydantic.create_model(name, __config__=pydantic.ConfigDict(extra="allow"), **fields)
+
+    class Generic:
+        def __class_getitem__(cls, kind):
+            return cls
+
+    class Task(Generic):
+        def __init__(self, data):
+            self.data = data
+
+    module = ModuleType("verifiers.v1")
+    module.TaskData, module.Task = base("TaskData", idx=(int | None, None), prompt=(str | None, None)), Task
+    module.Taskset, module.Env, module.TasksetConfig = Generic, Generic, base("TasksetConfig")
+    module.AgentConfig, module.EnvConfig = base("AgentConfig"), base("EnvConfig", timeout=(int, 0))
+    package = ModuleType("verifiers")
+    package.v1 = module
+    monkeypatch.setitem(sys.modules, "verifiers", package)
+    monkeypatch.setitem(sys.modules, "verifiers.v1", module)
+
+
+class Agents:
+    """Agents of verifiers that reply by a rule; `traces` are those of their interactions, in order."""
+
+    def __init__(self, reply):
+        self.reply, self.traces, self.told = reply, [], []
+
+    def __getattr__(self, role):
+        agents = self
+
+        class Interaction:
+            def __init__(self):
+                self.trace = SimpleNamespace(rewards={}, info={}, ok=True, errors=[])
+                self.trace.record_reward = lambda name, score: self.trace.rewards.__setitem__(name, score)
+                agents.traces.append(self.trace)
+
+            async def turn(self, text):
+                agents.told.append((role, text))
+                said = agents.reply(role, text)
+                if said is None:
+                    self.trace.ok, self.trace.errors = False, [SimpleNamespace(type="ProviderError", message="gone")]
+                return SimpleNamespace(terminated=said is None, last_reply=said or "")
+
+        @asynccontextmanager
+        async def interaction(task):
+            assert task.data.prompt is None
+            yield Interaction()
+
+        return SimpleNamespace(interaction=interaction)
+
+
+def test_verifiers_runs_every_seat_as_an_agent(tmp_path, monkeypatch):
+    stand_in_for_verifiers(monkeypatch)
+    _, module = exported("kuhn_poker", "verifiers", tmp_path / "out", monkeypatch)
+    assert module.exact(Uniform().probabilities)["exploitability"] == pytest.approx(UNIFORM)
+    env, tasks = module.GameEnv(), list(islice(module.GameTaskset().load(), 8))
+    for task in tasks:
+        agents = Agents(lambda role, text: "bet")
+        asyncio.run(env.run(task, agents))
+        scores = [trace.rewards["score"] for trace in agents.traces]
+        assert sum(scores) == 0.0 and set(map(abs, scores)) == {2.0}  # both bet: the pot is two chips each
+        assert [trace.info["redqueen"]["seat"] for trace in agents.traces] == ["first", "second"]
+        assert "Reply with one of: pass, bet" in agents.told[0][1]
+    silent = Agents(lambda role, text: None)
+    with pytest.raises(RedQueenError, match="the agent of first failed: ProviderError: gone"):
+        asyncio.run(env.run(tasks[0], silent))
+    assert silent.traces[0].rewards == {}
+
+
+def test_an_agent_of_verifiers_is_told_what_is_new_to_it():
+    from redqueen.exports.verifiers_game import said_next
+
+    seat = Seat("a")
+    first = Ask(seat, (Message("game", "Hello."),), ("x", "y"))
+    second = Ask(seat, (*first.messages, Message("a", "x"), Message("b", "no")), ("x",))
+    assert said_next(None, first) == "Hello.\nReply with one of: x, y"
+    assert said_next(first, second) == "no\nReply with one of: x"
+    assert said_next(second, first) == "Hello.\nReply with one of: x, y"  # a view that is written anew
+    assert said_next(first, Ask(seat, first.messages)) == "It is your turn."
+
+
+def test_a_role_that_verifiers_has_a_use_for_is_refused(monkeypatch):
+    stand_in_for_verifiers(monkeypatch)
+    from redqueen.exports.verifiers_game import classes_of
+
+    with pytest.raises(RedQueenError, match="cannot be the name of an agent of verifiers: timeout"):
+        classes_of(SimpleNamespace(name="clashing", roles=("first", "timeout")))
+
+
+SAYS_PASS = """
+import http.server, json
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        chunk = {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+        delta = {"index": 0, "delta": {"role": "assistant", "content": "pass"}, "finish_reason": "stop"}
+        parts = [{**chunk, "choices": [delta]}]
+        data = b"".join(b"data: " + json.dumps(part).encode() + b"\\n\\n" for part in parts) + b"data: [DONE]\\n\\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+    def log_message(self, *given):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+"""
+
+
+@pytest.mark.slow
+def test_verifiers_itself_plays_the_package_in_a_guest(tmp_path):
+    guest = environment("verifiers")
+    if guest is None:
+        pytest.skip("NO VERIFIERS: redqueen guest add verifiers verifiers==0.4.0")
+    place = write(package("kuhn_poker", "verifiers"), tmp_path)
+    script = (place / "use.py").read_text().replace("take(8)", "take(1)")
+    root = Path(__file__).resolve().parents[2]
+    told = {**os.environ, "PYTHONPATH": f"{root}:{place}", "OPENAI_API_KEY": "none"}
+    with subprocess.Popen([sys.executable, "-c", SAYS_PASS], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+            command = [str(guest.python), "-c", script, address, "m"]
+            done = subprocess.run(command, env=told, capture_output=True, text=True, timeout=300, check=False)
+        finally:
+            server.kill()
+    assert done.returncode == 0, done.stderr[-2000:]
+    (first, second) = sorted(literal_eval(done.stdout))  # both pass: the higher card wins a chip
+    assert (first[0], second[0], first[1] + second[1], abs(first[1])) == ("first", "second", 0.0, 1.0)
 
 
 @pytest.mark.parametrize("form", FORMS)

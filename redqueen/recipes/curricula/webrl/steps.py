@@ -17,7 +17,6 @@ from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.experience import TRAJECTORY, Experience, trajectory_from_json, trajectory_to_json
 from redqueen.curricula.refused import refused_shares
 from redqueen.games.acting import Acting
-from redqueen.games.talk import told
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.measures.judges import Agreement
 from redqueen.objectives.batch import free_positions, pack_samples
@@ -25,8 +24,8 @@ from redqueen.objectives.preference import Sppo
 from redqueen.objectives.references import Reference
 from redqueen.play.groups import attempts, episodes_of
 from redqueen.players.tabular import TabularPolicy
-from redqueen.protocols import COUNT, Critic, Objective, Player, Policy, Resumable, State, has, shaped
-from redqueen.questions.asking import JUDGE
+from redqueen.protocols import COUNT, Critic, Objective, Policy, Resumable, State, has, shaped
+from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.task_done import NO, YES, of_episode
 from redqueen.recipes.curricula.webrl.objective import CodedRegression, coded_advantages, mean_chances
 from redqueen.recipes.curricula.webrl.questions import Hindsight, Wanderer, that_takes_goals
@@ -34,7 +33,6 @@ from redqueen.records import TASK, task_from_json, task_to_json
 from redqueen.settings.learning_step import critic_of
 from redqueen.settings.roles import Cast
 from redqueen.types import (
-    Ask,
     Batch,
     Episode,
     Group,
@@ -43,7 +41,6 @@ from redqueen.types import (
     Outcome,
     RedQueenError,
     Refusal,
-    Seat,
     Task,
     Trajectory,
 )
@@ -299,15 +296,17 @@ class Judge:
     verdict."""
 
     def __init__(self, config: Any, cast: Cast) -> None:
-        self._player: Player | None = None if config.judge.player == "world" else cast["judge"]
-        self._speaks = config.judge.speech.answer is not None  # in a format of its own, not in listed replies
+        player = None if config.judge.player == "world" else cast["judge"]
+        self._judge = None if player is None else AskedJudge(player, f"the judge {player.name}")
+        speaks = config.judge.speech.answer is not None  # in a format of its own, not in listed replies
+        self._rates = has(player, Policy) and player.open and not speaks
         self._agreement = Agreement()
 
     def __call__(self, groups: Sequence[Group], rng: Random) -> list[Group]:
-        if self._player is None:
+        if self._judge is None:
             return list(groups)
         episodes = episodes_of(groups)
-        chances = self._asked([of_episode(each) for each in episodes], self._player, rng)
+        chances = self._asked(self._judge, [of_episode(each) for each in episodes], rng)
         self._agreement.observe(chances, [each.outcome.scores[each.seats[0]] for each in episodes])
         said = iter([None if chance is None else chance >= 0.5 for chance in chances])
         return [
@@ -315,27 +314,29 @@ class Judge:
             for group in groups
         ]
 
-    def _asked(self, tasks: Sequence[Task], player: Player, rng: Random) -> list[float | None]:
+    def _asked(self, judge: AskedJudge, tasks: Sequence[Task], rng: Random) -> list[float | None]:
         """The chance of a yes to each; 1 or 0 of a player that only speaks, None where it says neither."""
-        if has(player, Policy) and player.open and not self._speaks:
-            found = player.probabilities([Ask(Seat("judge"), told(task.prompt), task.choices) for task in tasks])
-            return [float(each[0]) for each in found]
-        said = [
-            Label((YES, NO)).read(whole_reply(each)) for each in episodes_of(attempts(JUDGE, tasks, player, 1, rng))
-        ]
+        about = [("done", task.prompt) for task in tasks]
+        if self._rates:
+            return [None if np.isnan(row[0]) else float(row[0]) for row in judge.chances(tasks, about, rng)]
+        said = map(Label((YES, NO)).read, judge.said(tasks, about, rng))
         return [None if each is None else float(each == YES) for each in said]
 
     def metrics(self) -> Metrics:
-        return self._agreement.metrics() if self._player is not None else {}
+        return {} if self._judge is None else self._agreement.metrics() | self._judge.metrics()
 
     def alarms(self) -> list[str]:
         return self._agreement.alarms()
 
     def state(self) -> State:
-        return self._agreement.state()
+        asked = {} if self._judge is None else self._judge.state()
+        return {"agreement": self._agreement.state(), "asked": asked}
 
     def restore(self, state: State) -> None:
-        self._agreement.restore(state)
+        shaped(state, {"agreement": dict, "asked": dict}, "the judge: ")
+        self._agreement.restore(state["agreement"])
+        if self._judge is not None:
+            self._judge.restore(state["asked"])
 
 
 def with_verdict(episode: Episode, done: bool | None) -> Episode:

@@ -33,11 +33,11 @@ def derive(seed: int, *path: int | str) -> int:
 
 def _below(value: int, part: int | str) -> int:
     """One step down a path. The parent is mixed once more than the child, so that (a, b) is not (b, a)."""
-    return _mix((_mix(value) + (_named(part) if isinstance(part, str) else _mix(part & _MASK))) & _MASK)
+    return _mix((_mix(value) + (named(part) if isinstance(part, str) else _mix(part & _MASK))) & _MASK)
 
 
 @lru_cache(maxsize=65536)
-def _named(part: str) -> int:
+def named(part: str) -> int:
     """The hash of a name in a path. Cached: there are a few thousand; of numbers there would be one more each step."""
     return _mix(zlib.crc32(part.encode(errors="surrogatepass")) | (1 << 40))
 

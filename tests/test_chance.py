@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redqueen.chance import _mix, _named, derive, pick, uniform
+from redqueen.chance import _mix, derive, named, pick, uniform
 
 GAMMA = 0x9E3779B97F4A7C15
 # the first outputs of the published generator (Vigna's splitmix64.c) for two seeds
@@ -85,7 +85,7 @@ def test_a_name_that_is_no_unicode_has_a_seed_too():
 def test_numbers_of_steps_are_not_remembered():
     """A cache of them grew by 280 bytes a step."""
     derive(1, "step", 0)
-    before = _named.cache_info().currsize
+    before = named.cache_info().currsize
     for step in range(100):
         derive(1, "step", step)
-    assert _named.cache_info().currsize == before
+    assert named.cache_info().currsize == before

@@ -107,6 +107,11 @@ class TabularPolicy:
         logprobs = self._table()
         return [np.exp(logprobs[row, : len(ask.choices)]) for ask, row in zip(asks, rows, strict=True)]
 
+    def read(self, asks: Sequence[Ask]) -> tuple[np.ndarray, np.ndarray]:
+        """[S] the number of each ask's state, and [S, K] the log-probabilities of its choices, -inf beyond them."""
+        rows = np.array([self._states.row(ask) for ask in asks], dtype=np.int64)
+        return rows, self._table()[rows]
+
     def likelihoods(self, batch: Batch) -> Likelihoods:
         if not len(batch):
             return Likelihoods(torch.zeros(0, 0), torch.zeros(0, 0))

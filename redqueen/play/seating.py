@@ -55,6 +55,13 @@ def seat_learner(
     return Match(game, task, {other: learner if other == role else opponent for other in game.roles}, seed)
 
 
+def shared_out(count: int, kinds: int, rng: Random) -> list[int]:
+    """How many of `count` matches are of each of the kinds, one of which is drawn for each match; of one kind all are,
+    and nothing is drawn."""
+    drawn = rng.choices(range(kinds), k=count) if kinds > 1 else [0] * count
+    return [drawn.count(kind) for kind in range(kinds)]
+
+
 def _rivals(game: Game) -> tuple[str, ...]:
     if len(game.roles) < 2:
         raise RedQueenError(f"{game.name} has one role, {game.roles[0]!r}: there is no seat for an opponent")

@@ -7,7 +7,7 @@ import pytest
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.opponents.pools import Fixed
 from redqueen.play.lockstep import play
-from redqueen.play.seating import both_seatings, mirror, rotate, seat_learner
+from redqueen.play.seating import both_seatings, mirror, rotate, seat_learner, shared_out
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.protocols import Play, Player
 from redqueen.types import Match, Outcome, RedQueenError, Task
@@ -102,3 +102,12 @@ def test_a_game_of_one_role_has_no_seat_for_an_opponent():
         both_seatings(alone, alone.tasks(), LEARNER, RIVAL)
     with pytest.raises(RedQueenError, match="no seat for an opponent"):
         rotate(alone, alone.tasks(), LEARNER, Fixed(RIVAL), Random(0))
+
+
+def test_a_kind_is_drawn_for_each_match_and_of_one_kind_nothing():
+    rng = Random(0)
+    assert shared_out(7, 1, rng) == [7]
+    assert rng.random() == Random(0).random()
+    counts = shared_out(3000, 3, Random(1))
+    assert sum(counts) == 3000
+    assert all(900 < count < 1100 for count in counts)

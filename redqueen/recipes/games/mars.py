@@ -14,7 +14,7 @@ seats of a game expect different returns. Sum first, then centre; no division by
 Rewards are the game's, scaled so that the largest score of each game is one, plus 0.05 for each
 well-formed turn and a penalty on long ones.
 
-The ablation without the roles is `centred_turns(by_game)`.
+The ablation without the roles is `centred_turns(by_game)`: `experiments/mars.py` has it, and others.
 
 Differences: the largest score of every game is one (the paper: up to four, with a KL coefficient as here, which so
 weighs more). A row holds all turns of a seat that extend one another, and its loss is the mean over its tokens, as in
@@ -36,7 +36,7 @@ from redqueen.games.catalogue import find_game
 from redqueen.measures.of_games import measures_of_games
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror
-from redqueen.protocols import Policy
+from redqueen.protocols import AdvantageEstimator, Policy
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
 from redqueen.settings.learning_step import LearningStep
@@ -66,11 +66,11 @@ class Config:
     batch = (("matches_per_game",),)
 
 
-def train(config: Config, run: Run) -> Policy:
+def train(config: Config, run: Run, estimate: AdvantageEstimator = centred_turns(by_game_and_role)) -> Policy:
     games = [find_game(name) for name in config.games]
     curricula = [Sampled(game.tasks()) for game in games]
     learner = config.learner.build(run.derived("learner"))
-    step = LearningStep(config, [learner], key=by_game_and_role, estimate=centred_turns(by_game_and_role))
+    step = LearningStep(config, [learner], key=by_game_and_role, estimate=estimate)
     rewards = per_largest_score(games, config.largest_scores), LengthPenalty(longest=config.longest_reply)
     measures = measures_of_games(games, learner)
 

@@ -10,7 +10,8 @@ would credit the seat rather than the play:
     A = R - b[game, role],    b[game, role] <- decay * b[game, role] + (1 - decay) * R
 
 All turns of a trajectory share its advantage (discount 1), and every token of a turn counts one
-over a constant length (no length normalisation). The policy takes one step on
+over a constant length (no length normalisation). With further games (`--also`) the game of each match is drawn, and
+what is measured stands under the name of its game. The policy takes one step on
 
     L = - mean over turns of  sum over tokens  A * log pi(token)
 
@@ -20,7 +21,7 @@ its own (docs/update.md).
 Differences from the paper: one update on each batch, so the clipped ratio of the paper's two inner
 epochs is 1 throughout and plain REINFORCE is the same; the baseline is read before it is written,
 as the released code has it; a forfeit costs the offender the stake and gives it to the other seat
-(the released code: -1.5 and +0.5), which keeps the game zero-sum.
+(the released code: -1.5 and +0.5), which keeps the game zero-sum; scores are those of each game, not only their sign.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from redqueen.credit.advantages.statistics import MovingBaseline
 from redqueen.credit.rewards import payoff, score, spoken_by
 from redqueen.curricula.dealt import Sampled
 from redqueen.games.catalogue import find_game
-from redqueen.measures.of_games import lists_choices, usual_measures
+from redqueen.measures.of_games import lists_choices, measures_of_games, usual_measures
 from redqueen.play.ahead import Ahead
-from redqueen.play.seating import mirror
+from redqueen.play.seating import mirror, shared_out
 from redqueen.protocols import Policy
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat, Learner
@@ -49,6 +50,7 @@ from redqueen.types import Match
 class Config:
     learner: Flat = Learner()
     game: str = "kuhn_poker"
+    also: tuple[str, ...] = ()  # further games of the same run
     steps: Count = 400
     matches_per_step: Count = 128
     baseline_decay: Share = 0.95  # alpha in the paper
@@ -59,16 +61,22 @@ class Config:
 
 
 def train(config: Config, run: Run) -> Policy:
-    game = find_game(config.game)
-    curriculum = Sampled(game.tasks())
+    games = [find_game(name) for name in (config.game, *config.also)]
+    curricula = [Sampled(game.tasks()) for game in games]
     learner = config.learner.build(run.derived("learner"))
     rae = MovingBaseline(by_game_and_role, decay=config.baseline_decay)
-    step = LearningStep(config, [learner], key=by_game_and_role, estimate=rae, listed=lists_choices(game))
-    measures = usual_measures(game, learner)
+    listed = all(map(lists_choices, games))
+    step = LearningStep(config, [learner], key=by_game_and_role, estimate=rae, listed=listed)
+    measures = measures_of_games(games, learner) if config.also else usual_measures(games[0], learner)
     ahead = Ahead(learner, config.ahead.staleness, config.ahead.apart(learner))
 
     def dealt() -> list[Match]:
-        return mirror(game, curriculum.draw(config.matches_per_step, run.rng), learner)
+        counts = shared_out(config.matches_per_step, len(games), run.rng)
+        return [
+            match
+            for game, curriculum, count in zip(games, curricula, counts, strict=True)
+            for match in mirror(game, curriculum.draw(count, run.rng), learner)
+        ]
 
     for _ in run.steps(config.steps, [learner], [*step.parts, ahead], measures):
         episodes = ahead.play(dealt, run.rng)

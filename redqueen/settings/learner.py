@@ -53,6 +53,9 @@ class Learner:
     (docs/serious.md)"""
     sampler_memory: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
     """share of the memory of the GPU (0.4 by default), or else of the machine (0.1), that vllm takes"""
+    draft: Annotated[float | None, Within(0.0, 1.0, above=True), unset("FLOAT")] = None
+    """share of its sub-layers without which it drafts its words where at most 4 replies are asked for at once; the
+    whole model reads a draft in one pass, and the words are the same (SWIFT: 0.45)"""
     temperature: Annotated[float | None, Within(0.0), unset("FLOAT")] = None
     """of sampling and of all log-probabilities, 1.0 by default"""
     answer: Annotated[Named | None, unset("{plain,boxed,brackets,tagged,json,code}")] = None
@@ -171,12 +174,15 @@ class Learner:
             name=name if learns else f"{name}@0",
             learns=learns,
             engine=engine,
+            draft=self.draft,
         )
         self._tune(policy)
         return policy
 
     def _engine(self, loaded: LoadedModel, rank: int) -> SharedEngine | None:
         """The engine that samples, where it is not transformers; `loaded` has no adapter yet."""
+        if self.sampler == "vllm" and self.draft is not None:
+            raise RedQueenError("--draft has no effect with --sampler vllm, which samples by itself: leave it out")
         if self.sampler != "vllm":
             if self.sampler_memory is not None:
                 raise RedQueenError("--sampler-memory has no effect without --sampler vllm: leave it out")
@@ -232,7 +238,11 @@ class Learner:
                 "a model on a server takes the steps of its own optimiser: set --optimizer adamw, and more --updates a "
                 "step where the recipe has them"
             )
-        used = {field for field in vars(self) if field not in ("dtype", "device", "cache_gigabytes", "optimization")}
+        used = {
+            field
+            for field in vars(self)
+            if field not in ("dtype", "device", "cache_gigabytes", "draft", "optimization")
+        }
         self._refuse_unused(used, "a model on a server")
         rank = 16 if self.lora_rank is None else self.lora_rank
         if not rank:

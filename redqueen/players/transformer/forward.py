@@ -54,6 +54,7 @@ class Forward:
         modules = model.named_modules() if _under_adapter(model) else ()
         self._dropouts = [each for name, each in modules if isinstance(each, nn.Dropout) and "lora_dropout" in name]
         self._short = layers.known(self._decoder)  # whether its layers are computed in fewer operations
+        self._left_out = layers.NOTHING
         self._products = Products()
         within = (*self._decoder.layers.named_modules(), ("head", self._head)) if self._short else ()
         self._linear = [each for name, each in within if type(each) is nn.Linear and "lora_" not in name]
@@ -73,7 +74,7 @@ class Forward:
         tokens, depths = torch.as_tensor(tokens, device=device), torch.as_tensor(depths, device=device)
         with with_rows(len(tokens)):
             if self._short:
-                return layers.hidden(self._decoder, tokens, depths, attend, self._products)
+                return layers.hidden(self._decoder, tokens, depths, attend, self._products, self._left_out)
             output = self._decoder(
                 input_ids=tokens[None],
                 position_ids=depths[None],
@@ -83,6 +84,21 @@ class Forward:
                 attend=attend,
             )
         return output.last_hidden_state[0]  # type: ignore[no-any-return]
+
+    @property
+    def known_layers(self) -> int | None:
+        """How many layers it has, if their parts can be left out."""
+        return int(self._decoder.config.num_hidden_layers) if self._short else None
+
+    @contextmanager
+    def leaving_out(self, parts: frozenset[layers.SubLayer]) -> Iterator[None]:
+        """Computes without some sub-layers meanwhile."""
+        assert self._short, "only known layers have parts that can be left out"
+        self._left_out = parts
+        try:
+            yield
+        finally:
+            self._left_out = layers.NOTHING
 
     def over(self, rows: Sequence[tuple[int, ...]], wanted: Sequence[Sequence[int]]) -> States:
         """The states at the wanted positions of each row, from one pass over the trie of the rows."""

@@ -20,6 +20,9 @@ from torch.nn.functional import silu
 from redqueen.players.transformer.attention import Attend
 
 Product = Callable[[Any, Tensor], Tensor]  # a linear module and its input, [n, in] -> [n, out]
+SubLayer = tuple[int, str]  # the number of a layer, and which part of it
+ATTENTION, GATES = "attention", "gates"
+NOTHING = frozenset[SubLayer]()
 # the layers of transformers that are built so, some with biases, or with norms of queries and keys
 KINDS = ("LlamaDecoderLayer", "MistralDecoderLayer", "Qwen2DecoderLayer", "Qwen3DecoderLayer")
 
@@ -33,15 +36,26 @@ def known(decoder: Any) -> bool:
     )
 
 
-def hidden(decoder: Any, tokens: Tensor, depths: Tensor, attend: Attend, product: Product) -> Tensor:
+def hidden(
+    decoder: Any,
+    tokens: Tensor,
+    depths: Tensor,
+    attend: Attend,
+    product: Product,
+    left_out: frozenset[SubLayer] = NOTHING,
+) -> Tensor:
     """[n, H] the hidden states after the last layer, of tokens [n] at depths [n]. A layer that is to be computed again
-    in the backward pass (gradient checkpointing) is."""
+    in the backward pass (gradient checkpointing) is. Sub-layers that are `left_out` add nothing, and `attend` numbers
+    the attentions that are left."""
     states = decoder.embed_tokens(tokens)
     cosines, sines = (each[0, :, None] for each in decoder.rotary_emb(states[None], depths[None]))  # [n, 1, d]
     first, second = sines.chunk(2, dim=-1)
     sines = torch.cat([-first, second], dim=-1)
+    attentions = 0
     for number, layer in enumerate(decoder.layers[: decoder.config.num_hidden_layers]):
-        compute = partial(_layer, layer, number, attend, product, cosines, sines)
+        parts = frozenset(part for place, part in left_out if place == number)
+        compute = partial(_layer, layer, attentions, attend, product, cosines, sines, parts)
+        attentions += ATTENTION not in parts
         if layer.gradient_checkpointing and layer.training:
             states = layer._gradient_checkpointing_func(compute, states)
         else:
@@ -50,9 +64,28 @@ def hidden(decoder: Any, tokens: Tensor, depths: Tensor, attend: Attend, product
 
 
 def _layer(
+    layer: Any,
+    number: int,
+    attend: Attend,
+    product: Product,
+    cosines: Tensor,
+    sines: Tensor,
+    left_out: frozenset[str],
+    states: Tensor,
+) -> Tensor:
+    if ATTENTION not in left_out:
+        states = states + _attention(layer, number, attend, product, cosines, sines, states)
+    if GATES in left_out:
+        return states
+    gates = layer.mlp
+    given = _normed(states, layer.post_attention_layernorm)
+    return states + product(gates.down_proj, silu(product(gates.gate_proj, given)) * product(gates.up_proj, given))
+
+
+def _attention(
     layer: Any, number: int, attend: Attend, product: Product, cosines: Tensor, sines: Tensor, states: Tensor
 ) -> Tensor:
-    attention, gates = layer.self_attn, layer.mlp
+    attention = layer.self_attn
     shape = (len(states), -1, attention.head_dim)
     given = _normed(states, layer.input_layernorm)
     query, key = product(attention.q_proj, given).view(shape), product(attention.k_proj, given).view(shape)
@@ -61,9 +94,7 @@ def _layer(
         query, key = _normed(query, attention.q_norm), _normed(key, attention.k_norm)
     query, key = _rotated(query, cosines, sines), _rotated(key, cosines, sines)
     found = attend(number, query, key, value, attention.scaling, _window(layer))
-    states = states + product(attention.o_proj, found.reshape(len(states), -1))
-    given = _normed(states, layer.post_attention_layernorm)
-    return states + product(gates.down_proj, silu(product(gates.gate_proj, given)) * product(gates.up_proj, given))
+    return product(attention.o_proj, found.reshape(len(states), -1))
 
 
 def _window(layer: Any) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -28,6 +29,7 @@ from redqueen.players.language.chat_format import ChatFormat
 from redqueen.players.language.formats import WHOLE, RoleFormat
 from redqueen.players.language.saying import Mind, Minds, OpenSpeaker, Question, Voice
 from redqueen.players.language.updating import Mismatch, with_signal
+from redqueen.players.transformer.drafting import FEW, Drafting
 from redqueen.players.transformer.forward import Forward
 from redqueen.players.transformer.key_values import KeyValueStore
 from redqueen.players.transformer.loading import LoadedModel
@@ -85,6 +87,9 @@ class TransformerPolicy(OpenSpeaker):
     checkpointing). Dropout, where the model has a LoRA adapter with one, is drawn from `dropout_seed` and the number of
     updates, in updates only.
 
+    With `draft` its free text is drafted without this share of the sub-layers and then verified (drafting.py), where a
+    few replies are asked for at once.
+
     With an `engine` its replies in free text, and those of its copies, are sampled there; listed ones are drawn here.
 
     The optimiser is AdamW with a long memory of squared gradients (`betas[1]`): near an equilibrium
@@ -116,6 +121,7 @@ class TransformerPolicy(OpenSpeaker):
         name: str = "learner",
         learns: bool = True,
         engine: RepliesFor | None = None,
+        draft: float | None = None,
     ) -> None:
         if temperature < 0.0 or (temperature == 0.0 and constrain):
             raise RedQueenError(
@@ -146,6 +152,7 @@ class TransformerPolicy(OpenSpeaker):
         # half for the cache, half for the keys and values of growing replies
         self._nodes = max(1, int(cache_gigabytes * 2**29) // self.forward.node_bytes)
         self.store = KeyValueStore(self.forward, self._nodes)
+        self.drafting = None if draft is None else Drafting(self.forward, draft, self._nodes)
         if not learns:
             loaded.model.requires_grad_(False)
         self.trainable = {key: value for key, value in loaded.model.named_parameters() if value.requires_grad}
@@ -172,8 +179,13 @@ class TransformerPolicy(OpenSpeaker):
         voices, manners = zip(*(self._way_of(ask) for ask in asks), strict=True)
         ends = [voice.completes(ask) for voice, ask in zip(voices, asks, strict=True)]
 
+        def computed(rows: Sequence[tuple[int, ...]], seeds: Sequence[int]) -> list[Sample]:
+            if self.drafting is not None and len(rows) <= FEW:
+                return self.drafting.sample(self.store, rows, seeds, manners, ends)
+            return sample(self.forward, self.store, rows, seeds, manners, ends)
+
         def sampled(rows: Sequence[tuple[int, ...]], seeds: Sequence[int]) -> list[Sample]:
-            return self.forward.wearing(self._own, lambda: sample(self.forward, self.store, rows, seeds, manners, ends))
+            return self.forward.wearing(self._own, lambda: computed(rows, seeds))
 
         return written(asks, voices, sampled)
 
@@ -381,6 +393,12 @@ class TransformerPolicy(OpenSpeaker):
         """Counts an update; returns what to log of its learning rate."""
         self.version += 1
         self.weights_set += 1
+        if self.drafting is not None and self.version == 1 and not self.drafting.counts.tokens:
+            warnings.warn(
+                f"--draft has had no effect so far: it is for free text where at most {FEW} replies are asked for at "
+                "once",
+                stacklevel=2,
+            )
         return {"learning_rate": self._rate} if self._pace.changes else {}
 
     def pace_at(self, step: int, steps: int) -> None:
@@ -408,6 +426,8 @@ class TransformerPolicy(OpenSpeaker):
         self._thought_at = self._clock.now
         self._minds.forget()
         self.store.forget()
+        if self.drafting is not None:
+            self.drafting.forget()
         self.forward.unpack()
 
     # Remembering
@@ -417,7 +437,7 @@ class TransformerPolicy(OpenSpeaker):
         copy.__dict__.update(self.__dict__)
         copy.name = f"{self.name.split('@')[0]}@{self.version}"
         copy._own = {key: value.detach().clone() for key, value in self.weights().items()}
-        copy._learns = False
+        copy._learns, copy.drafting = False, None  # it speaks without drafts, the same words
         copy._minds = Minds(copy.prompt, copy._compute)
         copy.store = KeyValueStore(self.forward, self._nodes)
         self._clock.stores.add(copy.store)
@@ -439,7 +459,7 @@ class TransformerPolicy(OpenSpeaker):
         twin._minds = Minds(twin.prompt, twin._compute)
         twin.store = KeyValueStore(self.forward, self._nodes)
         twin._clock.stores.add(twin.store)
-        twin._thought_at = 0
+        twin._thought_at, twin.drafting = 0, None
         return twin
 
     def timed_by(self, learner: TransformerPolicy) -> TransformerPolicy:

@@ -13,6 +13,20 @@ def stated_hearers(game: Game) -> Mapping[str, Sequence[str]]:
     return game.heard_by if has(game, StatesHearers) else {}
 
 
+def spoken_to(role: str, roles: Sequence[str], stated: Mapping[str, Sequence[str]]) -> str:
+    """Who hears a role, by roles alone, as the game states it and whoever sits there: "to all", "to buyer alone", "in
+    secret"; "" where it does not state it."""
+    if role not in stated:
+        return ""
+    others = [other for other in roles if other != role]
+    heard = [other for other in others if other in stated[role]]
+    if not heard:
+        return f"to {role}" if role in stated[role] else "in secret"
+    if len(heard) == len(others):
+        return f"to {heard[0] if len(heard) == 1 else 'all'}"
+    return f"to {' and '.join(heard)} alone"
+
+
 def addressed(episode: Episode, stated: Mapping[str, Sequence[str]]) -> list[str]:
     """For each turn who speaks to whom: "buyer to all", "adviser to buyer alone", "voter in secret"; the seat alone
     where that is not known. Where a role is not `stated`, another seat has heard a reply in free text if a message that

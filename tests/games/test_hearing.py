@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from redqueen.games.catalogue import GAMES, find_game
-from redqueen.games.hearing import addressed, stated_hearers
+from redqueen.games.hearing import addressed, spoken_to, stated_hearers
 from redqueen.play.lockstep import play
 from redqueen.types import Ask, Episode, Match, Message, Outcome, Reply, Seat, Task, Turn
 
@@ -83,3 +83,12 @@ def test_what_a_later_message_holds_was_heard_where_the_game_states_nothing():
     episode = Episode("talk", Task("t"), 0, turns, Outcome(dict.fromkeys(seats, 0.0)), seats)
     assert addressed(episode, {}) == ["ann to bob alone", "bob to all", "cat to ann alone", "ann"]
     assert addressed(episode, {"cat": ()})[2] == "cat in secret"
+
+
+@pytest.mark.parametrize(
+    ("role", "said"),
+    [("a", "to b alone"), ("b", "to all"), ("c", "in secret"), ("d", "to d"), ("e", "")],
+)
+def test_who_hears_a_role_is_said_without_the_match(role, said):
+    stated = {"a": ("b",), "b": ("a", "c", "d", "e"), "c": (), "d": ("d",)}
+    assert spoken_to(role, ("a", "b", "c", "d", "e"), stated) == said

@@ -106,7 +106,7 @@ function redraw() {
 function now() {
   const parts = [game.frame && drawn(game.frame)];
   if (game.can_ask_again) parts.push(make("button", { type: "button", class: "main", "data-next": true, onclick: () => doing("Asked again …", async () => draw(await request(at("/go"), {}))) }, "Ask again"));
-  if (game.ask) parts.push(told(game.ask.messages), choices(), entry(), ...advised());
+  if (game.ask) parts.push(told(game.ask.messages), heard(), choices(), entry(), ...advised());
   if (game.result) parts.push(end());
   return parts.filter(Boolean);
 }
@@ -124,6 +124,11 @@ function told(messages) {
   const text = (content) => make("div", { class: "text" }, words(content));
   if (cut < 0) return make("div", { class: "told" }, text(whole));
   return make("div", { class: "told" }, make("details", { open: first || !game.frame }, make("summary", { class: "quiet" }, "What you are told"), text(whole.slice(0, cut))), text(whole.slice(cut + 1)));
+}
+
+// Who hears what the person says next, where the game states it.
+function heard() {
+  return game.ask.heard ? make("p", { class: "quiet", id: "heard" }, words(`What you say is heard: ${game.ask.seat} ${game.ask.heard}.`)) : null;
 }
 
 function drawn(frame) {
@@ -201,7 +206,7 @@ function moves() {
       });
     } }, "probabilities");
     const shown = move.shown.map(([speaker, text]) => make("div", { class: "text shown" }, words(speaker === "game" ? text : `${speaker}: ${text}`)));
-    return make("div", { class: move.yours ? "turn yours" : "turn" }, make("h4", {}, words(move.seat), make("span", { class: "quiet" }, words(move.yours ? "you" : called(game.against)))),
+    return make("div", { class: move.yours ? "turn yours" : "turn" }, make("h4", {}, words(move.line), make("span", { class: "quiet" }, words(move.yours ? "you" : called(game.against)))),
       move.thought ? make("div", { class: "text thought" }, words(move.thought)) : null, make("div", { class: "text said" }, words(move.said)),
       make("div", { class: "about" }, shown.length ? make("details", {}, make("summary", { class: "quiet" }, "was told"), ...shown) : null, move.listed ? button : null), place);
   });

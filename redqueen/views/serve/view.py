@@ -11,9 +11,10 @@ import shlex
 from typing import Any
 
 from redqueen.games.boards import Frame, frames
+from redqueen.games.hearing import addressed, spoken_to, stated_hearers
 from redqueen.markup import speaker_line
 from redqueen.players.human import new_messages, numbered
-from redqueen.types import Ask, Episode, Outcome, Reply, Seat, Turn
+from redqueen.types import Ask, Episode, Message, Outcome, Reply, Seat, Turn
 from redqueen.views.serve.refusals import Declined
 from redqueen.views.serve.sitting import SILENT, Sitting
 
@@ -29,8 +30,8 @@ def shown(sitting: Sitting) -> dict[str, Any]:
         "trouble": sitting.trouble,
         "can_ask_again": sitting.trouble == SILENT,
         "frame": _frame(sitting),
-        "moves": [_move(turn, sitting) for turn in sitting.turns()],
-        "ask": None if ask is None else _asked(ask),
+        "moves": _moves(sitting),
+        "ask": None if ask is None else _asked(ask, sitting),
         "result": _result(sitting) if sitting.over else None,
     }
 
@@ -55,25 +56,48 @@ def again(spec: str, opponent: str, role: str, seed: int) -> str:
     return shlex.join(["redqueen", "play", spec, "--against", opponent, "--role", role, "--seed", str(seed)])
 
 
-def _asked(ask: Ask) -> dict[str, Any]:
+def _asked(ask: Ask, sitting: Sitting) -> dict[str, Any]:
     return {
         "seat": str(ask.seat),
-        "messages": _messages(ask),
+        "heard": _heard(ask.seat.role, sitting),
+        "messages": _messages(ask, sitting),
         "choices": list(ask.choices),
         "numbered": numbered(ask.choices),
     }
 
 
-def _messages(ask: Ask) -> list[list[str]]:
-    return [[speaker_line(message), message.text] for message in new_messages(ask)]
+def _heard(role: str, sitting: Sitting) -> str:
+    """Who hears a role, as the game states it: nothing of this match, so that it may be said before the end."""
+    return spoken_to(role, sitting.game.roles, stated_hearers(sitting.game))
 
 
-def _move(turn: Turn, sitting: Sitting) -> dict[str, Any]:
+def _messages(ask: Ask, sitting: Sitting) -> list[list[str]]:
+    """[[who speaks, with who else heard it, text], ...]"""
+    return [[_speaker(message, sitting), message.text] for message in new_messages(ask)]
+
+
+def _speaker(message: Message, sitting: Sitting) -> str:
+    heard = _heard(message.speaker, sitting)
+    return f"{speaker_line(message)} {heard}" if heard else speaker_line(message)
+
+
+def _moves(sitting: Sitting) -> list[dict[str, Any]]:
+    """The moves that the person may see; who heard each is read from the whole talk once it is over, and from what the
+    game states before."""
+    turns = sitting.turns()
+    lines = [f"{turn.ask.seat} {_heard(turn.ask.seat.role, sitting)}".rstrip() for turn in turns]
+    if sitting.over:
+        lines = addressed(sitting.table.episode(), stated_hearers(sitting.game))
+    return [_move(turn, line, sitting) for turn, line in zip(turns, lines, strict=True)]
+
+
+def _move(turn: Turn, line: str, sitting: Sitting) -> dict[str, Any]:
     yours = turn.ask.seat.role == sitting.role
     return {
         "seat": str(turn.ask.seat),
+        "line": line,
         "yours": yours,
-        "shown": _messages(turn.ask) if yours or sitting.over else [],
+        "shown": _messages(turn.ask, sitting) if yours or sitting.over else [],
         "said": turn.reply.text,
         "thought": turn.reply.thought if sitting.over else "",
         "listed": bool(turn.ask.choices),

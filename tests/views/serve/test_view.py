@@ -176,3 +176,34 @@ def test_the_same_deal_is_dealt_at_the_keyboard():
     assert again("kuhn_poker", "my runs/a@4", "second", 7) == (
         "redqueen play kuhn_poker --against 'my runs/a@4' --role second --seed 7"
     )
+
+
+def test_a_talk_says_who_hears_the_person_and_who_else_heard_what_they_are_told():
+    """Before the end as the game states it, and of the whole talk at its end."""
+    from redqueen.games.catalogue import find_game
+
+    game = find_game("price_talk")
+    adviser = sat(game, Uniform(), "adviser")
+    assert shown(adviser)["ask"]["heard"] == "to buyer alone"
+    buyer = sat(game, Uniform(), "buyer")
+    assert shown(buyer)["ask"]["heard"] == "to all"
+    for table in (adviser, buyer):
+        number = 0
+        while table.ask is not None:
+            table.say(table.ask.choices[0], number)
+            number += 1
+            found = shown(table)
+            if not table.over:
+                assert {move["line"] for move in found["moves"]} == {f"{table.role} {found['ask']['heard']}"}
+        lines = [move["line"] for move in shown(table)["moves"]]
+        assert {"adviser to buyer alone", "buyer to all"} <= set(lines)
+
+
+def test_what_a_person_is_told_by_another_seat_bears_who_else_heard_it():
+    from redqueen.games.catalogue import find_game
+
+    table = sat(find_game("hidden_state"), Uniform(), "therapist")
+    table.say(table.ask.choices[0], 0)
+    told = [speaker for move in shown(table)["moves"] for speaker, _ in move["shown"]]
+    told += [speaker for speaker, _ in shown(table)["ask"]["messages"]] if table.ask else []
+    assert set(told) <= {"game", "patient to all", "system", "therapist to all"}

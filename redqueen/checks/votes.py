@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from redqueen.checks.formulas import by_formula
 from redqueen.checks.numeric import normalised, number
 from redqueen.protocols import Verifier
 from redqueen.types import Metrics, RedQueenError, Reply, Task
@@ -84,9 +85,10 @@ class Majority:
 
 
 def by_value(answer: str) -> str:
-    """The answer as votes count it: a number by its value, so that 1/2 and 0.5 are one, any other text `normalised`."""
+    """The answer as votes count it: a number by its value, so that 1/2 and 0.5 are one, a formula by its own, so that
+    2(x+1) and 2x+2 are (`formulas`), any other text `normalised`."""
     value = number(answer)
-    return normalised(answer) if value is None else str(value)
+    return str(value) if value is not None else by_formula(answer) or normalised(answer)
 
 
 def is_label(task: Task, answer: str) -> bool:

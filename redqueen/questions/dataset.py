@@ -512,7 +512,8 @@ class _Reading:
         if not parts[0]:
             raise RedQueenError(
                 f"{data.path} holds nothing to train on: it has {len(train)} different "
-                f"question{'' if len(train) == 1 else 's'}, of which {len(parts[1])} are held out; give it more rows"
+                f"question{'' if len(train) == 1 else 's'}, of which {len(parts[1])} "
+                f"{'is' if len(parts[1]) == 1 else 'are'} held out; give it more rows"
                 + "".join(f" ({each.removeprefix(f'{data.path}: ')})" for each in self.left_out)
             )
         examples = {**self._levels(parts[0]), **({HELD_OUT: parts[1]} if parts[1] else {})}

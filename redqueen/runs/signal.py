@@ -226,6 +226,10 @@ def _cause(
             "(--max-completion-length), or ask for shorter ones"
         )
         return "truncated", why, 1.0 if silent or explains else at_least(truncated, replies)
+    if (enough and at_least(unreadable, replies) > SURE) or (silent and unreadable > SURE * replies):
+        why = f"in {unreadable} of {replies} replies of the {role} no answer in the stated format was found"
+        why += f", although it was told: {told}" if told else ""
+        return "unreadable", why, 1.0 if silent else at_least(unreadable, replies)
     if (enough and at_least(unknown, seats) > SURE) or silent:
         if _sum(late, "mute") == unknown:
             why = f"no judgement on {unknown} of {seats} replies of the {role} holds a score that can be read"
@@ -237,10 +241,6 @@ def _cause(
         else:
             why = f"{unknown} of {seats} replies of the {role} have no verdict"
         return "no_verdict", why, 1.0 if unknown == seats else at_least(unknown, seats)
-    if enough and at_least(unreadable, replies) > SURE:
-        why = f"in {unreadable} of {replies} replies of the {role} no answer in the stated format was found"
-        why += f", although it was told: {told}" if told else ""
-        return "unreadable", why, at_least(unreadable, replies)
     if not enough or _sum(late, "taught"):
         return "", "", 0.0
     known = seats - unknown

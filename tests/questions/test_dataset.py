@@ -127,7 +127,7 @@ def test_where_most_rows_are_bad_the_file_is_refused_unless_told_to_go_on(tmp_pa
         ([{"id": 3, "label": True}], "no column that looks like a question: its columns are id, label; name it"),
         ([{"problem": f"{n}"} if n % 2 else {"prompt": f"{n}"} for n in range(8)], "holds two formats: 4 rows have"),
         ([], "is empty: write one question a row"),
-        ([{"prompt": "a"}], "holds nothing to train on: it has 1 different question, of which 1 are held out"),
+        ([{"prompt": "a"}], "holds nothing to train on: it has 1 different question, of which 1 is held out"),
         ([{"prompt": "a"}, {"prompt": " "}], "; give it more rows (left out 1 of 2 rows, the first: "),
         ([{"prompt": "a", "split": "train"}] * 2, "names no row a test"),
     ],

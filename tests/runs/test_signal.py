@@ -124,6 +124,17 @@ def test_unreadable_replies_are_shown_whole_with_their_thoughts():
     assert len(shown["replied"]) < 250 and shown["expected"] == "7"
 
 
+def test_where_no_answer_can_be_read_that_is_the_cause_also_where_nobody_could_give_a_verdict():
+    """Votes and judges say nothing of replies without an answer; the file lacks no column of answers then."""
+    for trajectories in (
+        tries(Says(said("", malformed=True)), 12, answer="", rights=[None]),
+        tries(Says(said("", malformed=True)), 1, answer="", rights=[None]),
+    ):
+        signal = Signal()
+        found = observed(signal, trajectories, updated=len(trajectories) > 4)
+        assert found["alarm/unreadable"] == 1.0 and "alarm/no_verdict" not in found
+
+
 @pytest.mark.parametrize(("share", "rings"), [(48, True), (47, True), (46, False), (24, False)])
 def test_a_share_of_unreadable_replies_rings_where_it_is_surely_above_85_percent(share, rings):
     signal, bad, good = Signal(), said("", malformed=True), said("7")

@@ -210,6 +210,8 @@ def _checked(name: str) -> str:
         if not any(path.glob("*.safetensors")) and not any(path.glob("pytorch_model*.bin")):
             raise RedQueenError(f"the folder {name} has a config.json but no weights (*.safetensors)")
         return str(path)
+    if "://" in name:
+        raise RedQueenError(f"{name} is an endpoint, and here a model is loaded: name a folder, or one of the hub")
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise RedQueenError(f"there is no model folder {name}")
     return name

@@ -66,7 +66,8 @@ class Config:
     majority: Annotated[bool, NotWith("pairs", True)] = False
     """the commonest of the attempts is in view as the right answer, not that of the data set"""
     likeness: Annotated[Likeness, NotWith("pairs", True)] = "check"
-    """of answer and reference: the verdict of the question set where it has one, or that of the texts"""
+    """of answer and reference: the verdict of the question set where it has one (of a majority: equal by value), or
+    that of the texts"""
     mix: Annotated[Share, NotWith("pairs", True)] = 0.5  # of the judge's score in the label
     plain: Annotated[Amount, NotWith("pairs", True)] = 0.3  # weight of the label without the reference in view
     distill: Annotated[Amount, NotWith("pairs", True)] = 2.0  # weight of the divergence

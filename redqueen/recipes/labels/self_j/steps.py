@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from redqueen.checks.judge import Label
+from redqueen.checks.votes import by_value
 from redqueen.credit.outcomes import cut_off, number, vote
 from redqueen.credit.rewards import payoff, score
 from redqueen.curricula.held_out import Apart
@@ -100,6 +101,12 @@ class Lessons:
         """Two episodes for each label, one after the other, in which the learner recites it: aided, and plain."""
         references = [self._referred(group) for group in groups]
         self._references += sum(map(bool, references))
+        if not self._references and self._majority:
+            raise RedQueenError(
+                f"--majority takes the commonest answer for the right one, and in no attempt at {len(groups)} tasks "
+                "an answer was found: allow longer replies (--max-completion-length), or ask for them otherwise "
+                "(--answer)"
+            )
         if not self._references:
             raise RedQueenError(
                 "answers are labelled with a reference in view, and there is none: --columns answer=COL names a column "
@@ -117,10 +124,7 @@ class Lessons:
         about = [("", "aided", task.prompt) for task in aided]
         chances = self._judge.chances(aided, about, rng) if aided else []
         right = [number(one.outcome.facts["right"]) for one, *_ in answers]
-        likes = [
-            each if self._kind == "check" and not isnan(each) else likeness(text, reference) or 0.0
-            for each, (_, text, reference) in zip(right, answers, strict=True)
-        ]
+        likes = [self._like(*each) for each in zip(right, answers, strict=True)]
         scores = [float(row @ np.arange(LOWEST, HIGHEST + 1)) for row in chances]
         labels = [label(score, like, self._mix) for score, like in zip(scores, likes, strict=True)]
         self._observe(labels, scores, right)
@@ -133,6 +137,14 @@ class Lessons:
             for task in pair
         ]
         return play(matches, rng)
+
+    def _like(self, right: float, answered: tuple[Episode, str, str]) -> float:
+        """How alike an answer and its reference are, from 0 to 1. What the question set says of the answer counts where
+        the reference is its own: a majority is one by value."""
+        _, text, reference = answered
+        if self._kind == "check" and self._majority:
+            return float(by_value(text) == by_value(reference))
+        return right if self._kind == "check" and not isnan(right) else likeness(text, reference) or 0.0
 
     def joined(self, batch: Batch) -> Batch:
         """The batch with the two of each label as a pair."""

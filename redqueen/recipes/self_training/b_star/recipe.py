@@ -29,7 +29,6 @@ temperature plays `development` times `attempts` replies at each: they belong in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from random import Random
 from typing import Literal
 
 from redqueen.credit.group_rewards import correct
@@ -44,7 +43,7 @@ from redqueen.protocols import Policy
 from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.self_training.b_star.steps import Knobs
+from redqueen.recipes.self_training.b_star.steps import Knobs, set_apart
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.limits import Amount, Count
@@ -74,7 +73,7 @@ def train(config: Config, run: Run) -> Policy:
     questions = find_questions(config.questions)
     learner = config.learner.build_model(run.derived("learner"))
     measure = HeldOut(questions, learner, config.problems, seed=run.tests, truncated=config.truncated_score)
-    development = evenly(questions, config.development, Random(run.derived("development")), measure.tests)
+    development = set_apart(questions, config.development, measure.tests, run.derived("development"))
     apart = {**measure.tests, "development": development}
     first = learner.state() if config.start == "initial" else {}
     knobs, round_ = Knobs(config, questions, development), Round(config.passes)

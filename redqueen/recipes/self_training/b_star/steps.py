@@ -11,11 +11,12 @@ import numpy as np
 
 from redqueen.checks.votes import confidence
 from redqueen.credit.outcomes import number, whole_reply
+from redqueen.curricula.held_out import Apart, training_levels
 from redqueen.measures.alarms import Alarm, Alarms
 from redqueen.play.groups import attempts
 from redqueen.players.language.writing import Writer
 from redqueen.protocols import Questions, State
-from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.asking import SOLVE, evenly, graded
 from redqueen.questions.verdicts import Truncated, check_known
 from redqueen.types import SOLVER, Group, Metrics, RedQueenError, Task, mean_of
 
@@ -108,6 +109,20 @@ def tempered(policy: Writer, temperature: float) -> Writer:
     copy.speaks(SOLVER, replace(copy.spoken_in(SOLVER), temperature=temperature))
     copy.temperature = temperature
     return copy
+
+
+def set_apart(questions: Questions, count: int, tests: Apart, seed: int) -> list[Task]:
+    """`count` development tasks, none held out. Raises RedQueenError where they leave none to learn from."""
+    drawn = evenly(questions, count, Random(seed), tests)
+    try:
+        evenly(questions, len(training_levels(questions)), Random(0), {**tests, "development": drawn})
+    except RedQueenError as error:
+        different = len({task.id for task in drawn})
+        raise RedQueenError(
+            f"{count} development tasks leave nothing of {questions.name} to learn from, which has about {different} "
+            f"that are not held out: fewer, such as --development {max(1, different // 4)}"
+        ) from error
+    return drawn
 
 
 class Knobs:

@@ -161,3 +161,8 @@ def test_a_limit_leaves_fewer_answers_to_each_problem():
     measure.limit(4)
     assert "held_out/best_of@2" in measure()
     assert author.texts == []
+
+
+def test_a_majority_of_nothing_is_told_as_such():
+    with pytest.raises(RedQueenError, match="in no attempt at 1 tasks an answer was found"):
+        lessons_on("", "  ", majority=True)

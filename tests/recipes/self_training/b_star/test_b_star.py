@@ -222,3 +222,12 @@ def test_without_answers_it_stops_with_one_line(tmp_path):
     questions = find_questions(str(tmp_path / "open.jsonl"))
     with pytest.raises(RedQueenError, match="does not know what is right: evol_rl learns from the votes"):
         Knobs(b_star.Config(), questions, questions.problems("train", 2, Random(0)))
+
+
+def test_development_tasks_that_leave_nothing_to_learn_from_are_refused_by_their_own_flag(tmp_path):
+    file = tmp_path / "few.jsonl"
+    file.write_text("".join(f'{{"question": "What is {n}+1?", "answer": "{n + 1}"}}\n' for n in range(20)))
+    config = b_star.Config(TINY, str(file), steps=1, updates=1, tasks=2, attempts=2, problems=2)
+    with pytest.raises(RedQueenError, match=r"40 development tasks leave nothing of .* to learn"):
+        trained(b_star, config, tmp_path / "run")
+    assert metrics(trained(b_star, replace(config, development=4), tmp_path / "smaller"))

@@ -19,7 +19,7 @@ from redqueen.types import Ask, Message, Reply, Seat
 
 MODEL = "smollm2-135m"
 SKIPS = (None, 0.1, 0.2, 0.3, 0.45)
-PROMPTS, LONGEST = 24, 48
+PROMPTS, LONGEST = 12, 32
 
 
 def one_by_one(repeats: int) -> Made:

@@ -10,6 +10,7 @@ import numpy as np
 from redqueen.protocols import AMOUNT, Row, State, shaped
 from redqueen.types import Episode, RedQueenError
 
+ROUNDS = 4000  # of regret matching
 SWEEPS = 200  # iterations of the ratings' fixed point; with one draw added to each pair it converges long before
 
 
@@ -96,6 +97,27 @@ def bradley_terry(won: np.ndarray, played: np.ndarray) -> np.ndarray:
         skill = won / (played / (skill[..., :, None] + skill[..., None, :])).sum(axis=-1)
         skill = skill / np.exp(np.log(skill).mean(axis=-1, keepdims=True))
     return np.asarray(np.log(skill))
+
+
+def equilibrium(rates: np.ndarray) -> np.ndarray:
+    """[P] shares of a Nash equilibrium among players with win rates [P, P]. Counted rates need not sum to one: half the
+    difference of what either row says is the payoff, from -1 to 1. By regret matching with regrets cut off at zero and
+    later rounds weighing more (Tammelin, 2014)."""
+    payoffs = antisymmetric(rates)
+    count = len(payoffs)
+    regrets, total = np.zeros(count), np.zeros(count)
+    for number in range(1, ROUNDS + 1):
+        shares = regrets / regrets.sum() if regrets.sum() > 0.0 else np.full(count, 1.0 / count)
+        gained = payoffs @ shares
+        regrets = np.maximum(regrets + gained - shares @ gained, 0.0)
+        total += number * shares
+    return np.asarray(total / total.sum())
+
+
+def antisymmetric(rates: np.ndarray) -> np.ndarray:
+    """[P, P] the payoffs that win rates [P, P] come to."""
+    payoffs = 2.0 * rates - 1.0
+    return np.asarray((payoffs - payoffs.T) / 2.0)
 
 
 def mean_scores(episode: Episode) -> dict[str, float]:

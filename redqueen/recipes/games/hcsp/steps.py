@@ -17,6 +17,7 @@ from redqueen.credit.rewards import payoff, spoken_by, spoken_turns
 from redqueen.games.catalogue import find_game
 from redqueen.games.volley import CAPTAIN, SIDES, SKILLS, Volley
 from redqueen.measures.recitations import Rates
+from redqueen.opponents.payoffs import equilibrium
 from redqueen.opponents.pools import rebuilt, saved
 from redqueen.players.scripted import Uniform
 from redqueen.protocols import AMOUNT, COUNT, SHARE, Player, Policy, Reward, State, shaped
@@ -24,7 +25,6 @@ from redqueen.types import Batch, Episode, Likelihoods, Match, Metrics, RedQueen
 
 DRILLS, STRATEGY, BOTH = 1, 2, 3  # the stages
 FADES = 0.95  # old results of a team that learns
-ROUNDS = 4000  # of regret matching
 PAIR = 2  # most teams that are met in the third stage
 
 
@@ -101,27 +101,6 @@ class Gate:
         self._rates.clear()
         self._rates.extend(state["rates"])
         self._seen = state["seen"]
-
-
-def equilibrium(rates: np.ndarray) -> np.ndarray:
-    """[P] shares of a Nash equilibrium among players with win rates [P, P]. Counted rates need not sum to one: half the
-    difference of what either row says is the payoff, from -1 to 1. By regret matching with regrets cut off at zero and
-    later rounds weighing more (Tammelin, 2014)."""
-    payoffs = antisymmetric(rates)
-    count = len(payoffs)
-    regrets, total = np.zeros(count), np.zeros(count)
-    for number in range(1, ROUNDS + 1):
-        shares = regrets / regrets.sum() if regrets.sum() > 0.0 else np.full(count, 1.0 / count)
-        gained = payoffs @ shares
-        regrets = np.maximum(regrets + gained - shares @ gained, 0.0)
-        total += number * shares
-    return np.asarray(total / total.sum())
-
-
-def antisymmetric(rates: np.ndarray) -> np.ndarray:
-    """[P, P] the payoffs that win rates [P, P] come to."""
-    payoffs = 2.0 * rates - 1.0
-    return np.asarray((payoffs - payoffs.T) / 2.0)
 
 
 class Leash:

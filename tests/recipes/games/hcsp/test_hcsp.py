@@ -9,6 +9,7 @@ import pytest
 from redqueen.contracts.recipes import check_resume, small
 from redqueen.credit.rewards import score
 from redqueen.games.volley import CAPTAIN, SETTER, SKILLS
+from redqueen.opponents.payoffs import antisymmetric, equilibrium
 from redqueen.play.lockstep import play
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
@@ -21,10 +22,8 @@ from redqueen.recipes.games.hcsp.steps import (
     Population,
     Stages,
     Team,
-    antisymmetric,
     coached,
     court_of,
-    equilibrium,
     met,
     skill_of,
 )

@@ -88,3 +88,18 @@ def test_a_choice_among_the_answers_of_several_minds():
     assert consensus([["12345", "12345 "], ["12845"], [""]]) == Vote("12345", pytest.approx(0.9), 3, 4)
     assert consensus([["a"], ["b"]]).answer == "" and consensus([["a"], [""]]) == Vote("a", 1.0, 1, 2)
     assert consensus([["", ""]]) == Vote("", 0.0, 0, 2)
+
+
+def test_the_entropy_that_the_paper_prints_is_greatest_where_all_agree():
+    """Section 10: three equal outputs have ln 3; Invoice, 1nvoice, Invoice 1.0961, which the paper takes for the less
+    certain. The mean distance says 0 and more than 0."""
+
+    def printed(texts):
+        like = 1.0 - apart(texts)
+        shares = like / like.sum(axis=1, keepdims=True)
+        return float(-(shares * np.log(shares)).sum(axis=1)[0])
+
+    equal, unlike = ("Invoice",) * 3, ("Invoice", "1nvoice", "Invoice")
+    assert printed(equal) == pytest.approx(1.0986, abs=1e-4) and printed(unlike) == pytest.approx(1.0961, abs=1e-4)
+    assert printed(equal) > printed(unlike), "the wrong way round"
+    assert distances(equal).tolist() == [0.0] * 3 and distances(unlike).mean() > 0.0

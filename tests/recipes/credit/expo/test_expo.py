@@ -163,3 +163,13 @@ def test_a_file_without_answers_stops_with_one_line(tmp_path):
     config = expo.Config(learner=TINY, questions=str(tmp_path / "open.jsonl"), steps=1, problems=2)
     with pytest.raises(RedQueenError, match="does not know what is right"):
         trained(expo, config, tmp_path)
+
+
+def test_answers_that_are_never_explained_ring_and_explained_ones_do_not(told):
+    mute = replace(TASKS[0], answer="a. b")
+    unheard, heard = explanations(), explanations()
+    for _ in range(6):
+        unheard(tried(told, [mute]), told, Random(2))
+        heard(tried(told), told, Random(2))
+    assert [line.partition(":")[0] for line in unheard.alarms()] == ["unexplained"]
+    assert heard.alarms() == []

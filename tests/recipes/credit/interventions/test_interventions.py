@@ -180,3 +180,15 @@ def test_without_answers_it_stops_with_one_line(tmp_path):
 def test_credit_is_of_turns(says):
     _, (shown, _) = found(TINY.build_model(0))
     assert np.array_equal(credit(shown, "step"), [0.0, 1.0])
+
+
+def test_interventions_that_never_lead_on_ring_and_those_that_do_are_silent(says):
+    learner, alarms = TINY.build_model(0), []
+    for onwards in ("16/2=7", "16/2=8"):
+        says["onwards"] = onwards
+        made, _ = found(learner)
+        for _ in range(6):
+            made(tried(learner), learner, Random(2))
+            made.metrics()
+        alarms.append([line.partition(":")[0] for line in made.alarms()])
+    assert alarms == [["no use"], []]

@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 
 from redqueen.contracts.recipes import metrics, trained
+from redqueen.play.groups import attempts
+from redqueen.players.scripted import Scripted
+from redqueen.questions.asking import SOLVE
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.small.step_traces import Trace
 from redqueen.recipes.labels.mr_rlvr import recipe as mr_rlvr
 from redqueen.recipes.labels.mr_rlvr.questions import Worked
@@ -137,3 +141,15 @@ def test_settings_without_effect_are_refused():
     ):
         with pytest.raises(RedQueenError, match=said):
             check_settings(replace(SMALL, **changes))
+
+
+def test_attempts_without_as_many_values_as_gaps_ring_and_others_do_not():
+    task = Task("m", "fill", "17+8=?", facts={WANTED: ("25",)})
+    rung = []
+    for text in ("I do not know", "25", "24"):
+        masked = Masked(find_questions("sums"), "none", 0.5, "positions", "wrong")
+        for _ in range(12):
+            masked.marked(attempts(SOLVE, [task], Scripted((text,)), 2, Random(0)))
+            masked.metrics()
+        rung.append([line.partition(":")[0] for line in masked.alarms()])
+    assert rung == [["unread answers"], [], []]

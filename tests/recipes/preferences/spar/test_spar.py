@@ -141,6 +141,13 @@ def test_a_judge_that_says_nothing_makes_no_pair_and_rings(says):
     assert [line.partition(":")[0] for line in search.alarms()] == ["unread"]
 
 
+def test_searches_that_find_no_edit_ring(says):
+    says["accepts"] = dict.fromkeys(map(str, range(10)), 0)
+    search, _, _ = searched()
+    assert search.metrics()["repaired"] == 0.0
+    assert "nothing mended" in [line.partition(":")[0] for line in search.alarms()]
+
+
 def test_the_check_in_place_of_the_vote_makes_pairs_of_right_and_wrong_alone(says):
     """Whatever the criticisms say; the edit 7 is right, and comes on the second level."""
     says["accepts"] = {str(n): 5 for n in range(10)} | {"7": 0}

@@ -105,6 +105,10 @@ def test_figures_and_alarms_of_a_good_critic_and_of_one_that_accepts_everything(
     assert not refine.metrics()["alarm/weak_critic"]
     refine._observe([chains[0]._replace(accepted=None)] * 4)
     assert refine.metrics()["alarm/unread"]
+    refine._observe([chains[0]._replace(accepted=False)] * 4)
+    assert refine.metrics()["alarm/nothing_kept"]
+    refine._observe(good * 4)
+    assert not refine.metrics()["alarm/nothing_kept"]
 
 
 def test_a_filter_with_the_acceptance_of_the_card_has_its_precision(says):

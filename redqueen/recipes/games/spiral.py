@@ -79,7 +79,7 @@ def train(config: Config, run: Run) -> Policy:
         ]
 
     for _ in run.steps(config.steps, [learner], [*step.parts, ahead], measures):
-        episodes = ahead.play(dealt, run.rng)
+        episodes = ahead.play(dealt, run.rng)  # matches of the learner against itself
         trajectories = step.shaped(spoken_by(learner, score(episodes, payoff)))
         advantages = step.estimate(trajectories)
         batch = step.pack(trajectories, advantages)

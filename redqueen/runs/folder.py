@@ -183,7 +183,7 @@ def _chosen_games(folder: Path) -> list[str]:
 def games_named(found: Mapping[str, Any]) -> list[str]:
     """The games that the settings of a run name."""
     config = found["config"]
-    return [config["game"]] if config.get("game") else list(config.get("games", ()))
+    return [config["game"], *config.get("also", ())] if config.get("game") else list(config.get("games", ()))
 
 
 def stored_questions(folder: Path) -> Questions | None:

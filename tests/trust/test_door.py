@@ -152,6 +152,7 @@ FIELDS = [
     ("grpo", "questions", "paired:inner={}"),
     ("grpo", "game", "{}"),
     ("mars", "games", "{}"),
+    ("spiral", "also", "{}"),
     ("self_redteam", "prompts", "{}"),
     ("self_redteam", "judge", "{}"),
     ("iterative_dpo", "oracle", "{}"),

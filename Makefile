@@ -1,4 +1,4 @@
-# make demo: a real language model gets better at poker by playing itself, in about four minutes on two cores
+# make demo: a real language model gets better at poker by playing itself, in 10 to 20 minutes on two cores
 # make check: in under two minutes, what a change most often breaks: format, lint, types, the rooms, the contracts
 # make test: what must hold, in under fifteen minutes
 # make test-slow: the rest of it, marked slow: trainings to a known end, every recipe killed and resumed, whole servers

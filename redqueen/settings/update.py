@@ -280,6 +280,12 @@ def _wrong(given: Update, found: Update, config: Any) -> dict[str, str]:
         )
     if given.clip_high_end is not None and vars(config).get("steps", 2) < 2:
         wrong["clip_high_end"] = "is where --clip-high goes over the run, which has one step: --steps 2 or more"
+    learner = vars(config).get("learner", Learner())
+    if found.kl and found.kl_estimator == "exact" and learner.answer:
+        wrong["kl_estimator"] = (
+            f"exact is over all legal replies where these are listed, and with --answer {learner.answer} they are "
+            "written: --kl-estimator k3"
+        )
     if found.kl and found.kl_in == "reward" and found.kl_estimator not in (None, "k1"):
         wrong["kl_estimator"] = f"{found.kl_estimator} does not belong in a reward: k1, or --kl-in loss"
     if found.kl and found.kl_in != "reward" and found.kl_estimator == "k1":

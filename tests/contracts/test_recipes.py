@@ -37,10 +37,13 @@ NOT_ASKED = {
 ANNEALED = ("magnetic", "mirror_descent", "league", "cold_start", "starling")
 
 # whose game a model that answers in free text would be measured in for a minute
-SHORT = {"agent_r": {"game": "acting:site(tests=4),4"}, "webrl": {"game": "acting:site(tests=4),4"}}
+SHORT = {
+    "agent_r": {"game": "acting:site(tests=4),4"},
+    "webrl": {"game": "acting:site(tests=4),4"},
+}
 # what is learned is recited, in the format, whatever was sampled, in the first step or in both
 RECITED = {"pragmatic_synthesis": (0.0, 0.0), "mental_arena": (0.0, 1.0), "bot_play": (0.0, 1.0)}
-LISTED = ("mirror_descent",)  # need the probabilities of listed replies
+LISTED = ("mirror_descent", "hcsp")  # need the probabilities of listed replies: hcsp for its leash
 QUICK = ("spiral", "sppo")  # a table and a tiny language model, which `make check` runs
 
 

@@ -175,3 +175,12 @@ def test_the_recipes_take_the_flags_on_the_command_line():
         words = ["--estimator", "leave-one-out", "--clip-high", "0.3", "--minibatches", "2", "--even-groups", "drop"]
         found = parse(training_options(config), words, name).config
         assert found.update == Update(estimator="leave-one-out", clip_high=0.3, minibatches=2, even_groups="drop")
+
+
+def test_an_exact_divergence_takes_listed_replies():
+    written = Learner(model="tiny", answer="boxed")
+    spiral = find_recipe("spiral")
+    with pytest.raises(RedQueenError, match=r"--kl-estimator exact is over all legal replies .* --kl-estimator k3"):
+        check_settings(spiral.Config(written, update=Update(kl=0.1, kl_estimator="exact")))
+    check_settings(spiral.Config(Learner(model="tiny"), update=Update(kl=0.1, kl_estimator="exact")))
+    check_settings(spiral.Config(written, update=Update(kl=0.1, kl_estimator="k3")))

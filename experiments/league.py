@@ -28,7 +28,7 @@ from redqueen.objectives.imitation import Imitation
 from redqueen.objectives.policy_gradient import Reinforce
 from redqueen.objectives.regularizers import with_entropy
 from redqueen.opponents.league import League
-from redqueen.opponents.payoffs import equilibrium
+from redqueen.opponents.payoffs import of_payoffs
 from redqueen.play.lockstep import play
 from redqueen.play.seating import mirror, seat_learner
 from redqueen.players.language.reciter import Reader
@@ -213,9 +213,7 @@ def meta_equilibrium(tree: GameTree, players: Sequence[Policy]) -> np.ndarray:
         for two, others in enumerate(strategies):
             seated = {ask: (own if ask.seat == tree.seats[0] else others)[ask] for ask in tree.states}
             values[one, two] = tree.values(seated)[0]
-    payoffs = (values - values.T) / 2.0
-    largest = max(float(np.abs(payoffs).max()), 1e-9)
-    return equilibrium(0.5 + payoffs / (2.0 * largest))
+    return of_payoffs((values - values.T) / 2.0)
 
 
 def pooled(config: Pooled, seed: int, folder: Path) -> Trial:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -230,15 +230,8 @@ KUHN = Experiment(
     notes=NOTES,
     seeds=5,
 )
-LEDUC = Experiment(
+LEDUC = replace(
+    KUHN,
     title="Leduc poker, OpenSpiel's learners",
-    asked="At as many games, whose policy has the smallest NashConv?",
-    trial=learned,
     config=Peer(game="leduc_poker", games=102400, matches_per_step=1024, learning_rate=60.0, pull=1.0, magnet_every=0),
-    variants=VARIANTS,
-    figures=("nash_conv", "games"),
-    compared=COMPARED,
-    controls=(PPO, DEEP_CFR, MMD),
-    notes=NOTES,
-    seeds=5,
 )

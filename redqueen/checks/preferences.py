@@ -78,7 +78,12 @@ class ByReward:
         gaps = rewards[: len(tasks)] - rewards[len(tasks) :]
         if np.isinf(self.sharpness):
             return np.asarray(np.where(np.isnan(gaps), np.nan, 0.5 + 0.5 * np.sign(gaps)))
-        return np.asarray(0.5 + 0.5 * np.tanh(0.5 * self.sharpness * gaps))  # sigmoid without overflow
+        return sigmoid(self.sharpness * gaps)
+
+
+def sigmoid(gaps: np.ndarray) -> np.ndarray:
+    """[n] between 0 and 1, without overflow: the chance of the better one of two whose worth is so far apart."""
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * gaps))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -57,21 +57,30 @@ def about_seeds(count: int, tests: int, seats: Sequence[str] = (AGENT,), repeata
     return {"seats": list(seats), "tasks": tasks[tests:], "held_out": tasks[:tests], "repeatable": repeatable}
 
 
-def read_tasks(path: str, tests: float = 0.2) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The tasks of a file of JSON lines, to train on and to hold out: `question` or `prompt`, `answer`, the rest as
-    facts. Raises ValueError with the line that is no task."""
+def question(number: int, row: dict[str, Any]) -> dict[str, Any]:
+    """The task of a row: `question` or `prompt`, `answer`, the rest as facts."""
+    prompt, answer = str(row.pop("prompt", "") or row.pop("question")), row.pop("answer", "")
+    name = str(row.pop("id", f"line{number}"))
+    return {"id": name, "prompt": prompt, "answer": str(answer), "facts": {"row": row}}
+
+
+def read_tasks(
+    path: str,
+    task_of: Callable[[int, dict[str, Any]], dict[str, Any]] = question,
+    wanted: str = "a task is an object with a prompt or a question",
+    tests: float = 0.2,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The tasks of a file of JSON lines, to train on and to hold out, as `task_of` makes them of a line's number and
+    row. Raises ValueError with the line that is not as `wanted`."""
     found = list[dict[str, Any]]()
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-                prompt, answer = str(row.pop("prompt", "") or row.pop("question")), row.pop("answer", "")
+                found.append(task_of(number, json.loads(line)))
             except (ValueError, KeyError, AttributeError, TypeError):
-                raise ValueError(f"{path}, line {number}: a task is an object with a prompt or a question") from None
-            found.append({"id": str(row.pop("id", f"line{number}")), "prompt": prompt, "answer": str(answer)})
-            found[-1]["facts"] = {"row": row}
+                raise ValueError(f"{path}, line {number}: {wanted}") from None
     last = max(1, int(len(found) * tests))
     if len(found) < 2:
         raise ValueError(f"{path} needs at least two tasks, one of them held out")

@@ -101,9 +101,14 @@ def bradley_terry(won: np.ndarray, played: np.ndarray) -> np.ndarray:
 
 def equilibrium(rates: np.ndarray) -> np.ndarray:
     """[P] shares of a Nash equilibrium among players with win rates [P, P]. Counted rates need not sum to one: half the
-    difference of what either row says is the payoff, from -1 to 1. By regret matching with regrets cut off at zero and
-    later rounds weighing more (Tammelin, 2014)."""
-    payoffs = antisymmetric(rates)
+    difference of what either row says is the payoff, from -1 to 1."""
+    return of_payoffs(antisymmetric(rates))
+
+
+def of_payoffs(payoffs: np.ndarray) -> np.ndarray:
+    """The same from antisymmetric payoffs [P, P], in any unit. By regret matching with regrets cut off at zero and
+    later rounds weighing more (Tammelin, 2014). `measures.ratings.nash_average`, by OpenSpiel, finds that of highest
+    entropy."""
     count = len(payoffs)
     regrets, total = np.zeros(count), np.zeros(count)
     for number in range(1, ROUNDS + 1):

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 
 from redqueen.checks.judge import Label, Score
+from redqueen.checks.preferences import sigmoid
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.fenced import FIRST, SECOND, about_pair, about_score, asked
 from redqueen.types import Task
@@ -77,7 +78,7 @@ class JudgedScores:
         found = self.scores(list(distinct.values()), [answer for _, answer in distinct], rng)
         scores = dict(zip(distinct, found.tolist(), strict=True))
         gaps = np.array([scores[one] - scores[other] for one, other in zip(pairs, pairs[len(tasks) :], strict=False)])
-        return np.asarray(0.5 + 0.5 * np.tanh(0.5 * gaps))  # sigmoid without overflow
+        return sigmoid(gaps)
 
     def scores(self, tasks: Sequence[Task], answers: Sequence[str], rng: Random) -> np.ndarray:
         """[n] the score of each answer."""

@@ -14,8 +14,6 @@ from redqueen.settings.learner import Learner, checked_device
 from redqueen.settings.limits import AnyCount, unset
 from redqueen.types import RedQueenError
 
-RATIOS = ("ppo", "cispo", "gspo", "gmpo", "sapo")  # losses that weigh a token by how likely its writer was to say it
-
 
 @tyro.conf.configure(tyro.conf.arg(name=""))  # its flags stand among the recipe's own
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class PlayedAhead:
         if not self.staleness:
             return
         found = config.update.over(type(config).paper)
-        if found.loss not in RATIOS and found.correct in (None, "none"):
+        if found.loss == "reinforce" and found.correct in (None, "none"):
             raise RedQueenError(
                 f"--staleness {self.staleness} learns from what older weights said, and --loss {found.loss} takes that "
                 "for its own: add --correct tis, or --loss ppo or cispo"

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
+from warnings import warn
 
-from redqueen.types import RedQueenError
+from redqueen.types import Assessment, RedQueenError
 
 SCRIPT = Path(__file__).with_name("page.js")
 MISSING = "pages need Debian's Chromium: apt-get install chromium"
@@ -81,6 +82,47 @@ class Chromium:
         with self._lock:
             if self._pipe is not None:
                 self._pipe.close()
+
+
+class Loan:
+    """A tab of a browser for one visit. Where its page is lost, `failed` says why, and the tab is not used again;
+    `page` stands before that where a name says more."""
+
+    def __init__(self, browser: Chromium, page: str = "") -> None:
+        self.tab: Tab | None = None
+        self.failed = ""
+        self._browser, self._page = browser, f"{page}: " if page else ""
+
+    def open(self, begin: Callable[[Tab], None]) -> None:
+        """Takes a tab, in which `begin` opens the page. Raises RedQueenError where the browser has never shown one."""
+        try:
+            self.tab = self._browser.tab()
+            begin(self.tab)
+            self._browser.welcomed = True
+        except PageLost as lost:
+            if not self._browser.welcomed:
+                raise RedQueenError(f"{self._page}the page {lost}; does chromium --headless run here?") from None
+            self.lose(lost)
+
+    def lose(self, lost: PageLost) -> None:
+        self.failed = f"the page {lost}"
+        warn(f"{self._page}{self.failed}: its episode ends here", stacklevel=4)
+
+    @property
+    def told(self) -> str:
+        """Why it failed, as a sentence."""
+        return f"{self.failed[0].upper()}{self.failed[1:]}."
+
+    @property
+    def unknown(self) -> Assessment:
+        """The verdict on a visit whose page was lost: none."""
+        return Assessment(0.0, facts={"failed": self.failed, "right": None})
+
+    def close(self) -> None:
+        """Gives the tab back, or up."""
+        if self.tab is not None:
+            (self._browser.give_up if self.failed else self._browser.give_back)(self.tab)
+            self.tab = None
 
 
 def _new_tab(pipe: Pipe) -> Tab:
@@ -159,7 +201,7 @@ class Pipe:
             program,
             *FLAGS.split(),
             f"--user-data-dir={folder}",
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            f"--host-resolver-rules={NO_NETWORK}",
         ]
         self._process = subprocess.Popen(
             ["bash", "-c", command, *given],

@@ -15,13 +15,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs
-from warnings import warn
 
 from redqueen.games.acting import shown_by
 from redqueen.protocols import State, Tool, Visit, World
 from redqueen.types import Assessment, Observation, RedQueenError, Task
 from redqueen.worlds.catalogue import find_world
-from redqueen.worlds.chromium import Chromium, PageLost, Tab, why_no_pages
+from redqueen.worlds.chromium import Chromium, Loan, PageLost, Tab, why_no_pages
 
 LONGEST = 10_000  # bytes of a form
 PAGE = """<!DOCTYPE html>
@@ -92,35 +91,36 @@ class PageOfWorld:
     tools: tuple[Tool, ...] = ()
 
     def __init__(self, visit: Visit, server: Server, browser: Chromium) -> None:
-        self._visit, self._server, self._browser, self._failed = visit, server, browser, ""
+        self._visit, self._server, self._loan = visit, server, Loan(browser)
         self._address = server.show(visit)
-        self._tab: Tab | None = None
-        try:
-            self._tab = browser.tab()
-            self._tab.open(self._address)
-            self._first = self._view = self._read(self._tab)
-            browser.welcomed = True
-        except PageLost as lost:
-            if not browser.welcomed:
-                raise RedQueenError(f"the page {lost}; does chromium --headless run here?") from None
-            self._first = self._lost(lost)
+        self._view = Observation("", over=True)
+        self._loan.open(self._begin)
+        if self._loan.failed:
+            self._view = Observation(self._loan.told, over=True)
+        self._first = self._view
+
+    def _begin(self, tab: Tab) -> None:
+        tab.open(self._address)
+        self._view = self._read(tab)
 
     def look(self) -> Observation:
         return self._first
 
     def act(self, said: str) -> Observation:
-        if self._failed or self._tab is None:
+        tab = self._loan.tab
+        if self._loan.failed or tab is None:
             return replace(self._view, choices=(), over=True)
         try:
             if said in self._view.choices:
-                self._tab.click(self._tab.run(PLACE, self._view.choices.index(said)))
-                self._tab.arrive()
+                tab.click(tab.run(PLACE, self._view.choices.index(said)))
+                tab.arrive()
             else:
                 self._server.said(self._address, said)
-                self._tab.open(self._address)
-            self._view = self._read(self._tab)
+                tab.open(self._address)
+            self._view = self._read(tab)
         except PageLost as lost:
-            return self._lost(lost)
+            self._loan.lose(lost)
+            self._view = Observation(self._loan.told, over=True)
         return self._view
 
     def _read(self, tab: Tab) -> Observation:
@@ -128,26 +128,16 @@ class PageOfWorld:
         known = self._server.view(self._address)
         return Observation(shown, tuple(choices), known.over, known.gain)
 
-    def _lost(self, lost: PageLost) -> Observation:
-        self._failed = f"the page {lost}"
-        warn(f"{self._failed}: its episode ends here", stacklevel=3)
-        self._view = Observation(f"{self._failed[0].upper()}{self._failed[1:]}.", over=True)
-        return self._view
-
     def state(self) -> State:
         return self._visit.state()
 
     def assess(self, answer: str = "") -> Assessment:
-        if self._failed:
-            return Assessment(0.0, facts={"failed": self._failed, "right": None})
-        return self._visit.assess(answer)
+        return self._loan.unknown if self._loan.failed else self._visit.assess(answer)
 
     def close(self) -> None:
         self._server.forget(self._address)
         self._visit.close()
-        if self._tab is not None:
-            (self._browser.give_up if self._failed else self._browser.give_back)(self._tab)
-            self._tab = None
+        self._loan.close()
 
 
 class Server:

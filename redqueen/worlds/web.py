@@ -20,12 +20,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from warnings import warn
 
 from redqueen.games.talk import titled
 from redqueen.protocols import Tool
 from redqueen.types import Assessment, Observation, RedQueenError, Task
-from redqueen.worlds.chromium import PASSES, Chromium, PageLost, Tab, why_no_pages
+from redqueen.worlds.chromium import PASSES, Chromium, Loan, PageLost, Tab, why_no_pages
 
 MOST_SHOWN, LONGEST = 40, 60  # elements of a page, and characters of each
 LONGEST_TYPED = 200
@@ -216,37 +215,36 @@ class PageVisit:
 
     def __init__(self, browser: Chromium, page: Path, seed: int) -> None:
         self.asked, self.seen = "", list[Element]()
-        self.over, self._failed, self._reward, self._reason = False, "", 0.0, ""
-        self._browser, self._page, self._seed, self._acts = browser, page.stem, seed, list[str]()
-        self._tab: Tab | None = None
-        try:
-            self._tab = browser.tab()
-            self._tab.open(page.as_uri())
-            self._tab.run("__page.still()")
-            begin = "(core.EPISODE_MAX_TIME = 1e9, Math.seedrandom(given[0]), core.startEpisodeReal())"
-            asked = self._tab.run(f"({begin}, core.getUtterance())", seed)
-            self.asked = str(asked["utterance"] if isinstance(asked, dict) else asked).strip()
-            self._read(self._tab)
-            browser.welcomed = True
-        except PageLost as lost:
-            if not browser.welcomed:
-                raise RedQueenError(f"{page.stem}: the page {lost}; does chromium --headless run here?") from None
-            self._lost(lost)
+        self.over, self._reward, self._reason = False, 0.0, ""
+        self._page, self._seed, self._acts = page, seed, list[str]()
+        self._loan = Loan(browser, page.stem)
+        self._loan.open(self._begin)
+        self.over |= bool(self._loan.failed)
         self._first = self._view()
+
+    def _begin(self, tab: Tab) -> None:
+        tab.open(self._page.as_uri())
+        tab.run("__page.still()")
+        begin = "(core.EPISODE_MAX_TIME = 1e9, Math.seedrandom(given[0]), core.startEpisodeReal())"
+        asked = tab.run(f"({begin}, core.getUtterance())", self._seed)
+        self.asked = str(asked["utterance"] if isinstance(asked, dict) else asked).strip()
+        self._read(tab)
 
     def look(self) -> Observation:
         return self._first
 
     def act(self, said: str) -> Observation:
-        if self.over or self._tab is None:
-            return Observation(self._shown() if self._failed else "It is over.", over=True)
+        tab = self._loan.tab
+        if self.over or tab is None:
+            return self._end()
         try:
-            if fault := self._done(self._tab, said):
+            if fault := self._done(tab, said):
                 return self._view(f"{fault}\n")
             self._acts.append(said)
-            self._read(self._tab)
+            self._read(tab)
         except PageLost as lost:
-            self._lost(lost)
+            self._loan.lose(lost)
+            self.over = True
         return self._view()
 
     def _done(self, tab: Tab, said: str) -> str:
@@ -279,19 +277,16 @@ class PageVisit:
         self.seen, self.over = seen, bool(over)
         self._reward, self._reason = float(reward or 0.0) if over else 0.0, str(reason)
 
-    def _lost(self, lost: PageLost) -> None:
-        self.over, self._failed = True, f"the page {lost}"
-        warn(f"{self._page}: {self._failed}: its episode ends here", stacklevel=3)
+    def _end(self) -> Observation:
+        return Observation(self._loan.told if self._loan.failed else "It is over.", over=True)
 
     def _shown(self) -> str:
-        if self._failed:
-            return f"{self._failed[0].upper()}{self._failed[1:]}."
         lines = [f"{number} {_in_words(each)}" for number, each in enumerate(self.seen, 1)]
         return "\n".join((self.asked, *lines)).strip() or "Nothing is seen."
 
     def _view(self, before: str = "") -> Observation:
         if self.over:
-            return Observation(self._shown() if self._failed else "It is over.", over=True)
+            return self._end()
         return Observation(before + self._shown(), self._choices())
 
     def _choices(self) -> tuple[str, ...]:
@@ -307,17 +302,21 @@ class PageVisit:
 
     def state(self) -> Mapping[str, Any]:
         seen = [dict(each) for each in self.seen]
-        return {"page": self._page, "seed": self._seed, "acts": list(self._acts), "seen": seen, "reward": self._reward}
+        return {
+            "page": self._page.stem,
+            "seed": self._seed,
+            "acts": list(self._acts),
+            "seen": seen,
+            "reward": self._reward,
+        }
 
     def assess(self, answer: str = "") -> Assessment:
-        if self._failed:
-            return Assessment(0.0, facts={"failed": self._failed, "right": None})
+        if self._loan.failed:
+            return self._loan.unknown
         return Assessment(self._reward, facts={"reason": self._reason, "ended": self.over})
 
     def close(self) -> None:
-        if self._tab is not None:
-            (self._browser.give_up if self._failed else self._browser.give_back)(self._tab)
-            self._tab = None
+        self._loan.close()
 
 
 def _in_words(element: Element) -> str:

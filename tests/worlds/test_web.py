@@ -169,7 +169,7 @@ def test_a_page_keeps_the_contract_and_its_clock_stands_still():
     task = world.tasks()[0]
     visit = world.open(task, 0)
     first = visit.look()
-    tab = visit._tab
+    tab = visit._loan.tab
     assert [tab.run("Date.now()") for _ in range(2)] == [tab.run("Date.now()")] * 2
     assert tab.run("typeof fetch('https://example.com').then") == "function"
     for act in world.expert(task):

@@ -17,9 +17,10 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from redqueen.guests.guest_process import AGENT, one_turn
+from redqueen.guests.guest_process import AGENT, one_turn, read_tasks
 
 SECONDS = 60.0
+ROW = "a row has responses_create_params with input"
 
 
 def load(settings: dict[str, Any]) -> Nemo:
@@ -31,7 +32,7 @@ class Nemo:
         self.url, self.repeatable = settings["name"].rstrip("/"), settings["repeatable"]
         if not self.url.startswith(("http://", "https://")):
             raise ValueError(f"a resources server is named by its address, http://HOST:PORT, not {self.url}")
-        self.tasks, self.held_out = rows(settings["tasks"])
+        self.tasks, self.held_out = read_tasks(settings["tasks"], task_of, ROW)
 
     def about(self) -> dict[str, Any]:
         said = {"tasks": self.tasks, "held_out": self.held_out, "repeatable": self.repeatable}
@@ -130,24 +131,10 @@ class NemoSession:
             raise ValueError(f"{self.url} is not reached: {error}") from None
 
 
-def rows(path: str, tests: float = 0.2) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The tasks of a file of rows, to train on and to hold out. Raises ValueError with the line that is no row."""
-    found = list[dict[str, Any]]()
-    with open(path, encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                prompt = _words(row["responses_create_params"]["input"])
-                _tools(row)
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise ValueError(f"{path}, line {number}: a row has responses_create_params with input") from None
-            found.append({"id": f"line{number}", "prompt": prompt, "facts": {"row": row}})
-    last = max(1, int(len(found) * tests))
-    if len(found) < 2:
-        raise ValueError(f"{path} needs at least two rows, one of them held out")
-    return found[:-last], found[-last:]
+def task_of(number: int, row: dict[str, Any]) -> dict[str, Any]:
+    """The task of a row, whose tools can be read."""
+    _tools(row)
+    return {"id": f"line{number}", "prompt": _words(row["responses_create_params"]["input"]), "facts": {"row": row}}
 
 
 def usage(tool: dict[str, Any]) -> str:

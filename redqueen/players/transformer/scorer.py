@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from redqueen.checks.preferences import sigmoid
 from redqueen.players.language.chat_templates import rendered
 from redqueen.players.transformer.loading import UNLOADABLE, hub_answers, refuse_detours
 from redqueen.protocols import COUNT, State, shaped
@@ -68,7 +69,7 @@ class PairScorer:
         )
         logits = self._reader.logits(list(zip(one, other, strict=True)))
         gaps = logits[:, 0] if logits.shape[1] == 1 else logits[:, 0] - logits[:, 1]
-        return np.asarray(0.5 + 0.5 * np.tanh(0.5 * gaps))  # sigmoid without overflow
+        return sigmoid(gaps)
 
     def metrics(self) -> Metrics:
         """The share of all pairs so far that were too long."""

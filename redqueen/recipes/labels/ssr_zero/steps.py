@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from redqueen.checks.preferences import BothOrders
+from redqueen.checks.preferences import BothOrders, sigmoid
 from redqueen.credit.group_rewards import OfGroup, for_its_seat
 from redqueen.credit.outcomes import cut_off, numbers, verdicts
 from redqueen.demonstrations.gold import gold_reply
@@ -172,11 +172,6 @@ class SelfScored:
         self._unseen.restore(state["unseen"])
         self._alarms.restore(state["alarms"])
         self._asked, self._read = state["asked"], state["read"]
-
-
-def sigmoid(gaps: np.ndarray) -> np.ndarray:
-    """[n] between 0 and 1, without overflow."""
-    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * gaps))
 
 
 def stories(own: np.ndarray, references: np.ndarray, characters: Sequence[int]) -> np.ndarray:

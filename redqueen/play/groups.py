@@ -36,7 +36,7 @@ def attempts(
         raise RedQueenError(f"a parent is named for each of {len(tasks)} tasks, not for {len(own)}")
     kept = [task for task in tasks if isinstance(task, Task)]
     above = [parent for parent, task in zip(own, tasks, strict=False) if isinstance(task, Task)]
-    return grouped(play(mirror(game, [task for task in kept for _ in range(count)], player), rng), count, above)
+    return grouped(play(mirror(game, kept, player, count), rng), count, above)
 
 
 def grouped(episodes: Sequence[Episode], count: int, parents: Sequence[Episode | None] = ()) -> list[Group]:

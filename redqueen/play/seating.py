@@ -10,9 +10,9 @@ from redqueen.protocols import Game, Opponents, Player
 from redqueen.types import Match, RedQueenError, Task
 
 
-def mirror(game: Game, tasks: Sequence[Task], learner: Player) -> list[Match]:
-    """One match per task, with the learner in every role."""
-    return [Match(game, task, dict.fromkeys(game.roles, learner)) for task in tasks]
+def mirror(game: Game, tasks: Sequence[Task], learner: Player, times: int = 1) -> list[Match]:
+    """`times` matches for each task, one after the other, with the learner in every role."""
+    return [Match(game, task, dict.fromkeys(game.roles, learner)) for task in tasks for _ in range(times)]
 
 
 def alone(game: Game, tasks: Sequence[Task], player: Player, times: int = 1) -> list[Match]:

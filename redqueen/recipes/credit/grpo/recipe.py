@@ -59,7 +59,7 @@ from redqueen.settings.limits import Count, OnlyWith, Several
 from redqueen.settings.oracles import JudgeSettings
 from redqueen.settings.placement import PlayedAhead
 from redqueen.settings.update import Update
-from redqueen.types import Group, Match, Task
+from redqueen.types import Group, Task
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,8 @@ def train(config: Config, run: Run) -> Policy:
     ahead = Ahead(learner, config.ahead.staleness, config.ahead.apart(learner))
 
     def attempted(draw: Callable[[], Sequence[Task]]) -> list[Group]:
-        def dealt() -> list[Match]:
-            return mirror(tasks.game, [task for task in draw() for _ in range(config.attempts)], learner)
-
-        return tasks.judged(grouped(ahead.play(dealt, run.rng), config.attempts))
+        episodes = ahead.play(lambda: mirror(tasks.game, draw(), learner, config.attempts), run.rng)
+        return tasks.judged(grouped(episodes, config.attempts))
 
     for _ in run.steps(config.steps, [learner], [*step.parts, *tasks.parts, ahead], tasks.measures):
         groups: list[Group] = []

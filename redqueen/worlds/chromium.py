@@ -218,6 +218,26 @@ class Pipe:
 
     def call(self, method: str, given: Mapping[str, Any], session: str = "") -> dict[str, Any]:
         """What a method of the browser answers. Raises PageLost."""
+        number, answer = self._ask(method, given, session)
+        try:
+            if self.dead:
+                raise PageLost("is gone: its browser has ended")
+            found = answer.result(self.seconds)
+        except TooLate:
+            if session:  # what its page runs is ended, as other pages may share its process
+                self._ask("Runtime.terminateExecution", {}, session)
+            else:  # the browser itself
+                self.dead = True
+                self.close()
+            raise PageLost(f"did not answer within {self.seconds:g} seconds") from None
+        finally:
+            self._waiting.pop(number, None)
+        if "error" in found:
+            raise PageLost(f"refused {method}: {found['error'].get('message', '')}")
+        return dict(found["result"])
+
+    def _ask(self, method: str, given: Mapping[str, Any], session: str) -> tuple[int, Future[Any]]:
+        """Sends a message; its number and what will be its answer."""
         answer: Future[Any] = Future()
         with self._lock:
             self._last += 1
@@ -228,25 +248,12 @@ class Pipe:
                 _write(self._out, json.dumps(asked).encode() + b"\0")
             except OSError:
                 self.dead = True
-        try:
-            if self.dead:
-                raise PageLost("is gone: its browser has ended")
-            found = answer.result(self.seconds)
-        except TooLate:
-            if not session:  # the browser itself
-                self.dead = True
-                self.close()
-            raise PageLost(f"did not answer within {self.seconds:g} seconds") from None
-        finally:
-            self._waiting.pop(number, None)
-        if "error" in found:
-            raise PageLost(f"refused {method}: {found['error'].get('message', '')}")
-        return dict(found["result"])
+        return number, answer
 
     def hear(self, line: bytes) -> None:
         """Gives an answer to who waits for it."""
         found = json.loads(line)
-        if (waiting := self._waiting.get(found.get("id", 0))) is not None:
+        if (waiting := self._waiting.pop(found.get("id", 0), None)) is not None:
             waiting.set_result(found)
 
     def end(self) -> None:

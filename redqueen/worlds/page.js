@@ -70,6 +70,12 @@
     if (of.matches("input[type=checkbox], input[type=radio]")) return of.checked ? "on" : "off";
     return of.matches("input, textarea") && kind(of) === "field" ? of.value : "";
   };
+  // what is drawn has its size only when its picture is there; one that cannot be loaded never has
+  const pictures = () => Promise.allSettled([...document.body.querySelectorAll("*")].map((of) => {
+    const found = /^url\("(.*)"\)$/.exec(getComputedStyle(of).content);
+    if (of.tagName === "IMG") return of.decode();
+    return found && Object.assign(new Image(), { src: found[1] }).decode();
+  }));
   const inside = (of) => {
     for (const each of of.childNodes) {
       if (each.nodeType === 3 && words(each.data) && shown(of)) seen.push(each); // a text beside elements
@@ -101,7 +107,8 @@
       style.textContent = "* { transition: none !important; animation: none !important }";
       document.head.append(style);
     },
-    look: (most, longest) => {
+    look: async (most, longest) => {
+      await pictures();
       seen = [];
       inside(document.body);
       seen = seen.filter((each) => each.nodeType === 1 || !labelled(each)).slice(0, most);

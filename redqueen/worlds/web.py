@@ -273,7 +273,7 @@ class PageVisit:
     def _read(self, tab: Tab) -> None:
         look = f"__page.look({MOST_SHOWN}, {LONGEST})"
         ended = "WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL, WOB_REWARD_REASON || ''"
-        seen, over, reward, reason = tab.run(f"(__page.pass({PASSES}), [{look}, {ended}])")
+        seen, over, reward, reason = tab.run(f"(__page.pass({PASSES}), {look}.then((seen) => [seen, {ended}]))")
         self.seen, self.over = seen, bool(over)
         self._reward, self._reason = float(reward or 0.0) if over else 0.0, str(reason)
 

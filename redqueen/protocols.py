@@ -492,6 +492,14 @@ class ReadsAnswers(Questions, Protocol):
         ...
 
 
+class PaysInPart(Questions, Protocol):
+    """A question set that pays answers in part, where being right is a matter of degree."""
+
+    def paid(self, tasks: Sequence[Task], answers: Sequence[str]) -> Sequence[float | None]:
+        """What each answer earns, 0 to 1; None if unknown."""
+        ...
+
+
 class Remarks(Questions, Protocol):
     """A question set that says more of a reply than whether its answer is right."""
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
 from functools import cached_property
+from math import exp
 from pathlib import Path
 
 VULGAR = "[¼-¾⅐-⅞↉]"
@@ -259,3 +260,11 @@ def likeness(one: str, other: str) -> float | None:
         return Matcher(one, other).ratio()
     except TooLong:
         return None
+
+
+def of_length(characters: int, least: int, most: int) -> float:
+    """What a text of so many characters is paid for its length in the released code of EvolvR (2508.06046): 1 from
+    `least` to `most` characters, in proportion below, and .8 and a falling rest of .2 above."""
+    if characters < least:
+        return characters / least
+    return 1.0 if characters <= most else 0.8 + 0.2 * exp(-(characters - most) / 1000.0)

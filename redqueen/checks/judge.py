@@ -56,6 +56,23 @@ class Score:
 
 
 @dataclass(frozen=True)
+class TwoScores:
+    """The scores of two texts, A and B, alone on the last line of a reply: "4 2", "A: 4, B: 2", "4/5 2/5"."""
+
+    low: int = 1
+    high: int = 5
+
+    def read(self, text: str) -> tuple[int, int] | None:
+        """Both scores, that of A first; None if there are not two whole numbers on the scale, or anything else."""
+        lines = [line for line in text.splitlines() if line.strip()]
+        found = _TWO_SCORES.fullmatch(lines[-1]) if lines else None
+        if found is None or any(of not in (None, str(self.high)) for of in (found[2], found[4])):
+            return None
+        first, second = int(found[1]), int(found[3])
+        return (first, second) if all(self.low <= each <= self.high for each in (first, second)) else None
+
+
+@dataclass(frozen=True)
 class Label:
     """One of a closed set of words: in a tag that ends the reply where one is named, else alone on its last line, else
     in prose.
@@ -107,6 +124,10 @@ _SCORES = (  # the more explicit first
     ),
     re.compile(rf"(?<![\w.,/-])(?P<score>-?[0-9]{{1,4}}){_OUT_OF}(?![\w]|[.,/][0-9])"),
     re.compile(r"(?m)^[ \t*_`\"'(]*+(?P<score>-?[0-9]{1,4})[ \t*_`\"').]*+\s*+\Z"),
+)
+_TWO_SCORES = re.compile(  # marks and the letters A and B may stand around them
+    r"[\s*_`\"'(]*(?:A\b[\s:=*]*)?(\d{1,4})(?:/(\d{1,4}))?[\s*_`\"',;|)]+(?:B\b[\s:=*]*)?(\d{1,4})(?:/(\d{1,4}))?"
+    r"[\s*_`\"').]*"
 )
 _UNDECIDED = re.compile(
     r"(?i)\b(?:neither|both (?:answers|responses|are)|equally (?:good|bad|right|wrong)|it depends|a tie\b|"

@@ -20,7 +20,7 @@ from redqueen.curricula.held_out import Apart, problems_apart, training_levels
 from redqueen.curricula.store import TaskStore
 from redqueen.games.single_reply import SingleReply
 from redqueen.play.groups import Played, episodes_of, with_facts
-from redqueen.protocols import Proposable, Questions, has
+from redqueen.protocols import PaysInPart, Proposable, Questions, has
 from redqueen.questions.judging import about_answer
 from redqueen.questions.verdicts import Truncated, with_truncated
 from redqueen.types import SOLVER, Episode, Group, RedQueenError, Refusal, Seat, Task
@@ -112,6 +112,21 @@ def graded(questions: Questions, groups: Sequence[Group], truncated: Truncated =
         for each, ended, sure in zip(right, cut, known, strict=True)
     ]
     return with_facts(groups, facts)
+
+
+def paid(questions: PaysInPart, groups: Sequence[Group], truncated: Truncated = "wrong") -> list[Group]:
+    """The groups with what the set pays for each attempt, the fact `paid`; for one that was cut off what `truncated`
+    says: 0, what the set pays, or None."""
+    episodes = episodes_of(groups)
+    found = questions.paid([episode.task for episode in episodes], said(episodes))
+    ended = {"wrong": 0.0, "unknown": None}
+    return with_facts(
+        groups,
+        [
+            {"paid": ended[truncated] if outcomes.cut_off(one) and truncated != "graded" else each}
+            for one, each in zip(episodes, found, strict=True)
+        ],
+    )
 
 
 def answered(played: Played, truncated: Truncated = "wrong") -> list[str]:

@@ -44,6 +44,8 @@ QUESTIONS: Mapping[str, str] = MappingProxyType(
         "cued": "redqueen.questions.small.cued:Cued",
         "roled": "redqueen.questions.roled:roled",
         "paired": "redqueen.questions.pair_verdicts:paired",
+        "rhymes": "redqueen.questions.small.rhymes:Rhymes",
+        "translation": "redqueen.questions.small.translation:Translation",
         "done": "redqueen.questions.task_done:Done",
     }
 )

@@ -7,6 +7,7 @@
 | completion (a whole reply)     | solution, completion, response, output, rationale, code                             |
 | chosen, rejected               | chosen, rejected                                                                    |
 | margin (by how much better)    | margin                                                                              |
+| chosen_score, rejected_score   | the same, score_chosen, score_rejected                                              |
 | label (is the reply good)      | label, of true and false, where there are completions                               |
 | system (said before it)        | system, system_prompt                                                               |
 | choices                        | choices, options; or columns A, B, C, D                                             |
@@ -44,6 +45,8 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "chosen": ("chosen",),
         "rejected": ("rejected",),
         "margin": ("margin",),
+        "chosen_score": ("chosen_score", "score_chosen"),
+        "rejected_score": ("rejected_score", "score_rejected"),
         "label": ("label",),
         "system": ("system", "system_prompt"),
         "choices": ("choices", "options"),

@@ -140,6 +140,8 @@ class Dataset:
     chosen: str = ""
     rejected: str = ""
     margin: str = ""
+    chosen_score: str = ""
+    rejected_score: str = ""
     label: str = ""  # whether the completion is a good one
     system: str = ""
     choices: str = ""
@@ -222,7 +224,7 @@ class Dataset:
         pairs = self._pairs(level)
         if pairs and not pairs[0][0].rejected:
             raise RedQueenError(self._lacks_preferences)
-        found = [Preference(_with_margin(task, each.margin), each.completion, each.rejected) for each, task in pairs]
+        found = [Preference(_with_more(task, each), each.completion, each.rejected) for each, task in pairs]
         return rng.sample(found, min(len(found), count))
 
     def labelled_replies(self, level: str, count: int, rng: Random) -> list[LabelledReply]:
@@ -427,8 +429,11 @@ class Dataset:
         return Task(f"{answer!r} to {task.id}", "judgement", prompt)
 
 
-def _with_margin(task: Task, margin: float | None) -> Task:
-    return task if margin is None else replace(task, facts={**task.facts, "margin": margin})
+def _with_more(task: Task, example: Example) -> Task:
+    """The task with what is said of its pair besides which reply is better."""
+    more = {} if example.margin is None else {"margin": example.margin}
+    told = more | ({"scores": list(example.scores)} if example.scores else {})
+    return replace(task, facts={**task.facts, **told}) if told else task
 
 
 def training_pairs(questions: Preferring, count: int, apart: Apart, rng: Random) -> list[Preference]:

@@ -58,6 +58,7 @@ class Example:
     completion: str = ""
     rejected: str = ""
     margin: float | None = None  # by how much the chosen reply is better
+    scores: tuple[float, ...] = ()  # of the chosen reply and of the rejected one, where both are said
     good: bool | None = None  # whether the completion is, where that is said
     answers: tuple[str, ...] = ()  # as they stand in the column; any of them is right
     choices: tuple[str, ...] = ()
@@ -191,6 +192,7 @@ def _with_more(found: Example, entries: Columns) -> Example:
         context=context,
         sorted_by=tuple(sorts),
         margin=margin,
+        scores=_scores(entries) if found.rejected else (),
         good=_label(entries["label"]) if "label" in entries and found.completion and not found.rejected else None,
     )
 
@@ -235,6 +237,22 @@ def _margin(value: Any) -> float:
     if not (0.0 < found < math.inf):
         raise _Fault(f"margin must be a number above 0, by how much chosen is better, not {_shown(value)}")
     return found
+
+
+def _scores(entries: Columns) -> tuple[float, ...]:
+    """How good both replies of a pair are, if that is said of both."""
+    names = ("chosen_score", "rejected_score")
+    if any(entries.get(name) is None for name in names):
+        return ()
+    found = []
+    for name in names:
+        try:
+            found.append(float(entries[name]))
+        except (TypeError, ValueError):
+            found.append(math.nan)
+        if not math.isfinite(found[-1]):
+            raise _Fault(f"{name} must be a number, how good the reply is, not {_shown(entries[name])}")
+    return tuple(found)
 
 
 def _shown_with(question: str, choices: Sequence[str], context: str) -> str:

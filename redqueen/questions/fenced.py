@@ -15,6 +15,7 @@ FIRST, SECOND = "A", "B"
 _PAIR = "Which of two answers is better?"
 _MEANS = "Does an answer to a question say the same as the right answer?"
 _SCORED = "How good is an answer?"
+_BOTH_SCORED = "How good is each of two answers?"
 _RANKED = "How do these answers to a question rank?"
 
 
@@ -48,6 +49,17 @@ def about_score(
     aid = {"Right answer": reference} if reference else {}
     posed = between_fences(rubric or _SCORED, {"Question": asked(task), **aid, "Answer": answer}, end, rng)
     return Task(f"score of {task.id}", "score", posed, choices=tuple(map(str, range(low, high + 1))))
+
+
+def about_scores(task: Task, first: str, second: str, rng: Random, low: int, high: int, rubric: str = "") -> Task:
+    """The task of a judge that scores two answers, A and B, in one reply, each from `low` to `high`, without the right
+    one."""
+    parts = {"Question": asked(task), f"Answer {FIRST}": first, f"Answer {SECOND}": second}
+    end = (
+        f"End with both scores, from {low} (worst) to {high} (best), that of {FIRST} first, alone on the last line, as "
+        f"in {high - 1} {low + 1}."
+    )
+    return Task(f"scores of {task.id}", "scores", between_fences(rubric or _BOTH_SCORED, parts, end, rng))
 
 
 def about_ranking(task: Task, answers: Sequence[str], rng: Random, rubric: str = "") -> Task:

@@ -8,10 +8,10 @@ from random import Random
 
 import numpy as np
 
-from redqueen.checks.judge import Label, Score
+from redqueen.checks.judge import Label, Score, TwoScores
 from redqueen.checks.preferences import sigmoid
 from redqueen.questions.asked_judges import AskedJudge
-from redqueen.questions.fenced import FIRST, SECOND, about_pair, about_score, asked
+from redqueen.questions.fenced import FIRST, SECOND, about_pair, about_score, about_scores, asked
 from redqueen.types import Task
 
 _VERDICT = Label((FIRST, SECOND))
@@ -97,3 +97,33 @@ class JudgedScores:
             read = [form.read(text) for text in self.judge.said(shown, about, rng)]
             found = [np.nan if score is None else float(score) for score in read]
         return mean_read(found, self.manner.repeats)
+
+
+@dataclass(frozen=True)
+class JudgedTogether:
+    """A judge who scores both answers in one reply, from `low` to `high`, as the evaluator of EvolvR does: the sigmoid
+    of the difference of two scores, each the mean of those that can be read; NaN if none can. Judges favour the first
+    answer: wrap it in `BothOrders`."""
+
+    judge: AskedJudge
+    low: int
+    high: int
+    manner: Manner = Manner()
+
+    def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
+        found = self.scores(tasks, first, second, rng)
+        return sigmoid(found[:, 0] - found[:, 1])
+
+    def scores(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
+        """[n, 2] the scores of both answers."""
+        rubric, again = self.manner.rubric, range(self.manner.repeats)
+        trios = [trio for trio in zip(tasks, first, second, strict=True) for _ in again]
+        shown = [about_scores(*trio, rng, self.low, self.high, rubric) for trio in trios]
+        about = [
+            (rubric, f"both {self.low}-{self.high}", asked(task), one, other, str(number % self.manner.repeats))
+            for number, (task, one, other) in enumerate(trios)
+        ]
+        form = TwoScores(self.low, self.high)
+        read = [form.read(text) for text in self.judge.said(shown, about, rng)]
+        columns = [[np.nan if each is None else float(each[side]) for each in read] for side in (0, 1)]
+        return np.stack([mean_read(column, self.manner.repeats) for column in columns], axis=1)

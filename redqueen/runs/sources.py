@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from redqueen.chance import derive
-from redqueen.credit.group_rewards import WinRate, correct
+from redqueen.credit.group_rewards import Stated, WinRate, correct
 from redqueen.credit.outcomes import verdicts, vote
 from redqueen.credit.rewards import payoff
 from redqueen.curricula.dealt import Sampled
@@ -34,13 +34,14 @@ from redqueen.protocols import (
     GroupReward,
     HoldsOut,
     Measure,
+    PaysInPart,
     Policy,
     Questions,
     Resumable,
     Reward,
     has,
 )
-from redqueen.questions.asking import SOLVE, evenly, graded
+from redqueen.questions.asking import SOLVE, evenly, graded, paid
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.labels import held_to_majority, labels_right
 from redqueen.questions.verdicts import Truncated, check_known, share_right
@@ -157,7 +158,8 @@ class Dealt:
 
 @dataclass(frozen=True)
 class Asked:
-    """The questions of a set that are not held out, judged by its answers or by the majority of the attempts."""
+    """The questions of a set that are not held out, judged by its answers or by the majority of the attempts. Where a
+    set pays answers in part (`PaysInPart`) that is the reward; accuracy is measured by what is right."""
 
     questions: Questions
     answers: Literal["known", "majority"]
@@ -165,9 +167,12 @@ class Asked:
     truncated: Truncated
 
     game = SOLVE
-    reward = correct
     listed = False
     parts = ()
+
+    @property
+    def reward(self) -> Stated:
+        return Stated("paid") if self.answers == "known" and has(self.questions, PaysInPart) else correct
 
     @property
     def measures(self) -> Sequence[Measure]:
@@ -180,11 +185,10 @@ class Asked:
         return [task for level in self.held_out.tests.values() for task in level]
 
     def judged(self, groups: Sequence[Group]) -> list[Group]:
-        return (
-            graded(self.questions, groups, self.truncated)
-            if self.answers == "known"
-            else held_to_majority(groups, self.truncated)
-        )
+        if self.answers == "majority":
+            return held_to_majority(groups, self.truncated)
+        judged = graded(self.questions, groups, self.truncated)
+        return paid(self.questions, judged, self.truncated) if has(self.questions, PaysInPart) else judged
 
     def helped(self, tasks: Sequence[Task], level: int) -> list[Task | None]:
         if self.answers == "majority":

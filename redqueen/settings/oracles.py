@@ -22,7 +22,7 @@ from redqueen.checks.preferences import BothOrders, ByReward, chances
 from redqueen.measures.alarms import Alarm, Alarms, at_least
 from redqueen.protocols import COUNT, Player, PreferenceOracle, Questions, Resumable, State, has, shaped
 from redqueen.questions.asked_judges import AskedJudge, Kept
-from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
+from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, JudgedTogether, Manner
 from redqueen.questions.verdicts import as_scores
 from redqueen.settings.learner import checked_device
 from redqueen.settings.limits import Count, Within, refuse_unused, unset
@@ -44,6 +44,8 @@ class JudgeSettings:
     scale: Annotated[str | None, unset("LOW-HIGH")] = None
     """as 1-10: each answer is scored alone, and of two the sigmoid of the difference is the preference; left out, the
     judge sees both answers, in both orders"""
+    together: bool = False
+    """with a scale: both answers are scored in one reply, in both orders, as `self_j --pairs --scores` teaches"""
     expected: bool = False
     """take the mean over the probabilities of the listed verdicts (A and B, or the scores) instead of a sampled reply;
     the judge then says nothing before its verdict"""
@@ -268,10 +270,21 @@ def _judged(spec: str, who: str, seat: Seating, settings: JudgeSettings) -> Hear
     if settings.expected and settings.repeats > 1:
         raise RedQueenError("--judge.repeats has no effect with --judge.expected, which leaves nothing to chance")
     scale, rubric = settings.range, settings.rubric_text()
+    if settings.together and (scale is None or settings.expected):
+        what = "is of scores: name their range, --judge.scale 1-5" if scale is None else "takes what the judge says"
+        raise RedQueenError(f"--judge.together {what}" + ("" if scale is None else ": leave --judge.expected out"))
     judge = asked_judge(spec, who, seat, settings)
     manner = Manner(rubric, settings.repeats, settings.expected)
-    oracle = JudgedScores(judge, *scale, manner) if scale else BothOrders(JudgedPairs(judge, manner))
-    return Heard(oracle, spec, counted=(judge,))
+    return Heard(_asked_for(judge, manner, settings), spec, counted=(judge,))
+
+
+def _asked_for(judge: AskedJudge, manner: Manner, settings: JudgeSettings) -> PreferenceOracle:
+    """The preferences of a judge who is asked for verdicts, or for scores of each answer or of both."""
+    if settings.range is None:
+        return BothOrders(JudgedPairs(judge, manner))
+    if settings.together:
+        return BothOrders(JudgedTogether(judge, *settings.range, manner))
+    return JudgedScores(judge, *settings.range, manner)
 
 
 def _classified(spec: str, word: str, model: str, settings: JudgeSettings) -> Heard:

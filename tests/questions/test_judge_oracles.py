@@ -7,9 +7,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from redqueen.checks.judge import TwoScores
 from redqueen.checks.preferences import BothOrders
 from redqueen.questions.asked_judges import AskedJudge
-from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
+from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, JudgedTogether, Manner
 from redqueen.types import RedQueenError, Reply, Task
 
 FORMS = (
@@ -30,6 +31,18 @@ TRUTH = [(f"{one}+{other}?", one + other) for one in range(4) for other in range
 def texts(prompt):
     line = re.search(r"between two lines (\S+)\.", prompt)[1]
     return re.findall(rf"^{line}\n(.*?)\n{line}$", prompt, re.S | re.M)
+
+
+class Saying:
+    """Gives these replies in turn."""
+
+    name = "judge"
+
+    def __init__(self, *replies):
+        self.replies = replies
+
+    def reply(self, asks):
+        return [Reply(text, "judge") for text in self.replies]
 
 
 class Expert:
@@ -124,3 +137,33 @@ def test_players_that_do_not_say_how_sure_they_are_are_refused():
     tasks, right, wrong = pairs()
     with pytest.raises(RedQueenError, match="does not say how likely each verdict is"):
         JudgedPairs(AskedJudge(Expert(), "judge:x"), Manner(expected=True))(tasks, right, wrong, Random(0))
+
+
+@pytest.mark.parametrize(
+    ("reply", "scores"),
+    [
+        ("Why not.\n4 2", (4, 2)),
+        ("A: 4, B: 2", (4, 2)),
+        ("**4/5 2/5**\n", (4, 2)),
+        ("4 2\nor rather\n3 3", (3, 3)),
+        ("4/10 2/10", None),
+        ("4 6", None),
+        ("0 2", None),
+        ("4 2 1", None),
+        ("4.5 2", None),
+        ("42", None),
+        ("4", None),
+        ("A 4 and B 2", None),
+        ("", None),
+    ],
+)
+def test_two_scores_stand_alone_on_the_last_line(reply, scores):
+    assert TwoScores(1, 5).read(reply) == scores
+
+
+def test_both_answers_are_scored_in_one_reply_and_their_difference_is_the_preference():
+    judge = Saying("4 2", "3 3", "I cannot say", "5 1")
+    oracle = JudgedTogether(AskedJudge(judge, "the judge"), 1, 5)
+    tasks = [Task(f"t{number}", prompt="q") for number in range(4)]
+    found = oracle(tasks, ["a"] * 4, ["b"] * 4, Random(0))
+    np.testing.assert_allclose(found, [1 / (1 + np.exp(-2)), 0.5, np.nan, 1 / (1 + np.exp(-4))])

@@ -16,10 +16,10 @@ from redqueen.play.groups import attempts, episodes_of
 from redqueen.protocols import Player, Questions, State
 from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.asking import SOLVE, graded, said
-from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
+from redqueen.questions.judge_oracles import JudgedScores, Manner
 from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.labels.self_j.questions import given_pairs, pairs_in
+from redqueen.recipes.labels.self_j.questions import Form, Letters, given_pairs, pairs_in
 from redqueen.types import Basis, Group, Metrics, mean_of
 
 
@@ -98,16 +98,24 @@ class Told:
     """Whether the judge tells a right from a wrong answer of `author` to held-out problems, or without an author the
     chosen from the rejected one of held-out pairs of the question set, asked in both orders:
     `held_out/pair_accuracy`, the share of its verdicts that are right, `held_out/pair_consistency`, the share of the
-    pairs of which it prefers the same answer in both orders, and `held_out/pair_unread`. A verdict that cannot be read
-    is not right, and no pair with one is consistent. Nothing is measured where no problem has both answers."""
+    pairs of which it prefers the same answer in both orders, and `held_out/pair_unread`; and what the `form` of its
+    verdicts measures. A verdict that cannot be read, or by which both are equal, is not right, and no pair with one is
+    consistent. Nothing is measured where no problem has both answers."""
 
     def __init__(
-        self, questions: Questions, author: Player | None, judge: Player, problems: int, seed: int, truncated: Truncated
+        self,
+        questions: Questions,
+        author: Player | None,
+        judge: Player,
+        problems: int,
+        seed: int,
+        truncated: Truncated,
+        form: Form = Letters(),
     ) -> None:
         self.tests = held_out(questions, problems, seed=seed)
         self._tasks = [task for tasks in self.tests.values() for task in tasks]
         self._questions, self._author, self._seed = questions, author, seed
-        self._judge = JudgedPairs(AskedJudge(judge, f"the judge {judge.name}"))
+        self._judge, self._form = AskedJudge(judge, f"the judge {judge.name}"), form
         self._truncated: Truncated = truncated
 
     def limit(self, replies: int) -> None:
@@ -115,16 +123,11 @@ class Told:
         self._tasks = [task for tasks in attempted.values() for task in tasks]
 
     def __call__(self) -> Metrics:
-        shown = pairs_in(self._groups())
+        shown = pairs_in(self._groups(), self._form)
         if not shown:
             return {}
-        chances = self._judge(
-            [pair.task for pair in shown],
-            [pair.first for pair in shown],
-            [pair.second for pair in shown],
-            Random(self._seed),
-        )
-        return told_apart(chances)
+        chances, more = self._form.compared(self._judge, shown, Random(self._seed))
+        return told_apart(chances) | more
 
     def _groups(self) -> list[Group]:
         if self._author is None:
@@ -134,7 +137,8 @@ class Told:
 
     def basis(self) -> dict[str, Basis]:
         found = on_problems(self._tasks, ATTEMPTS if self._author else 1, guesses=False)
-        return {f"held_out/{name}": found for name in ("pair_accuracy", "pair_consistency", "pair_unread")}
+        names = ("pair_accuracy", "pair_consistency", "pair_unread")
+        return {f"held_out/{name}": found for name in (*names, *self._form.figures)}
 
     def state(self) -> State:
         return {}

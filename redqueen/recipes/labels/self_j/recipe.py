@@ -21,16 +21,20 @@ a right and a wrong answer, in both orders, the model writes reasons in several 
 are kept that end with it, that the judge takes for reasons of this verdict and not of the other (the attack, which a
 reason that fits anything does not stand), and after which the verdict is the likelier. They are imitated without the
 verdict in view. `--given` takes the pairs of a file that somebody compared (columns chosen and rejected), and samples
-no answers. `held_out/pair_accuracy` and `held_out/pair_consistency` (the same answer is better in both orders) come of
-it. After that the paper has two more stages: `grpo --questions paired:inner=FILE` pays the evaluator for verdicts that
-are right, and `ssr_zero --judge FOLDER --reference wins` pays a writer; the judge is `--oracle judge:FOLDER` for `spo`,
-`iterative_dpo` and others. `--filter` has the controls.
+no answers; with `--scores` verdicts are scores of both answers from 1 to 5, as in the paper, the attack claims a random
+pair of scores in the opposite order, and after the reason both digits must be the likeliest. `--rewrite` has the model
+tell again what ends with the verdict, knowing that it is beyond question (the paper does, before the attack: it repairs
+reasons and refuses none). `held_out/pair_accuracy` and `held_out/pair_consistency` (the same answer is better in both
+orders) come of it. After that the paper has two more stages: `grpo --questions paired:inner=FILE` pays the evaluator
+for verdicts that are right (`paired:inner=FILE,scores=true` for scores that are near, the released reward), and
+`ssr_zero --judge FOLDER --reference wins` pays a writer; the judge is `--oracle judge:FOLDER` for `spo`,
+`iterative_dpo` and others (with `--judge.scale 1-5 --judge.together` one that scores). `--filter` has the controls.
 
 Differences: how score and likeness are joined was not found: half and half. The likeness is the verdict of the question
 set where it has one (`--likeness text`: that of the texts, in place of the cosine of embeddings). One pass over answers
-that are sampled as it goes on (the paper: two over 30,000). EvolvR: a verdict says which of two is better (there:
-people score stories from 1 to 5, and the evaluator is paid by nearness and for length); no reason is rewritten; rows
-that the attack refuses are dropped (in the released code it is open which are).
+that are sampled as it goes on (the paper: two over 30,000). EvolvR: a verdict says which of two is better unless
+`--scores` is set, and reasons are told again only with `--rewrite`; equal scores make no pair, since their order has no
+opposite; rows that the attack refuses are dropped (in the released code it is open which are).
 """
 
 from __future__ import annotations
@@ -61,6 +65,10 @@ class Config:
     given: Annotated[bool, OnlyWith("pairs", True)] = False
     """the pairs of the file, in its columns chosen and rejected, in place of a right and a wrong attempt"""
     reasons: Annotated[Count, OnlyWith("pairs", True)] = 5  # to each pair and order, in as many personas
+    scores: Annotated[bool, OnlyWith("given", True)] = False
+    """a verdict is the scores of both answers from 1 to 5, in the file's columns chosen_score and rejected_score"""
+    rewrite: Annotated[bool, OnlyWith("pairs", True), NotWith("filter", "none")] = False
+    """reasons that end with the verdict are told again, so that nothing in them speaks against it"""
     filter: Annotated[Filter, OnlyWith("pairs", True)] = "all"
     """reasons that are learned from: those that stand all tests, those that end with the verdict, all"""
     majority: Annotated[bool, NotWith("pairs", True)] = False

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from redqueen.checks.judge import Label
 from redqueen.checks.votes import by_value
 from redqueen.credit.outcomes import cut_off, number, vote
 from redqueen.credit.rewards import payoff, score
@@ -32,14 +31,18 @@ from redqueen.questions.asked_judges import AskedJudge
 from redqueen.questions.asking import JUDGE, SOLVE, evenly, graded, said
 from redqueen.questions.catalogue import having
 from redqueen.questions.dataset import Preferring, training_pairs
-from redqueen.questions.fenced import FIRST, SECOND, about_score
+from redqueen.questions.fenced import about_score
 from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.verdicts import Truncated
 from redqueen.recipes.labels.self_j.measures import Told, Withholding
 from redqueen.recipes.labels.self_j.objective import Distilled, in_twos
 from redqueen.recipes.labels.self_j.questions import (
+    Form,
+    Letters,
+    Scores,
     Shown,
     about_reason,
+    likeliest,
     pairs_in,
     reason_in,
     recalled,
@@ -190,7 +193,6 @@ class Lessons:
 
 Filter = Literal["all", "rule", "none"]
 PERSONAS = ("a scholar", "an artist", "a pragmatist", "a cynic", "somebody who reads for pleasure")
-_VERDICT = Label((FIRST, SECOND))
 NOTHING_KEPT = Alarm(
     "nothing_kept",
     "kept_share",
@@ -210,36 +212,49 @@ HOLLOW = Alarm(
 )
 
 
+AGAIN = (
+    "Somebody gave the following reason. Tell it again so that nothing in it speaks against what is known, and end it "
+    "in the same way:"
+)
+Row = tuple[Shown, Task, Episode]  # a pair, the task of its judge, and a reason that was given
+
+
 class Reasons:
     """Reasons that the model of the start, `judge`, writes for known verdicts, `count` to each pair and order, and that
     pass the filters (`keep`): they end with the verdict ("rule"), the judge takes them for reasons of this verdict and
-    not of the other, and after the reason alone the verdict is the likelier of the two ("all"). The first that passes
-    is taught, as a reply to the pair alone."""
+    not of an opposite one, and after the reason alone the verdict is the likeliest ("all"). With `rewrite` the model
+    tells a reason that ends with the verdict again, knowing that the verdict is beyond question; one that has no reason
+    then, or another end, stays as it was. The first that passes is taught, as a reply to the pair alone."""
 
-    def __init__(self, judge: Writer, count: int, keep: Filter) -> None:
+    def __init__(self, judge: Writer, count: int, keep: Filter, form: Form = Letters(), rewrite: bool = False) -> None:
         self._player, self._judge = judge, AskedJudge(judge, f"the judge {judge.name}")
-        self._count, self._keep = count, keep
+        self._count, self._keep, self._form, self._rewrite = count, keep, form, rewrite
         self._figures: Metrics = {}
         self._alarms = Alarms([NOTHING_KEPT, HOLLOW], quiet=True)
 
     def __call__(self, groups: Sequence[Group], learner: Writer, rng: Random) -> list[Episode]:
         """The episodes in which the learner recites a reason and its verdict."""
-        shown = pairs_in(groups)
+        shown = pairs_in(groups, self._form)
         self._figures = {"paired": mean_of([1.0] * (len(shown) // 2) + [0.0] * (len(groups) - len(shown) // 2))}
-        each = [(pair, pair.plain(rng)) for pair in shown for _ in range(self._count)]
+        each = [(pair, self._form.plain(pair, rng)) for pair in shown for _ in range(self._count)]
         asked = [
-            aided(task, f"It is known that {pair.verdict} is better. Say in a few words why, as {who} would.")
+            aided(task, f"{self._known(pair)}. Say in a few words why, as {who} would.")
             for (pair, task), who in zip(each, cycle(PERSONAS), strict=False)
         ]
         tries = episodes_of(attempts(JUDGE, asked, self._player, 1, rng)) if asked else []
-        rows = list(zip(each, tries, strict=True))
-        kept = self._filtered([(pair, task, one) for (pair, task), one in rows], rng)
-        self._figures |= {"kept_share": mean_of([number in kept for number in range(len(rows))])} if rows else {}
+        rows = [(pair, task, one) for (pair, task), one in zip(each, tries, strict=True)]
+        kept = {number for number, row in enumerate(rows) if said([row[2]])[0].strip() and not cut_off(row[2])}
+        if self._keep != "none" and rows:
+            kept = {number for number in kept if self._carries(rows[number][0], rows[number][2])}
+            self._figures["told"] = len(kept) / len(rows)
+            rows = self._retold(rows, sorted(kept), rng) if self._rewrite and kept else rows
+            kept = self._standing(rows, sorted(kept), rng) if self._keep == "all" and kept else kept
+        self._figures |= {"kept_share": len(kept) / len(rows)} if rows else {}
         self._figures |= self._alarms.observe({name: float(value) for name, value in self._figures.items()})
         first = {number // self._count: number for number in sorted(kept, reverse=True)}
         chosen = [rows[number] for _, number in sorted(first.items())]
-        heard = score([one for _, one in chosen], payoff)
-        return [each.episode for each in unaided(heard, [task for (_, task), _ in chosen], learner)]
+        heard = score([one for *_, one in chosen], payoff)
+        return [each.episode for each in unaided(heard, [task for _, task, _ in chosen], learner)]
 
     def joined(self, batch: Batch) -> Batch:
         """The batch as it is."""
@@ -249,40 +264,52 @@ class Reasons:
         """1 for each: all are imitated."""
         return [1.0] * len(taught)
 
-    def _filtered(self, rows: Sequence[tuple[Shown, Task, Episode]], rng: Random) -> set[int]:
-        """Which rows pass the filters that are set."""
-        texts = said([one for *_, one in rows])
-        passed = [number for number, (*_, one) in enumerate(rows) if texts[number].strip() and not cut_off(one)]
-        if self._keep == "none":
-            return set(passed)
-        fitting = [n for n in passed if _VERDICT.read(texts[n]) == rows[n][0].verdict and reason_in(texts[n])]
-        self._figures |= {"told": mean_of([n in fitting for n in range(len(rows))])} if rows else {}
-        if self._keep == "rule" or not fitting:
-            return set(fitting)
+    def _known(self, pair: Shown) -> str:
+        return f"It is known that {self._form.claim(pair.verdict)}"
+
+    def _carries(self, pair: Shown, one: Episode) -> bool:
+        """Whether a whole reply gives a reason and ends with the verdict."""
+        (text,) = said([one])
+        return not cut_off(one) and self._form.read(text) == pair.verdict and bool(reason_in(text))
+
+    def _retold(self, rows: Sequence[Row], which: Sequence[int], rng: Random) -> list[Row]:
+        """The rows with the reasons of `which` told again, where they still carry the verdict then."""
         asked = [
-            about_reason(rows[n][0], reason_in(texts[n]), claim, rng)
-            for n in fitting
-            for claim in (rows[n][0].verdict, rows[n][0].other)
+            aided(rows[n][1], f"{self._known(rows[n][0])}, beyond question. {AGAIN}\n{said([rows[n][2]])[0]}")
+            for n in which
+        ]
+        told = dict(zip(which, episodes_of(attempts(JUDGE, asked, self._player, 1, rng)), strict=True))
+        mended = {n: one for n, one in told.items() if self._carries(rows[n][0], one)}
+        self._figures["retold"] = len(mended) / len(which)
+        return [(pair, task, mended.get(number, one)) for number, (pair, task, one) in enumerate(rows)]
+
+    def _standing(self, rows: Sequence[Row], which: Sequence[int], rng: Random) -> set[int]:
+        """Those of `which` that stand the attack, and after which the verdict is the likeliest."""
+        reasons = {n: reason_in(said([rows[n][2]])[0]) for n in which}
+        asked = [
+            about_reason(rows[n][0], reasons[n], self._form.claim(verdict), rng)
+            for n in which
+            for verdict in (rows[n][0].verdict, self._form.opposite(rows[n][0].verdict, rng))
         ]
         fits = [float(row[0]) for row in self._judge.chances(asked, [("", "fits", task.prompt) for task in asked], rng)]
-        sound = [n for n, pair in zip(fitting, zip(fits[::2], fits[1::2], strict=True), strict=True) if survives(*pair)]
-        self._figures["withstood"] = mean_of([n in sound for n in fitting])
+        sound = [n for n, pair in zip(which, zip(fits[::2], fits[1::2], strict=True), strict=True) if survives(*pair)]
+        self._figures["withstood"] = len(sound) / len(which)
         if not sound:
             return set()
-        after = [
-            replace(aided(rows[n][1], f"Said of both: {reason_in(texts[n])}"), choices=(FIRST, SECOND)) for n in sound
-        ]
-        rated = self._judge.chances(after, [("", "after", task.prompt) for task in after], rng)
-        likeliest = [
-            n for n, row in zip(sound, rated, strict=True) if row[(FIRST, SECOND).index(rows[n][0].verdict)] > 0.5
-        ]
-        self._figures["likeliest"] = mean_of([n in likeliest for n in sound])
-        return set(likeliest)
+        after = [(n, *each) for n in sound for each in self._form.asked_after(reasons[n], rows[n][0].verdict)]
+        tasks = [replace(aided(rows[n][1], words), choices=listed) for n, words, listed, _ in after]
+        rated = self._judge.chances(tasks, [("", "after", task.prompt) for task in tasks], rng)
+        failed = {
+            n for (n, _, listed, true), row in zip(after, rated, strict=True) if not likeliest(row, listed.index(true))
+        }
+        self._figures["likeliest"] = 1.0 - len(failed) / len(sound)
+        return set(sound) - failed
 
     def metrics(self) -> Metrics:
         """`paired`, the share of the questions with a right and a wrong answer; of the reasons the share that is
-        learned from (`kept_share`), that ends with the verdict (`told`), of these that stands the attack (`withstood`),
-        and of these after which the verdict is the likelier (`likeliest`); and the alarms."""
+        learned from (`kept_share`), that ends with the verdict (`told`), of these that was told again (`retold`) and
+        that stands the attack (`withstood`), and of the last after which the verdict is the likeliest (`likeliest`);
+        and the alarms."""
         return self._figures
 
     def alarms(self) -> list[str]:
@@ -339,8 +366,9 @@ def school(
     if not config.pairs:
         lessons = Lessons(start, config.mix, config.likeness, config.majority, config.truncated_score)
         return answers, lessons, Distilled(config.plain, config.distill), Withholding(*facts)
-    reasons = Reasons(start, config.reasons, config.filter)
+    form = Scores() if config.scores else Letters()
+    reasons = Reasons(start, config.reasons, config.filter, form, config.rewrite)
     if config.given:
         given = Given(having(questions, Preferring))
-        return given, reasons, Imitation(), Told(questions, None, *facts[2:])
-    return answers, reasons, Imitation(), Told(*facts)
+        return given, reasons, Imitation(), Told(questions, None, *facts[2:], form)
+    return answers, reasons, Imitation(), Told(*facts, form)

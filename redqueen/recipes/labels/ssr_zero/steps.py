@@ -26,6 +26,7 @@ from redqueen.questions.grading import of_the_user
 from redqueen.questions.judge_oracles import JudgedPairs, JudgedScores, Manner
 from redqueen.questions.judging import HIGHEST, LOWEST
 from redqueen.questions.verdicts import Truncated
+from redqueen.texts import of_length
 from redqueen.types import Group, Metrics, RedQueenError, Task, Trajectory, mean_of
 
 Metric = Callable[[Task, str], Any]
@@ -192,13 +193,6 @@ def relative(ahead: float) -> float:
     """1 - e^-d for a story that is d ahead of its reference, else .2 sigmoid(10 (d + .1)). It is not monotone: an equal
     story is paid more (.146) than one that is up to .158 better."""
     return 1.0 - exp(-ahead) if ahead > 0.0 else 0.2 / (1.0 + exp(-10.0 * (ahead + 0.1)))
-
-
-def of_length(characters: int, least: int, most: int) -> float:
-    """1 from `least` to `most` characters, in proportion below, and .2 and less of the rest above."""
-    if characters < least:
-        return characters / least
-    return 1.0 if characters <= most else 0.8 + 0.2 * exp(-(characters - most) / 1000.0)
 
 
 @dataclass(frozen=True)

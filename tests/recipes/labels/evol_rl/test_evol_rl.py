@@ -15,6 +15,7 @@ from redqueen.recipes.labels.evol_rl import recipe as evol_rl
 from redqueen.recipes.labels.evol_rl.steps import Banded, Consensus, banded, novelties
 from redqueen.settings.learner import Learner
 from redqueen.settings.speech import Speech
+from redqueen.settings.update import Update
 from redqueen.types import Ask, Episode, Group, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
 SOLVER = Seat("solver")
@@ -199,3 +200,21 @@ def test_more_attempts_than_votes_are_refused(tmp_path):
     config = replace(evol_rl.Config(), votes=4, attempts=8, learner=Learner(model="tiny"))
     with pytest.raises(RedQueenError, match="--attempts 8 of --votes 4 attempts cannot be learned from"):
         trained(evol_rl, config, tmp_path)
+
+
+@pytest.mark.parametrize(("released", "moves"), [(False, True), (True, False)])
+def test_the_paper_has_an_entropy_bonus_and_clips_higher_and_the_script_does_neither_unless_asked(
+    released, moves, tmp_path
+):
+    """No attempt of this model ends, so that all are paid -1 and no advantage teaches anything: what moves the weights
+    in the first step is the entropy bonus of the paper, which the released script has only with --ent and
+    --clip-high."""
+    script = Update(entropy=0.0, clip_high=0.2) if released else Update()
+    found = script.over(evol_rl.Config.paper)
+    assert (found.entropy, found.clip_low, found.clip_high) == ((0.0, 0.2, 0.2) if released else (0.003, 0.2, 0.28))
+    tiny = Learner(model="tiny:hidden=16,heads=2", max_completion_length=2)
+    config = evol_rl.Config(
+        tiny, steps=1, tasks=1, votes=2, attempts=2, problems=1, update=Update(entropy=script.entropy)
+    )
+    (line,) = metrics(trained(evol_rl, config, tmp_path))
+    assert line["reward/solver"] == -1.0 and (line["gradient_norm"] > 0.0) == moves

@@ -1,5 +1,7 @@
 """The evaluator of EvolvR: pairs in both orders, the filters of its card, what is taught, and what is measured."""
 
+import json
+import re
 from dataclasses import replace
 from itertools import product
 from random import Random
@@ -13,11 +15,21 @@ from redqueen.play.lockstep import play
 from redqueen.players.scripted import Scripted
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.questions.asking import SOLVE, graded
+from redqueen.questions.catalogue import find_questions
 from redqueen.questions.dataset import preferences
+from redqueen.questions.small.rhymes import Rhymes, scored
 from redqueen.questions.small.sums import Sums
 from redqueen.recipes.labels.self_j import recipe as self_j
 from redqueen.recipes.labels.self_j.measures import Told, told_apart
-from redqueen.recipes.labels.self_j.questions import pairs_in, reason_in, survives
+from redqueen.recipes.labels.self_j.questions import (
+    Letters,
+    Scores,
+    given_pairs,
+    likeliest,
+    pairs_in,
+    reason_in,
+    survives,
+)
 from redqueen.recipes.labels.self_j.steps import Given, Reasons
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
@@ -39,8 +51,8 @@ def group_of(*texts):
 def test_the_first_right_and_the_first_wrong_answer_are_a_pair_in_both_orders():
     shown = pairs_in([group_of("5", "7", "6"), group_of("7", "7"), group_of("", "5")])
     assert [(pair.first, pair.second, pair.verdict) for pair in shown] == [("7", "5", "A"), ("5", "7", "B")]
-    assert [pair.other for pair in shown] == ["B", "A"]
-    assert "7" not in shown[0].plain(Random(0)).prompt.split("Answer B:")[1].split("=====")[2]
+    assert [Letters().opposite(pair.verdict, Random(0)) for pair in shown] == ["B", "A"]
+    assert "7" not in Letters().plain(shown[0], Random(0)).prompt.split("Answer B:")[1].split("=====")[2]
 
 
 def test_two_thirds_of_what_stands_the_attack_is_sound():
@@ -86,9 +98,13 @@ def says(monkeypatch):
         rows = []
         for ask in asks:
             shown = ask.messages[-1].text
+            if ask.choices == tuple("12345"):
+                rows.append(np.array(told["digits"](shown)))
+                continue
             if ask.choices == ("YES", "NO"):
                 reason = shown.split("Reason:\n")[1].split("\n")[1]
-                claim = shown.split("Verdict:\n")[1].split("\n")[1][0]
+                claim = shown.split("Verdict:\n")[1].split("\n")[1]
+                claim = claim[0] if claim.endswith("is better.") else claim
                 chance = float(told["fits"](reason, claim, shown))
             else:
                 chance = told["after"](shown)
@@ -100,9 +116,9 @@ def says(monkeypatch):
     return told
 
 
-def taught(says, keep, count=2):
+def taught(says, keep, count=2, form=Letters(), rewrite=False):
     learner = TINY.build_model(0)
-    reasons = Reasons(learner.freeze(), count, keep)
+    reasons = Reasons(learner.freeze(), count, keep, form, rewrite)
     return reasons, reasons([group_of("7", "5")], learner, Random(0))
 
 
@@ -168,6 +184,150 @@ def test_it_is_resumed_bit_for_bit():
     check_resume(self_j, replace(SMALL, questions="redqueen.questions.small.sums:Sums:digits=1"))
 
 
+# --- scores from 1 to 5, and reasons that are told again ------------------------------------------
+
+SCORES = Scores()
+
+
+def scored_group():
+    """An answer worth 4 and one worth 2."""
+    group = group_of("7", "5")
+    return replace(group, task=replace(group.task, facts={"scores": [4, 2]}))
+
+
+def test_a_scored_pair_stands_in_both_orders_with_its_scores():
+    shown = pairs_in([scored_group()], SCORES)
+    assert [(pair.first, pair.second, pair.verdict) for pair in shown] == [("7", "5", "4 2"), ("5", "7", "2 4")]
+    assert SCORES.claim("4 2") == "A has a score of 4 and B of 2, out of 5"
+    assert "as in 4 2" in SCORES.plain(shown[0], Random(0)).prompt
+    equal = scored_group()
+    assert pairs_in([replace(equal, task=replace(equal.task, facts={"scores": [3, 3]}))], SCORES) == []
+
+
+def test_the_attack_claims_scores_in_the_opposite_order():
+    claimed = {SCORES.opposite("4 2", Random(seed)) for seed in range(300)}
+    assert claimed == {f"{low} {high}" for low in range(1, 6) for high in range(low + 1, 6)}
+    assert all(each[0] > each[2] for each in (SCORES.opposite("1 5", Random(seed)) for seed in range(50)))
+
+
+def test_both_digits_must_be_the_likeliest_after_the_reason():
+    asked = SCORES.asked_after("It is 7.", "4 2")
+    assert [(words.splitlines()[-1], listed, true) for words, listed, true in asked] == [
+        ("The score of Answer A:", tuple("12345"), "4"),
+        ("The score of Answer B:", tuple("12345"), "2"),
+    ]
+    assert likeliest(np.array([0.1, 0.1, 0.2, 0.4, 0.2]), 3) and not likeliest(np.array([0.4, 0.4, 0.2]), 0)
+    assert not likeliest(np.array([np.nan, np.nan]), 0)
+
+
+def test_reasons_with_scores_pass_the_filters_in_turn(says):
+    """In the first order: one score wrong, a reason that fits any scores, one after which B is held worth 3, a sound
+    one; in the other all are sound."""
+    says["reasons"] = ["No.\n4 3", "Hollow.\n4 2", "Third.\n4 2", "Sound.\n4 2", *["Sound.\n2 4"] * 4]
+
+    def fits(reason, claim, shown):
+        right = "A has a score of 4 and B of 2" if seven_first(shown) else "A has a score of 2 and B of 4"
+        return reason == "Hollow." or claim.startswith(right)
+
+    def digits(shown):
+        true = 4 if (shown.endswith("Answer A:")) == seven_first(shown) else 2
+        return np.eye(5)[2 if "Third." in shown and shown.endswith("Answer B:") else true - 1]
+
+    says |= {"fits": fits, "digits": digits}
+    learner = TINY.build_model(0)
+    reasons = Reasons(learner.freeze(), 4, "all", SCORES)
+    episodes = reasons([scored_group()], learner, Random(0))
+    assert [one.turns[0].reply.text for one in episodes] == ["Sound.\n4 2", "Sound.\n2 4"]
+    found = reasons.metrics()
+    assert (found["told"], found["withstood"], found["likeliest"]) == pytest.approx((7 / 8, 6 / 7, 5 / 6))
+    assert all("It is known" not in one.turns[0].ask.messages[-1].text for one in episodes)
+
+
+def seven_first(shown):
+    return shown.split("Answer A:")[1].split("\n")[2] == "7"
+
+
+def test_what_ends_with_the_verdict_is_told_again_and_stays_where_that_fails(says):
+    """Two reasons for each order, of which one names the other verdict; one is told again well, one is not."""
+    says["reasons"] = ["First.\nA", "Other.\nB", "Second.\nB", "Other.\nA"]
+    learner = TINY.build_model(0)
+    reasons = Reasons(learner.freeze(), 2, "rule", rewrite=True)
+    write = TransformerPolicy._write
+
+    def again(policy, asks):
+        if "beyond question" not in asks[0].messages[-1].text:
+            return write(policy, asks)
+        says["reasons"] = ["Mended.\nA", "Lost.\nA"]
+        return write(policy, asks)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransformerPolicy, "_write", again)
+        episodes = reasons([group_of("7", "5")], learner, Random(0))
+    assert [one.turns[0].reply.text for one in episodes] == ["Mended.\nA", "Second.\nB"]
+    assert (reasons.metrics()["told"], reasons.metrics()["retold"]) == (0.5, 0.5)
+    assert "It is known that A is better, beyond question." in says["shown"][4] and "First.\nA" in says["shown"][4]
+    assert all("beyond question" not in one.turns[0].ask.messages[-1].text for one in episodes)
+
+
+class ByQuality:
+    """A judge that scores both stories, right by the world of `rhymes` but for one that it calls better by one."""
+
+    name = "judge"
+
+    def reply(self, asks):
+        return [Reply(self.verdict(ask.messages[-1].text), "judge") for ask in asks]
+
+    def verdict(self, text):
+        hero, opening = re.search(r"Six words about (\w+), from (\w+) on:", text).groups()
+        stories = re.findall(r"Answer \w:\n=+\w+=+\n(.*)\n", text)
+        first, second = (scored(Rhymes().quality(Rhymes().task(hero, opening), story)) for story in stories)
+        return f"{min(5, first + 1)} {second}"
+
+
+def test_the_scores_of_held_out_pairs_measure_the_judge():
+    """The first score is one too high, but for fives: a pair whose better one stands second by one point is a tie."""
+    pairs = [pair.task.facts["scores"] for pair in Rhymes().preferences("held_out", 999, Random(0))]
+    found = Told(Rhymes(), None, ByQuality(), 999, 0, "wrong", SCORES)()
+    orders = [order for high, low in pairs for order in ((high, low), (low, high))]
+    gaps = [min(5, first + 1) - first for first, _ in orders]
+    assert found["held_out/score_exact"] == pytest.approx(gaps.count(0) / len(gaps))
+    assert found["held_out/score_error"] == pytest.approx(np.mean(gaps) / 2)
+    ties = np.mean([high - low == 1 for high, low in pairs])
+    assert found["held_out/pair_accuracy"] == pytest.approx(1.0 - ties / 2)
+    assert found["held_out/pair_consistency"] == pytest.approx(1.0 - ties) and found["held_out/pair_unread"] == 0.0
+
+
+def test_a_judge_that_scores_is_taught_from_pairs_with_scores(tmp_path):
+    config = replace(SMALL, questions="rhymes", given=True, scores=True, rewrite=True, filter="rule")
+    (line, _) = metrics(trained(self_j, config, tmp_path))
+    assert line["paired"] == 1.0 and line["held_out/score_exact"] == 0.0
+
+
+def test_scores_in_a_file_are_its_columns(tmp_path):
+    rows = [
+        {"prompt": f"{n}?", "chosen": "b", "rejected": "c", "score_chosen": "4", "score_rejected": 2} for n in range(9)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file = find_questions(str(tmp_path / "pairs.jsonl"))
+    assert {tuple(pair.task.facts["scores"]) for pair in file.preferences("train", 9, Random(0))} == {(4.0, 2.0)}
+    (shown,) = pairs_in(given_pairs(file, file.problems("held_out", 1, Random(0))[:1], Random(0)), SCORES)[:1]
+    assert shown.verdict == "4 2"
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (None, r"columns are chosen_score and rejected_score"),
+        ([8.5, 2], r"a whole number from 1 to 5: '.*' has 8.5"),
+        ([2, 4], r"the rejected answer to '.*' has a higher score"),
+    ],
+)
+def test_pairs_without_scores_or_with_others_are_refused(scores, message):
+    task = replace(TASK, facts={} if scores is None else {"scores": scores})
+    with pytest.raises(RedQueenError, match=message):
+        SCORES.verdict(task, True)
+
+
 # --- pairs that somebody else compared -------------------------------------------------------------
 
 
@@ -221,6 +381,8 @@ def test_given_pairs_need_a_file_of_pairs(tmp_path):
     [
         ({"given": True, "attempts": 3}, "--attempts has no effect with --given True"),
         ({"mix": 0.7}, "--mix has no effect with --pairs True"),
+        ({"scores": True}, "--scores has no effect with --given False"),
+        ({"rewrite": True}, "--rewrite has no effect with --filter none"),
         ({"pairs": False}, "--reasons has no effect with --pairs False"),
     ],
 )

@@ -19,7 +19,6 @@ from redqueen.recipes.labels.ssr_zero.steps import (
     SelfScore,
     SelfScored,
     found_metric,
-    of_length,
     relative,
     sigmoid,
     standard,
@@ -29,6 +28,7 @@ from redqueen.recipes.labels.ssr_zero.steps import (
 from redqueen.settings.learner import Learner
 from redqueen.settings.limits import check_settings
 from redqueen.settings.roles import Role
+from redqueen.texts import of_length
 from redqueen.types import Ask, Episode, Group, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
 SOLVER = Seat("solver")

@@ -121,6 +121,15 @@ def test_no_error_is_seen_by_an_actor_that_calls_nothing_bad_and_not_good_is_not
     assert first_bad(["good", None]) is None
 
 
+def test_an_actor_that_sees_errors_in_most_bad_paths_rings_no_alarm():
+    splices = Splices(Config(branches=0), GAME)
+    for step in range(12):
+        bad = () if step % 4 == 3 else ("east",)
+        splices([group_of((*WRONG, "north", "south"), RIGHT)], Says("east", bad=bad), Random(step))
+        assert splices.metrics()["no_error"] == (0.0 if bad else 1.0)
+    assert splices.alarms() == []
+
+
 def test_the_actor_is_shown_what_came_before_an_act_and_what_came_of_it():
     shown = about(bad_and_good().bad, 1).prompt
     assert "At 3,3.\n> east\nAt 4,3." in shown

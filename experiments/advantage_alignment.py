@@ -1,4 +1,4 @@
-"""Advantage alignment beside the naive policy gradient: the memory-one dilemma, and Trust-and-Split."""
+"""Advantage alignment beside the naive policy gradient: the memory-one dilemma, Trust-and-Split, and negotiation."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from redqueen.trials.experiment import Experiment, Training, versus
 from redqueen.types import Match, Metrics
 
 SHARING = "redqueen.games.trust_and_split:TrustAndSplit:unit=10,listed=true,remember=false"
+TRADING = "negotiation:compare=false,listed=true,remember=false,deals=1,moves=6"
 PAIRS = tuple(product((COOPERATE, DEFECT), repeat=2))  # mine, the other's
 
 
@@ -81,4 +82,31 @@ SHARING_COINS = Experiment(
     compared=versus("advantage alignment", ("naive",), ("self_play/score",)),
     controls=("naive",),
     notes=("Two who claim everything gain 275 each, two who leave all to the upper hand 500.",),
+)
+TRADES = Experiment(
+    title="Negotiation, tabular",
+    asked="Do two who align their advantages find trades that are good for both, and give less away to the greedy?",
+    trial=Training(advantage_alignment.train),
+    config=advantage_alignment.Config(
+        Learner(learning_rate=100.0),
+        TRADING,
+        steps=60,
+        matches_per_step=64,
+        attempts=32,
+        beta=1.0,
+        discount=0.96,
+        scale=100.0,
+        entropy=0.0,
+    ),
+    variants=VARIANTS,
+    figures=MET,
+    compared=versus("advantage alignment", ("naive",), ("self_play/score", "against_greedy/score")),
+    controls=("naive",),
+    seeds=5,
+    notes=(
+        "One deal, and the same with the seats exchanged; three moves each; offers of 1 or 5 for 1 or 5 are listed, "
+        "and a seat is shown what is held and the open offer. A score is the mean profit of a seat; a round is a move of "
+        "each. Who is greedy always offers 1 for 5 and never accepts; who is kind accepts whatever is offered, else "
+        "offers 5 for 1.",
+    ),
 )

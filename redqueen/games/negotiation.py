@@ -8,7 +8,12 @@ An action is `offer 3 wood for 2 gold`, `accept` or `deny`, bare or in square br
 around it. A reply without an action, with several, or with one that cannot be carried out is
 illegal. As in SPIRAL the larger profit wins: 1, -1, or 0 each when equal; a forfeit costs 1. With
 `compare=False` each seat scores its own profit; a forfeit then undoes every trade and costs the
-offender all its goods, while the other scores 0.
+offender all its goods, while the other scores 0. Profits then fall round by round, a round being a
+move of each seat: what a trade brought is gained when its round ends.
+
+With `listed` the replies are listed, the kindest first and the greediest last: accept, offers of 1
+or 5 for 1 or 5 of the other resource, deny. Without `remember` a seat is shown what is held now and
+the open offer, in place of the whole conversation.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 from random import Random
 
 from redqueen.chance import derive, uniform
@@ -27,10 +33,13 @@ SEATS = FIRST, SECOND = Seat("first"), Seat("second")
 RESOURCES = ("wood", "gold")
 ACCEPT, DENY = "accept", "deny"
 OFFER = re.compile(r"offer:?\s+(\d{1,4})\s+(wood|gold)\s+for\s+(\d{1,4})\s+(wood|gold)\.?")
+SIZES = (1, 5)  # of each side of an offer that is listed
 HEARD = 500  # characters of a reply that the other seat hears
 DEALS = 32  # each also with the seats exchanged
 
 Goods = dict[str, int]  # resource -> quantity
+Gains = tuple[tuple[int, dict[str, float]], ...]
+SoFar = tuple[int, dict[Seat, int], Gains]  # the last turn, the worth of all goods when the last round ended, gains
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,9 @@ class Offer:
 class Negotiation:
     moves: int = 10  # of both seats together
     compare: bool = True  # the larger profit wins; else each seat scores its own
+    listed: bool = False
+    remember: bool = True
+    deals: int = DEALS  # each also with the seats exchanged
     retries: int = 0  # second chances after an illegal reply, before it is a forfeit
     roles: tuple[str, ...] = field(default=("first", "second"), init=False)
     perfect_information: bool = field(default=False, init=False)
@@ -57,6 +69,8 @@ class Negotiation:
     def __post_init__(self) -> None:
         if self.moves < 1:
             raise RedQueenError(f"negotiation needs at least 1 move, not {self.moves}")
+        if self.deals < 1:
+            raise RedQueenError(f"negotiation needs at least 1 deal, not {self.deals}")
 
     @property
     def name(self) -> str:
@@ -67,10 +81,10 @@ class Negotiation:
         return self.compare
 
     def tasks(self) -> list[Task]:
-        """A fixed sample of 32 deals, each also with the seats exchanged: 5 to 25 of each resource,
+        """A fixed sample of `deals` deals, each also with the seats exchanged: 5 to 25 of each resource,
         each unit worth 5 to 40 to its holder."""
         tasks = []
-        for number in range(DEALS):
+        for number in range(self.deals):
             draws = [uniform(derive(number, "negotiation"), counter) for counter in range(8)]
             goods = tuple(5 + int(draw * 21) for draw in draws[:4])
             worth = tuple(5 + int(draw * 36) for draw in draws[4:])
@@ -90,31 +104,37 @@ class Negotiation:
         before = {seat: worth(goods[seat], values[seat]) for seat in SEATS}
         messages: dict[Seat, tuple[Message, ...]] = {FIRST: (), SECOND: ()}
         news = {seat: [self.rules(seat, goods, values[seat])] for seat in SEATS}
-        gains: tuple[tuple[int, dict[str, float]], ...] = ()
+        gains: Gains = ()
+        settled = dict(before)  # what each had when the last round ended
         history: tuple[str, ...] = ()
         pending: Offer | None = None
         spoken = 0
         for number in range(1, self.moves + 1):
             seat, other = SEATS[:: 1 if number % 2 else -1]
+            if not self.remember:
+                messages[seat], news[seat] = (), [self.rules(seat, goods, values[seat])]
             shown = "\n".join([*news[seat], question(number, self.moves, pending)])
-            asked = Ask(seat, (*messages[seat], Message(GAME, shown)))
+            listed = choices(pending, goods[seat], goods[other]) if self.listed else ()
+            asked = Ask(seat, (*messages[seat], Message(GAME, shown)), listed)
 
             judge = partial(complaint, pending=pending, mine=goods[seat], theirs=goods[other])
             (answer,) = yield from ask_together([asked], self.retries, judge)
             spoken += answer.attempts
             if not answer.legal:
-                return self.forfeited(seat, answer.text, before, history)
+                return self.forfeited(seat, answer.text, before, history, (spoken - 1, settled, gains))
             action = actions(answer.text)[0]
             history += (action,)
             messages[seat], news[seat] = answer.messages, []
             news[other].append(f"The {seat} player says: {heard(answer.text)!r}")
             if action == ACCEPT and pending is not None:
-                old = {s: worth(goods[s], values[s]) for s in SEATS}
                 trade(pending, goods[other], goods[seat])
-                gains += ((spoken - 1, {str(s): float(worth(goods[s], values[s]) - old[s]) for s in SEATS}),)
                 for s in SEATS:
                     news[s].append(f"The trade is made: the {other} player gave {pending}. {holdings(s, goods)}")
             pending = offer(action)
+            if number % 2 == 0 or number == self.moves:
+                now = {s: worth(goods[s], values[s]) for s in SEATS}
+                gains += ((spoken - 1, {str(s): float(now[s] - settled[s]) for s in SEATS}),)
+                settled = now
         profits = {seat: float(worth(goods[seat], values[seat]) - before[seat]) for seat in SEATS}
         facts = {"history": history, "profits": {str(seat): profits[seat] for seat in SEATS}}
         if not self.compare:
@@ -122,12 +142,16 @@ class Negotiation:
         won = float((profits[FIRST] > profits[SECOND]) - (profits[FIRST] < profits[SECOND]))
         return Outcome({FIRST: won, SECOND: -won}, facts)
 
-    def forfeited(self, seat: Seat, text: str, before: dict[Seat, int], history: tuple[str, ...]) -> Outcome:
+    def forfeited(
+        self, seat: Seat, text: str, before: dict[Seat, int], history: tuple[str, ...], so_far: SoFar
+    ) -> Outcome:
         if self.compare:
             outcome = forfeit(seat, SEATS, 1.0, text)
             return Outcome(outcome.scores, {**outcome.facts, "history": history})
+        last, settled, gains = so_far
         scores = {other: -float(before[other]) if other == seat else 0.0 for other in SEATS}
-        return Outcome(scores, {**offence(seat, text), "history": history})
+        lost = {str(each): scores[each] - float(settled[each] - before[each]) for each in SEATS}
+        return Outcome(scores, {**offence(seat, text), "history": history, "gains": (*gains, (last, lost))})
 
     def rules(self, seat: Seat, goods: dict[Seat, Goods], value: Goods) -> str:
         """The text of the rules and what the seat knows at the start; nothing about how to play well."""
@@ -157,6 +181,20 @@ def actions(text: str) -> list[str]:
 def offer(action: str) -> Offer | None:
     match = OFFER.fullmatch(action)
     return Offer(int(match[1]), match[2], int(match[3]), match[4]) if match else None
+
+
+def choices(pending: Offer | None, mine: Goods, theirs: Goods) -> tuple[str, ...]:
+    """The listed actions of a seat, the kindest first."""
+    offers = [
+        Offer(give, one, get, other)
+        for give, get in sorted(product(SIZES, SIZES), key=lambda sizes: sizes[1] - sizes[0])
+        for one, other in (RESOURCES, RESOURCES[::-1])
+    ]
+    able = [each for each in offers if fits(each, mine, theirs)]
+    fair = [f"[offer {each}]" for each in able if each.get <= each.give]
+    greedy = [f"[offer {each}]" for each in able if each.get > each.give]
+    accept = [f"[{ACCEPT}]"] if pending is not None and fits(pending, theirs, mine) else []
+    return (*accept, *fair, f"[{DENY}]", *greedy)
 
 
 def complaint(_: Ask, text: str, *, pending: Offer | None, mine: Goods, theirs: Goods) -> str:

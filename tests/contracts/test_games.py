@@ -31,6 +31,7 @@ VARIANTS = (
     "connect:11,10,5",
     "negotiation:moves=3",
     "negotiation:compare=false",
+    "negotiation:compare=false,listed=true",
     "iterated_dilemma:rounds=1",
     "iterated_dilemma:rounds=3,temptation=4,retries=1",
     "mini_hanabi:colours=3,ranks=3,hand=4",

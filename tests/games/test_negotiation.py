@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from redqueen.games.negotiation import FIRST, SECOND, Negotiation, actions, offer, worth
-from redqueen.types import Ask, Message, Outcome, Reply, Task
+from redqueen.games.negotiation import FIRST, SECOND, Negotiation, actions, choices, offer, worth
+from redqueen.types import Ask, Message, Outcome, RedQueenError, Reply, Task
 
 # wood is worth more to the second seat, gold to the first
 TASK = Task("t", facts={"goods": ((10, 5), (8, 9)), "values": ((6, 30), (19, 23))})
@@ -37,7 +37,46 @@ def test_own_profits_are_scored_as_they_fall_where_nothing_is_compared() -> None
     _, outcome = played(line, Negotiation(moves=4, compare=False))
     assert outcome is not None
     assert outcome.scores == {FIRST: 30.0 - 12.0, SECOND: 38.0 - 23.0}
-    assert outcome.facts["gains"] == ((2, {"first": 18.0, "second": 15.0}),)
+    assert outcome.facts["gains"] == ((1, {"first": 0.0, "second": 0.0}), (3, {"first": 18.0, "second": 15.0}))
+
+
+def test_a_round_is_a_move_of_each_and_a_last_move_alone_is_one_too() -> None:
+    line = ["[offer 1 wood for 1 gold]", "[accept]", "[deny]"]
+    _, outcome = played(line, Negotiation(moves=3, compare=False))
+    assert outcome is not None
+    assert outcome.facts["gains"] == ((1, {"first": 24.0, "second": -4.0}), (2, {"first": 0.0, "second": 0.0}))
+
+
+def test_a_forfeit_takes_back_what_was_gained_and_its_gains_sum_to_the_scores() -> None:
+    line = ["[offer 1 wood for 1 gold]", "[accept]", "[deny]", "I keep all"]
+    _, outcome = played(line, Negotiation(moves=6, compare=False))
+    assert outcome is not None
+    held = float(8 * 19 + 9 * 23)
+    assert outcome.scores == {FIRST: 0.0, SECOND: -held}
+    gained = {"first": 24.0, "second": -4.0}
+    assert outcome.facts["gains"] == ((1, gained), (3, {"first": -24.0, "second": -held + 4.0}))
+
+
+def test_listed_actions_go_from_the_kindest_to_the_greediest() -> None:
+    game = Negotiation(moves=4, compare=False, listed=True, remember=False, deals=1)
+    asked, _ = played(["[offer 5 wood for 1 gold]", "[offer 1 gold for 5 wood]"], game)
+    assert asked[0].choices[0] == "[offer 5 wood for 1 gold]" and asked[0].choices[-1] == "[offer 1 gold for 5 wood]"
+    assert len(asked[0].choices) == 9 and "[deny]" in asked[0].choices[-3:]
+    assert asked[1].choices[0] == "[accept]", "what was offered is open"
+    assert len(asked[2].messages) == 1 and "other player offers 1 gold for 5 wood" in asked[2].messages[0].text
+    goods = {"wood": 1, "gold": 0}
+    assert choices(None, goods, {"wood": 9, "gold": 9}) == (
+        *("[offer 1 wood for 1 gold]", "[deny]", "[offer 1 wood for 5 gold]"),
+    )
+    assert len(game.tasks()) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"), [({"deals": 0}, "at least 1 deal"), ({"moves": 0}, "at least 1 move")]
+)
+def test_what_cannot_be_played_is_refused(settings: dict[str, int], message: str) -> None:
+    with pytest.raises(RedQueenError, match=message):
+        Negotiation(**settings)
 
 
 def test_as_many_moves_are_played_as_the_rules_say() -> None:

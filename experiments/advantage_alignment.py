@@ -105,8 +105,8 @@ TRADES = Experiment(
     seeds=5,
     notes=(
         "One deal, and the same with the seats exchanged; three moves each; offers of 1 or 5 for 1 or 5 are listed, "
-        "and a seat is shown what is held and the open offer. A score is the mean profit of a seat; a round is a move of "
-        "each. Who is greedy always offers 1 for 5 and never accepts; who is kind accepts whatever is offered, else "
+        "and a seat is shown what is held and the open offer. A score is the mean profit of a seat; a round is a move "
+        "of each. Who is greedy always offers 1 for 5 and never accepts; who is kind accepts whatever is offered, else "
         "offers 5 for 1.",
     ),
 )

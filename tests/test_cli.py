@@ -21,6 +21,8 @@ import redqueen
 from redqueen.cli import measuring, training
 from redqueen.cli.main import COMMANDS, main
 from redqueen.demonstrations.rehearsal import Equipped
+from redqueen.games.kuhn_poker import KuhnPoker
+from redqueen.games.negotiation import Negotiation
 from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes.games import spiral
 from redqueen.runs.checkpoints import checkpoints
@@ -336,6 +338,29 @@ def test_evaluate_measures_and_plays(run, said):
     assert "average_exploitability" not in text  # of one iterate
     assert "after 6 updates" in text
     assert "equilibrium" in text
+
+
+def test_a_run_of_several_games_is_evaluated_in_each_of_them(here, said):
+    words = ("--also", "stag_hunt", "--steps", "1", "--matches-per-step", "4", "--output", "several")
+    said("train", "spiral", *words)
+    text = said("evaluate", "several", "--matches", "2")
+    assert "several in kuhn_poker, after 1 updates" in text and "several in stag_hunt, after 1 updates" in text
+    assert "in kuhn_poker" not in said("evaluate", "several", "--matches", "2", "--game", "stag_hunt")
+
+
+def test_a_game_of_several_that_lists_no_replies_is_said_to_meet_nobody(capsys, monkeypatch):
+    options, policy = measuring.EvaluateOptions(Path("run")), TabularPolicy()
+    assert measuring._meeting(Negotiation(), policy, options, several=True) == []
+    assert len(measuring._meeting(KuhnPoker(), policy, options, several=True)) == 2
+    assert len(measuring._meeting(Negotiation(), policy, options, several=False)) == 2, "refused when it is played"
+    monkeypatch.setattr(measuring, "usual_measures", lambda *_, **__: [])
+    measuring._evaluate_game(Negotiation(), policy, [], options)
+    assert "lists no replies, so that uniform play meets nobody there: name --against WHO" in capsys.readouterr().out
+
+
+def test_a_game_that_is_named_twice_is_refused_before_the_first_step(here, complaint):
+    line = complaint("train", "spiral", "--also", "kuhn_poker", "--steps", "1")
+    assert "two of the games are called kuhn_poker" in line and "name it once" in line
 
 
 def test_in_a_narrow_window_names_and_numbers_are_folded_and_not_cut(monkeypatch, capsys):

@@ -20,10 +20,10 @@ from redqueen.cli.words import parse
 from redqueen.games.catalogue import find_game
 from redqueen.measures.before_after import HEADINGS as CHANGES
 from redqueen.measures.ladder import Ladder, ladder
-from redqueen.measures.of_games import usual_measures
+from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
 from redqueen.protocols import Game, Player, Policy, Questions
-from redqueen.runs.folder import settings, stored_game, stored_measure, stored_policy, stored_questions
+from redqueen.runs.folder import settings, stored_game, stored_games, stored_measure, stored_policy, stored_questions
 from redqueen.runs.named_players import Named, find_player
 from redqueen.runs.player_names import PLAYERS
 from redqueen.settings.limits import Count, Within, check_settings, unset
@@ -84,11 +84,27 @@ def _evaluate(options: EvaluateOptions) -> None:
     if options.game is None and (questions := stored_questions(options.run)) is not None:
         _evaluate_answers(questions, options)
         return
-    game = find_game(options.game) if options.game else stored_game(options.run)
+    games = [find_game(options.game)] if options.game else stored_games(options.run)
     policy = stored_policy(options.run, options.step)
-    players = [] if len(game.roles) == 1 else _opposed(game, policy, options)
-    if not players and options.against != EvaluateOptions.against:
-        raise RedQueenError(f"{game.name} is played alone, so --against has no effect")
+    meeting = [_meeting(game, policy, options, several=len(games) > 1) for game in games]
+    for game, players in zip(games, meeting, strict=True):
+        _evaluate_game(game, policy, players, options)
+
+
+def _meeting(game: Game, policy: Policy, options: EvaluateOptions, several: bool) -> list[Player]:
+    """Those who meet in a game; nobody in one that is played alone, nor where a run of `several` games has one whose
+    replies are not listed, and whom to meet was not said. Raises RedQueenError for opponents of who plays alone."""
+    given = options.against != EvaluateOptions.against
+    if len(game.roles) > 1:
+        return [] if several and not given and not lists_choices(game) else _opposed(game, policy, options)
+    if given:
+        raise RedQueenError(
+            f"{game.name} is played alone, so --against has no effect" + (": name another --game" if several else "")
+        )
+    return []
+
+
+def _evaluate_game(game: Game, policy: Policy, players: Sequence[Player], options: EvaluateOptions) -> None:
     console = Console()
     console.print(f"{options.run} in {game.name}, after {policy.version} updates", markup=False, highlight=False)
     table = _measured()
@@ -96,9 +112,12 @@ def _evaluate(options: EvaluateOptions) -> None:
         for key, value in measure().items():
             if not key.startswith(("average_", "late_average_")):  # of one iterate: the same again
                 table.add_row(escape(key), f"{value:.4f}")
-    console.print(table)
+    if table.row_count:
+        console.print(table)
     if players:
         _print_standings(game, players, options.matches, options.seed)
+    elif len(game.roles) > 1:
+        print(f"{game.name} lists no replies, so that uniform play meets nobody there: name --against WHO")
 
 
 def _opposed(game: Game, policy: Policy, options: EvaluateOptions) -> list[Player]:

@@ -300,7 +300,15 @@ def usual_measures(game: Game, learner: Policy, seed: int = 0, matches: int = 12
 
 
 def measures_of_games(games: Sequence[Game], learner: Policy) -> list[Measure]:
-    """The usual measures of each game, their figures under its name."""
+    """The usual measures of each game, their figures under its name. Raises RedQueenError for two games of one name,
+    by which figures and baselines are kept."""
+    names = [game.name for game in games]
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise RedQueenError(
+            f"two of the games are called {twice}: figures and baselines are kept by the name of a game, so name it "
+            "once, or give them names of their own"
+        )
     return [Named(game.name, measure) for game in games for measure in usual_measures(game, learner)]
 
 

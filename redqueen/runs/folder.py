@@ -137,6 +137,12 @@ def stored_game(folder: Path) -> Game:
         return find_game(game_specs(folder)[0])
 
 
+def stored_games(folder: Path) -> list[Game]:
+    """All games a run was trained on."""
+    with shut():
+        return [find_game(spec) for spec in game_specs(folder)]
+
+
 def game_specs(folder: Path) -> list[str]:
     """How the games of a run are named: by its settings, or else by its first episode. Raises RedQueenError where
     neither says it."""

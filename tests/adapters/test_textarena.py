@@ -10,11 +10,23 @@ import numpy as np
 import pytest
 
 from redqueen.adapters.textarena import TextArena, _Chance
+from redqueen.contracts.recipes import trained
+from redqueen.recipes.games import spiral
+from redqueen.runs.folder import stored_episodes
+from redqueen.settings.learner import Learner
 from redqueen.types import Ask, Outcome, RedQueenError, Reply, Seat, Task
 
 pytest.importorskip("textarena")
 FIRST, SECOND = Seat("first"), Seat("second")
 TASK = Task("t", facts={"seed": 5})
+
+
+def test_its_games_are_trained_on_in_one_run_with_our_own(tmp_path):
+    tiny = Learner(model="tiny:hidden=16,heads=2", max_completion_length=3)
+    games = ("textarena:TicTacToe-v0", "textarena:SimpleNegotiation-v0")
+    config = spiral.Config(tiny, "negotiation", games, steps=1, matches_per_step=3)
+    folder = trained(spiral, config, tmp_path).folder
+    assert {episode.game for _, episode, _ in stored_episodes(folder)} == {"negotiation", *games}
 
 
 def played(game: TextArena, line: list[str]) -> tuple[list[Ask], Outcome | None]:

@@ -25,7 +25,7 @@ def test_its_games_are_trained_on_in_one_run_with_our_own(tmp_path):
     tiny = Learner(model="tiny:hidden=16,heads=2", max_completion_length=3)
     games = ("textarena:TicTacToe-v0", "textarena:SimpleNegotiation-v0")
     config = spiral.Config(tiny, "negotiation", games, steps=1, matches_per_step=3)
-    folder = trained(spiral, config, tmp_path).folder
+    folder = trained(spiral, config, tmp_path, record_episodes=9).folder
     assert {episode.game for _, episode, _ in stored_episodes(folder)} == {"negotiation", *games}
 
 

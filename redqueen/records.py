@@ -22,6 +22,7 @@ from redqueen.types import (
     ToolCall,
     ToolResult,
     Turn,
+    tuples,
 )
 
 Json = dict[str, Any]
@@ -204,15 +205,6 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return [plain(item) for item in value]
-    return value
-
-
-def tuples(value: Any) -> Any:
-    """`value` with lists (as JSON has them) as tuples (as facts have them)."""
-    if isinstance(value, dict):
-        return {key: tuples(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return tuple(tuples(item) for item in value)
     return value
 
 

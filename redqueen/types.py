@@ -543,3 +543,12 @@ def is_moderate(value: float) -> bool:
     except OverflowError:
         return False
     return True
+
+
+def tuples(value: Any) -> Any:
+    """`value` with lists (as JSON has them) as tuples (as facts and keys have them)."""
+    if isinstance(value, dict):
+        return {key: tuples(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(tuples(item) for item in value)
+    return value

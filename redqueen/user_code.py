@@ -23,6 +23,7 @@ from typing import Any
 from redqueen.trust.door import enter
 from redqueen.types import RedQueenError
 
+PACKAGE = "redqueen_user_"  # and eight digits of the folder
 _LOCK = RLock()
 
 
@@ -43,6 +44,12 @@ def module_from_file(path: Path, member: str = "", said: str = "") -> ModuleType
     except Exception as error:
         reason = " ".join(str(error).split())
         raise RedQueenError(f"{path} cannot be imported: {type(error).__name__}: {reason}") from error
+
+
+def files_loaded() -> list[Path]:
+    """The files whose modules are loaded, for a process that is to load them too."""
+    ours = [module for name, module in list(sys.modules.items()) if name.startswith(PACKAGE) and name.count(".") == 1]
+    return [Path(module.__file__) for module in ours if module.__file__ is not None and not hasattr(module, "__path__")]
 
 
 @dataclass(frozen=True)
@@ -109,7 +116,7 @@ class _Folder:
 
 def _folder(path: Path) -> _Folder:
     """The folder at `path`, its package registered."""
-    package = f"redqueen_user_{zlib.crc32(str(path).encode()):08x}"
+    package = f"{PACKAGE}{zlib.crc32(str(path).encode()):08x}"
     if package not in sys.modules:
         plan = ModuleSpec(package, None, is_package=True)
         plan.submodule_search_locations = [str(path)]

@@ -23,8 +23,7 @@ from typing import Any
 
 from redqueen.checks.calculation import guarded_eval
 from redqueen.checks.worker import Undecided, Worker
-from redqueen.records import tuples
-from redqueen.types import RedQueenError, Task
+from redqueen.types import RedQueenError, Task, tuples
 
 PREPARE = "redqueen.adapters.reasoning_gym_checks:prepare"
 REFUSED = {

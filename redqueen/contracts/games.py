@@ -29,7 +29,7 @@ from redqueen.chance import derive, one_of, uniform
 from redqueen.play.lockstep import play, replay
 from redqueen.play.table import MAX_TURNS, Table
 from redqueen.protocols import Game, StatesInformation, StatesZeroSum, has
-from redqueen.types import Ask, Episode, Match, Message, Reply, Seat, Task
+from redqueen.types import Ask, Episode, Match, Message, Reply, Seat, Task, tuples
 
 MATCHES = 20  # random matches looked at for each property
 PHRASES = ("yes", "no", "[0]", "[1]")
@@ -157,9 +157,7 @@ def _check_outcome(game: Game, episode: Episode) -> None:
         stored = json.loads(json.dumps(facts))
     except TypeError as error:
         raise AssertionError(f"the facts of {game.name} cannot be stored as JSON: {error}") from None
-    assert _as_tuples(stored) == facts, (
-        f"the facts of {game.name} must be strings, numbers, tuples and dicts of strings"
-    )
+    assert tuples(stored) == facts, f"the facts of {game.name} must be strings, numbers, tuples and dicts of strings"
 
 
 def check_thoughts_stay_private(game: Game, phrases: Sequence[str] = PHRASES) -> None:
@@ -360,9 +358,3 @@ def _answer(game: Game, table: Table, player: Any) -> None:
     """One round: the player answers for every seat that is asked."""
     assert len(table.turns) < MAX_TURNS, f"{game.name} does not end: it asked {MAX_TURNS} times in one match"
     table.hear(player.reply(table.asks))
-
-
-def _as_tuples(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _as_tuples(item) for key, item in value.items()}
-    return tuple(_as_tuples(item) for item in value) if isinstance(value, list) else value

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
 from redqueen.protocols import AMOUNT, Row, State, shaped
-from redqueen.types import RedQueenError, Refusal, Task
+from redqueen.types import RedQueenError, Refusal, Task, tuples
 
 Text = str | None  # None or blank if no proposal could be read
 LONGEST_GRAM = 4  # BLEU-4
@@ -236,9 +236,4 @@ class CountNovelty:
 
     def restore(self, state: State) -> None:
         shaped(state, {"counts": [Row(object, AMOUNT)]}, "the counts: ")
-        self._counts = {_tuples(feature): count for feature, count in state["counts"]}
-
-
-def _tuples(feature: Any) -> Hashable:
-    """A feature as it was before it went through JSON, which knows lists only."""
-    return tuple(_tuples(part) for part in feature) if isinstance(feature, list | tuple) else feature
+        self._counts = {tuples(feature): count for feature, count in state["counts"]}

@@ -9,8 +9,8 @@ from math import isfinite
 from typing import Any
 
 from redqueen.protocols import COUNT, FINITE, Maybe, State
-from redqueen.records import TASK, plain, task_from_json, task_to_json, tuples
-from redqueen.types import RedQueenError, Task
+from redqueen.records import TASK, plain, task_from_json, task_to_json
+from redqueen.types import RedQueenError, Task, tuples
 
 
 @dataclass(frozen=True)

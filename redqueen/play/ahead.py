@@ -27,6 +27,7 @@ from dataclasses import replace
 from random import Random
 from threading import Thread
 
+from redqueen.play.actors import Actors
 from redqueen.play.lockstep import finished
 from redqueen.play.table import tell, waits
 from redqueen.protocols import Player, Policy, State, shaped
@@ -39,12 +40,19 @@ Deal = Callable[[], Sequence[Match]]
 class Ahead:
     """Plays steps of one `learner`, `staleness` of them ahead. See the module."""
 
-    def __init__(self, learner: Policy, staleness: int = 0, apart: Callable[[], Player] | None = None) -> None:
+    def __init__(
+        self,
+        learner: Policy,
+        staleness: int = 0,
+        apart: Callable[[], Player] | None = None,
+        actors: int = 0,
+    ) -> None:
         if staleness < 0:
             raise RedQueenError(f"steps are played 0 or more steps ahead, not {staleness}")
         self._learner = learner
         self._staleness = staleness
         self._apart = apart
+        self._actors = Actors(actors) if actors else None
         self._lots: list[_Lot] = []  # oldest first
         self._metrics: Metrics = {}
 
@@ -110,11 +118,18 @@ class Ahead:
         if self._apart is None:
             if self._staleness:
                 self._learner.forget()  # as elsewhere, a step knows nothing of what another one computed
-            return _Lot(matches, base)
+            return _Lot(self._stepped(matches), base, self._parts)
         self._check(matches)
         player = self._apart()
         dealt = [replace(match, cast=dict.fromkeys(match.cast, player)) for match in matches]
-        return _Lot(dealt, base, self._lots[-1:])
+        return _Lot(self._stepped(dealt), base, self._parts, self._lots[-1:])
+
+    def _stepped(self, matches: Sequence[Match]) -> Sequence[Match]:
+        return matches if self._actors is None else self._actors.seated(matches)
+
+    @property
+    def _parts(self) -> int:
+        return 1 if self._actors is None else 2  # while one is answered, the actors step the other
 
     def _check(self, matches: Sequence[Match]) -> None:
         """Refuses what cannot be played while the learner learns."""
@@ -135,8 +150,10 @@ class Ahead:
 class _Lot:
     """The matches of one step. They are played at once, or in a thread after those `before` them."""
 
-    def __init__(self, matches: Sequence[Match], base: int = 0, before: Sequence[_Lot] | None = None) -> None:
-        self._matches, self._base = matches, base
+    def __init__(
+        self, matches: Sequence[Match], base: int = 0, parts: int = 1, before: Sequence[_Lot] | None = None
+    ) -> None:
+        self._matches, self._base, self._parts = matches, base, parts
         self._episodes: list[Episode] = []
         self._error: BaseException | None = None
         self._thread: Thread | None = None
@@ -176,6 +193,6 @@ class _Lot:
 
     def _play(self) -> None:
         try:
-            self._episodes = finished(self._matches, self._base)
+            self._episodes = finished(self._matches, self._base, self._parts)
         except BaseException as error:  # raised again by `episodes`
             self._error = error

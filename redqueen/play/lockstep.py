@@ -28,20 +28,25 @@ def play(matches: Sequence[Match], rng: Random) -> list[Episode]:
     return [tell(episode) for episode in finished(matches, rng.getrandbits(64))]
 
 
-def finished(matches: Sequence[Match], base: int) -> list[Episode]:
+def finished(matches: Sequence[Match], base: int, parts: int = 1) -> list[Episode]:
     """The episodes of the matches, in their order, of which nobody has been told yet. A match without a seed gets one
-    from `base`."""
+    from `base`. Of several `parts` one is answered while games of the others step elsewhere (`play.actors`)."""
     tables = [
         Table(match, derive(base, number) if match.seed is None else match.seed) for number, match in enumerate(matches)
     ]
-    waiting = [table for table in tables if table.outcome is None]
+    waiting = [_open(tables[part::parts]) for part in range(parts)]
     with stage("matches", len(tables)) as playing:
-        while waiting:
-            playing.done = len(tables) - len(waiting)
-            gather(waiting)
-            _round([table for table in waiting if table.asks])
-            waiting = [table for table in waiting if table.outcome is None]
+        while any(waiting):
+            playing.done = len(tables) - sum(map(len, waiting))
+            for part in filter(None, waiting):
+                gather(part)
+                _round([table for table in part if table.asks])
+            waiting = [_open(part) for part in waiting]
     return [table.record() for table in tables]
+
+
+def _open(tables: Sequence[Table]) -> list[Table]:
+    return [table for table in tables if table.outcome is None]
 
 
 def seeded(matches: Sequence[Match], seed: int) -> list[Match]:

@@ -11,7 +11,7 @@ import tyro
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.protocols import Player, Policy
 from redqueen.settings.learner import Learner, checked_device
-from redqueen.settings.limits import AnyCount, unset
+from redqueen.settings.limits import AnyCount, Within, unset
 from redqueen.types import RedQueenError
 
 
@@ -28,6 +28,9 @@ class PlayedAhead:
     weights are handed over for each step"""
     sampler_device: Annotated[str | None, unset("STR")] = None
     """of that process, such as cuda:1; the learner's by default"""
+    actors: Annotated[int, Within(0, 256)] = 0
+    """processes that step the games, half of them while the other half is answered, for games whose step is slow; with
+    0 they are stepped in the process that learns"""
 
     def check(self, config: Any) -> None:
         """Raises RedQueenError for what has no effect, or goes wrong, with the other settings of `config`."""

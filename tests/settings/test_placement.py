@@ -119,3 +119,17 @@ def test_a_process_trains_as_this_one_does(staleness, tmp_path):
 
 def _placed(config, staleness, placement):
     return replace(config, ahead=PlayedAhead(staleness, placement))
+
+
+@pytest.mark.slow
+def test_a_run_does_not_depend_on_how_many_processes_step_its_games(tmp_path):
+    for recipe, config in (
+        (spiral, spiral.Config(steps=3, matches_per_step=8, update=TIS)),
+        (grpo, grpo.Config(TINY, steps=3, tasks=2, attempts=4, problems=4)),
+    ):
+        named = recipe.__name__.rpartition(".")[2]
+        found = [
+            trained(recipe, replace(config, ahead=PlayedAhead(1, actors=count)), tmp_path / f"{named} {number}", until)
+            for number, (count, until) in enumerate(((1, None), (2, None), (2, 1)))
+        ]
+        assert found[0] == found[1] == found[2]

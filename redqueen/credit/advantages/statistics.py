@@ -44,7 +44,7 @@ from redqueen.credit.advantages.keys import (
     everything,
 )
 from redqueen.protocols import COUNT, FINITE, AdvantageEstimator, Critic, Key, Row, State, shaped
-from redqueen.types import Damaged, Metrics, RedQueenError, Trajectory, Turn
+from redqueen.types import Damaged, Metrics, RedQueenError, Trajectory, Turn, tuples
 
 Returns = Callable[[Trajectory], np.ndarray]  # [1], one for the whole trajectory, or [N], one for each turn
 
@@ -323,7 +323,7 @@ class MovingBaseline:
         for number, key in enumerate(keys):
             if _form(key) != _form(keys[0]):
                 raise Damaged(f"the moving averages: .averages[{number}][0] must be a key like {keys[0]!r:.60}")
-        self._averages = {_tuples(key): (average, seen) for key, average, seen in state["averages"]}
+        self._averages = {tuples(key): (average, seen) for key, average, seen in state["averages"]}
 
 
 def _form(key: Any) -> Any:
@@ -333,11 +333,6 @@ def _form(key: Any) -> Any:
 
 def _types(part: Any) -> set[str]:
     return set().union(*map(_types, part)) if isinstance(part, list | tuple) else {type(part).__name__}
-
-
-def _tuples(key: Any) -> Hashable:
-    """A key as it was before it went through JSON, which knows lists only."""
-    return tuple(_tuples(part) for part in key) if isinstance(key, list | tuple) else key
 
 
 def by_tokens(turn: Turn) -> float:

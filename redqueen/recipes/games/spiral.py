@@ -68,7 +68,7 @@ def train(config: Config, run: Run) -> Policy:
     listed = all(map(lists_choices, games))
     step = LearningStep(config, [learner], key=by_game_and_role, estimate=rae, listed=listed)
     measures = measures_of_games(games, learner) if config.also else usual_measures(games[0], learner)
-    ahead = Ahead(learner, config.ahead.staleness, config.ahead.apart(learner))
+    ahead = Ahead(learner, config.ahead.staleness, config.ahead.apart(learner), config.ahead.actors)
 
     def dealt() -> list[Match]:
         counts = shared_out(config.matches_per_step, len(games), run.rng)

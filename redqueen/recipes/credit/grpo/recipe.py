@@ -93,7 +93,7 @@ def train(config: Config, run: Run) -> Policy:
     if config.update.even_groups == "hint":
         tasks.helped([], 1)  # refused now where nobody gives any
     step = LearningStep(config, [learner], listed=tasks.listed)
-    ahead = Ahead(learner, config.ahead.staleness, config.ahead.apart(learner))
+    ahead = Ahead(learner, config.ahead.staleness, config.ahead.apart(learner), config.ahead.actors)
 
     def attempted(draw: Callable[[], Sequence[Task]]) -> list[Group]:
         episodes = ahead.play(lambda: mirror(tasks.game, draw(), learner, config.attempts), run.rng)

@@ -98,16 +98,22 @@ class Lessons:
 
 @dataclass(frozen=True)
 class Plays:
-    """The tasks of a game, each played as its expert plays it."""
+    """The tasks of a game, each played as its expert plays it, who is asked once about each: some search for long."""
 
     game: ShowsHow
     learner: Reader
+    _known: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def draw(self, count: int, rng: Random) -> list[Match]:
         """`count` matches in which the learner makes the expert's moves."""
         game, role = self.game, self.game.roles[0]
         drawn = Sampled(game.tasks()).draw(count, rng)
-        return [Match(game, task, {role: Playing(self.learner, game.expert(task))}) for task in drawn]
+        return [Match(game, task, {role: Playing(self.learner, self._moves(task))}) for task in drawn]
+
+    def _moves(self, task: Task) -> tuple[str, ...]:
+        if task.id not in self._known:
+            self._known[task.id] = self.game.expert(task)
+        return self._known[task.id]
 
 
 def lessons(questions: str, game: str, learner: Reader, apart: Apart) -> Lessons | Plays:

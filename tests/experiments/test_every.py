@@ -31,6 +31,7 @@ def test_there_are_experiments_and_each_file_of_a_method_bears_its_name():
         "learnability",
         "peers",
         "repair",
+        "shelf",
         "tricks",
     }
     assert len(methods) > 20

@@ -3,7 +3,8 @@
 python experiments/speed/_two_trees.py OLD NEW [ROUNDS [WORK ...]]     two checkouts; steps, verdicts, replies
 
 Each round starts a process in each tree, which is told where to import from. Of each kind of work it prints medians of
-wall and processor time, its own and that of the processes it has started, and the ratio with the range of the rounds.
+wall and processor time, its own and that of the processes it has started, and the mean ratio (of logarithms, round by
+round) with Student's interval.
 The kinds: steps of `absolute_zero` with a tiny model that writes programs, verdicts of programs in Monty and in the
 jail, and replies of an endpoint on loopback.
 """
@@ -17,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import exp, log
 from pathlib import Path
 from random import Random
 from resource import RUSAGE_CHILDREN, getrusage
@@ -135,17 +137,21 @@ def main(old: str, new: str, rounds: int = 6, *works: str) -> None:
         for tree in Random(number).sample([old, new], 2):
             measured[tree].append(once(tree, works))
             print(tree, json.dumps(measured[tree][-1]), file=sys.stderr, flush=True)
-    print(f"{rounds} rounds\n\n| work | old: wall, processor | new: wall, processor | new / old, wall | processor |")
+    told(measured[old], measured[new])
+
+
+def told(old: Sequence[Found], new: Sequence[Found]) -> None:
+    """Prints the table of what was measured in rounds."""
+    from redqueen.measures.intervals import student_interval
+
+    print(f"{len(new)} rounds\n\n| work | old: wall, processor | new: wall, processor | new / old, wall | processor |")
     print("|---|---|---|---|---|")
-    for kind in measured[new][0]:
-        cells = []
-        for tree in (old, new):
-            cells.append(", ".join(f"{median(each[kind][n] for each in measured[tree]):.2f} s" for n in (0, 1)))
+    for kind in new[0]:
+        cells = [", ".join(f"{median(each[kind][n] for each in tree):.2f} s" for n in (0, 1)) for tree in (old, new)]
         for n in (0, 1):
-            ratios = [
-                mine[kind][n] / theirs[kind][n] for mine, theirs in zip(measured[new], measured[old], strict=True)
-            ]
-            cells.append(f"{median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
+            ratios = [log(mine[kind][n] / theirs[kind][n]) for mine, theirs in zip(new, old, strict=True)]
+            found = student_interval(ratios)
+            cells.append(f"{exp(found.mean):.3f} [{exp(found.low):.3f}, {exp(found.high):.3f}]")
         print(f"| {kind} | {' | '.join(cells)} |")
 
 

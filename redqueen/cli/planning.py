@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
@@ -18,6 +16,7 @@ from redqueen.cli.training import training_options
 from redqueen.cli.words import parse
 from redqueen.players.tinker.connection import is_on_server
 from redqueen.players.transformer.loading import EMBEDDED, TINY, is_tiny, shape_of
+from redqueen.players.transformer.machine import available
 from redqueen.runs.plan import GPUS, Measured, Sizes, lowered, measured, memory, needed, on_gpu
 from redqueen.runs.run import Schedule
 from redqueen.settings.finding import RECIPES, find_recipe
@@ -28,7 +27,6 @@ from redqueen.settings.profiles import profiled
 from redqueen.settings.roles import ADAPTER, FROZEN, SEPARATE, SHARED, Role
 from redqueen.types import RedQueenError
 
-MEMORY = Path("/proc/meminfo")  # of Linux
 MEASURED = 2  # steps
 
 
@@ -47,7 +45,7 @@ def plan(words: Sequence[str]) -> None:
     if steps < MEASURED:
         raise RedQueenError(f"a plan measures {MEASURED} steps, and {rest[0]} is to take {steps}: just train it")
     sizes = _sizes(config, recipe, gpu)
-    here = GPUS[gpu].gigabytes * 1e9 if gpu else _available()
+    here = GPUS[gpu].gigabytes * 1e9 if gpu else available()
     where = gpu or "this machine"
     if profile:
         print(profile)
@@ -158,16 +156,6 @@ def _stood_in(config: Any) -> Any:
     if "ahead" in vars(config):
         stands["ahead"] = replace(config.ahead, sampler_device=None)  # that of the GPU, which need not be here
     return replace(config, learner=tiny, **stands)
-
-
-def _available() -> float:
-    """Bytes of memory that this machine, or its first CUDA device, has left. What holds copies of files counts as left:
-    Linux gives it to whoever asks."""
-    if torch.cuda.device_count():
-        return float(torch.cuda.mem_get_info()[0])
-    if MEMORY.exists() and (found := re.search(r"^MemAvailable:\s*(\d+) kB", MEMORY.read_text(), re.MULTILINE)):
-        return 1024.0 * int(found[1])
-    return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _needs(found: Measured, steps: int, schedule: Schedule, oracle: str) -> Iterator[str]:

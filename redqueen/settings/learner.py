@@ -19,6 +19,7 @@ from redqueen.players.tabular import TabularPolicy
 from redqueen.players.tinker.connection import base_and_url, connect, is_on_server
 from redqueen.players.tinker.policy import TinkerPolicy
 from redqueen.players.transformer.loading import LoadedModel, add_lora, is_tiny, load_model, without_weights
+from redqueen.players.transformer.machine import check_cache, slowdown
 from redqueen.players.transformer.policy import TransformerPolicy
 from redqueen.players.vllm import SharedEngine, shared_engine
 from redqueen.protocols import Policy
@@ -28,6 +29,7 @@ from redqueen.settings.speech import ANSWERS, Named, Speech, template_arguments
 from redqueen.types import SOLVER, RedQueenError
 
 TABULAR = "tabular"
+SLOW = 1.5  # how many times as long products may take in another type without a word
 LONGEST_REPLY = 64  # tokens of a free-text reply, unless the user says otherwise
 
 
@@ -133,6 +135,14 @@ class Learner:
             raise RedQueenError(f"the temperature must be positive, not {self.temperature:g}: a learner explores")
         device = checked_device(self.device)
         loaded = load_model(self.model, getattr(torch, self.dtype or usual_dtype(device)), device, seed)
+        if self.cache_gigabytes is not None:
+            check_cache(self.cache_gigabytes, device)
+        if self.dtype == "bfloat16" and (slow := slowdown(torch.bfloat16, device)) > SLOW:
+            warnings.warn(
+                f"products in bfloat16 take {slow:.1f} times as long as in float32 on this {device}: --dtype float32 "
+                "learns faster, in twice the memory",
+                stacklevel=2,
+            )
         if self.raw_prompt is None and not is_tiny(self.model) and not loaded.tokenizer.chat_template:
             warnings.warn(
                 f"{self.model} has no chat template: it is shown plain text, which suits a base model "

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from redqueen.cli import planning
 from redqueen.cli.main import main
 from redqueen.runs.checkpoints import checkpoints
 from redqueen.runs.run import read_metrics
@@ -29,16 +28,6 @@ def test_the_plan_is_what_the_run_then_needs(tmp_path, capsys):
     assert foretold == pytest.approx(read_metrics(run)[-1]["time"]["gigabytes"], rel=0.2)
     one = sum(path.stat().st_size for path in checkpoints(run)[-1].rglob("*") if path.is_file())
     assert f"of which {3 * one / 1e9:.2f} GB are checkpoints" in said
-
-
-def test_memory_that_holds_copies_of_files_is_free(tmp_path, monkeypatch):
-    told = tmp_path / "meminfo"
-    told.write_text("MemTotal:       24684728 kB\nMemFree:         1018000 kB\nMemAvailable:   12409344 kB\n")
-    monkeypatch.setattr(planning, "MEMORY", told)
-    monkeypatch.setattr(planning.torch.cuda, "device_count", lambda: 0)
-    assert planning._available() == 12409344 * 1024
-    told.write_text("MemFree: 1 kB\n")  # an old kernel
-    assert planning._available() > 2048
 
 
 def test_a_judge_behind_an_endpoint_is_counted_and_not_asked(capsys):

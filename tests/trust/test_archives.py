@@ -184,6 +184,7 @@ def fit(checkpoint):
 
 UNPICKLING = ("pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "yaml")
 OWN_RUN = "contracts/recipes.py"  # which compares runs that it has made itself
+OWN_PROCESSES = "play/actors.py"  # which speaks with processes that it has started, over sockets that nobody else holds
 
 
 def test_nothing_in_the_package_unpickles_but_by_its_weights():
@@ -192,7 +193,7 @@ def test_nothing_in_the_package_unpickles_but_by_its_weights():
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
+            if isinstance(node, ast.Import) and name != OWN_PROCESSES:
                 assert not {each.name.partition(".")[0] for each in node.names} & {*UNPICKLING}, name
             elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in UNPICKLING:
                 assert [each.name for each in node.names] == ["UnpicklingError"], name

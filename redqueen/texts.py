@@ -91,9 +91,9 @@ class Marks:
     def ending(self) -> re.Pattern[str]:
         return re.compile(self.ends or re.escape(self.close) or "(?!)")
 
-    @cached_property
-    def frame(self) -> re.Pattern[str]:
-        return re.compile(self.around or "(?!)")
+    def unframed(self, text: str) -> str:
+        """The text without what frames it."""
+        return re.sub(self.around, "", text) if self.around else text  # what matches nowhere is looked for everywhere
 
 
 THINK = Marks("<think>", "</think>")
@@ -124,17 +124,19 @@ def parted(text: str, opened: bool = False, marks: Marks = THINK) -> tuple[str, 
     whether the prompt already opened one, as the chat templates of some reasoning models do."""
     whole = _whole(text, opened, marks)
     if not marks.beginning.search(whole):
-        return "", marks.frame.sub("", text)
+        return "", marks.unframed(text)
     found, said = _thoughts(whole, marks)
     if marks.beginning.search(said):
         return text.strip(), None
-    return "\n".join(each.strip() for each in found).strip(), marks.frame.sub("", said).lstrip()
+    return "\n".join(each.strip() for each in found).strip(), marks.unframed(said).lstrip()
 
 
 def opened_before(text: str, marks: Marks = THINK) -> bool:
     """Whether a text closes a thought that it never opened: its prompt, which may not be known, opened it."""
-    begun, ended = marks.beginning.search(text), marks.ending.search(text)
-    return ended is not None and (begun is None or ended.start() < begun.start())
+    if (ended := marks.ending.search(text)) is None:
+        return False
+    begun = marks.beginning.search(text)
+    return begun is None or ended.start() < begun.start()
 
 
 def said_aloud(reply: str) -> str:
@@ -146,6 +148,8 @@ def said_aloud(reply: str) -> str:
 
 def until_stop(text: str, stops: Sequence[str], opened: bool = False, marks: Marks = THINK) -> str | None:
     """The text up to the end of the first of `stops` in it that stands outside a thought; None if there is none."""
+    if not stops:
+        return None
     ends = sorted({found.end() for stop in stops for found in re.finditer(re.escape(stop), text)})
     whole = _whole(text, opened, marks)
     added = len(whole) - len(text)
@@ -164,7 +168,7 @@ def until_stop(text: str, stops: Sequence[str], opened: bool = False, marks: Mar
 
 def well_formed(text: str) -> str:
     """The text with U+FFFD in place of each half of a character (a lone surrogate), which no file can hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def one_spelling(text: str) -> str:

@@ -86,8 +86,8 @@ class Case:
 
 
 def cases(url: str) -> list[Case]:
-    """Every recipe, every recipe of games with a language model too, matches in flight, matches without rounds, and a
-    role behind an endpoint at `url`."""
+    """Every recipe, every recipe of games with a language model too, matches in flight, matches without rounds, a role
+    behind an endpoint at `url`, steps played ahead and in a process of their own, and drafts."""
     found = []
     for name in RECIPES:
         config = small(find_recipe(name), steps=4, votes=3)
@@ -108,6 +108,20 @@ def cases(url: str) -> list[Case]:
     found.append(Case("absolute_zero endpoint", "absolute_zero", config))
     programs = shrunk(find_recipe("absolute_zero").Config(), learner=TINY, questions="programs", steps=3)
     found.append(Case("absolute_zero programs", "absolute_zero", programs))
+    for name, staleness, placement in (
+        ("grpo", 1, "here"),
+        ("grpo", 1, "process"),
+        ("spiral", 0, "process"),
+        ("spiral", 1, "here"),
+    ):
+        settings = {"game": "kuhn_poker"} if name == "spiral" else {}
+        config = shrunk(find_recipe(name).Config(), steps=4, learner=TINY, **settings)
+        ahead = dataclasses.replace(config.ahead, staleness=staleness, placement=placement)
+        update = dataclasses.replace(config.update, correct="tis") if staleness else config.update
+        changed = dataclasses.replace(config, ahead=ahead, update=update)
+        found.append(Case(f"{name} ahead {staleness} {placement}", name, changed))
+    layered = dataclasses.replace(TINY, model="tiny:hidden=16,heads=2,layers=4", draft=0.5)
+    found.append(Case("grpo draft", "grpo", shrunk(find_recipe("grpo").Config(), steps=4, learner=layered)))
     return found
 
 
@@ -427,6 +441,7 @@ def share(seconds: float, seed: int, kinds: list[str]) -> int:
     random, end = Random(seed), time.monotonic() + seconds
     server, url = serve()
     known: dict[str, Whole] = {}
+    broken: set[str] = set()
     counts: Counter[str] = Counter()
     trials, wrong = 0, 0
     try:
@@ -440,8 +455,16 @@ def share(seconds: float, seed: int, kinds: list[str]) -> int:
             for case in itertools.cycle(chosen):
                 if time.monotonic() > end:
                     break
+                if case.name in broken:
+                    continue
                 if case.name not in known:
-                    known[case.name] = undisturbed(case, place / "whole" / "run")
+                    try:
+                        known[case.name] = undisturbed(case, place / "whole" / "run")
+                    except Broken as error:
+                        broken.add(case.name)
+                        wrong += 1
+                        print(f"seed {seed}, {error}", flush=True)
+                        continue
                 here = place / f"trial_{trials}"
                 here.mkdir()
                 way = random.choices([*ways], [*ways.values()])[0]
@@ -494,25 +517,34 @@ class Watched(Case):
         folder.with_suffix(".told").write_text(json.dumps(told))
 
 
+class Broken(Exception):
+    """A training that does not come to its end although nobody disturbs it."""
+
+
 def undisturbed(case: Case, folder: Path) -> Whole:
-    """The training that nobody disturbs. What it had to import is imported here, for all that are forked later."""
+    """The training that nobody disturbs. What it had to import is imported here, for all that are forked later.
+    Raises Broken."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(exist_ok=True)
+    began = time.monotonic()
     child = Child(Watched(case.name, case.recipe, case.config), folder)
     if child.wait() != FINISHED:
-        raise SystemExit(f"{case.name} does not train undisturbed: {child.said.read_text()}")
+        raise Broken(f"{case.name} does not train undisturbed: {child.said.read_text()}")
+    seconds = time.monotonic() - began
     count, names = json.loads(folder.with_suffix(".told").read_text())
     hashes = digests(folder)
-    for name in names:
-        with contextlib.suppress(BaseException):
-            importlib.import_module(name)
-    assert threading.active_count() == 1, "a process with threads is not forked"
-    gc.freeze()
     shutil.rmtree(folder)
-    began = time.monotonic()  # once more, now that everything is imported
-    child = Child(case, folder)
-    child.wait()
-    return Whole(time.monotonic() - began, count, hashes)
+    if names:
+        for name in names:
+            with contextlib.suppress(BaseException):
+                importlib.import_module(name)
+        assert threading.active_count() == 1, "a process with threads is not forked"
+        gc.freeze()
+        began = time.monotonic()  # once more, now that everything is imported
+        child = Child(case, folder)
+        child.wait()
+        seconds = time.monotonic() - began
+    return Whole(seconds, count, hashes)
 
 
 if __name__ == "__main__":

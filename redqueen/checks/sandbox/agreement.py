@@ -72,7 +72,7 @@ def _read(text: Text, source: str) -> Reading:
     if not outside and any(_has_address(text, node) for node in text.nodes) and any(map(_makes_text, text.nodes)):
         outside = "the text of a function or an iterator"  # it holds an address
     outside = outside or next((name for name in text.bound if name.startswith(RESERVED)), "")
-    reads_floats = any(map(_reads_float, text.nodes))
+    reads_floats = "float" in text.used and any(map(_reads_float, text.nodes))
     if not outside and (any(map(_is_huge, text.nodes)) or (reads_floats and any(map(_is_text, text.nodes)))):
         outside = "a float that may be NaN"  # two of them are equal in Monty's lists, and their keys
     values_only = bool("GeneratorExp" in text.kinds or text.used & LAZY or _has_formats(text))

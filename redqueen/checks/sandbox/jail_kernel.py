@@ -1,17 +1,18 @@
 """What the jail asks of the Linux kernel through the C library: namespaces, an empty root, Landlock, capabilities,
-limits. Every function raises OSError where the kernel says no."""
+limits. Every function raises OSError where the kernel says no.
+
+A worker of Monty starts with this module, so it imports nothing that takes long.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import resource
-import signal
-from collections.abc import Sequence
-from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 NOBODY = 65534
+SIGKILL = 9
 
 NEW_USER, NEW_PID, NEW_MOUNTS, NEW_NET, NEW_IPC, NEW_UTS = (
     0x10000000,
@@ -31,7 +32,7 @@ CAPABILITIES_V3 = 0x20080522
 SYS_ADMIN = 21
 
 
-def prctl(option: int, *arguments: Any) -> None:
+def prctl(option: int, *arguments: object) -> None:
     """prctl(2); the arguments that are not given are zero."""
     given = [ctypes.c_ulong(each) if type(each) is int else each for each in arguments]
     _call("prctl", option, *given, *[ctypes.c_ulong(0)] * (4 - len(given)))
@@ -97,7 +98,7 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("access", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def landlock(readable: Sequence[str] = ()) -> int:
+def landlock(readable: list[str] | tuple[()] = ()) -> int:
     """Forbids every access to files by path, TCP ports, and signals and abstract sockets across the border,
     as far as this kernel knows them; what lies at or below the `readable` paths can still be read and run. Returns the
     version of Landlock."""
@@ -152,7 +153,7 @@ def limit(seconds: float, address_space: int) -> None:
 
 def die_with_parent() -> None:
     """SIGKILL for this process when its parent dies."""
-    prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    prctl(PR_SET_PDEATHSIG, SIGKILL)
 
 
 def adopt_orphans() -> None:
@@ -160,7 +161,7 @@ def adopt_orphans() -> None:
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-def _call(name: str, *arguments: Any) -> int:
+def _call(name: str, *arguments: object) -> int:
     result = int(getattr(LIBC, name)(*arguments))
     if result == -1:
         number = ctypes.get_errno()

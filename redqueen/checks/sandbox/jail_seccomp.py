@@ -8,8 +8,7 @@ Memory is never executable: no mapping may be made or changed to be.
 from __future__ import annotations
 
 import ctypes
-import platform
-from dataclasses import dataclass
+import os
 
 from redqueen.checks.sandbox.jail_kernel import prctl
 
@@ -123,12 +122,13 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint16), ("filter", ctypes.POINTER(_Instruction)))
 
 
-@dataclass(frozen=True)
 class Filter:
     """A filter ready to be installed by each child."""
 
-    program: _Program
-    instructions: ctypes.Array[_Instruction]  # what the program points to must live as long as it does
+    def __init__(self, code: list[Instruction]) -> None:
+        # what the program points to must live as long as it does
+        self.instructions = (_Instruction * len(code))(*[_Instruction(*each) for each in code])
+        self.program = _Program(len(code), self.instructions)
 
     def install(self) -> None:
         """Holds this process to the filter for good. Raises OSError."""
@@ -137,17 +137,13 @@ class Filter:
 
 def filter_for_programs() -> Filter:
     """The filter of this machine. Raises OSError on an architecture whose numbers are not listed here."""
-    if platform.machine() not in MACHINES:
-        raise OSError(f"no list of system calls for {platform.machine()}")
-    return _filter(instructions(*MACHINES[platform.machine()]))
+    return Filter(instructions(*_machine()))
 
 
 def filter_for_a_program_of_ours() -> Filter:
     """The filter for a program that is trusted to compute, with threads and a start of its own: no other process, and
     none of the calls that only an attack makes. Raises OSError on an architecture whose numbers are not listed here."""
-    if platform.machine() not in MACHINES:
-        raise OSError(f"no list of system calls for {platform.machine()}")
-    column, architecture = MACHINES[platform.machine()]
+    column, architecture = _machine()
     code = [(LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, architecture), _end(KILL)]
     code += [(LOAD, 0, 0, NUMBER), (AT_LEAST, 0, 1, X32), _end(KILL)]
     for name, numbers in DEADLY.items():
@@ -156,7 +152,7 @@ def filter_for_a_program_of_ours() -> Filter:
     clone, clone3 = (DEADLY[name][column] or 0 for name in ("clone", "clone3"))
     code += [(EQUAL, 0, 1, clone3), _end(MISSING)]  # then the C library asks with clone, whose flags can be read
     code += [(EQUAL, 0, 3, clone), (LOAD, 0, 0, FIRST_ARGUMENT), (ANY_BIT, 1, 0, CLONE_THREAD), _end(REFUSE)]
-    return _filter([*code, _end(ALLOW)])
+    return Filter([*code, _end(ALLOW)])
 
 
 def instructions(column: int, architecture: int) -> list[Instruction]:
@@ -173,9 +169,11 @@ def instructions(column: int, architecture: int) -> list[Instruction]:
     return [*code, _end(REFUSE)]
 
 
-def _filter(code: list[Instruction]) -> Filter:
-    array = (_Instruction * len(code))(*[_Instruction(*each) for each in code])
-    return Filter(_Program(len(code), array), array)
+def _machine() -> tuple[int, int]:
+    name = os.uname().machine
+    if name not in MACHINES:
+        raise OSError(f"no list of system calls for {name}")
+    return MACHINES[name]
 
 
 def _end(verdict: int) -> Instruction:

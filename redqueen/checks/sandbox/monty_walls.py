@@ -6,36 +6,27 @@
     limits       memory, open files; no file, no core
 
 A layer that this machine does not have is left out, as with Monty alone. A pool starts a script in place of Monty's
-program, which `started_behind` writes.
+program, which `started_behind` writes and `monty_start` carries out.
 """
 
 from __future__ import annotations
 
-import os
-import resource
 import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from redqueen.checks.sandbox import jail_kernel as kernel
-from redqueen.checks.sandbox.jail_seccomp import filter_for_a_program_of_ours
-
-LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/urandom")
-ROOM = 2 << 30  # bytes of address space besides those of a program
-FILES = 64
 SCRIPT = """\
 #!{python} -ISB
-import sys, types
+import sys
 for name in ("redqueen", "redqueen.checks", "redqueen.checks.sandbox"):
-    package = types.ModuleType(name)
+    package = type(sys)(name)
     package.__path__ = ["/".join([{folder!r}, *name.split(".")])]
     sys.modules[name] = package
-from redqueen.checks.sandbox.monty_walls import start
+from redqueen.checks.sandbox.monty_start import start
 start({program!r}, {memory}, sys.argv[1:])
 """
 
@@ -53,26 +44,3 @@ def started_behind(program: str, memory: int) -> tuple[str, Callable[[], object]
     script.write_text(text, encoding="utf-8")
     script.chmod(stat.S_IRUSR | stat.S_IXUSR)
     return str(script), partial(shutil.rmtree, folder, ignore_errors=True)
-
-
-def start(program: str, memory: int, words: list[str]) -> None:
-    """Goes on as `program` behind every layer that this machine has."""
-    with suppress(OSError):
-        kernel.leave_network()
-    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    for name, most in (
-        (resource.RLIMIT_AS, memory + ROOM),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, FILES),
-    ):
-        _, hard = resource.getrlimit(name)
-        resource.setrlimit(name, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard),) * 2)
-    readable = [path for path in (program, *LIBRARIES) if os.path.exists(path)]
-    with suppress(OSError):
-        kernel.landlock(readable)
-    with suppress(OSError):
-        kernel.keep_capabilities()
-    with suppress(OSError):
-        filter_for_a_program_of_ours().install()
-    os.execve(program, [program, *words], {})

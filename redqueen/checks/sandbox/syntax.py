@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import UnionType
 
@@ -50,7 +51,9 @@ class Text:
 
     def counted(self) -> Text:
         """The same text, for one reading that counts its own steps."""
-        return replace(self, steps=0)
+        text = copy(self)
+        text.steps = 0
+        return text
 
     def walk(self, root: ast.AST) -> list[ast.AST]:
         """A node and all below it. Raises Entangled after `MOST_STEPS`: what is walked over again and again, as many

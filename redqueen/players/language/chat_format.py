@@ -330,7 +330,7 @@ class ChatFormat:
         shown = self._template(asked, reply=True)
         before = self._template([*asked, {"role": "assistant", "content": _HERE}], reply=False).partition(_HERE)[0]
         lead = before.removeprefix(shown) if before.startswith(shown) else ""
-        return lead if lead and not self.thoughts.frame.sub("", lead) else ""
+        return lead if lead and not self.thoughts.unframed(lead) else ""
 
     def _encode(self, text: str, first: bool) -> list[int]:
         """The tokens of a text. Templates have their own opening token; plain text gets the tokenizer's. A lone

@@ -78,7 +78,7 @@ def marks_named(words: str) -> Marks:
 def in_marks(text: str, marks: Marks, lead: str = "") -> str:
     """A text whose thoughts stand in `<think>`, as a model with these marks writes it, with `lead` before what it says
     where it does not think. A text with the marks in it stays as it is."""
-    if marks in (THINK, NO_THOUGHTS) or marks.beginning.search(text) or marks.frame.search(text):
+    if marks in (THINK, NO_THOUGHTS) or marks.beginning.search(text) or marks.unframed(text) != text:
         return text
     thought, said = parted(text)
     if said is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from redqueen.games.acting import Acting
 from redqueen.protocols import Policy
 from redqueen.recipes.self_training.agent_r.measures import recoveries
@@ -15,12 +17,21 @@ WORLD = "redqueen.recipes.self_training.agent_r.world:Grid"
 FORK, RANDOM, NONE = "cut at the fork", "cut at random", "good paths alone"
 
 
-def recovered(learner: Policy) -> Metrics:
+def maze() -> Acting:
+    """A grid of four by four with the most walls that leave a way everywhere."""
+    return Acting(Grid(walls=9), 12)
+
+
+def recovered(learner: Policy, world: Acting = Acting(Grid(), 8)) -> Metrics:
     """`trained_recovery`, `trained_revised` and `trained_repeated`: after one to three acts drawn at random, at tasks
     that were trained on, 64 attempts each: a table knows no others."""
-    game = revising(Acting(Grid(), 8))
+    game = revising(world)
     found = recoveries(game, list(game.tasks()) * 64, learner, 1)
     return {f"trained_{name}": each for name, each in found.items()}
+
+
+def recovered_in_maze(learner: Policy) -> Metrics:
+    return recovered(learner, maze())
 
 
 GRID = Experiment(
@@ -42,5 +53,15 @@ GRID = Experiment(
         "Cutting where the actor says is not compared: a table cannot tell good acts from bad ones. Nor is cutting at "
         "the end: a bad path has used up all acts of the grid, nothing is left to go back with, and `--cut end` is "
         "good paths alone.",
+    ),
+)
+MAZE = replace(
+    GRID,
+    title="A maze of four by four, a table",
+    trial=Training(train, read=recovered_in_maze),
+    config=Config(Learner(), game="experiments.agent_r:maze", cut="fork", steps=60, problems=1),
+    notes=(
+        "Nine walls, which no prompt shows, and twelve acts: between two fields there is one way, and who has gone "
+        "into a dead end has to come back by it. Otherwise as in the grid.",
     ),
 )

@@ -1,13 +1,17 @@
-"""A world in which one may say that one went wrong, and a small grid without walls, where every step can be undone."""
+"""A world in which one may say that one went wrong; and a small grid, or with walls a maze, where every step can be
+undone."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 from typing import Any
 
+from redqueen.chance import derive
 from redqueen.games.acting import Acting
 from redqueen.games.talk import titled
 from redqueen.protocols import State, Tool, Visit, World
@@ -92,19 +96,30 @@ def _with_revision(view: Observation) -> Observation:
 # --- the grid ----------------------------------------------------------------------------------
 
 STEPS = {"east": (1, 0), "west": (-1, 0), "north": (0, 1), "south": (0, -1)}
+Field = tuple[int, int]
+Wall = tuple[Field, Field]  # between two fields, the smaller first
 
 
 @dataclass(frozen=True)
 class Grid:
     """A square of `side` fields; a task names where it begins and its goal, and is done on the goal, where it ends. A
-    step off the grid is not listed. `count` tasks to train on; the next `tests` are held out."""
+    step off the grid, or through a wall, is not listed. `count` tasks to train on; the next `tests` are held out. Of
+    `walls` between neighbours, drawn with `seed`, as many are left as keep each field within reach: the maze of all
+    tasks, which no prompt shows."""
 
     side: int = 4
     count: int = 8
     tests: int = 8
+    walls: int = 0
+    seed: int = 0
     repeatable = True
 
     def __post_init__(self) -> None:
+        if not 0 <= self.walls <= (self.side - 1) ** 2:  # the most that a maze without circles has
+            raise RedQueenError(
+                f"a grid of side {self.side} has at most {(self.side - 1) ** 2} walls that leave a way everywhere, not "
+                f"{self.walls}"
+            )
         most = self.side**2 * (self.side**2 - 1)
         if self.count < 1 or self.tests < 1 or self.count + self.tests > most:
             raise RedQueenError(
@@ -129,11 +144,55 @@ class Grid:
         Random(0).shuffle(pairs)
         return tuple(walk(begin, goal) for begin, goal in pairs)
 
+    @cached_property
+    def maze(self) -> frozenset[Wall]:
+        """The walls: exactly as many as were asked for."""
+        between = [
+            ((x, y), (x + dx, y + dy))
+            for x in range(self.side)
+            for y in range(self.side)
+            for dx, dy in ((1, 0), (0, 1))
+            if x + dx < self.side and y + dy < self.side
+        ]
+        Random(derive(self.seed, "maze")).shuffle(between)
+        found: set[Wall] = set()
+        for wall in between:
+            if len(found) < self.walls and len(ways_from((0, 0), self.side, found | {wall})) == self.side**2:
+                found.add(wall)
+        return frozenset(found)
+
+    def expert(self, task: Task) -> tuple[str, ...]:
+        """The shortest acts to the goal."""
+        begin, goal = ((x, y) for x, y in (task.facts["before"], task.facts["after"]))
+        return ways_from(begin, self.side, self.maze)[goal]
+
     def open(self, task: Task, seed: int) -> Walk:
-        return Walk(self.side, task.facts["before"], task.facts["after"])
+        return Walk(self.side, task.facts["before"], task.facts["after"], self.maze)
 
 
-def walk(begin: tuple[int, int], goal: tuple[int, int]) -> Task:
+def ways_from(begin: Field, side: int, walls: AbstractSet[Wall]) -> dict[Field, tuple[str, ...]]:
+    """The shortest acts to each field within reach."""
+    found, ahead = {begin: tuple[str, ...]()}, deque([begin])
+    while ahead:
+        here = ahead.popleft()
+        for name, there in open_from(here, side, walls).items():
+            if there not in found:
+                found[there] = (*found[here], name)
+                ahead.append(there)
+    return found
+
+
+def open_from(here: Field, side: int, walls: AbstractSet[Wall]) -> dict[str, Field]:
+    """The fields next to one that no wall parts from it, by the step that leads there."""
+    fields = {name: (here[0] + dx, here[1] + dy) for name, (dx, dy) in STEPS.items()}
+    return {
+        name: there
+        for name, there in fields.items()
+        if all(0 <= each < side for each in there) and (min(here, there), max(here, there)) not in walls
+    }
+
+
+def walk(begin: Field, goal: Field) -> Task:
     """The task to get from one field to another."""
     prompt = f"Go to {goal[0]},{goal[1]}."
     return Task(f"{begin} {goal}", "walk", prompt, facts={"before": list(begin), "after": list(goal)})
@@ -144,22 +203,18 @@ class Walk:
 
     tools: tuple[Tool, ...] = ()
 
-    def __init__(self, side: int, begin: Sequence[int], goal: Sequence[int]) -> None:
+    def __init__(self, side: int, begin: Sequence[int], goal: Sequence[int], walls: AbstractSet[Wall]) -> None:
         self._side, self._at, self._goal = side, (begin[0], begin[1]), (goal[0], goal[1])
+        self._walls = walls
 
     def look(self) -> Observation:
         x, y = self._at
-        legal = tuple(name for name, (dx, dy) in STEPS.items() if self._inside(x + dx, y + dy))
-        return Observation(f"At {x},{y}.", legal, over=self._at == self._goal)
+        listed = tuple(open_from(self._at, self._side, self._walls))
+        return Observation(f"At {x},{y}.", listed, over=self._at == self._goal)
 
     def act(self, said: str) -> Observation:
-        dx, dy = STEPS.get(said, (0, 0))
-        if self._inside(self._at[0] + dx, self._at[1] + dy):
-            self._at = (self._at[0] + dx, self._at[1] + dy)
+        self._at = open_from(self._at, self._side, self._walls).get(said, self._at)
         return self.look()
-
-    def _inside(self, x: int, y: int) -> bool:
-        return 0 <= x < self._side and 0 <= y < self._side
 
     def state(self) -> State:
         return {"at": list(self._at)}

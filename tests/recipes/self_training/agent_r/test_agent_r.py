@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from redqueen.contracts.worlds import check_world
 from redqueen.games.acting import AGENT, Acting
 from redqueen.games.catalogue import find_game
 from redqueen.play.groups import attempts, grouped
@@ -24,7 +25,7 @@ from redqueen.recipes.self_training.agent_r.steps import (
     value,
     way_back,
 )
-from redqueen.recipes.self_training.agent_r.world import REVISE, Grid, revising, walk
+from redqueen.recipes.self_training.agent_r.world import REVISE, STEPS, Grid, open_from, revising, walk, ways_from
 from redqueen.types import Match, RedQueenError, Reply
 
 GAME = revising(Acting(Grid(side=7), 8))
@@ -186,3 +187,55 @@ def test_a_game_without_a_world_is_refused(game):
 def test_a_grid_that_holds_nothing_out_is_refused():
     with pytest.raises(RedQueenError, match="12 tasks"):
         Grid(side=2, count=12)
+
+
+def test_a_maze_leaves_a_way_everywhere_and_its_walls_are_not_listed():
+    maze = Grid(walls=9, count=200, tests=40)
+    assert len(maze.maze) == 9 and maze.maze == Grid(walls=9).maze != Grid(walls=9, seed=1).maze
+    assert Grid().maze == frozenset() and len(ways_from((2, 1), 4, maze.maze)) == 16
+    fields = ways_from((0, 0), 4, maze.maze)
+    steps = [(field, there) for field in fields for there in open_from(field, 4, maze.maze).values()]
+    assert len(steps) == 2 * (24 - 9) and {(there, field) for field, there in steps} == set(steps), "each is undone"
+    assert not {(min(step), max(step)) for step in steps} & maze.maze
+    one, other = next(iter(sorted(maze.maze)))
+    (through,) = [name for name, (dx, dy) in STEPS.items() if (one[0] + dx, one[1] + dy) == other]
+    visit = maze.open(walk(one, other), 0)
+    assert through not in visit.look().choices
+    assert visit.act(through).shown == f"At {one[0]},{one[1]}.", "a wall is not walked through"
+
+
+def test_the_world_of_mazes_keeps_the_contract_and_knows_the_shortest_ways():
+    maze = Grid(walls=9)
+    assert "keeps the contract" in check_world(maze)
+    longer = [len(maze.expert(task)) - apart(task) for task in maze.tasks()]
+    assert min(longer) == 0 < max(longer)
+    assert all(len(Grid().expert(task)) == apart(task) for task in maze.tasks())
+
+
+def apart(task):
+    """How many steps two fields are from each other where there are no walls."""
+    (x, y), (to_x, to_y) = task.facts["before"], task.facts["after"]
+    return abs(x - to_x) + abs(y - to_y)
+
+
+def test_a_bad_path_in_a_maze_is_led_back_by_undoing_it():
+    """Behind a dead end the way back is that of the wrong acts, in the opposite order."""
+    maze = Grid(side=3, walls=4, count=40, tests=20, seed=2)
+    game = revising(Acting(maze, 12))
+    undo = {"east": "west", "west": "east", "north": "south", "south": "north"}
+    found = 0
+    for task in maze.tasks():
+        right = maze.expert(task)
+        others = [name for name in open_from(tuple(task.facts["before"]), 3, maze.maze) if name != right[0]]
+        for wrong in others[:1]:
+            pairs = pairs_of(group_of((wrong,) * 12, right, game=game, task=task), 0.5, 0.2)
+            grafted = graft(game, pairs[0], 0, back=3) if pairs else None
+            if grafted and len(grafted.acts) > 2 + len(right):
+                assert grafted.acts == (wrong, REVISE, undo[wrong], *right)
+                found += 1
+    assert found > 5
+
+
+def test_more_walls_than_leave_a_way_everywhere_are_refused():
+    with pytest.raises(RedQueenError, match="at most 9 walls that leave a way everywhere, not 10"):
+        Grid(walls=10)

@@ -26,7 +26,7 @@ from redqueen.types import RedQueenError  # noqa: E402
 from redqueen.worlds.catalogue import WORLDS  # noqa: E402
 
 PAGE, KEPT = ROOT / "docs" / "audit.md", ROOT / "docs" / "audit.jsonl"
-QUESTIONS = ("sums", "known", "chain", "facts", "knowledge", "variants", "growing", "concepts")
+QUESTIONS = ("sums", "known", "chain", "facts", "knowledge", "variants", "growing", "concepts", "rhymes", "translation")
 OWN = "own"
 
 

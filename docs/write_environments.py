@@ -110,10 +110,10 @@ PACKAGES = (
     ),
     Package(
         *("verifiers", "redqueen guest add verifiers verifiers==0.4.0", "game", "verifiers:{},count=3,tests=2"),
-        "kuhn_poker",
-        ("[check]", "[bet]", "[call]", "[fold]"),
+        "kuhn_poker proposer_solver",
+        ("[check]", "[bet]", "[call]", "[fold]", '{"problem": "What is 3 + 4?", "answer": 7}', "7"),
         guest="verifiers",
-        source="`environments/kuhn_poker` of its repository, installed beside it, unchanged",
+        source="`environments/kuhn_poker` and `environments/proposer_solver` of its repository, beside it, unchanged",
     ),
     Package(
         *("pettingzoo", "redqueen guest add pettingzoo 'pettingzoo[classic]'", "game"),

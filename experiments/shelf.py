@@ -227,7 +227,7 @@ def curve(
     *,
     shown: int = 32,
     rate: float = 1e-3,
-    learns: float = 3e-4,
+    learns: float = 1e-3,
     longest: int = 8,
     tasks: int = 8,
     attempts: int = 6,
@@ -284,11 +284,11 @@ QUARTERS: Mapping[str, Callable[[Trial], float]] = {
     **{f"after {quarter}/4": _after(quarter) for quarter in (1, 2, 3)},
 }
 
-CIRCUITS = curve("circuits", "acting:circuits(two,200,80,listed=true),1", 100, 40)
-PROOFS = curve("proofs", "acting:proofs(15,15),2", 100, 40, longest=12, tests=40, drawn=any_proof)
-SQL = curve("sql", "working:sql(filter,400,192)", 150, 30, shown=48, rate=2e-3, longest=56, drawn=any_query)
-SITE = curve("site", "acting:site(shop,400,192),8", 80, 30)
-TRACES = curve("traces", "acting:traces(400,192,15,20),8", 80, 30)
+CIRCUITS = curve("circuits", "acting:circuits(two,200,80,listed=true),1", 200, 240)
+PROOFS = curve("proofs", "acting:proofs(15,15),2", 200, 120, longest=12, tests=40, drawn=any_proof)
+SQL = curve("sql", "working:sql(filter,400,192)", 200, 60, shown=48, rate=2e-3, longest=56, drawn=any_query)
+SITE = curve("site", "acting:site(shop,400,192),8", 100, 60)
+TRACES = curve("traces", "acting:traces(400,192,15,20),8", 100, 60)
 WEB = curve("web", "acting:web(count=160,tests=144),6", 80, 15, tests=48, kept=True)
 GRID = curve("grid", "acting:grid(GoToLocal,400,192),8", 60, 20, tests=48)
 REPOSITORY = curve("repository", "acting:repository(48,20),2", 60, 20, shown=8, tasks=4, tests=16)

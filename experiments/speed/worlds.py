@@ -1,5 +1,10 @@
 """Acts a second in each world of the shelf, one match at a time and many at once, and how much of a step with a tiny
-model is spent outside of the model. Acts are drawn from those that are listed, or else are one that makes sense."""
+model is spent outside of the model. Acts are drawn from those that are listed, or else are one that makes sense.
+
+Of worlds that work in this process it is seconds of the processor, which do not depend on who else is at work. In the
+others, which wait for a browser or for the jail, it is time by the clock, and a world that is a seat is asked by many
+matches at the same time (`play.flow`): the ratio is what that is worth.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +20,16 @@ from typing import Any
 from redqueen.chance import derive, uniform
 from redqueen.checks.sandbox.jail import why_not
 from redqueen.games.acting import Acting
+from redqueen.play.flow import Flow
 from redqueen.play.lockstep import play
 from redqueen.protocols import Player
 from redqueen.settings.learner import Learner
 from redqueen.trials.experiment import Made, Rows, Table
-from redqueen.types import Ask, Episode, Match, Reply
+from redqueen.types import Ask, Episode, Match, Reply, Task
 from redqueen.worlds.catalogue import find_world
 from redqueen.worlds.chromium import why_no_pages
+from redqueen.worlds.embodied import Embodied
+from redqueen.worlds.hosted import WORLD, Hosted
 
 ACTS = 4  # of a match, at most
 # of each world its spec, an act where it lists none, and how many matches are played at once
@@ -35,6 +43,7 @@ SHELF: tuple[tuple[str, str, int], ...] = (
     ("repository(count=8,tests=1)", "", 64),
     ("web(count=16,tests=1)", "", 16),
 )
+ELSEWHERE = ("web", "repository")  # what their acts wait for is another process
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class Drawn:
 
     act: str
     name: str = "drawn"
+    version = 0
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
         return [Reply(self._said(ask), self.name) for ask in asks]
@@ -56,6 +66,7 @@ class Timed:
     """A player, and the seconds that it took to answer."""
 
     inner: Player
+    clock: Callable[[], float]
     seconds: list[float] = field(default_factory=list)
 
     @property
@@ -63,9 +74,9 @@ class Timed:
         return self.inner.name
 
     def reply(self, asks: Sequence[Ask]) -> list[Reply]:
-        began = time.perf_counter()
+        began = self.clock()
         found = self.inner.reply(asks)
-        self.seconds.append(time.perf_counter() - began)
+        self.seconds.append(self.clock() - began)
         return found
 
 
@@ -77,19 +88,25 @@ def acts_a_second(repeats: int) -> Made:
         name = spec.partition("(")[0]
         missing = _missing(name)
         if missing:
-            rows.append((name, "-", "-", "-", missing))
+            rows.append((name, "-", "-", "-", "-", missing))
             continue
-        game = Acting(find_world(spec), ACTS)
-        alone = _rate(repeats, partial(_played, game, Drawn(act), 8, 1))
-        together = _rate(repeats, partial(_played, game, Drawn(act), many, many))
-        timed = Timed(model)
-        began = time.perf_counter()
-        _played(game, timed, many, many)
-        whole = time.perf_counter() - began
-        rows.append(
-            (name, f"{alone:.0f}", f"{together:.0f}", f"{1 - sum(timed.seconds) / whole:.2f}", f"{many} at once")
-        )
-    headings = ("world", "acts a second, alone", "many at once", "share outside a tiny model", "")
+        clock = time.perf_counter if name in ELSEWHERE else time.process_time
+        world = find_world(spec)
+        game = Acting(world, ACTS)
+        tasks = list(game.tasks())
+        dealt = [tasks[number % len(tasks)] for number in range(many)]
+        alone = _rate(repeats, clock, partial(_played, game, Drawn(act), dealt[:8], 1))
+        together = partial(_played, game, Drawn(act), dealt, many)
+        if name in ELSEWHERE:
+            together = partial(_beside, Hosted(world, ACTS), Drawn(act), dealt)
+        rate = _rate(repeats, clock, together)
+        timed = Timed(model, clock)
+        began = clock()
+        _played(game, timed, dealt, many)
+        outside = 1 - sum(timed.seconds) / (clock() - began)
+        how = f"{many} at once, {'by the clock' if name in ELSEWHERE else 'of the processor'}"
+        rows.append((name, f"{alone:.0f}", f"{rate:.0f}", f"{rate / alone:.2f}", f"{outside:.2f}", how))
+    headings = ("world", "acts a second, alone", "many at once", "ratio", "share outside a tiny model", "")
     return headings, rows, f"At most {ACTS} acts of each match; the tiny model says 8 tokens or one of the listed acts."
 
 
@@ -101,19 +118,30 @@ def _missing(name: str) -> str:
     return "" if name != "grid" or find_spec("minigrid") else "minigrid is not installed"
 
 
-def _played(game: Acting, player: Any, matches: int, at_once: int) -> list[Episode]:
-    tasks = list(game.tasks())
-    dealt = [Match(game, tasks[number % len(tasks)], {"agent": player}, number) for number in range(matches)]
-    return [each for first in range(0, matches, at_once) for each in play(dealt[first : first + at_once], Random(0))]
+def _played(game: Acting, player: Any, tasks: Sequence[Task], at_once: int) -> list[Episode]:
+    dealt = [Match(game, task, {"agent": player}, number) for number, task in enumerate(tasks)]
+    return [each for first in range(0, len(dealt), at_once) for each in play(dealt[first : first + at_once], Random(0))]
 
 
-def _rate(repeats: int, work: Callable[[], list[Episode]]) -> float:
+def _beside(game: Hosted, player: Any, tasks: Sequence[Task]) -> list[Episode]:
+    """The episodes of matches whose worlds are asked at the same time."""
+    host = Embodied(game.world)
+    cast = {"agent": player, WORLD: host}
+    flow = Flow([game], player, len(tasks))
+    try:
+        return flow.play([Match(game, task, cast, number) for number, task in enumerate(tasks)], Random(0))
+    finally:
+        flow.close()
+        host.close()
+
+
+def _rate(repeats: int, clock: Callable[[], float], work: Callable[[], list[Episode]]) -> float:
     rates = []
     for repeat in range(repeats + 1):
-        began = time.perf_counter()
-        acts = sum(len(episode.turns) for episode in work())
+        began = clock()
+        acts = sum(turn.ask.seat.role == "agent" for episode in work() for turn in episode.turns)
         if repeat:
-            rates.append(acts / (time.perf_counter() - began))
+            rates.append(acts / (clock() - began))
     return median(rates)
 
 

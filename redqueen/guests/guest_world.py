@@ -20,7 +20,7 @@ from redqueen.games.tools import ToolError
 from redqueen.guests.process import Guest, GuestFailed, GuestTalk
 from redqueen.protocols import Play, Tool
 from redqueen.trust.door import enter
-from redqueen.types import Ask, Assessment, Message, Observation, Outcome, RedQueenError, Seat, Task
+from redqueen.types import Ask, Assessment, Message, Observation, Outcome, RedQueenError, Seat, Task, tuples
 
 MOST_TURNS = 500  # of a game, after which it is cut
 
@@ -100,7 +100,7 @@ class GuestVisit:
             except GuestFailed as failed:
                 self._lost(failed)
             else:
-                return Assessment(sum(found["scores"].values()), found.get("parts", {}), found.get("facts", {}))
+                return Assessment(sum(found["scores"].values()), found.get("parts", {}), tuples(found.get("facts", {})))
         return Assessment(0.0, facts={"failed": self._failed, "right": None})
 
     def close(self) -> None:
@@ -179,7 +179,7 @@ class GuestGame:
             return self._failed(failed.reason)
         scores = dict.fromkeys((Seat(role) for role in self.roles), 0.0)
         scores |= {_seat(name): float(score) for name, score in found["scores"].items()}
-        facts = {**found.get("facts", {}), "turns": turns}
+        facts = {**tuples(found.get("facts", {})), "turns": turns}
         totals = {seat: sum(paid.get(str(seat), 0.0) for _, paid in gains) for seat in scores}
         if gains and all(abs(totals[seat] - score) < 1e-9 for seat, score in scores.items()):
             facts["gains"] = gains

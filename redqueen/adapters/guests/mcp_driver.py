@@ -3,6 +3,9 @@
 Each visit starts the server anew, speaks to it over its standard input and output, and takes its tools; arguments are
 JSON. A line of the file of tasks is {"prompt", "answer"} or {"prompt", "check": {"tool", "arguments", "holds"}}: at the
 end the answer must be in the reply, and the tool, called by us on the final state, must say a text that holds this one.
+
+The tools are those of the start of a visit. A call that the server refuses, of a tool that it has no longer for one, is
+told who called; where it refuses the check, nobody knows how the visit went.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from redqueen.guests.guest_process import AGENT, one_turn, read_tasks
+
+CLOSED = -32000  # the code of an error that says that the server is gone
 
 
 def load(settings: dict[str, Any]) -> Server:
@@ -89,7 +94,13 @@ class ServerSession:
         return self._called(tool, arguments)
 
     def _called(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        found = self.loop.run_until_complete(self.session.call_tool(tool, arguments))
+        try:
+            found = self.loop.run_until_complete(self.session.call_tool(tool, arguments))
+        except Exception as error:
+            code = getattr(error, "code", getattr(getattr(error, "error", None), "code", CLOSED))
+            if code == CLOSED:  # no answer of the server
+                raise
+            return {"output": f"The server refuses {tool}: {' '.join(str(error).split())[:200]}", "failed": True}
         said = "\n".join(getattr(part, "text", f"[{part.type}]") for part in found.content)
         failed = bool(getattr(found, "is_error", getattr(found, "isError", False)))
         return {"output": said or "Nothing.", "failed": failed}
@@ -109,8 +120,10 @@ class ServerSession:
             parts["answered"] = float(wanted.lower() in answer.lower())
         check = self.task["facts"]["row"].get("check")
         if check:
-            said = self._called(check["tool"], check.get("arguments", {}))["output"]
-            parts["state"] = float(str(check["holds"]) in said)
+            said = self._called(check["tool"], check.get("arguments", {}))
+            if said["failed"]:
+                raise RuntimeError(f"the check calls {check['tool']}, which fails: {said['output'][:200]}")
+            parts["state"] = float(str(check["holds"]) in said["output"])
         score = float(all(parts.values())) if parts else 0.0
         return {"scores": {AGENT: score}, "parts": parts, "facts": {}}
 

@@ -118,9 +118,8 @@ class VerifiersSession:
             scores[name] = float(trace.reward)
             facts["metrics"][name] = {key: float(value) for key, value in trace.metrics.items() if value is not None}
         if self.episode.errors:
-            facts["errors"] = [
-                f"{error.type}: {' '.join(error.message.split())}"[:300] for error in self.episode.errors
-            ]
+            said = [f"{error.type}: {' '.join(error.message.split())}"[:300] for error in self.episode.errors]
+            facts |= {"errors": said, "failed": said[0], "right": None}  # as there, such an episode has no scores
         return {"scores": scores, "facts": {**facts, "ended": True}}
 
     def state(self) -> dict[str, Any]:

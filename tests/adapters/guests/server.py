@@ -22,5 +22,12 @@ def show() -> str:
     return " ".join(items) or "nothing"
 
 
+@server.tool()
+def forget(tool: str) -> str:
+    """The server has this tool no longer."""
+    server.remove_tool(tool)
+    return f"forgot {tool}"
+
+
 if __name__ == "__main__":
     server.run()

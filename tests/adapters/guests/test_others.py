@@ -112,6 +112,21 @@ def test_a_server_of_tools_is_judged_by_its_final_state(tmp_path):
     assert [*outcome(spec, "agent", "<add>pen</add>", "done").scores.values()] == [0.0]
 
 
+def test_a_server_whose_tools_change_tells_who_calls_and_a_check_that_fails_is_no_verdict(tmp_path):
+    here("mcp", "mcp")
+    path = tmp_path / "tasks.jsonl"
+    row = {"prompt": "Add a cup.", "check": {"tool": "show", "holds": "cup"}}
+    path.write_text(f"{json.dumps(row)}\n" * 2)
+    spec = f"working:mcp(python {HERE / 'server.py'},tasks={path},repeatable=true)"
+    found = outcome(spec, "agent", "<forget>add</forget>", "<add>cup</add>", "done")
+    assert "add" in found.facts["outputs"][1]
+    assert "right" not in found.facts
+    with pytest.warns(UserWarning, match="the check calls show, which fails"):
+        lost = outcome(spec, "agent", "<add>cup</add>", "<forget>show</forget>", "done")
+    assert lost.facts["right"] is None
+    assert [*outcome(spec, "agent", "<add>cup</add>", "done").scores.values()] == [1.0]
+
+
 def test_an_environment_of_gymnasium_in_a_guest():
     here("gym", "gymnasium")
     world = find_world("gym(FrozenLake-v1,acts=left/down/right/up,count=4,tests=2)")

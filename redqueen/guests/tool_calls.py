@@ -3,6 +3,13 @@
 <tool_call>
 {"name": "search", "arguments": {"query": "kuhn poker"}}
 </tool_call>
+
+Read as well are Mistral's, at the end of a reply, and Llama's, which are all of one:
+
+[TOOL_CALLS][{"name": "search", "arguments": {"query": "kuhn poker"}}]        [TOOL_CALLS]search[ARGS]{"query": "..."}
+<|python_tag|>{"name": "search", "parameters": {"query": "kuhn poker"}}
+
+The marks of a list and of Llama's may be missing, as tokens that are not text.
 """
 
 from __future__ import annotations
@@ -14,6 +21,7 @@ from typing import Any
 from redqueen.types import Message, Text, ToolCall, ToolResult
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
+MISTRAL, ARGUMENTS, LLAMA = "[TOOL_CALLS]", "[ARGS]", "<|python_tag|>"
 
 
 def described(functions: Sequence[Mapping[str, Any]]) -> str:
@@ -30,12 +38,16 @@ def described(functions: Sequence[Mapping[str, Any]]) -> str:
 def called(text: str, number: int = 0) -> tuple[str, tuple[ToolCall, ...]]:
     """What a reply says without its calls, stripped, and the calls, with ids that count on from `number`. What is no
     call, such as JSON that cannot be read, stays part of what is said."""
+    before, objects = _of_mistral(text) or _of_llama(text) or ("", [])
+    others = [_call(each, f"call_{number + place}") for place, each in enumerate(objects)]
+    if others and None not in others:
+        return before.strip(), tuple(each for each in others if each is not None)
     said, calls = list[str](), list[ToolCall]()
     pieces = text.split(OPEN)
     said.append(pieces[0])
     for piece in pieces[1:]:
         inside, closed, rest = piece.partition(CLOSE)
-        found = _call(inside, f"call_{number + len(calls)}") if closed else None
+        found = _call(_as_json(inside), f"call_{number + len(calls)}") if closed else None
         if found is None:
             said.append(OPEN + piece)
         else:
@@ -61,12 +73,46 @@ def result(of: str, text: str) -> Message:
     return Message("tool", (Text("<tool_response>\n"), ToolResult(of, text), Text("\n</tool_response>")))
 
 
-def _call(text: str, name: str) -> ToolCall | None:
+def _of_mistral(text: str) -> tuple[str, list[Any]] | None:
+    """What is said before the calls, and their objects. The mark is no text for some tokenizers."""
+    before, *pieces = text.split(MISTRAL)
+    if not pieces and text.lstrip().startswith("[{"):
+        listed = _as_json(text)
+        named = listed and all(isinstance(each, dict) and {"name", "arguments"} <= each.keys() for each in listed)
+        return ("", listed) if named else None
+    objects = list[Any]()
+    for piece in pieces:
+        start = min((at for at in (piece.find("{"), piece.find("[{")) if at >= 0), default=len(piece))
+        name, found = piece[:start].strip().removesuffix(ARGUMENTS).strip(), _as_json(piece[start:])
+        objects += found if not name and isinstance(found, list) else [{"name": name, "arguments": found}]
+    return (before, objects) if objects else None
+
+
+def _of_llama(text: str) -> tuple[str, list[Any]] | None:
+    """The objects of a reply that is nothing but calls, with semicolons between."""
+    rest, objects = text.strip().removeprefix(LLAMA).strip(), list[Any]()
+    while rest.startswith("{"):
+        try:
+            found, end = json.JSONDecoder().raw_decode(rest)
+        except (ValueError, RecursionError):
+            return None
+        if "parameters" not in found:
+            return None
+        objects.append(found)
+        rest = rest[end:].lstrip().removeprefix(";").lstrip()
+    return ("", objects) if objects and not rest else None
+
+
+def _as_json(text: str) -> Any:
+    """None for what is no JSON."""
     try:
-        found = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str):
+
+
+def _call(found: Any, name: str) -> ToolCall | None:
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str) or not found["name"]:
         return None
     arguments = found.get("arguments", found.get("parameters", {}))  # the latter as Llama models write them
     return ToolCall(name, found["name"], arguments) if isinstance(arguments, dict) else None

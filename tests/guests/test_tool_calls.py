@@ -1,3 +1,5 @@
+import pytest
+
 from redqueen.guests.tool_calls import called, described, same, written
 
 CALL = '<tool_call>\n{"name": "find", "arguments": {"what": "cups", "n": 2}}\n</tool_call>'
@@ -22,6 +24,44 @@ def test_what_is_no_call_is_said():
 def test_parameters_stand_for_arguments_as_llama_writes_them():
     _, (call,) = called('<tool_call>{"name": "f", "parameters": {"x": 1}}</tool_call>')
     assert call.arguments == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "calls"),
+    [
+        ('Well. [TOOL_CALLS] [{"name": "f", "arguments": {"x": [1]}}]', "Well.", [("f", {"x": [1]})]),
+        ('[TOOL_CALLS][{"name": "f", "arguments": {}}, {"name": "g", "arguments": {}}]', "", [("f", {}), ("g", {})]),
+        (' [{"name": "f", "arguments": {}}]', "", [("f", {})]),
+        ('[TOOL_CALLS]f[ARGS]{"x": 1}[TOOL_CALLS]g{}', "", [("f", {"x": 1}), ("g", {})]),
+        ('<|python_tag|>{"name": "f", "parameters": {"x": 1}}', "", [("f", {"x": 1})]),
+        (' {"name": "f", "parameters": {}}; {"name": "g", "parameters": {}}\n', "", [("f", {}), ("g", {})]),
+    ],
+)
+def test_calls_of_mistral_and_llama(text, before, calls):
+    said, found = called(text)
+    assert said == before
+    assert [(call.name, call.arguments) for call in found] == calls
+    assert len({call.id for call in found}) == len(calls)
+    assert same(text) == same(written(said, calls))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[TOOL_CALLS]",
+        "[TOOL_CALLS] nothing",
+        '[TOOL_CALLS]{"x": 1}',
+        '[TOOL_CALLS][{"name": "f"}, 3]',
+        '[{"name": "f"}]',
+        '{"name": "f"}',
+        '{"name": "f", "parameters": {}} is a call',
+        '{"parameters": {}}',
+        '{"name": "f", "parameters": 3}',
+        "{" * 100_000,
+    ],
+)
+def test_what_is_no_call_of_these_is_said(text):
+    assert called(text) == (text, ())
 
 
 def test_writing_is_read_again():

@@ -105,9 +105,13 @@ def acts_a_second(repeats: int) -> Made:
         _played(game, timed, dealt, many)
         outside = 1 - sum(timed.seconds) / (clock() - began)
         how = f"{many} at once, {'by the clock' if name in ELSEWHERE else 'of the processor'}"
-        rows.append((name, f"{alone:.0f}", f"{rate:.0f}", f"{rate / alone:.2f}", f"{outside:.2f}", how))
+        rows.append((name, _few(alone), _few(rate), f"{rate / alone:.2f}", f"{outside:.2f}", how))
     headings = ("world", "acts a second, alone", "many at once", "ratio", "share outside a tiny model", "")
     return headings, rows, f"At most {ACTS} acts of each match; the tiny model says 8 tokens or one of the listed acts."
+
+
+def _few(rate: float) -> str:
+    return f"{rate:.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
 def _missing(name: str) -> str:

@@ -285,7 +285,7 @@ QUARTERS: Mapping[str, Callable[[Trial], float]] = {
 }
 
 CIRCUITS = curve("circuits", "acting:circuits(two,200,80,listed=true),1", 200, 240)
-PROOFS = curve("proofs", "acting:proofs(15,15),2", 200, 120, longest=12, tests=40, drawn=any_proof)
+PROOFS = curve("proofs", "acting:proofs(15,15),2", 200, 120, longest=32, tests=40, drawn=any_proof)
 SQL = curve("sql", "working:sql(filter,400,192)", 200, 60, shown=48, rate=2e-3, longest=56, drawn=any_query)
 SITE = curve("site", "acting:site(shop,400,192),8", 100, 60)
 TRACES = curve("traces", "acting:traces(400,192,15,20),8", 100, 60)

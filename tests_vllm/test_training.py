@@ -53,6 +53,22 @@ def test_spiral_plays_itself_through_vllm_with_its_newest_weights(tmp_path):
     assert all(line["gradient_norm"] > 0.0 for line in lines)
 
 
+def test_absolute_zero_proposes_and_solves_through_vllm(tmp_path):
+    """SmolLM2 writes no proposal that can be read in so few tokens: it learns that these are refused, and from answers
+    to the problems of the file."""
+    lines = trained(
+        tmp_path / "run",
+        f"absolute_zero --questions {PROBLEMS} --sampler vllm --truncated-score graded --proposals 4 --attempts 4 "
+        "--tasks 16 --max-completion-length 24 --learning-rate 1e-3 --problems 1 --steps 2 --evaluate-every 2",
+    )
+    found = [line["sampler_mismatch_mean"] for line in lines]
+    print(f"\nmismatch in nats a token: {found}")
+    assert len(found) == 2
+    assert all(0.0 < mean < ROUNDED for mean in found)
+    assert all(line["gradient_norm"] > 0.0 for line in lines)
+    assert all(line["episodes"] == 4 + 16 for line in lines)  # four proposals, sixteen answers
+
+
 @pytest.fixture
 def judge(tmp_path):
     """The address of vLLM's own server with SmolLM2, as `--oracle` takes it."""

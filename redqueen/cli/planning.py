@@ -57,6 +57,8 @@ def plan(words: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place, schedule = Path(folder) / "run", options.schedule
         found = measured(lambda run: recipe.train(tried, run), place, options.seed, MEASURED, schedule)
+    if found.goes_on:  # until an iteration is over, or to the end of the run with the data of a file
+        found.every = getattr(config, "updates", steps)
     for line in _needs(found, steps, options.schedule, _comparing(config)):
         print(line)
     if gpu and sizes is not None:
@@ -72,7 +74,8 @@ def plan(words: Sequence[str]) -> None:
     print(f"memory: {found.gigabytes:.2f} GB{where}, measured over the first {MEASURED} steps")
     print(
         f"time: {_lasting(lasts)} in all: {found.loading:.0f} s to begin, {_lasting(found.seconds[-1])} a step, "
-        f"{_lasting(found.measuring)} a measurement; measured on this machine, as busy as it is now"
+        f"{_first(found, steps)}{_lasting(found.measuring)} a measurement; measured on this machine, as busy as it is "
+        "now"
     )
 
 
@@ -160,23 +163,24 @@ def _stood_in(config: Any) -> Any:
 
 def _needs(found: Measured, steps: int, schedule: Schedule, oracle: str) -> Iterator[str]:
     """What a run needs but for memory and time, a line each."""
-    updates = found.updates[-1]
+    updates, plays = found.updates[-1], found.plays(steps)
+    when = "a step" if found.every == 1 else f"the first of each {min(found.every, steps)} steps"
     yield (
-        f"a step: {found.replies} replies of {found.reply_tokens} tokens to prompts of {found.prompt_tokens} tokens, "
-        f"{updates} updates"
+        f"{when}: {found.replies} replies of {found.reply_tokens} tokens to prompts of {found.prompt_tokens} tokens, "
+        f"{updates} updates{'' if found.every == 1 else ' a step'}"
     )
     yield (
-        f"a run of {steps} steps: about {found.replies * steps:,} replies, "
-        f"{(found.reply_tokens + found.prompt_tokens) * steps:,} tokens, {updates * steps:,} updates"
+        f"a run of {steps} steps: about {found.replies * plays:,} replies, "
+        f"{(found.reply_tokens + found.prompt_tokens) * plays:,} tokens, {updates * steps:,} updates"
     )
-    asked = found.asks[-1]
+    asked = found.asks[found.playing]
     judging = {role: count for role, count in asked.items() if "judge" in role or "verifier" in role}
     for role, count in judging.items():
-        yield f"{role}: {count} calls a step, {count * steps:,} in all, without those of measurements"
+        yield f"{role}: {count} calls {when}, {count * plays:,} in all, without those of measurements"
     if not judging and oracle.startswith("judge:http"):
         yield f"{oracle} was asked in these {MEASURED} steps; its calls are not counted"
     kept = (schedule.keep_checkpoints + 1) * found.checkpoint_bytes
-    episodes = steps * min(schedule.record_episodes, found.replies) * found.episode_bytes
+    episodes = plays * min(schedule.record_episodes, found.replies) * found.episode_bytes
     yield f"disk: {(kept + episodes) / 1e9:.2f} GB, of which {kept / 1e9:.2f} GB are checkpoints"
 
 
@@ -187,8 +191,15 @@ def _say_memory(sizes: Sizes, available: float, where: str) -> None:
     print(f"{where} has {available / 1e9:.1f} GB")
 
 
+def _first(found: Measured, steps: int) -> str:
+    """What a step takes that plays, where only some do."""
+    if found.every == 1:
+        return ""
+    return f"{_lasting(found.seconds[0])} the first of each {min(found.every, steps)}, "
+
+
 def _lasting(seconds: float) -> str:
-    """A time in the unit that suits it."""
+    """A time in the unit that suits it, to a twentieth or better from a tenth of a second on."""
     if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+        return f"{seconds:.{1 if seconds >= 10 else 2}f} s"
+    return f"{seconds / 60:.{1 if seconds < 1200 else 0}f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

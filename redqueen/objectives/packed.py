@@ -7,7 +7,9 @@ within it; token numbers take 4 bytes.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -225,6 +227,7 @@ def joined(parts: Sequence[PackedRows]) -> PackedRows:
     state["tokens"] = torch.cat([part._tokens for part in parts])
     for part in parts:
         part._tokens = part._tokens[:0].clone()
+    give_back()
     starts = {"pairs": 0, "trajectory": 0}  # numbers that go on from part to part
     of_rows: dict[str, list[Tensor]] = {name: [] for name in parts[0]._of_rows}
     for part in parts:
@@ -237,11 +240,19 @@ def joined(parts: Sequence[PackedRows]) -> PackedRows:
         held = [part._constraints or ((),) * len(part._of_rows["lengths"]) for part in parts]
         state["constraints"] = _as_lists([row for rows in held for row in rows])
     for name in ("_columns", "_reference"):
-        state[name[1:]] = {
-            key: _joined([getattr(part, name).pop(key) for part in parts], parts) for key in [*getattr(parts[0], name)]
-        }
+        state[name[1:]] = {}
+        for key in [*getattr(parts[0], name)]:
+            state[name[1:]][key] = _joined([getattr(part, name).pop(key) for part in parts], parts)
+            give_back()
     state["own"] = torch.cat([part._own for part in parts])
     return PackedRows.restored(state)
+
+
+def give_back() -> None:
+    """Gives memory that was freed back to the system. glibc keeps blocks below 32 MB, such as the columns of a part,
+    unless what was allocated last is free too; other libraries have no such function and need none."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _as_lists(constraints: Sequence[Sequence[Constraint]]) -> list[Any]:

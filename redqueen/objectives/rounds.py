@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar, cast
 import torch
 
 from redqueen.objectives.batch import portion
-from redqueen.objectives.packed import PackedRows, joined
+from redqueen.objectives.packed import PackedRows, give_back, joined
 from redqueen.protocols import COUNT, Maybe, Objective, Policy, State, has, shaped
 from redqueen.types import Batch, Constraint, Damaged, Likelihoods, Mean, Metrics, RedQueenError
 
@@ -96,6 +96,8 @@ class Round:
         was."""
         assert data.pairs is not None, "a round holds pairs or samples: pack_pairs or pack_samples makes them"
         self._parts.append(PackedRows(data))
+        if len(self._parts) > 1:
+            give_back()  # what padding the parts took
         self._equal += 0 if self._goes_on else equal
 
     @staticmethod

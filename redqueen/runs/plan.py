@@ -131,9 +131,11 @@ class Measured:
 
     loading: float = 0.0  # seconds before the first step
     lines: list[Line] = field(default_factory=list)
-    asks: list[Counter[str]] = field(default_factory=list)  # of each step by role
+    asks: list[Counter[str]] = field(default_factory=list)  # of each step by role, without those of measurements
     updates: list[int] = field(default_factory=list)  # of each step
-    replies: int = 0  # of the last step that were learned from, or played beside them
+    goes_on: bool = False  # whether the last step played nothing and learned from what an earlier one had played
+    every: int = 1  # steps from one that plays to the next: those between learn from what it played
+    replies: int = 0  # of the last step that played: learned from, or played beside them
     prompt_tokens: int = 0
     reply_tokens: int = 0
     checkpoint_bytes: int = 0
@@ -154,10 +156,21 @@ class Measured:
         """The most memory that was held."""
         return float(self.lines[-1]["time"]["gigabytes"])
 
+    @property
+    def playing(self) -> int:
+        """The measured step that stands for those that play: the last, or the first where only some do."""
+        return 0 if self.every > 1 else -1
+
+    def plays(self, steps: int) -> int:
+        """How many of `steps` play."""
+        return -(-steps // self.every)
+
     def lasts(self, steps: int, evaluate_every: int) -> float:
-        """Seconds of a run of `steps`: the last measured step stands for all after it."""
+        """Seconds of a run of `steps`: the last measured step stands for all after it, but for those that play where
+        only some do, for which the first stands."""
         measurements = -(-steps // evaluate_every) + 1
-        later = (steps - len(self.lines)) * self.seconds[-1]
+        again = self.plays(steps) - 1 if self.every > 1 else 0
+        later = again * self.seconds[0] + (steps - len(self.lines) - again) * self.seconds[-1]
         return self.loading + sum(self.seconds) + later + measurements * self.measuring
 
 
@@ -191,14 +204,15 @@ class _Counting:
         self._policies: Sequence[Policy] = ()
         self._versions = 0
         self._folder = Path()
+        self._run: Run | None = None
 
     def hear(self, speaker: Speaker, asks: Sequence[Ask]) -> None:
-        self._asks.update(ask.seat.role for ask in asks)
+        if self._run is not None and not self._run.measuring:
+            self._asks.update(ask.seat.role for ask in asks)
 
     def begin(self, run: Run, start: int, count: int) -> None:
         self.found.loading = time.perf_counter() - self._began
-        self._asks.clear()
-        self._policies, self._folder = run.policies, run.folder
+        self._run, self._policies, self._folder = run, run.policies, run.folder
 
     def step(self, line: Line) -> None:
         versions = sum(policy.version for policy in self._policies)
@@ -223,6 +237,7 @@ class _Counting:
             turns = [turn for line in lines for turn in json.loads(line)["turns"]]
             self.found.episode_bytes = recorded[-1][1].stat().st_size / len(lines)
             self.found.replies = len(turns)
+            self.found.goes_on = recorded[-1][0] < self._steps - 1 and not self.found.asks[-1]
             self.found.prompt_tokens = sum(len(turn["reply"]["prompt_tokens"]) for turn in turns)
             self.found.reply_tokens = sum(len(turn["reply"]["tokens"]) for turn in turns)
 

@@ -172,6 +172,7 @@ class Run:
         self.stopped = ""  # why the run ended before its last step
         self.leaving = ""  # why it is to end with the step it is in, which is saved: `leave`
         self._in_step = False
+        self.measuring = False  # whether what is played now is for a measurement
         self._line: Line = {}
 
     def leave(self, why: str) -> bool:
@@ -265,10 +266,12 @@ class Run:
                     for going in resumable:
                         if has(going, Settles):
                             going.settle()  # what measures may use the same games and tools
+                    self.measuring = True
                     self._measure(measures)
                     if step == 0:
                         self._show_replies(measures)
                         self._keep_replies("first", measures)
+                    self.measuring = False
                     if self.collapse.measured(before | self._line) and self.collapse.watch.keeps_best:
                         self._save(step, policies, resumable, "best")
                     for policy in policies:

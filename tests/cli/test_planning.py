@@ -37,6 +37,18 @@ def test_a_judge_behind_an_endpoint_is_counted_and_not_asked(capsys):
     assert re.search(r"judge: [1-9]\d* calls a step", capsys.readouterr().out)
 
 
+def test_replies_of_an_iteration_are_counted_once_each(capsys):
+    flags = ["--model", "tiny", "--max-completion-length", "4", "--problems", "2", "--tasks", "2", "--attempts", "2"]
+    assert main(["plan", "self_rewarding", *flags, "--steps", "8", "--updates", "4"]) == 0
+    said = capsys.readouterr().out
+    replies = int(re.search(r"the first of each 4 steps: (\d+) replies", said)[1])
+    assert f"a run of 8 steps: about {2 * replies} replies" in said
+    calls, in_all = map(int, re.search(r"judge: (\d+) calls the first of each 4 steps, (\d+) in all", said).groups())
+    assert calls > 0
+    assert in_all == 2 * calls
+    assert re.search(r"s a step, [\d.]+ s the first of each 4, [\d.]+ s a measurement", said)
+
+
 def test_a_gpu_by_name_is_an_estimate_and_loads_nothing(capsys):
     assert main(["plan", *SPIRAL, "--gpu", "h100", "--max-completion-length", "512", "--answer", "boxed"]) == 0
     said = capsys.readouterr().out

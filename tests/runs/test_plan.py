@@ -68,3 +68,12 @@ def test_a_run_lasts_its_steps_and_its_measurements():
     found = Measured(loading=10.0, lines=times)
     # 5 + 9 * 3 of ten steps; measured before steps 0, 5 and at the end
     assert found.lasts(10, 5) == 10.0 + 5.0 + 9 * 3.0 + 3 * 4.0
+
+
+def test_where_only_some_steps_play_the_first_stands_for_them():
+    """An iteration of four steps, of which the first plays for 9 seconds."""
+    times = [{"time": {"step": 13.0, "measure": 4.0}}, {"time": {"step": 1.0, "measure": 0.0}}]
+    found = Measured(loading=10.0, lines=times, every=4)
+    assert [found.plays(steps) for steps in (2, 4, 5, 10)] == [1, 1, 2, 3]
+    # steps 0, 4 and 8 play, seven do not; measured before step 0 and at the end
+    assert found.lasts(10, 10) == 10.0 + 3 * 9.0 + 7 * 1.0 + 2 * 4.0

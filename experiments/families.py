@@ -1,0 +1,164 @@
+"""One run of each family with SmolLM2, on problems that nobody here wrote where there are such.
+
+Games: `mirror_descent:language`. Questions with answers, and by majority: `grpo:own_file`. Labels, credit and
+self-training: `label_free:smollm2` and `r3:parts`. Here are the others, from the same start, at the same rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from experiments import grpo as of_grpo
+from redqueen.measures.accuracy import HeldOut
+from redqueen.protocols import Policy
+from redqueen.questions.catalogue import find_questions
+from redqueen.recipes.adversaries.self_redteam import recipe as self_redteam
+from redqueen.recipes.agents.retool import recipe as retool
+from redqueen.recipes.curricula import sec
+from redqueen.recipes.preferences import iterative_dpo
+from redqueen.recipes.proposers.absolute_zero import recipe as absolute_zero
+from redqueen.settings.learner import Learner
+from redqueen.settings.roles import Role
+from redqueen.trials.experiment import Difference, Experiment, Train, Training, Trial, versus
+from redqueen.types import Metrics, Task
+
+LEARNER = Learner(model="smollm2-135m", max_completion_length=32, learning_rate=2e-4)
+LEVELS = f"{of_grpo.QUESTIONS},level=dataset"  # the four kinds of problem
+PROBLEMS = 64
+COIN = f"{Path(__file__)}:Coin"
+NOTES = (
+    "Problems that measure are 64 of the 165 that are held out, drawn anew for each seed; start and end on the same.",
+    "Tokens: those of the replies that were learned from.",
+    "Rate and length of replies are those of `grpo:own_file`, chosen on seeds 0 and 1, which are left out.",
+)
+START, END = ("start", "start's pass@8"), ("accuracy", "pass@8")
+
+
+@dataclass(frozen=True)
+class Coin:
+    """Prefers either of two answers by chance: the pairs of a run have no signal."""
+
+    def __call__(self, tasks: Sequence[Task], first: Sequence[str], second: Sequence[str], rng: Random) -> np.ndarray:
+        return np.array([float(rng.random() < 0.5) for _ in tasks])
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One training, and the held-out problems of the seed asked of its start and of its end."""
+
+    train: Train
+
+    def __call__(self, config: Any, seed: int, folder: Path) -> Trial:
+        def ask(policy: Policy) -> Metrics:
+            return HeldOut(find_questions(of_grpo.QUESTIONS), policy, PROBLEMS, seed=seed)()
+
+        start = ask(config.learner.build_model(0))
+        trial = Training(self.train, read=ask)(config, seed, folder)
+        known = {"start": start["accuracy"], "start's pass@8": start["pass@8"]}
+        return replace(trial, final={**trial.final, **known})
+
+
+def tokens(trial: Trial) -> float:
+    """The tokens of all replies that a training learned from."""
+    return float(
+        sum(
+            line[f"{who}completion_length"] * line[f"{who}episodes"] * line[f"{who}turns_per_episode"]
+            for line in trial.lines
+            for who in {key.removesuffix("completion_length") for key in line if key.endswith("completion_length")}
+            if f"{who}episodes" in line
+        )
+    )
+
+
+PREFERENCES = Experiment(
+    title="Preferences: iterative DPO on right and wrong attempts",
+    asked="Does SmolLM2 learn from pairs of its own attempts, and what is left of it when a coin compares them?",
+    trial=Measured(iterative_dpo.train),
+    config=iterative_dpo.Config(
+        LEARNER, questions=of_grpo.QUESTIONS, steps=50, updates=10, tasks=80, attempts=8, beta=0.1
+    ),
+    variants={"right before wrong": {}, "a coin": {"oracle": COIN}},
+    figures=(*START, *END, "tokens"),
+    compared=(
+        *versus("right before wrong", ("a coin",), END),
+        Difference("right before wrong", "right before wrong", "accuracy", "start"),
+    ),
+    controls=("a coin",),
+    derived={"tokens": tokens},
+    seeds=3,
+    first_seed=2,
+    notes=NOTES,
+)
+PROPOSERS = Experiment(
+    title="Proposers: Absolute Zero from the problems of a file",
+    asked="Does SmolLM2 learn more from what it proposes while it learns than from what its start proposes?",
+    trial=Measured(absolute_zero.train),
+    config=absolute_zero.Config(LEARNER, questions=of_grpo.QUESTIONS, steps=25, proposals=8, attempts=8, tasks=64),
+    variants={"learns to propose": {}, "start proposes": {"proposer": Role("frozen")}},
+    figures=(*START, *END, "tokens"),
+    compared=(
+        *versus("learns to propose", ("start proposes",), END),
+        Difference("learns to propose", "learns to propose", "accuracy", "start"),
+    ),
+    controls=("start proposes",),
+    derived={"tokens": tokens},
+    seeds=3,
+    first_seed=2,
+    notes=NOTES,
+)
+CURRICULA = Experiment(
+    title="Curricula: a bandit draws the kinds of problem",
+    asked="Does SmolLM2 learn more where a bandit draws the kinds of problem than where chance does?",
+    trial=Measured(sec.train),
+    config=sec.Config(LEARNER, questions=LEVELS, steps=50, tasks=8, attempts=8),
+    variants={"bandit": {}, "by chance": {"tau": 1e9}},
+    figures=(*START, *END, "tokens"),
+    compared=(*versus("bandit", ("by chance",), END), Difference("bandit", "bandit", "accuracy", "start")),
+    controls=("by chance",),
+    derived={"tokens": tokens},
+    seeds=3,
+    first_seed=2,
+    notes=NOTES,
+)
+AGENTS = Experiment(
+    title="Agents: a calculator within the answer",
+    asked="Does SmolLM2 learn to use a calculator on problems that it can also answer without?",
+    trial=Measured(retool.train),
+    config=retool.Config(
+        replace(LEARNER, max_completion_length=64), questions=of_grpo.QUESTIONS, steps=25, tasks=8, attempts=8
+    ),
+    variants={"calculator": {}, "no tool": {"tool": "none"}},
+    figures=(*START, *END, "tokens"),
+    compared=(
+        *versus("calculator", ("no tool",), END),
+        Difference("calculator", "calculator", "accuracy", "start"),
+    ),
+    controls=("no tool",),
+    derived={"tokens": tokens},
+    seeds=3,
+    first_seed=2,
+    notes=(*NOTES, "Held-out problems are answered without the tool: what is left in the weights."),
+)
+ADVERSARIES = Experiment(
+    title="Adversaries: an attacker that learns, and one that stays",
+    asked="Is SmolLM2's defender harder to attack after an attacker that learns than after prompts as they stand?",
+    trial=Training(self_redteam.train, evaluate_every=25),
+    config=self_redteam.Config(LEARNER, steps=25, matches_per_step=32),
+    variants={"co-trained": {}, "static prompts": {"vanilla": 1.0}},
+    figures=("first attack_success", "attack_success", "benign_compliance", "tokens"),
+    compared=(
+        *versus("co-trained", ("static prompts",), ("attack_success", "benign_compliance")),
+        Difference("co-trained", "co-trained", "attack_success", "first attack_success"),
+    ),
+    controls=("static prompts",),
+    derived={"tokens": tokens},
+    seeds=3,
+    first_seed=2,
+    notes=("The requests and the rule that judges them are ours: no package ships harmful prompts.",),
+)

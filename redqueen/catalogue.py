@@ -29,6 +29,9 @@ READERS: Mapping[type, Callable[[str], Any]] = MappingProxyType(
     }
 )
 
+COUNTS = frozenset(("count", "tests"))  # parameters that say how many tasks there are
+MOST_TASKS = 1_000_000
+
 
 @dataclass(frozen=True)
 class Catalogue:
@@ -142,10 +145,15 @@ class Catalogue:
 
     def _read(self, word: str, kind: Any, key: str, spec: str) -> Any:
         try:
-            return READERS[kind](word)
+            value = READERS[kind](word)
         except (KeyError, TypeError, ValueError):
             wanted = getattr(kind, "__name__", str(kind))
             raise RedQueenError(f"{key} of the {self.noun} {spec!r} must be of type {wanted}, not {word!r}") from None
+        if kind is int and key in COUNTS and value > MOST_TASKS:
+            raise RedQueenError(
+                f"{key} of the {self.noun} {spec[:80]!r} is at most {MOST_TASKS:,}: its tasks are held in memory"
+            )
+        return value
 
 
 def in_brackets(spec: str) -> str:

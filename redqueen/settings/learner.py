@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
@@ -300,7 +301,7 @@ def checked_device(name: str | None) -> str:
     if name is None:
         return "cuda" if count else "cpu"
     kind, _, number = name.partition(":")
-    if name != "cpu" and (kind != "cuda" or not (name == "cuda" or number.isdecimal())):
+    if re.fullmatch("cpu|cuda|cuda:[0-9]{1,4}", name) is None:
         raise RedQueenError(f"there is no device {name!r}: write cpu, cuda or cuda:N")
     if kind == "cuda" and int(number or 0) >= count:
         raise RedQueenError(f"device {name!r} is not available here, where there are {count} CUDA devices")

@@ -153,9 +153,12 @@ class Server:
                 self._answer(server.page(self.path))
 
             def do_POST(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                said = parse_qs(self.rfile.read(min(length, LONGEST)).decode("utf-8", "replace")).get("act", [""])[0]
-                server.said(self.path, said)
+                length = self.headers.get("Content-Length", "0")
+                if server.page(self.path) == "" or not (length.isdecimal() and len(length) < 6):
+                    self._answer("")
+                    return
+                form = parse_qs(self.rfile.read(min(int(length), LONGEST)).decode("utf-8", "replace"))
+                server.said(self.path, form.get("act", [""])[0])
                 self.send_response(303)
                 self.send_header("Location", self.path)
                 self.send_header("Content-Length", "0")

@@ -18,6 +18,7 @@ from redqueen.games.catalogue import GAMES, find_game
 from redqueen.players.transformer.loading import refuse_detours
 from redqueen.questions.catalogue import QUESTIONS, find_questions
 from redqueen.questions.data_rows import read_rows
+from redqueen.settings.learner import checked_device
 from redqueen.settings.oracles import JudgeSettings
 from redqueen.settings.speech import wording
 from redqueen.texts import file_text
@@ -121,3 +122,18 @@ def test_a_text_is_read_as_python_reads_it(tmp_path: Path) -> None:
         assert file_text(path, encoding) == path.read_text(encoding=encoding)
     with pytest.raises(FileNotFoundError):
         file_text(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("spec", ["web:count=999999999999999", "site:shop,tests=1000001", "pages:site:count=10000000"])
+def test_a_name_asks_for_no_more_tasks_than_memory_holds(spec: str) -> None:
+    with pytest.raises(RedQueenError, match="at most 1,000,000"):
+        find_world(spec)
+
+
+@pytest.mark.parametrize(
+    "name", ["cuda:" + "9" * 5000, "cuda:\u0663", "cuda:1\n", "\x1b[31m", "../..", "cuda:-1", "meta"]
+)
+def test_a_device_is_named_in_few_words(name: str) -> None:
+    with pytest.raises(RedQueenError, match="there is no device") as refused:
+        checked_device(name)
+    assert str(refused.value).isprintable()

@@ -1,6 +1,7 @@
 """Worlds as real pages: the same is seen and done as in text; what is served, without a browser."""
 
 from contextlib import closing
+from http.client import HTTPConnection
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import urlopen
@@ -30,6 +31,11 @@ def test_a_form_acts_in_the_visit_of_its_page_alone():
     assert '<button name="act" value="home">home</button>' in page
     assert visits[0].state() != before[0]
     assert visits[1].state() == before[1]
+    for length in ("-1", "x", "9" * 5000):  # what a browser never says is answered, and nothing is done
+        connection = HTTPConnection("127.0.0.1", int(addresses[0].split(":")[2].partition("/")[0]), timeout=5)
+        connection.request("POST", "/" + addresses[0].rpartition("/")[2], headers={"Content-Length": length})
+        assert connection.getresponse().status == 404
+        connection.close()
     server.forget(addresses[0])
     for address in (addresses[0], addresses[1] + "x"):
         with pytest.raises(HTTPError, match="404"):

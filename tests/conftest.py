@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 
-import hypothesis  # noqa: F401  before all is set aside: its plugins ask the collector who holds what
+import hypothesis  # before all is set aside: its plugins ask the collector who holds what
 import torch
 
 from redqueen.players.transformer import machine
@@ -17,6 +17,8 @@ from redqueen.players.transformer import machine
 # every type is as fast as another, whatever the machine: else one that is slow here is said, and fails a test
 machine._product = functools.wraps(machine._product)(lambda dtype, device: 1.0)
 torch.set_num_threads(1)
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")  # a machine that others use is slow, which is no fault
 os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="redqueen-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 

@@ -17,11 +17,12 @@ from random import Random
 import torch
 
 from redqueen.credit.rewards import payoff, score
-from redqueen.objectives.batch import beside, portion
+from redqueen.objectives.batch import beside, pack_pairs, portion
 from redqueen.objectives.packed import PackedRows, give_back, joined
 from redqueen.objectives.rounds import Round
 from redqueen.play.lockstep import play
-from redqueen.recipes.preferences.dpo.steps import data_for
+from redqueen.questions.catalogue import find_questions_with
+from redqueen.questions.dataset import Preferring, recitations, training_pairs
 from redqueen.settings.learner import Flat
 from redqueen.trials.experiment import Made, Rows, Table
 from redqueen.types import Batch, Likelihoods
@@ -67,14 +68,13 @@ def held(pairs: int = PAIRS, tokens: int = TOKENS) -> Made:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "pairs.jsonl"
         write(file, pairs, tokens)
-        data = data_for("logistic", str(file), pairs)
-        drawn = data.drawn({}, Random(0))
+        drawn = training_pairs(find_questions_with(str(file), Preferring), pairs, {}, Random(0))
     rows.append(_row("all pairs are read", parts))
     slices, generator = list(Round.slices(drawn)), torch.Generator().manual_seed(0)
     some = slices[0][:RECITED]
-    sides = [score(play(side, Random(0)), payoff) for side in data.recited(some, learner)]
+    sides = [score(play(side, Random(0)), payoff) for side in recitations(some, learner)]
     times = len(slices[0]) // len(some)
-    first = data.pack([*some] * times, [[*side] * times for side in sides]).batch
+    first = pack_pairs([*sides[0]] * times, [*sides[1]] * times)
     length = float(first.lengths.double().mean())
     for part in slices:
         rest = portion(first, range(len(part))) if len(part) < len(slices[0]) else first

@@ -1,4 +1,4 @@
-"""The pairs of another question set as questions: which of two answers is better, A or B; or how good is each?
+"""The pairs of another question set as questions: which of two answers is better, A or B; or how good each is.
 
 `redqueen train grpo --questions paired:inner=pairs.jsonl --model JUDGE` pays a judge of two answers for verdicts that
 are right, as the evaluator of EvolvR is after it has imitated reasons (Wang et al. 2025, arXiv:2508.06046). A reply

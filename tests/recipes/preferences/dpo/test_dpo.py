@@ -100,7 +100,7 @@ def test_settings_without_effect_are_refused(settings):
 
 
 def test_a_domain_without_preferences_is_refused_in_one_line(tmp_path):
-    with pytest.raises(RedQueenError, match=r"sums is not .*: it has no preferences; .* dataset, preferences$"):
+    with pytest.raises(RedQueenError, match=r"sums is not .*: it has no preferences; .* dataset, preferences, rhymes$"):
         train(Config(TINY, questions="sums"), Run(tmp_path, 0))
 
 

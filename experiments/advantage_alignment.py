@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
 from random import Random
 
@@ -83,25 +84,12 @@ SHARING_COINS = Experiment(
     controls=("naive",),
     notes=("Two who claim everything gain 275 each, two who leave all to the upper hand 500.",),
 )
-TRADES = Experiment(
+TRADES = replace(
+    SHARING_COINS,
     title="Negotiation, tabular",
     asked="Do two who align their advantages find trades that are good for both, and give less away to the greedy?",
-    trial=Training(advantage_alignment.train),
-    config=advantage_alignment.Config(
-        Learner(learning_rate=100.0),
-        TRADING,
-        steps=60,
-        matches_per_step=64,
-        attempts=32,
-        beta=1.0,
-        discount=0.96,
-        scale=100.0,
-        entropy=0.0,
-    ),
-    variants=VARIANTS,
-    figures=MET,
+    config=replace(SHARING_COINS.config, game=TRADING, steps=60, matches_per_step=64, attempts=32, beta=1.0),
     compared=versus("advantage alignment", ("naive",), ("self_play/score", "against_greedy/score")),
-    controls=("naive",),
     seeds=5,
     notes=(
         "One deal, and the same with the seats exchanged; three moves each; offers of 1 or 5 for 1 or 5 are listed, "

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from redqueen.contracts.recipes import CLOCKED
 from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.recipes.games import spiral
 from redqueen.runs.run import Run, Schedule
@@ -72,8 +73,8 @@ def trained(recipe, config, folder, until=None):
             recipe.train(config, run)
     recipe.train(config, Run(folder, 4, schedule))
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    timed = {"time", "queue/waited", "queue/dealt", "queue/ready", "rests_on"}
-    return [{key: value for key, value in line.items() if key not in timed} for line in lines]
+    unlike = CLOCKED | {"rests_on"}
+    return [{key: value for key, value in line.items() if key not in unlike} for line in lines]
 
 
 class _Killed(Exception):

@@ -46,10 +46,27 @@ def module_from_file(path: Path, member: str = "", said: str = "") -> ModuleType
         raise RedQueenError(f"{path} cannot be imported: {type(error).__name__}: {reason}") from error
 
 
-def files_loaded() -> list[Path]:
-    """The files whose modules are loaded, for a process that is to load them too."""
-    ours = [module for name, module in list(sys.modules.items()) if name.startswith(PACKAGE) and name.count(".") == 1]
-    return [Path(module.__file__) for module in ours if module.__file__ is not None and not hasattr(module, "__path__")]
+def places_loaded() -> dict[str, Path]:
+    """Where the modules of users come from, for a process that may need them too: the folder of each package, and the
+    file of each module that was run from one."""
+    ours = {name: module for name, module in list(sys.modules.items()) if name.startswith(PACKAGE)}
+    folders = {name: Path(module.__path__[0]) for name, module in ours.items() if "." not in name}
+    files = {
+        name: Path(module.__file__)
+        for name, module in ours.items()
+        if name.count(".") == 1 and module.__file__ is not None and not hasattr(module, "__path__")
+    }
+    return folders | files
+
+
+def load_again(name: str, places: Mapping[str, Path]) -> None:
+    """Loads a user's module by its full name from where `places_loaded` of another process says that it is. Does
+    nothing for any other name."""
+    package = name.partition(".")[0]
+    if name in places and "." in name:
+        module_from_file(places[name])
+    elif package in places:
+        _folder(places[package])._loaded(name)
 
 
 @dataclass(frozen=True)

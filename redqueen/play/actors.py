@@ -25,7 +25,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -41,7 +41,7 @@ from weakref import finalize
 from redqueen.play.table import waits
 from redqueen.protocols import Game, Play
 from redqueen.types import Ask, Match, Outcome, RedQueenError, Reply, Task
-from redqueen.user_code import files_loaded, module_from_file
+from redqueen.user_code import load_again, places_loaded
 
 END = 5.0  # seconds in which an actor must end once it is told to
 MOST = 256  # processes
@@ -145,7 +145,7 @@ class _Actor:
         known = next((number for number, each in enumerate(self._games) if each is game), None)
         if known is None:
             known = len(self._games)
-            self._to_send.append(("know", files_loaded(), _moved(game)))
+            self._to_send.append(("know", places_loaded(), _moved(game)))
             self._games.append(game)
         self._last += 1
         self._to_send.append(("begin", self._last, known, task, rng))
@@ -271,12 +271,23 @@ class _Stage:
             return RedQueenError(f"the game {name} failed: {type(error).__name__}: {error}; where stands above")
 
 
-def _found(files: Sequence[Path], game: bytes) -> Game | RedQueenError:
+class _Opener(pickle.Unpickler):
+    """Opens what was sent: of the files that the other process has loaded it runs those that are needed."""
+
+    def __init__(self, sent: bytes, places: Mapping[str, Path]) -> None:
+        super().__init__(BytesIO(sent))
+        self._places = places
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module not in sys.modules:
+            load_again(module, self._places)
+        return super().find_class(module, name)
+
+
+def _found(places: Mapping[str, Path], game: bytes) -> Game | RedQueenError:
     """A game that was sent."""
     try:
-        for file in files:
-            module_from_file(file)
-        found: Game = pickle.loads(game)
+        found: Game = _Opener(game, places).load()
         return found
     except Exception as error:
         return RedQueenError(

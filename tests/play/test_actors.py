@@ -17,6 +17,7 @@ from redqueen.play.seating import mirror
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
 from redqueen.types import Match, RedQueenError
+from redqueen.user_code import module_from_file
 from tests.play.stepped_games import (
     SEAT,
     AsksNothing,
@@ -31,6 +32,15 @@ from tests.play.stepped_games import (
 )
 
 GAME = KuhnPoker()
+GAME_FILE = (
+    "from redqueen.types import *\n"
+    "class Own:\n"
+    "    name, roles = 'own', ('only',)\n"
+    "    def tasks(self):\n        return [Task('1')]\n"
+    "    def play(self, task, rng):\n"
+    "        (reply,) = yield [Ask(Seat('only'), (Message('game', '?'),), ('four',))]\n"
+    "        return Outcome({{Seat('only'): {score}}})\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +87,27 @@ def test_matches_are_dealt_to_processes_in_turn(actors):
 
 def test_a_game_of_a_file_is_stepped(tmp_path: Path, actors):
     (tmp_path / "lengths.py").write_text("def of(text):\n    return float(len(text))\n")
-    (tmp_path / "own.py").write_text(
-        "from lengths import of\n"
-        "from redqueen.types import *\n"
-        "class Own:\n"
-        "    name, roles = 'own', ('only',)\n"
-        "    def tasks(self):\n        return [Task('1')]\n"
-        "    def play(self, task, rng):\n"
-        "        (reply,) = yield [Ask(Seat('only'), (Message('game', '?'),), ('four',))]\n"
-        "        return Outcome({Seat('only'): of(reply.text)})\n"
-    )
+    (tmp_path / "own.py").write_text("from lengths import of\n" + GAME_FILE.format(score="of(reply.text)"))
     (episode,) = finished(actors.seated(matches(find_game(f"{tmp_path}/own.py:Own"))), 0)
     assert episode.outcome.scores == {SEAT: 4.0}
+
+
+def test_a_game_of_a_file_that_lies_in_a_package_is_stepped(tmp_path: Path, actors):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "deep.py").write_text(GAME_FILE.format(score="2.0"))
+    (tmp_path / "own.py").write_text("from inner.deep import Own\n")
+    (episode,) = finished(actors.seated(matches(find_game(f"{tmp_path}/own.py:Own"))), 0)
+    assert episode.outcome.scores == {SEAT: 2.0}
+
+
+def test_other_files_that_were_loaded_here_are_not_run_by_an_actor(tmp_path: Path, actors):
+    other = tmp_path / "other.py"
+    other.write_text("")
+    module_from_file(other)
+    other.write_text("raise RuntimeError('not for an actor')\n")
+    (tmp_path / "own.py").write_text(GAME_FILE.format(score="3.0"))
+    (episode,) = finished(actors.seated(matches(find_game(f"{tmp_path}/own.py:Own"))), 0)
+    assert episode.outcome.scores == {SEAT: 3.0}
 
 
 @pytest.mark.parametrize(

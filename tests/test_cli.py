@@ -340,9 +340,16 @@ def test_evaluate_measures_and_plays(run, said):
     assert "equilibrium" in text
 
 
-def test_a_run_of_several_games_is_evaluated_in_each_of_them(here, said):
+def test_a_run_of_several_games_is_measured_in_each_of_them(here, said, complaint):
     words = ("--also", "stag_hunt", "--steps", "1", "--matches-per-step", "4", "--output", "several")
     said("train", "spiral", *words)
+    text = said("tournament", "several", "uniform", "--matches", "2")
+    assert "kuhn_poker, 2 matches of each pair" in text and "stag_hunt, 2 matches of each pair" in text
+    text = said("compare", "several", "uniform", "--matches", "2")
+    assert "kuhn_poker, 2 matches in all seats" in text and "stag_hunt, 2 matches in all seats" in text
+    for command in ("tournament", "compare"):
+        line = complaint(command, "several", "uniform", "--matches", "2", "--output", "several")
+        assert "the report keeps one: with --output name a --game, kuhn_poker, stag_hunt" in line
     text = said("evaluate", "several", "--matches", "2")
     assert "several in kuhn_poker, after 1 updates" in text and "several in stag_hunt, after 1 updates" in text
     assert "in kuhn_poker" not in said("evaluate", "several", "--matches", "2", "--game", "stag_hunt")

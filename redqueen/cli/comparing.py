@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,12 +24,12 @@ from redqueen.demonstrations.rehearsal import Equipped
 from redqueen.games.catalogue import find_game
 from redqueen.markup import speaker_line, visible
 from redqueen.measures.side_by_side import Crossing, SideBySide, side_by_side
-from redqueen.protocols import Game
+from redqueen.protocols import Game, Questions
 from redqueen.questions.asking import SOLVE, graded
-from redqueen.runs.folder import measured_player, settings, stored_game, stored_questions, stored_tests
+from redqueen.runs.folder import measured_player, settings, stored_games, stored_questions, stored_tests
 from redqueen.runs.named_players import find_player, mind_of
 from redqueen.settings.limits import Count, check_settings, unset
-from redqueen.types import RedQueenError
+from redqueen.types import RedQueenError, Task
 from redqueen.views.report.collected import write_comparison
 
 LONGEST = 600  # characters of what somebody said or was shown; beyond, its beginning and its end
@@ -44,7 +44,7 @@ class CompareOptions:
     against: Annotated[str | None, unset("PLAYER")] = None
     """who sits in the other seats; each of the two plays all seats itself by default"""
     game: Annotated[str | None, unset("GAME")] = None
-    """the game, or the questions, of the first run by default"""
+    """the game or games, or the questions, of the first run by default"""
     matches: Count = 100
     """tasks, each played by both and against PLAYER in each role; or held-out problems of each level"""
     seed: int = 0
@@ -60,30 +60,48 @@ def compare(words: Sequence[str]) -> None:
     check_settings(options)
     if options.output is not None:
         settings(options.output)
-    found = _compared(options)
-    _print(found, options.show)
-    if options.output is not None:
-        print(f"in the report of {write_comparison(options.output, found)}")
+    for found in _compared(options):
+        _print(found, options.show)
+        if options.output is not None:
+            print(f"in the report of {write_comparison(options.output, found)}")
 
 
-def _compared(options: CompareOptions) -> SideBySide:
+def _compared(options: CompareOptions) -> Iterator[SideBySide]:
     runs = [Path(spec.partition("@")[0]) for spec in (options.first, options.second)]
     known = [run for run in runs if run.is_dir()]
     if options.game is None and not known:
         raise RedQueenError("name the game: --game kuhn_poker")
     questions = stored_questions(known[0]) if options.game is None else None
-    game: Game
     if questions is not None:
         if len({settings(run).get("tests", 0) for run in known}) > 1:
             warn(
                 f"the problems are those that {known[0]} held out: {known[1]} may have been trained on some",
                 stacklevel=2,
             )
-        game, problems = SOLVE, stored_tests(known[0], questions, options.matches)
-        tasks = [task for level in problems.values() for task in level]
-    else:
-        game = find_game(options.game) if options.game else stored_game(known[0])
+        problems = stored_tests(known[0], questions, options.matches)
+        yield _in_game(options, SOLVE, [task for level in problems.values() for task in level], known, questions)
+        return
+    games = [find_game(options.game)] if options.game else stored_games(known[0])
+    if options.output is not None:
+        one_in_the_report(games)
+    for game in games:
         tasks = Enumerated(game.tasks()).draw(options.matches, Random(derive(options.seed, "tasks")))
+        yield _in_game(options, game, tasks, known)
+
+
+def one_in_the_report(games: Sequence[Game]) -> None:
+    """Raises RedQueenError for several games, as a report keeps one table."""
+    if len(games) > 1:
+        raise RedQueenError(f"the report keeps one: with --output name a --game, {', '.join(g.name for g in games)}")
+
+
+def _in_game(
+    options: CompareOptions,
+    game: Game,
+    tasks: Sequence[Task],
+    known: Sequence[Path],
+    questions: Questions | None = None,
+) -> SideBySide:
     players = (find_player(options.first, game), find_player(options.second, game))
     if questions is not None and isinstance(equipped := measured_player(known[0], players[0]), Equipped):
         game = equipped.game  # both answer with the tools of the first run, which are part of what is shown

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from redqueen.cli.comparing import one_in_the_report
 from redqueen.cli.sequences import BESIDE_EXPERTS, beside_experts, sequence
 from redqueen.cli.sequences import HEADINGS as SEQUENCE
 from redqueen.cli.suites import measure_suites
@@ -23,7 +24,7 @@ from redqueen.measures.ladder import Ladder, ladder
 from redqueen.measures.of_games import lists_choices, usual_measures
 from redqueen.measures.tournament import HEADINGS, Standings, check_pairs, tournament
 from redqueen.protocols import Game, Player, Policy, Questions
-from redqueen.runs.folder import settings, stored_game, stored_games, stored_measure, stored_policy, stored_questions
+from redqueen.runs.folder import settings, stored_games, stored_measure, stored_policy, stored_questions
 from redqueen.runs.named_players import Named, find_player
 from redqueen.runs.player_names import PLAYERS
 from redqueen.settings.limits import Count, Within, check_settings, unset
@@ -181,7 +182,7 @@ class TournamentOptions:
     players: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="PLAYER...", help_behavior_hint="")]
     """two or more of those that `redqueen list players` names"""
     game: Annotated[str | None, unset("GAME")] = None
-    """the game of the first run by default"""
+    """the game of the first run by default; every one of them if it has several"""
     matches: int = 200
     """matches of each pair, half in each seating; an even number"""
     seed: int = 0
@@ -198,18 +199,21 @@ def run_tournament(words: Sequence[str]) -> None:
     runs = [folder for folder in folders if folder.is_dir()]
     if options.game is None and not runs:
         raise RedQueenError("name the game: --game kuhn_poker")
-    game = find_game(options.game) if options.game else stored_game(runs[0])
-    players = [find_player(spec, game) for spec in options.players]
-    check_pairs(game, [player.name for player in players], options.matches)
+    games = [find_game(options.game)] if options.game else stored_games(runs[0])
     if options.output is not None:
         settings(options.output)
-    with telling("playing"):
-        standings = _print_standings(game, players, options.matches, options.seed)
-    _print_players("payoff matrix: mean score of row against column", *standings.matrix())
-    found = ladder(standings, options.seed)
-    _print_ladder(found)
-    if options.output is not None:
-        print(f"in the report of {write_tournament(options.output, standings, found, options.matches)}")
+        one_in_the_report(games)
+    meeting = [[find_player(spec, game) for spec in options.players] for game in games]
+    for game, players in zip(games, meeting, strict=True):
+        check_pairs(game, [player.name for player in players], options.matches)
+    for game, players in zip(games, meeting, strict=True):
+        with telling("playing"):
+            standings = _print_standings(game, players, options.matches, options.seed)
+        _print_players("payoff matrix: mean score of row against column", *standings.matrix())
+        found = ladder(standings, options.seed)
+        _print_ladder(found)
+        if options.output is not None:
+            print(f"in the report of {write_tournament(options.output, standings, found, options.matches)}")
 
 
 def _print_ladder(found: Ladder) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
 from redqueen.measures.lifelong import Curve, relative_performance, retained, sample_efficiency
 from redqueen.measures.of_games import usual_measures
 from redqueen.protocols import Measure, Policy
-from redqueen.runs.folder import stored_game, stored_measure, stored_policy, stored_questions
+from redqueen.runs.folder import stored_games, stored_measure, stored_policy, stored_questions
 from redqueen.runs.run import read_final, read_metrics
 from redqueen.types import RedQueenError
 
@@ -41,13 +42,14 @@ def sequence(runs: Sequence[Path], most: int, seed: int) -> list[tuple[str, ...]
 
 
 def performance(run: Path, policy: Policy, most: int, seed: int) -> float:
-    """How well a policy does what a run learned, from 0 to 1, on what the run held out."""
+    """How well a policy does what a run learned, from 0 to 1, on what the run held out; in several games their mean."""
     questions = stored_questions(run)
-    measures: Sequence[Measure]
     if questions is not None:
-        measures = [stored_measure(run, questions, policy, most, seed)]
-    else:
-        measures = usual_measures(stored_game(run), policy, seed, most)
+        return _figure(run, [stored_measure(run, questions, policy, most, seed)])
+    return fmean(_figure(run, usual_measures(game, policy, seed, most)) for game in stored_games(run))
+
+
+def _figure(run: Path, measures: Sequence[Measure]) -> float:
     figures = {name: value for measure in measures for name, value in measure().items()}
     found = next((figures[name] for name in FROM_0_TO_1 if name in figures), None)
     if found is None:
@@ -76,7 +78,7 @@ def beside_experts(runs: Sequence[Path], experts: Sequence[Path]) -> list[tuple[
 
 def _task(run: Path) -> str:
     questions = stored_questions(run)
-    return stored_game(run).name if questions is None else questions.name
+    return ", ".join(game.name for game in stored_games(run)) if questions is None else questions.name
 
 
 def _curve(run: Path) -> Curve:

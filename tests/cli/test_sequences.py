@@ -4,6 +4,8 @@ import pytest
 
 from redqueen.cli import sequences
 from redqueen.cli.main import main
+from redqueen.games.catalogue import find_game
+from redqueen.players.tabular import TabularPolicy
 from redqueen.recipes.credit.grpo import recipe as grpo
 from redqueen.recipes.games import spiral
 from redqueen.runs.train import train
@@ -26,6 +28,15 @@ def test_a_sequence_is_shown_task_by_task(runs, capsys):
     said = capsys.readouterr().out
     assert "maintenance" in said and "shop" in said and "mail" in said
     assert said.count("0.000 0.000") == 2  # nobody does a task of three acts in two
+
+
+def test_a_run_of_several_games_has_the_mean_of_their_figures(runs, monkeypatch):
+    games = [find_game("tic_tac_toe"), find_game("kuhn_poker")]
+    figures = {"tic_tac_toe": 0.25, "kuhn_poker": 0.75}
+    monkeypatch.setattr(sequences, "stored_games", lambda run: games)
+    monkeypatch.setattr(sequences, "usual_measures", lambda game, *_: [lambda: {"success": figures[game.name]}])
+    assert sequences.performance(runs / "spiral", TabularPolicy(), 1, 0) == 0.5
+    assert sequences._task(runs / "spiral") == "tic_tac_toe, kuhn_poker"
 
 
 def test_what_was_measured_on_the_way_is_set_beside_experts(runs, capsys, monkeypatch):

@@ -1,12 +1,11 @@
 """How long the same work takes in two trees of this repository, in turns, in one run.
 
-python experiments/speed/_two_trees.py OLD NEW [ROUNDS [WORK ...]]     two checkouts; steps, verdicts, replies
+python experiments/speed/_two_trees.py OLD NEW [ROUNDS [WORK ...]]     two checkouts; the works are those below
 
-Each round starts a process in each tree, which is told where to import from. Of each kind of work it prints medians of
-wall and processor time, its own and that of the processes it has started, and the mean ratio (of logarithms, round by
-round) with Student's interval.
-The kinds: steps of `absolute_zero` with a tiny model that writes programs, verdicts of programs in Monty and in the
-jail, and replies of an endpoint on loopback.
+Each round starts a process in each tree, which is told where to import from. The two then take turns at portions of a
+fraction of a second, one waits while the other works, so that a machine that is faster now and slower then is so for
+both. Of each work it prints medians over the rounds of wall and processor time, its own and that of the processes that
+it has started, and the mean ratio (of logarithms, round by round) with Student's interval.
 """
 
 from __future__ import annotations
@@ -19,58 +18,61 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from math import exp, log
 from pathlib import Path
 from random import Random
-from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 
-STEPS, PROGRAMS, JAILED, REPLIES = 6, 4000, 300, 600
+PORTIONS = 12  # of a round, after one that is not counted
 SOURCE = "def f(x):\n    return x * 2 + {number}\n"
-Found = dict[str, list[float]]  # of each kind of work, wall and processor seconds
+Times = tuple[float, float]  # seconds of wall and of processor
 
 
-def processor() -> float:
-    children = getrusage(RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
-@contextmanager
-def timed(found: Found, kind: str) -> Iterator[None]:
-    wall, spent = time.perf_counter(), processor()
-    yield
-    found[kind] = [time.perf_counter() - wall, processor() - spent]
-
-
-def steps(found: Found) -> None:
+def steps() -> Iterator[None]:
+    """Trainings of two steps of `absolute_zero`, with a tiny model that writes programs."""
     from redqueen.contracts.recipes import TINY, shrunk
     from redqueen.runs.train import train
     from redqueen.settings.finding import find_recipe
 
-    for count, kind in ((1, ""), (STEPS, f"absolute_zero, {STEPS} steps")):
-        config = shrunk(find_recipe("absolute_zero").Config(), learner=TINY, questions="programs", steps=count)
-        with tempfile.TemporaryDirectory() as folder, timed(found, kind):
+    config = shrunk(find_recipe("absolute_zero").Config(), learner=TINY, questions="programs", steps=2)
+    while True:
+        with tempfile.TemporaryDirectory() as folder:
             train("absolute_zero", config, Path(folder) / "run", seed=1)
+        yield
 
 
-def verdicts(found: Found) -> None:
+def starts(where: str) -> Iterator[None]:
+    """A worker's start and its first program."""
+    while True:
+        with _place(where)(workers=1) as tier:
+            _run(tier, 1)
+        yield
+
+
+def verdicts(where: str, count: int) -> Iterator[None]:
+    """So many programs, in a worker that has started."""
+    with _place(where)(workers=1) as tier:
+        while True:
+            _run(tier, count)
+            yield
+
+
+def _place(where: str):  # type: ignore[no-untyped-def]  # the class as the tree at hand has it
     from redqueen.checks.sandbox.jail import Jail
     from redqueen.checks.sandbox.monty import Monty
+
+    return {"jail": Jail, "monty": Monty}[where]
+
+
+def _run(tier, count: int) -> None:  # type: ignore[no-untyped-def]
     from redqueen.checks.sandbox.runs_of_programs import Program
 
-    for place, much in ((Monty, PROGRAMS), (Jail, JAILED)):
-        name, began = place.__name__, []
-        for count in (1, 1 + much):
-            programs = [Program(SOURCE.format(number=number), "f", (3,)) for number in range(count)]
-            with timed(found, f"{name}, a worker's start and {count} program"), place(workers=1) as tier:
-                assert all(each.value == str(6 + number) for number, each in enumerate(tier.run(programs)))
-            began.append(found[f"{name}, a worker's start and {count} program"])
-        found.pop(f"{name}, a worker's start and {1 + much} program")
-        found[f"{name}, {much} further programs"] = [whole - one for one, whole in zip(*began, strict=True)]
+    programs = [Program(SOURCE.format(number=number), "f", (3,)) for number in range(count)]
+    assert all(each.value == str(6 + number) for number, each in enumerate(tier.run(programs)))
 
 
-def replies(found: Found) -> None:
+def replies() -> Iterator[None]:
+    """Replies of an endpoint on loopback, each of 2,000 characters."""
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
     from redqueen.players.endpoint import Server
@@ -96,68 +98,119 @@ def replies(found: Found) -> None:
         if not pid:
             server.serve_forever()
         player = Server("echo", f"http://127.0.0.1:{server.server_port}/v1")
-        asks = [Ask(Seat("first"), (Message("system", f"say {n}"),), seed=n) for n in range(REPLIES)]
+        asks = [Ask(Seat("first"), (Message("system", f"say {n}"),), seed=n) for n in range(60)]
         try:
-            player.reply(asks[:20])
-            with timed(found, f"endpoint, {REPLIES} replies"):
-                assert len(player.reply(asks)) == REPLIES
+            while True:
+                assert len(player.reply(asks)) == len(asks)
+                yield
         finally:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
 
-WORKS: dict[str, Callable[[Found], None]] = {"steps": steps, "verdicts": verdicts, "replies": replies}
+WORKS: dict[str, Callable[[], Iterator[None]]] = {
+    "absolute_zero, 24 steps": steps,
+    "Monty, 4,800 programs": lambda: verdicts("monty", 400),
+    "Monty, 12 starts": lambda: starts("monty"),
+    "Jail, 360 programs": lambda: verdicts("jail", 30),
+    "Jail, 12 starts": lambda: starts("jail"),
+    "endpoint, 720 replies": replies,
+}
 
 
-def once(tree: str, works: tuple[str, ...]) -> Found:
-    """What a process in a tree measures of these works, of all where none is named."""
-    with tempfile.TemporaryDirectory() as place:
+class Side:
+    """A process in a tree that does one work, a portion at a time."""
+
+    def __init__(self, tree: str, work: str, place: str) -> None:
         own = {"PYTHONPATH": tree, "OMP_NUM_THREADS": "1", "XDG_CONFIG_HOME": place, "PYTHONWARNINGS": "ignore"}
-        words = [sys.executable, __file__, "--within", tree, *works]
-        done = subprocess.run(words, env={**os.environ, **own}, cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: Found = json.loads(done.stdout.splitlines()[-1])
-    return found
+        words = [sys.executable, __file__, "--within", tree, work]
+        self._process = subprocess.Popen(
+            words, env={**os.environ, **own}, cwd=place, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._wall = 0.0
+        self.portion()
+        self._before, self._wall = self.portion(), 0.0
+
+    def portion(self) -> float:
+        """Has it do a portion; seconds of processor that it has taken since it began."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        began = time.perf_counter()
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        while not (line := self._process.stdout.readline()).startswith("spent "):
+            assert line, "it has ended"
+        self._wall += time.perf_counter() - began
+        self._spent = float(line.split()[1])
+        return self._spent
+
+    def close(self) -> Times:
+        """Ends it; what its portions took."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        assert self._process.wait() == 0
+        return self._wall, self._spent - self._before
 
 
-def within(tree: str, works: list[str]) -> None:
+def within(tree: str, work: str) -> None:
+    """A side, from within."""
     import redqueen
 
     assert Path(redqueen.__file__).is_relative_to(Path(tree).resolve()), f"{redqueen.__file__} is not of {tree}"
-    found: Found = {}
-    for name in works or WORKS:
-        WORKS[name](found)
-    found.pop("", None)
-    print(json.dumps(found))
+    portions = WORKS[work]()
+    for _ in sys.stdin:
+        next(portions)
+        print("spent", spent(), flush=True)
+    portions.close()  # type: ignore[attr-defined]  # these are generators
 
 
-def main(old: str, new: str, rounds: int = 6, *works: str) -> None:
-    measured: dict[str, list[Found]] = {old: [], new: []}
-    for number in range(rounds):
-        for tree in Random(number).sample([old, new], 2):
-            measured[tree].append(once(tree, works))
-            print(tree, json.dumps(measured[tree][-1]), file=sys.stderr, flush=True)
-    told(measured[old], measured[new])
+def spent() -> float:
+    """Seconds of processor of this process and all that it has started, those that ended too."""
+    fields = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields[int(file.parent.name)] = file.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+    total, todo = 0, [os.getpid()]
+    while todo:
+        pid = todo.pop()
+        total += sum(map(int, fields[pid][11:15]))
+        todo += [other for other, each in fields.items() if int(each[1]) == pid]
+    return total / os.sysconf("SC_CLK_TCK")
 
 
-def told(old: Sequence[Found], new: Sequence[Found]) -> None:
-    """Prints the table of what was measured in rounds."""
+def main(old: str, new: str, rounds: int = 12, *works: str) -> None:
+    print(f"{rounds} rounds of {PORTIONS} portions in turns\n")
+    print("| work | old: wall, processor | new: wall, processor | new / old, wall | processor |\n|---|---|---|---|---|")
+    for work in works or WORKS:
+        measured: dict[str, list[Times]] = {old: [], new: []}
+        for number in range(rounds):
+            with tempfile.TemporaryDirectory() as place:
+                sides = {tree: Side(tree, work, place) for tree in Random(number).sample([old, new], 2)}
+                for _ in range(PORTIONS):
+                    for side in sides.values():
+                        side.portion()
+                for tree, side in sides.items():
+                    measured[tree].append(side.close())
+            print(work, measured[old][-1], measured[new][-1], file=sys.stderr, flush=True)
+        told(work, measured[old], measured[new])
+
+
+def told(work: str, old: Sequence[Times], new: Sequence[Times]) -> None:
+    """Prints a row."""
     from redqueen.measures.intervals import student_interval
 
-    print(f"{len(new)} rounds\n\n| work | old: wall, processor | new: wall, processor | new / old, wall | processor |")
-    print("|---|---|---|---|---|")
-    for kind in new[0]:
-        cells = [", ".join(f"{median(each[kind][n] for each in tree):.2f} s" for n in (0, 1)) for tree in (old, new)]
-        for n in (0, 1):
-            ratios = [log(mine[kind][n] / theirs[kind][n]) for mine, theirs in zip(new, old, strict=True)]
-            found = student_interval(ratios)
-            cells.append(f"{exp(found.mean):.3f} [{exp(found.low):.3f}, {exp(found.high):.3f}]")
-        print(f"| {kind} | {' | '.join(cells)} |")
+    cells = [", ".join(f"{median(each[n] for each in tree):.2f} s" for n in (0, 1)) for tree in (old, new)]
+    for n in (0, 1):
+        found = student_interval([log(mine[n] / theirs[n]) for mine, theirs in zip(new, old, strict=True)])
+        cells.append(f"{exp(found.mean):.3f} [{exp(found.low):.3f}, {exp(found.high):.3f}]")
+    print(f"| {work} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
     first, second, *rest = sys.argv[1:]
     if first == "--within":
-        within(second, rest)
+        within(second, rest[0])
     else:
-        main(first, second, int(rest[0]) if rest else 6, *rest[1:])
+        main(first, second, int(rest[0]) if rest else 12, *rest[1:])

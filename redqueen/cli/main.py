@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
+from redqueen.cli import words as command_line
 from redqueen.cli.words import closest, only_word
 from redqueen.markup import visible
 from redqueen.trust.disks import told
@@ -114,6 +116,7 @@ _SHOWN_BY_PYTHON = warnings.formatwarning
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status: 0, 2 for bad input or a full disk, 130 for Ctrl-C."""
     status = 0
+    command_line.began = time.perf_counter()
     warnings.formatwarning = _warned
     try:
         status = _done(list(sys.argv[1:] if argv is None else argv))

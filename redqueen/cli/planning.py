@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 
+from redqueen.cli import words as command_line
 from redqueen.cli.own_files import field_of_questions, with_file
 from redqueen.cli.training import training_options
 from redqueen.cli.words import parse
@@ -54,9 +56,12 @@ def plan(words: Sequence[str]) -> None:
         if needed(sizes) > here:
             raise RedQueenError(f"it does not fit on {where}: set {', then '.join(lowered(sizes, here))}")
     tried = _without_servers(_stood_in(config) if gpu else config)
+    now = time.perf_counter()
+    imports = now - (command_line.began or now)  # of libraries above all, as `train` does
     with tempfile.TemporaryDirectory() as folder:
         place, schedule = Path(folder) / "run", options.schedule
         found = measured(lambda run: recipe.train(tried, run), place, options.seed, MEASURED, schedule)
+    found.loading += imports
     if found.goes_on:  # until an iteration is over, or to the end of the run with the data of a file
         found.every = getattr(config, "updates", steps)
     for line in _needs(found, steps, options.schedule, _comparing(config)):

@@ -15,6 +15,7 @@ from redqueen.settings.renamed import VARIANTS, instead, renamed
 from redqueen.types import RedQueenError
 
 T = TypeVar("T")
+began: float | None = None  # the clock (time.perf_counter) as the command was given, before it imported anything
 
 
 def parse(kind: type[T], words: Sequence[str], program: str) -> T:

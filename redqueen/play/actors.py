@@ -55,7 +55,7 @@ class Actors:
     def __init__(self, count: int) -> None:
         if not 1 <= count <= MOST:
             raise RedQueenError(f"games are stepped by 1 to {MOST} processes, not by {count}")
-        self._count = count
+        self.count = count
         self._all: list[_Actor] = []
 
     def seated(self, matches: Sequence[Match]) -> list[Match]:
@@ -64,8 +64,8 @@ class Actors:
         waiting = next((match.game.name for match in matches if waits(match.game)), None)
         if waiting is not None:
             raise RedQueenError(f"{waiting} waits for a program, which steps by itself: leave --actors out")
-        self._all = self._all or [_Actor() for _ in range(self._count)]
-        dealt = ((match, self._all[number % self._count]) for number, match in enumerate(matches))
+        self._all = self._all or [_Actor() for _ in range(self.count)]
+        dealt = ((match, self._all[number % self.count]) for number, match in enumerate(matches))
         return [replace(match, game=_Stepped(match.game, actor, self._flush)) for match, actor in dealt]
 
     def close(self) -> None:

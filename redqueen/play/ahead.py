@@ -21,6 +21,7 @@ without it, and one that was killed resumes to the same: what is ahead is played
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -129,7 +130,8 @@ class Ahead:
 
     @property
     def _parts(self) -> int:
-        return 1 if self._actors is None else 2  # while one is answered, the actors step the other
+        """Two where the actors can step one while the other is answered, which takes a core more."""
+        return 1 if self._actors is None or self._actors.count >= len(os.sched_getaffinity(0)) else 2
 
     def _check(self, matches: Sequence[Match]) -> None:
         """Refuses what cannot be played while the learner learns."""

@@ -29,8 +29,8 @@ class PlayedAhead:
     sampler_device: Annotated[str | None, unset("STR")] = None
     """of that process, such as cuda:1; the learner's by default"""
     actors: Annotated[int, Within(0, 256)] = 0
-    """processes that step the games, half of them while the other half is answered, for games whose step is slow; with
-    0 they are stepped in the process that learns"""
+    """processes that step the games, for games whose step is slow; where there are more cores than these, half of them
+    while the other half is answered; with 0 they are stepped in the process that learns"""
 
     def check(self, config: Any) -> None:
         """Raises RedQueenError for what has no effect, or goes wrong, with the other settings of `config`."""

@@ -2,10 +2,13 @@
 
 import json
 import re
+import time
 
 import pytest
 
+from redqueen.cli import words as command_line
 from redqueen.cli.main import main
+from redqueen.cli.planning import plan
 from redqueen.runs.checkpoints import checkpoints
 from redqueen.runs.run import read_metrics
 
@@ -28,6 +31,12 @@ def test_the_plan_is_what_the_run_then_needs(tmp_path, capsys):
     assert foretold == pytest.approx(read_metrics(run)[-1]["time"]["gigabytes"], rel=0.2)
     one = sum(path.stat().st_size for path in checkpoints(run)[-1].rglob("*") if path.is_file())
     assert f"of which {3 * one / 1e9:.2f} GB are checkpoints" in said
+
+
+def test_what_passed_before_libraries_were_there_is_foretold_too(capsys, monkeypatch):
+    monkeypatch.setattr(command_line, "began", time.perf_counter() - 100)
+    plan(SPIRAL)
+    assert 100 <= float(re.search(r"(\d+) s to begin", capsys.readouterr().out)[1]) < 160
 
 
 def test_a_judge_behind_an_endpoint_is_counted_and_not_asked(capsys):

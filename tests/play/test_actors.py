@@ -62,7 +62,10 @@ def test_the_episodes_are_those_without_actors(name, parts, actors):
     assert finished(actors.seated(dealt), 7, parts) == finished(dealt, 7)
 
 
-def test_a_run_of_steps_is_that_without_actors():
+@pytest.mark.parametrize(("cores", "parts"), [(2, 1), (3, 2)])
+def test_a_run_of_steps_is_that_without_actors(monkeypatch, cores, parts):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores))
+    assert Ahead(TabularPolicy(), actors=2)._parts == parts
     found = []
     for count in (0, 2):
         learner, seen = TabularPolicy(), []

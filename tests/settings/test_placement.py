@@ -1,6 +1,7 @@
 """When and where a step is played."""
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -123,7 +124,9 @@ def _placed(config, staleness, placement):
 
 
 @pytest.mark.slow
-def test_a_run_does_not_depend_on_how_many_processes_step_its_games(tmp_path):
+@pytest.mark.parametrize("cores", [1, 8], ids=["whole", "in halves"])
+def test_a_run_does_not_depend_on_how_many_processes_step_its_games(tmp_path, monkeypatch, cores):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores))
     for recipe, config in (
         (spiral, spiral.Config(steps=3, matches_per_step=8, update=TIS)),
         (grpo, grpo.Config(TINY, steps=3, tasks=2, attempts=4, problems=4)),

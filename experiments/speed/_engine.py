@@ -53,11 +53,9 @@ def vllm(folder: str, dtype: str) -> tuple[Sampler, Forget]:
     engine = LLM(model=folder, dtype=dtype, max_model_len=4096, enable_prefix_caching=True, max_num_seqs=256)
 
     def say(prompts: Rows, reply: int) -> Rows:
-        ways = [
-            SamplingParams(temperature=1.0, max_tokens=reply, ignore_eos=True, seed=seed, logprobs=0, detokenize=False)
-            for seed in range(len(prompts))
-        ]
-        said = engine.generate([TokensPrompt(prompt_token_ids=row) for row in prompts], ways, use_tqdm=False)
+        # no seed of its own: on a CPU vLLM fails where a prompt with one is read in parts
+        way = SamplingParams(temperature=1.0, max_tokens=reply, ignore_eos=True, logprobs=0, detokenize=False)
+        said = engine.generate([TokensPrompt(prompt_token_ids=row) for row in prompts], way, use_tqdm=False)
         return [list(each.outputs[0].token_ids) for each in said]
 
     return say, lambda: None if engine.reset_prefix_cache() else sys.exit("vLLM keeps its prefixes")

@@ -167,6 +167,13 @@ def any_proof(shown: str, rng: Random) -> str:
     return " ".join(said)
 
 
+def any_design(shown: str, rng: Random) -> str:
+    """One of the smallest designs over the inputs that are shown."""
+    inputs = shown.partition("Inputs ")[2].partition(".")[0].split()
+    one, other = (f"{rng.choice(('', '~ '))}{name}" for name in rng.sample(inputs, 2))
+    return f"assign y = {one} {rng.choice('&|^')} {other} ;"
+
+
 def any_query(shown: str, rng: Random) -> str:
     """One of the simplest queries, over any of the words shown."""
     words = [each for each in shown.replace("(", " ").replace(")", " ").replace(",", " ").split() if each.isalnum()]
@@ -284,11 +291,11 @@ QUARTERS: Mapping[str, Callable[[Trial], float]] = {
     **{f"after {quarter}/4": _after(quarter) for quarter in (1, 2, 3)},
 }
 
-CIRCUITS = curve("circuits", "acting:circuits(two,200,80,listed=true),1", 200, 240)
+CIRCUITS = curve("circuits", "acting:circuits(two,200,80),1", 160, 80, rate=2e-3, longest=32, drawn=any_design)
 PROOFS = curve("proofs", "acting:proofs(15,15),2", 200, 120, longest=32, tests=40, drawn=any_proof)
 SQL = curve("sql", "working:sql(filter,400,192)", 200, 60, shown=48, rate=2e-3, longest=56, drawn=any_query)
 SITE = curve("site", "acting:site(shop,400,192),8", 100, 60)
 TRACES = curve("traces", "acting:traces(400,192,15,20),8", 100, 60)
-WEB = curve("web", "acting:web(count=160,tests=144),6", 80, 15, tests=48, kept=True)
+WEB = curve("web", "acting:web(click-checkboxes,40,40),6", 80, 12, tasks=4, tests=16, kept=True)
 GRID = curve("grid", "acting:grid(GoToLocal,400,192),8", 60, 20, tests=48)
-REPOSITORY = curve("repository", "acting:repository(48,20),2", 60, 20, shown=8, tasks=4, tests=16)
+REPOSITORY = curve("repository", "acting:repository(48,20),1", 60, 20, shown=8, tasks=4, tests=16)

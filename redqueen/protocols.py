@@ -231,6 +231,13 @@ class Waits(Game, Protocol):
     def waits(self) -> bool: ...
 
 
+class ShowsLastTurns(Game, Protocol):
+    """A game that shows a seat the last `window` of its turns alone, and says so in the prompt; 0 is all of them."""
+
+    @property
+    def window(self) -> int: ...
+
+
 class HasHorizon(Game, Protocol):
     """A game whose matches can be held to a number of turns."""
 

@@ -277,6 +277,7 @@ OUTCOME_FACTS: Mapping[str, str] = {
     "shown": "what the agent was shown, the first view first: games.acting",
     "ticks": "how many steps the players made: volley",
     "truth": "what is known about the prompt, read by judges that are rules: red_team",
+    "turns_left_out": "how many turns its last prompt left out, by the window of the game: games.talk",
     "vanilla": "whether there was no attacker: red_team",
     "verdict": '"right", "wrong" or None, the verdict of a verification: rise',
     "votes": "{str(seat): vote} of each voter, N/A for one that cannot be read: odd_one_out",

@@ -87,6 +87,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "packaging:exploitability",
         "GAME --model http://HOST/v1#MODEL: how exploitable an endpoint is, from its log-probabilities",
     ),
+    "success": (
+        "packaging:success",
+        "GAME --model http://HOST/v1#MODEL: the share of a world's held-out tasks that an endpoint or a run does",
+    ),
     "guest": (
         "guesting:guest",
         "add NAME PACKAGE..., list, remove NAME: environments of their own for worlds that other packages bring",

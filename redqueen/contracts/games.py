@@ -9,7 +9,8 @@ raises an AssertionError with one line that says what is wrong.
     walls           nobody's thought is shown to anyone; what only the other seat knows changes nothing
     recall          a seat that is shown the same has done the same before (not in games of perfect
                     information, which show the position alone)
-    conversations   an ask that holds the seat's earlier words extends its last ask by exactly them
+    conversations   an ask that holds the seat's earlier words extends its last ask by exactly them, or is what the
+                    game's window leaves of that conversation
     broken rules    after `retries` more chances an illegal or malformed reply is a forfeit
 
 Players here draw uniformly from the listed replies, or from `phrases` where a game takes free text.
@@ -26,10 +27,11 @@ from random import Random
 from typing import Any, cast
 
 from redqueen.chance import derive, one_of, uniform
+from redqueen.games.talk import recent
 from redqueen.play.lockstep import play, replay
 from redqueen.play.table import MAX_TURNS, Table
-from redqueen.protocols import Game, StatesInformation, StatesZeroSum, has
-from redqueen.types import Ask, Episode, Match, Message, Reply, Seat, Task, tuples
+from redqueen.protocols import Game, ShowsLastTurns, StatesInformation, StatesZeroSum, has
+from redqueen.types import Ask, Episode, Match, Message, Reply, Seat, Task, Turn, tuples
 
 MATCHES = 20  # random matches looked at for each property
 PHRASES = ("yes", "no", "[0]", "[1]")
@@ -204,8 +206,8 @@ def _until_asked(
 
 
 def check_recall(game: Game, phrases: Sequence[str] = PHRASES) -> None:
-    """Equal asks of a seat come after equal turns of it. Free text is not looked at."""
-    if has(game, StatesInformation) and game.perfect_information:
+    """Equal asks of a seat come after equal turns of it, unless turns are left out. Free text is not looked at."""
+    if (has(game, StatesInformation) and game.perfect_information) or _window(game):
         return
     pasts: dict[Ask, tuple[Any, ...]] = {}
     for episode in _episodes(game, _Uniform(phrases), count=5 * MATCHES):
@@ -219,7 +221,11 @@ def check_recall(game: Game, phrases: Sequence[str] = PHRASES) -> None:
 
 
 def check_conversations(game: Game, phrases: Sequence[str] = PHRASES) -> None:
-    """An ask that holds the seat's own earlier words begins with its last ask and those words."""
+    """An ask that holds the seat's own earlier words begins with its last ask and those words; with a window it is what
+    the window leaves of that conversation."""
+    if window := _window(game):
+        _check_windows(game, window, phrases)
+        return
     for episode in _episodes(game, _Uniform(phrases)):
         for turn in episode.turns:
             own = str(turn.ask.seat)
@@ -232,6 +238,30 @@ def check_conversations(game: Game, phrases: Sequence[str] = PHRASES) -> None:
                 assert all(message.speaker != own for message in turn.ask.messages[len(begins) :]), (
                     f"{game.name} puts words into the mouth of {own}"
                 )
+
+
+def _window(game: Game) -> int:
+    return game.window if has(game, ShowsLastTurns) else 0
+
+
+def _check_windows(game: Game, window: int, phrases: Sequence[str]) -> None:
+    for episode in _episodes(game, _Uniform(phrases)):
+        for turn in episode.turns:
+            whole = _whole([*turn.ask.past, turn])
+            assert _told(turn.ask.messages) == _told(recent(whole, turn.ask.seat, window)), (
+                f"{game.name} shows {turn.ask.seat} something else than the last {window} of its turns, what came "
+                "before the first, and a line that says how many are left out"
+            )
+
+
+def _whole(turns: Sequence[Turn]) -> tuple[Message, ...]:
+    """What the last of a seat's turns was asked, had nothing been left out."""
+    whole, own = turns[0].ask.messages, str(turns[0].ask.seat)
+    for before, turn in pairwise(turns):
+        told = turn.ask.messages
+        last = max((place for place, message in enumerate(told) if message.speaker == own), default=-1)
+        whole = (*whole, Message(own, before.reply.text.strip()), *told[last + 1 :])
+    return whole
 
 
 def _told(messages: Sequence[Message]) -> list[tuple[str, str]]:

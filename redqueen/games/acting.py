@@ -8,6 +8,9 @@
 
 Where a world lists its acts the seat is held to them. Where it takes free text, an act that makes no sense costs a
 turn.
+
+With a `window` the agent is shown its last turns alone, and is told how many are left out. Each of its prompts is then
+read anew, and is a row of its own to learn from.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from redqueen.games.talk import GAME, ask, told
+from redqueen.games.talk import GAME, ask, check_window, left_out, recent, told
 from redqueen.games.tools import Limits, answer_with_tools
 from redqueen.protocols import KnowsHow, Play, World, has
 from redqueen.types import Assessment, Message, Observation, Outcome, RedQueenError, Seat, Task
@@ -28,19 +31,23 @@ AGENT = "agent"  # the role of the seat that acts
 
 @dataclass(frozen=True)
 class Acting:
-    """The agent says one act at a time and is shown what came of it, at most `acts` times.
+    """The agent says one act at a time and is shown what came of it, at most `acts` times; with a `window`, of its last
+    turns alone.
 
     Its score is that of the final state (`Visit.assess`, with its last act as the answer). Facts: `acts`, what it said;
     `shown`, what it was shown, the first view first; `over`, whether the world ended it; `cut`, whether it did not;
-    `parts`; `gains` where the world pays for acts; and those of the assessment.
+    `parts`; `gains` where the world pays for acts; `turns_left_out`, how many turns its last prompt left out, where it
+    did; and those of the assessment.
     """
 
     world: World = field(repr=False)
     acts: int = 12
+    window: int = 0  # turns that are shown; 0 is all
 
     def __post_init__(self) -> None:
         if self.acts < 1:
             raise RedQueenError(f"who acts in a world needs at least one act, not {self.acts}")
+        check_window(self.window)
 
     @property
     def name(self) -> str:
@@ -69,11 +76,11 @@ class Acting:
             views = [visit.look()]
             messages = first_view(task, views[0])
             while not views[-1].over and len(said) < self.acts:
-                said.append((yield from ask(seat, messages, views[-1].choices)))
+                said.append((yield from ask(seat, recent(messages, seat, self.window), views[-1].choices)))
                 views.append(visit.act(said[-1]))
                 messages = after_act(messages, seat, said[-1], views[-1])
             found = visit.assess(said[-1] if said else "")
-        return outcome_of_acts(seat, said, views, found)
+        return outcome_of_acts(seat, said, views, found, window=self.window)
 
 
 def shown_by(world: World, task: Task) -> tuple[str, ...]:
@@ -94,9 +101,15 @@ def after_act(messages: tuple[Message, ...], seat: Seat, act: str, view: Observa
 
 
 def outcome_of_acts(
-    seat: Seat, said: Sequence[str], views: Sequence[Observation], found: Assessment, others: Iterable[Seat] = ()
+    seat: Seat,
+    said: Sequence[str],
+    views: Sequence[Observation],
+    found: Assessment,
+    others: Iterable[Seat] = (),
+    window: int = 0,
 ) -> Outcome:
-    """The outcome of acts in a world; the `others` that spoke have the score 0."""
+    """The outcome of acts in a world, of which the seat was shown the last `window` (0: all); the `others` that spoke
+    have the score 0."""
     facts: dict[str, Any] = {
         **found.facts,
         "acts": tuple(said),
@@ -104,6 +117,7 @@ def outcome_of_acts(
         "over": views[-1].over,
         "cut": not views[-1].over,
         "parts": dict(found.parts),
+        **left_out(len(said) - 1, window),
     }
     if any(view.gain for view in views):
         facts["gains"] = tuple((turn, {str(seat): view.gain}) for turn, view in enumerate(views[1:]) if view.gain)
@@ -112,15 +126,20 @@ def outcome_of_acts(
 
 @dataclass(frozen=True)
 class Working:
-    """The agent is given the tools of its visit, calls them as part of its replies, and answers.
+    """The agent is given the tools of its visit, calls them as part of its replies, and answers. `limits.window` is how
+    many of its last turns it is shown, `limits.functions` whether it calls by JSON.
 
     Its score is that of the final state and its answer. Facts: `reply`, "" if there is none; `calls`, (tool, text) of
-    each call that was run; `outputs`; `failures`, for each call whether it was faulty; `parts`; and those of the
-    assessment.
+    each call that was run; `outputs`; `failures`, for each call whether it was faulty; `parts`; `turns_left_out`, how
+    many turns its last prompt left out, where it did; and those of the assessment.
     """
 
     world: World = field(repr=False)
     limits: Limits = Limits()
+
+    @property
+    def window(self) -> int:
+        return self.limits.window
 
     @property
     def name(self) -> str:
@@ -142,7 +161,7 @@ class Working:
     def play(self, task: Task, rng: Random) -> Play:
         seat = Seat(AGENT)
         with closing(self.world.open(task, rng.getrandbits(48))) as visit:
-            usages = [tool.usage for tool in visit.tools]
+            usages = [] if self.limits.functions else [tool.usage for tool in visit.tools]
             shown = told("\n".join(filter(None, (*usages, visit.look().shown, task.prompt))))
             talk = yield from answer_with_tools(seat, shown, visit.tools, self.limits)
             found = visit.assess(talk.reply)
@@ -155,5 +174,6 @@ class Working:
                 "outputs": tuple(call.output for call in talk.calls),
                 "failures": tuple(call.failed for call in talk.calls),
                 "parts": dict(found.parts),
+                **left_out(len(talk.words) - 1, self.window),
             },
         )

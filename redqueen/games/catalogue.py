@@ -47,6 +47,7 @@ ADAPTERS: Mapping[str, str] = MappingProxyType(
         "acting": "redqueen.worlds.catalogue:acting",
         "working": "redqueen.worlds.catalogue:working",
         "hosted": "redqueen.worlds.catalogue:hosted",
+        "threaded": "redqueen.games.threaded:threaded",
         "continued": "redqueen.runs.continued:continued",
         "agent": "redqueen.guests.agents:agent",
         "visited": "redqueen.guests.agents:visited",

@@ -17,12 +17,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from random import Random
 from threading import Condition, Thread
 from typing import Any, Protocol
 
+from redqueen.games.talk import check_window, left_out, recent
 from redqueen.protocols import Play
 from redqueen.types import Ask, Episode, Message, Outcome, RedQueenError, Reply, Seat, Task, Turn
 
@@ -148,21 +149,25 @@ class Programmed:
 
     Scores are those that the program says; where it fails, takes longer than `seconds` or says NaN, the verdict is
     unknown and nothing is learned. At most `calls` replies are given in a match. `same` is what two texts of a seat
-    have in common that count as one: what it said, and what the program says that it said.
+    have in common that count as one: what it said, and what the program says that it said. With a `window` a seat is
+    shown the last turns of a conversation alone, whatever the program repeats, and is told how many are left out.
 
     Facts: `right`, None, where the verdict is unknown, and the `reason` where a match failed; `conversations`, how many
-    were begun; and those of the program.
+    were begun; `turns_left_out`, how many turns were left out of the prompt that lacks most, where one does; and those
+    of the program.
     """
 
     program: Program = field(repr=False)
     calls: int = 64
     seconds: float = 600.0
     same: Callable[[str], Hashable] = field(default=str.strip, repr=False)
+    window: int = 0  # turns of a conversation that are shown; 0 is all
     waits = True
 
     def __post_init__(self) -> None:
         if self.calls < 1 or not self.seconds > 0:
             raise RedQueenError(f"a program needs at least one call and some seconds, not {self.calls}, {self.seconds}")
+        check_window(self.window)
 
     @property
     def name(self) -> str:
@@ -189,7 +194,8 @@ class Programmed:
                 wishes = desk.take(MOMENT)
                 if wishes:
                     asks = [said[wish.seat].placed(wish) for wish in wishes]
-                    for wish, ask, reply in zip(wishes, asks, (yield asks), strict=True):
+                    shown = [replace(each, messages=recent(each.messages, each.seat, self.window)) for each in asks]
+                    for wish, ask, reply in zip(wishes, asks, (yield shown), strict=True):
                         said[wish.seat].hear(ask, reply)
                         wish.said.set_result(reply)
                 elif desk.ended is not None:
@@ -200,8 +206,11 @@ class Programmed:
                     yield []
         finally:
             desk.close()
-        begun = sum(each.begun for each in said.values())
-        return Outcome(desk.ended.scores, {**desk.ended.facts, **desk.noted, "conversations": begun})
+        told = {
+            "conversations": sum(each.begun for each in said.values()),
+            **left_out(max(each.longest for each in said.values()), self.window),
+        }
+        return Outcome(desk.ended.scores, {**told, **desk.ended.facts, **desk.noted})
 
 
 def as_recorded(episode: Episode) -> Programmed:
@@ -245,6 +254,7 @@ class Conversations:
 
     def __init__(self, seat: Seat, same: Callable[[str], Hashable] = str.strip) -> None:
         self.begun = 0
+        self.longest = 0  # turns before an ask
         self._seat = seat
         self._same = same
         self._turns: list[Turn] = []
@@ -261,6 +271,7 @@ class Conversations:
         return Ask(wish.seat, messages, stops=wish.stops, continues=(*(before.ask.continues or ()), before))
 
     def hear(self, ask: Ask, reply: Reply) -> None:
+        self.longest = max(self.longest, len(ask.continues or ()))
         self._turns.append(Turn(ask, reply))
 
     def _shared(self, turn: Turn, messages: Sequence[Message]) -> int:

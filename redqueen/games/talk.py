@@ -39,6 +39,29 @@ def conversation(said: Sequence[Message], seat: Seat) -> tuple[Message, ...]:
     return tuple(Message(speakers[message.speaker], message.parts) for message in said)
 
 
+def recent(messages: tuple[Message, ...], seat: Seat, window: int) -> tuple[Message, ...]:
+    """The messages without the seat's turns before its last `window` (0: nothing is left out), and in their place a
+    line that says how many are missing. A turn is what the seat said and what came of it; what it was told before its
+    first one stays."""
+    own = [place for place, message in enumerate(messages) if message.speaker == str(seat)]
+    gone = len(own) - window
+    if not window or gone < 1:
+        return messages
+    missing = "Your first turn is" if gone == 1 else f"Your first {gone} turns are"
+    return (*messages[: own[0]], Message(GAME, f"({missing} left out.)"), *messages[own[gone] :])
+
+
+def left_out(before: int, window: int) -> dict[str, int]:
+    """The fact that a prompt with `before` turns before it left some out; nothing where it did not."""
+    return {"turns_left_out": before - window} if 0 < window < before else {}
+
+
+def check_window(window: int) -> None:
+    """Raises RedQueenError for a number of turns that is none."""
+    if window < 0:
+        raise RedQueenError(f"a seat is shown its last 1 or more turns, or all with window=0, not {window}")
+
+
 def posed(task: Task, seat: Seat) -> tuple[Message, ...]:
     """The messages that `task` shows to the seat that answers it: its conversation, in which the seat is the assistant,
     or its prompt if it has none."""

@@ -4,23 +4,31 @@
     tool    <information>19</information>                 shown, as part of the next prompt
     seat    19                                            no call: this is the answer
 
+Models that were trained to call functions write calls as JSON instead (`Limits.functions`): the tools are described in
+a system message, a reply may make several calls (`games.tool_calls`), and all their results are shown.
+
+    seat    <tool_call>{"name": "calculate", "arguments": {"text": "12+7"}}</tool_call>
+    tool    <tool_response>19</tool_response>
+
 A tool's output is not written by the seat, so its tokens have no loss weight. The messages also hold the call and its
-result as parts of their own (`ToolCall`, `ToolResult`). Only a call that ends a reply is run;
-an output block that a seat writes itself is plain text.
+result as parts of their own (`ToolCall`, `ToolResult`). Of calls in tags only one that ends a reply is run; an output
+block that a seat writes itself is plain text.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from operator import add, floordiv, mod, mul, neg, pos, sub, truediv
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
-from redqueen.games.talk import told
+from redqueen.games.talk import check_window, left_out, recent, told
+from redqueen.games.tool_calls import called, described, result
 from redqueen.protocols import Play, Questions, Tool, has
 from redqueen.types import (
     SOLVER,
@@ -52,6 +60,8 @@ class Limits:
     calls: int = 4  # that are run; the seat is told when it has none left
     turns: int = 6  # replies: a call in the last one is not run, and there is no answer
     characters: int = 4000  # of output, over all calls; the rest is cut
+    window: int = 0  # the last turns that the seat is shown, and how many it is not; 0 is all
+    functions: bool = False  # calls are JSON, several in a reply, as chat models write them; else tags
 
     def __post_init__(self) -> None:
         if self.calls < 0 or self.turns < 1 or self.characters < 0:
@@ -59,6 +69,7 @@ class Limits:
                 f"a talk with tools needs calls and characters of at least 0 and a turn, not {self.calls}, "
                 f"{self.characters} and {self.turns}"
             )
+        check_window(self.window)
 
 
 @dataclass(frozen=True)
@@ -108,11 +119,14 @@ def find_call(text: str, tools: Sequence[Tool]) -> tuple[Tool, str] | None:
 def answer_with_tools(
     seat: Seat, messages: tuple[Message, ...], tools: Sequence[Tool], limits: Limits = Limits()
 ) -> Generator[list[Ask], list[Reply], ToolTalk]:
-    """The talk of a seat that is asked until it answers or its turns are used up; calls that end a reply are run."""
+    """The talk of a seat that is asked until it answers or its turns are used up; calls that end a reply are run, or
+    all in it where they are JSON."""
+    if limits.functions and tools:
+        return (yield from _answer_with_functions(seat, messages, tools, limits))
     conversation, calls, words = messages, list[Call](), list[str]()
     left = limits.characters
     for turn in range(limits.turns):
-        (reply,) = yield [Ask(seat, conversation, stops=closings(tools))]
+        (reply,) = yield [Ask(seat, recent(conversation, seat, limits.window), stops=closings(tools))]
         words.append(reply.text.strip())
         asked = None if reply.truncated else find_call(reply.text, tools)
         if asked is None:
@@ -131,6 +145,58 @@ def answer_with_tools(
     return ToolTalk("", tuple(calls), tuple(words), answered=False)
 
 
+def _answer_with_functions(
+    seat: Seat, messages: tuple[Message, ...], tools: Sequence[Tool], limits: Limits
+) -> Generator[list[Ask], list[Reply], ToolTalk]:
+    """The same with calls as JSON. Every call is told its result, in their order; one beyond the limit is told so."""
+    named, calls, words, asked = {tool.name: tool for tool in tools}, list[Call](), list[str](), 0
+    conversation = (Message("system", described([function_of(tool) for tool in tools])), *messages)
+    left = limits.characters
+    for turn in range(limits.turns):
+        (reply,) = yield [Ask(seat, recent(conversation, seat, limits.window))]
+        words.append(reply.text.strip())
+        made = () if reply.truncated else called(reply.text, asked)[1]
+        if not made:
+            return ToolTalk(words[-1], tuple(calls), tuple(words), answered=True)
+        if turn + 1 == limits.turns:
+            break  # nobody would be shown an output
+        asked += len(made)
+        conversation = (*conversation, Message(str(seat), (Text(reply.text), *made)))
+        for call in made:
+            output = NONE_LEFT
+            if len(calls) < limits.calls:
+                calls.append(_run(named.get(call.name) or _Unknown(call.name, tuple(named)), _text_of(call), left))
+                output = calls[-1].output
+                left -= len(output)
+            conversation = (*conversation, result(call.id, output))
+    return ToolTalk("", tuple(calls), tuple(words), answered=False)
+
+
+def function_of(tool: Tool) -> Mapping[str, Any]:
+    """A tool as a function of one text, as it is described to a model."""
+    usage = tool.usage.replace(f"<{tool.name}>", "").replace(f"</{tool.name}>", "")
+    parameters = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    return {"name": tool.name, "description": f"with the text {usage}", "parameters": parameters}
+
+
+def _text_of(call: ToolCall) -> str:
+    """What a tool is called with: the text, or all arguments as JSON for a tool that takes several."""
+    text = call.arguments.get("text")
+    return text.strip() if isinstance(text, str) and len(call.arguments) == 1 else json.dumps(dict(call.arguments))
+
+
+@dataclass(frozen=True)
+class _Unknown:
+    """What is called by a name that is no tool's."""
+
+    name: str
+    known: tuple[str, ...]
+    usage: str = ""
+
+    def __call__(self, text: str) -> str:
+        raise ToolError(f"there is no function {self.name[:40]!r}: {', '.join(self.known)}")
+
+
 def _run(tool: Tool, text: str, room: int) -> Call:
     try:
         output, failed = tool(text), False
@@ -146,7 +212,8 @@ class ToolReply:
 
     Its score is 0: the answer is checked later. Facts: `reply`, "" if there is none; `calls`, (tool, text) of each call
     that was run; `outputs`; `failures`, for each call whether it was faulty; `failed`, their number; `repeated`, the
-    number of calls that repeat an earlier one; `words`, the seat's replies, turn by turn.
+    number of calls that repeat an earlier one; `words`, the seat's replies, turn by turn; `turns_left_out`, how many
+    its last prompt left out, where it did.
     """
 
     role: str = SOLVER
@@ -171,7 +238,8 @@ class ToolReply:
 
     def prompt(self, task: Task) -> str:
         """The first prompt of the seat."""
-        return "\n".join([*(tool.usage for tool in self.tools), task.prompt])
+        usages = [] if self.limits.functions else [tool.usage for tool in self.tools]
+        return "\n".join([*usages, task.prompt])
 
     def play(self, task: Task, rng: Random) -> Play:
         seat = Seat(self.role)
@@ -186,6 +254,7 @@ class ToolReply:
                 "failed": sum(call.failed for call in talk.calls),
                 "repeated": talk.repeated,
                 "words": talk.words,
+                **left_out(len(talk.words) - 1, self.limits.window),
             },
         )
 
@@ -209,6 +278,8 @@ def as_recorded(episode: Episode) -> ToolReply:
     if "calls" not in facts or "outputs" not in facts:
         raise RedQueenError(f"an episode of {episode.game!r} records no calls of tools")
     first, outputs = episode.turns[0].ask, facts["outputs"]
+    if facts["calls"] and not first.stops:
+        raise RedQueenError(f"calls that are JSON play again in their own world alone: name the game of {episode.game}")
     failures = facts.get("failures", [output.startswith("Error: ") for output in outputs])
     said = zip(outputs, failures, strict=True)
     names = [stop.removeprefix("</").removesuffix(">") for stop in first.stops]
@@ -216,8 +287,9 @@ def as_recorded(episode: Episode) -> ToolReply:
     # a usage may have several lines; which tool a line belongs to does not matter, since all are shown together
     usages = lines.split("\n", len(names) - 1)
     tools = tuple(_Recorded(said, name, usage) for name, usage in zip(names, usages, strict=False))
-    length = sum(map(len, facts["outputs"]))
-    return ToolReply(seat.role, tools, Limits(len(facts["calls"]), len(episode.turns), length))
+    length, turns = sum(map(len, facts["outputs"])), len(episode.turns)
+    window = turns - 1 - facts["turns_left_out"] if "turns_left_out" in facts else 0
+    return ToolReply(seat.role, tools, Limits(len(facts["calls"]), turns, length, window))
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from redqueen.catalogue import in_brackets
 from redqueen.chance import derive
 from redqueen.curricula.held_out import held_out
 from redqueen.games.programmed import Desk, Programmed, Scores
+from redqueen.games.tool_calls import same
 from redqueen.guests.recorder import KEY, Chair, Endpoint
-from redqueen.guests.tool_calls import same
 from redqueen.protocols import Questions, lacking
 from redqueen.questions.asking import evenly
 from redqueen.questions.catalogue import find_questions
@@ -145,16 +145,29 @@ class OnTheirOwn:
 
 
 def visited(
-    questions: str, port: int = 8766, problems: int = 64, count: int = 512, calls: int = 64, seconds: float = 600.0
+    questions: str,
+    port: int = 8766,
+    problems: int = 64,
+    count: int = 512,
+    calls: int = 64,
+    seconds: float = 600.0,
+    window: int = 0,
 ) -> Programmed:
     """The game of agents that come to the endpoint at `port` and fetch the matches: with `count` of the `questions`,
     and `problems` of each level held out."""
     found, training, testing = _of_questions(questions, count, problems)
-    return Programmed(OnTheirOwn(f"visited:{questions}", Judged(found), training, testing, port), calls, seconds, same)
+    program = OnTheirOwn(f"visited:{questions}", Judged(found), training, testing, port)
+    return Programmed(program, calls, seconds, same, window)
 
 
 def agent(
-    place: str, questions: str = "", problems: int = 64, count: int = 512, calls: int = 64, seconds: float = 600.0
+    place: str,
+    questions: str = "",
+    problems: int = 64,
+    count: int = 512,
+    calls: int = 64,
+    seconds: float = 600.0,
+    window: int = 0,
 ) -> Programmed:
     """The game that the agent at "path/to/file.py:NAME" plays: with the tasks that it brings, or with `count` of the
     `questions` and `problems` of each level held out. Raises RedQueenError for an agent without tasks."""
@@ -176,7 +189,7 @@ def agent(
         program = _with_questions(f"agent:{place},questions={questions}", found, questions, count, problems)
     else:
         raise RedQueenError(f"{path} has no agent {name!r}: it is a function of a task and the seats")
-    return Programmed(program, calls, seconds, same)
+    return Programmed(program, calls, seconds, same, window)
 
 
 def _with_tasks(name: str, found: BringsTasks) -> InThread:

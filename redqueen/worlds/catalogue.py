@@ -16,6 +16,7 @@ from redqueen.worlds.hosted import Hosted
 WORLDS: Mapping[str, str] = MappingProxyType(
     {
         "site": "redqueen.worlds.site:Site",
+        "real": "redqueen.worlds.real:Real",
         "sql": "redqueen.worlds.sql:Sql",
         "repository": "redqueen.worlds.repository:Workshop",
         "proofs": "redqueen.worlds.proofs:Proofs",
@@ -54,16 +55,16 @@ def find_world(spec: str) -> World:
     return cast(World, found)
 
 
-def acting(world: str, acts: int = 12) -> Acting:
+def acting(world: str, acts: int = 12, window: int = 0) -> Acting:
     """The game in which an agent says one act at a time: "acting:site:shop" is found as `acting("site:shop")`."""
-    return Acting(find_world(world), acts)
+    return Acting(find_world(world), acts, window)
 
 
-def working(world: str, calls: int = 4, turns: int = 6) -> Working:
-    """The game in which an agent calls the tools of a world and answers."""
-    return Working(find_world(world), Limits(calls, turns))
+def working(world: str, calls: int = 4, turns: int = 6, window: int = 0, functions: bool = False) -> Working:
+    """The game in which an agent calls the tools of a world and answers; by JSON with `functions`."""
+    return Working(find_world(world), Limits(calls, turns, window=window, functions=functions))
 
 
-def hosted(world: str, acts: int = 12) -> Hosted:
+def hosted(world: str, acts: int = 12, window: int = 0) -> Hosted:
     """The game in which the world is a seat."""
-    return Hosted(find_world(world), acts)
+    return Hosted(find_world(world), acts, window)

@@ -84,7 +84,8 @@ class Circuits:
         for number in range(DRAWS * wanted):
             family = families[number % len(families)]
             rng = Random(derive(0, "circuits", f"{family}{number}"))
-            inputs, tree = _drawn(family, rng)
+            inputs = tuple(sorted(rng.sample(LETTERS, 2 if family == "two" else 3)))
+            tree = _drawn(family, inputs, rng)
             if len(found) == wanted:
                 break
             if (same := f"{inputs} {table_of(tree, inputs)}") not in known:
@@ -116,13 +117,14 @@ class Circuits:
 
 
 def posed(name: str, family: str, inputs: tuple[str, ...], tree: Expression, rng: Random) -> Task:
-    """The task that asks for the table of an expression; what is listed with it is drawn from `rng`."""
+    """The task that asks for the table of an expression. Listed with it are others of the family over the same inputs,
+    drawn from `rng`, so that no length and no sign tells them apart."""
     table = table_of(tree, inputs)
     prompt = asked_for(inputs, table)
     design = f"assign y = {written(tree)} ;"
     others = list[str]()
     while len(others) < CHOICES - 1:
-        other = _expression(inputs, 3, rng)
+        other = _drawn(family, inputs, rng)
         if table_of(other, inputs) != table and (text := f"assign y = {written(other)} ;") not in others:
             others.append(text)
     place = rng.randrange(CHOICES)
@@ -137,22 +139,21 @@ def asked_for(inputs: Sequence[str], table: str) -> str:
     return f"Inputs {asked}. y for {asked} counted from {first} to {last}: {' '.join(table)}"
 
 
-def _drawn(family: str, rng: Random) -> tuple[tuple[str, ...], Expression]:
-    """Inputs, and an expression of the family that needs all of them."""
-    inputs = tuple(sorted(rng.sample(LETTERS, 2 if family == "two" else 3)))
+def _drawn(family: str, inputs: tuple[str, ...], rng: Random) -> Expression:
+    """An expression of the family that needs all of the inputs."""
     if family in ("two", "three"):
         for _ in range(TRIES):
             tree = _expression(inputs, len(inputs), rng)
             if all(_matters(tree, inputs, name) for name in inputs):
-                return inputs, tree
+                return tree
         raise RedQueenError(f"no function of {' '.join(inputs)} was found that needs all of them")
     order = rng.sample(inputs, 3)
     one, two, three = ((name,) if rng.random() < 0.75 else ("~", (name,)) for name in order)
     if family == "mux":
-        return inputs, ("?", (order[0],), two, three)
+        return ("?", (order[0],), two, three)
     if rng.random() < 0.5:
-        return inputs, ("^", ("^", one, two), three)
-    return inputs, ("|", ("&", one, two), ("&", three, ("^", one, two)))
+        return ("^", ("^", one, two), three)
+    return ("|", ("&", one, two), ("&", three, ("^", one, two)))
 
 
 def _expression(inputs: Sequence[str], leaves: int, rng: Random) -> Expression:

@@ -21,7 +21,7 @@ from random import Random
 from typing import Any
 
 from redqueen.games.acting import AGENT, after_act, first_view, outcome_of_acts
-from redqueen.games.talk import GAME, ask, told
+from redqueen.games.talk import GAME, ask, check_window, recent, told
 from redqueen.protocols import FINITE, Play, World, shaped
 from redqueen.records import plain, task_to_json
 from redqueen.types import Assessment, Damaged, Message, Observation, Outcome, RedQueenError, Seat, Task
@@ -32,7 +32,8 @@ LOOK, ASSESS = "look", "assess"
 
 @dataclass(frozen=True)
 class Hosted:
-    """An agent and a world, at most `acts` acts of the agent.
+    """An agent and a world, at most `acts` acts of the agent; with a `window` it is shown its last turns alone. The
+    world is told all.
 
     The agent's score is what the world says at the end; where that is no assessment, the verdict is unknown and the
     score 0. Facts as in `games.acting.Acting`, and `right`, None where the verdict is unknown.
@@ -40,10 +41,12 @@ class Hosted:
 
     world: World = field(repr=False)  # the tasks alone are its own; what it shows is said by the seat
     acts: int = 12
+    window: int = 0  # turns that the agent is shown; 0 is all
 
     def __post_init__(self) -> None:
         if self.acts < 1:
             raise RedQueenError(f"who acts in a world needs at least one act, not {self.acts}")
+        check_window(self.window)
 
     @property
     def name(self) -> str:
@@ -63,7 +66,7 @@ class Hosted:
         views = [read_observation(answer)]
         messages = first_view(task, views[0])
         while not views[-1].over and len(said) < self.acts:
-            said.append((yield from ask(agent, messages, views[-1].choices)))
+            said.append((yield from ask(agent, recent(messages, agent, self.window), views[-1].choices)))
             asked = (*asked, Message(str(host), answer), Message(str(agent), said[-1]))
             answer = yield from ask(host, asked)
             views.append(read_observation(answer))
@@ -72,7 +75,7 @@ class Hosted:
         asked = (*asked, Message(str(host), answer), Message(GAME, json.dumps({ASSESS: last})))
         found = read_assessment((yield from ask(host, asked)))
         known = isfinite(found.score)
-        outcome = outcome_of_acts(agent, said, views, found if known else Assessment(0.0), [host])
+        outcome = outcome_of_acts(agent, said, views, found if known else Assessment(0.0), [host], self.window)
         return Outcome(outcome.scores, {**outcome.facts, "right": found.score == 1.0 if known else None})
 
 

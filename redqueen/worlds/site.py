@@ -364,19 +364,24 @@ class Site:
     def expert(self, task: Task) -> tuple[str, ...]:
         """The shortest acts that do the task, and `DONE`."""
         visit = self.open(task, 0)
-        start = visit.state()
-        ways, known = deque([(start, tuple[str, ...]())]), {repr(start)}
-        while ways and len(known) < MOST_STATES:
-            state, acts = ways.popleft()
-            if visit.goal.assess(start, state).score == 1.0:
-                return (*acts, DONE)
-            for act, do in visit.page_of(state).acts.items() if len(acts) < MOST_ACTS else ():
-                after = deepcopy(state)
-                do(after)
-                if repr(after) not in known:
-                    known.add(repr(after))
-                    ways.append((after, (*acts, act)))
-        raise RedQueenError(f"no {MOST_ACTS} acts do the task {task.id}: {task.prompt}")
+        return (*shortest(visit, visit.done, f"{task.id}: {task.prompt}"), DONE)
+
+
+def shortest(visit: SiteVisit, done: Callable[[SiteState], bool], what: str) -> tuple[str, ...]:
+    """The fewest acts after which a state is `done`. Raises RedQueenError where `MOST_ACTS` are not enough."""
+    start = visit.state()
+    ways, known = deque([(start, tuple[str, ...]())]), {repr(start)}
+    while ways and len(known) < MOST_STATES:
+        state, acts = ways.popleft()
+        if done(state):
+            return acts
+        for act, do in visit.page_of(state).acts.items() if len(acts) < MOST_ACTS else ():
+            after = deepcopy(state)
+            do(after)
+            if repr(after) not in known:
+                known.add(repr(after))
+                ways.append((after, (*acts, act)))
+    raise RedQueenError(f"no {MOST_ACTS} acts do the task {what}")
 
 
 def _task(name: str, kind: str, prompt: str, before: SiteState, after: SiteState) -> Task:
@@ -394,6 +399,10 @@ class SiteVisit:
         self._before = deepcopy(dict(before))
         self._now: SiteState = deepcopy(dict(before))
         self.goal = Goal(diff(before, after, FREE), FREE)
+
+    def done(self, state: SiteState) -> bool:
+        """Whether a state is what the task asks for."""
+        return self.goal.assess(self._before, state).score == 1.0
 
     def page_of(self, state: SiteState) -> Page:
         return SITES[self._site].page(state)

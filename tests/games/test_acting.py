@@ -4,15 +4,21 @@ import json
 from dataclasses import dataclass, replace
 from random import Random
 
+import numpy as np
 import pytest
 
+from redqueen.contracts.games import check_game
 from redqueen.credit.outcomes import unknown
-from redqueen.credit.rewards import gains, payoff
+from redqueen.credit.rewards import gains, payoff, score
 from redqueen.games.acting import Acting, Working
+from redqueen.games.catalogue import find_game
+from redqueen.games.tools import Limits, as_recorded
+from redqueen.objectives.batch import pack
 from redqueen.play.lockstep import play, replay
 from redqueen.players.scripted import Constant, Scripted, Uniform
 from redqueen.records import episode_from_json, episode_to_json, plain
-from redqueen.types import Assessment, Match, Observation, RedQueenError, Seat, Task
+from redqueen.settings.learner import Learner
+from redqueen.types import Assessment, Match, Message, Observation, RedQueenError, Seat, Task
 from redqueen.worlds.embodied import Embodied, played_back
 from redqueen.worlds.hosted import Hosted, read_assessment, read_observation
 from redqueen.worlds.site import Site
@@ -191,3 +197,73 @@ def test_a_query_is_tried_with_the_tool_and_then_answered():
     assert played(Working(sql), task, agent=Scripted(("<sql>drop table x</sql>", "no"))).outcome.facts["failures"] == (
         True,
     )
+
+
+WANDERING = ("open ada", "inbox", "archive", "inbox", "open ada")
+
+
+def test_an_agent_with_a_window_is_shown_its_last_turns_and_told_how_many_are_missing():
+    site = Site("mail")
+    task, acts = site.tasks()[0], Scripted(WANDERING)
+    whole = played(Acting(site, 5), task, agent=acts)
+    cut = played(Acting(site, 5, window=2), task, agent=acts)
+    for number, (one, other) in enumerate(zip(whole.turns, cut.turns, strict=True)):
+        if number <= 2:
+            assert one.ask == other.ask
+            continue
+        said = f"(Your first {number - 2} turns are left out.)" if number > 3 else "(Your first turn is left out.)"
+        assert other.ask.messages == (one.ask.messages[0], Message("game", said), *one.ask.messages[-4:])
+    assert cut.outcome.facts == {**whole.outcome.facts, "turns_left_out": 2}
+    stored = episode_from_json(json.loads(json.dumps(episode_to_json(cut))))
+    assert replay(Acting(site, 5, window=2), stored).turns == stored.turns
+    hosted = played(Hosted(site, 5, window=2), task, agent=acts, world=Embodied(site))
+    assert [turn.ask for turn in hosted.turns if turn.ask.seat == AGENT] == [turn.ask for turn in cut.turns]
+    assert hosted.outcome.facts["turns_left_out"] == 2
+    assert find_game("working:sql(count=2,tests=1,trained=1,held=1),window=3").window == 3
+    check_game(find_game("acting:site(mail,6,2),5,window=1"))
+
+
+def test_a_window_must_be_a_number_of_turns():
+    for game in (lambda: Acting(Site(), window=-1), lambda: Hosted(Site(), window=-1), lambda: Limits(window=-1)):
+        with pytest.raises(RedQueenError, match="shown its last 1 or more turns, or all with window=0, not -1"):
+            game()
+
+
+def test_what_is_learned_with_a_window_is_what_was_sampled_where_it_was():
+    game = find_game("acting:site(mail,3,2),4,window=1")
+    learner = Learner(model="tiny:hidden=16,heads=2", lora_rank=0, max_completion_length=4).build(0)
+    episodes = play([Match(game, task, {"agent": learner}) for task in game.tasks()[:3]], Random(0))
+    trajectories = score(episodes, payoff)
+    for each in trajectories:
+        batch = pack([each], [np.arange(1.0, len(each.turns) + 1)])
+        rows = [
+            [0, 1][: len(each.turns)],
+            *([number] for number in range(2, len(each.turns))),
+        ]  # what fits the window is one
+        assert batch.lengths.tolist() == [_length(each.turns[row[-1]]) for row in rows]
+        for row, numbers in enumerate(rows):
+            for turn in (each.turns[number].reply for number in numbers):
+                begin, end = len(turn.prompt_tokens), len(turn.prompt_tokens) + len(turn.tokens)
+                assert batch.tokens[row, :end].tolist() == [*turn.prompt_tokens, *turn.tokens]
+                assert np.array_equal(batch.sampled_logprobs[row, begin:end], turn.logprobs)
+            own = sum(len(each.turns[number].reply.tokens) for number in numbers)
+            assert 0 < int((batch.loss_weights[row] != 0).sum()) <= own  # less where one token is legal
+
+
+def _length(turn):
+    return len(turn.reply.prompt_tokens) + len(turn.reply.tokens)
+
+
+def test_calls_of_tools_leave_the_prompt_too_and_are_played_back():
+    sql = Sql("filter", count=2, tests=1, trained=1, held=1)
+    task = sql.tasks()[0]
+    query = sql.expert(task)[0]
+    said = Scripted((f"<sql>{query}</sql>", "<sql>no</sql>", f"<sql>{query}</sql>", query))
+    episode = played(Working(sql, Limits(4, 6, window=1)), task, agent=said)
+    texts = [message.text for message in episode.turns[-1].ask.messages]
+    assert texts[1:3] == ["(Your first 2 turns are left out.)", f"<sql>{query}</sql>"]
+    assert len(texts) == 4
+    assert episode.outcome.facts["turns_left_out"] == 2
+    assert episode.outcome.scores[AGENT] == 1.0
+    again = replay(as_recorded(episode), episode)
+    assert [turn.ask for turn in again.turns] == [turn.ask for turn in episode.turns]

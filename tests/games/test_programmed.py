@@ -322,3 +322,22 @@ def test_other_games_must_still_ask_something():
 
     with pytest.raises(RedQueenError, match="must yield a list of Ask objects"):
         lockstep.play([Match(Mute(), TASKS[0], {"agent": Echo()})], Random(0))
+
+
+def test_with_a_window_a_seat_is_shown_its_last_turns_whatever_the_program_repeats():
+    def talks(task, say):
+        told = [game(task.prompt)]
+        for number in range(4):
+            told += [own(say(told)), game(f"and {number}?")]
+        say([game("Something else.")])
+        return 1.0
+
+    (episode,) = played(talks, window=1)
+    shown = [[message.text for message in turn.ask.messages] for turn in episode.turns]
+    assert shown[:2] == [["1"], ["1", "1", "and 0?"]]
+    assert shown[3] == ["1", "(Your first 2 turns are left out.)", "2", "and 2?"]
+    assert shown[4] == ["Something else."]
+    assert episode.outcome.facts["turns_left_out"] == 2
+    assert episode.outcome.facts["conversations"] == 2
+    again = lockstep.replay(as_recorded(episode), episode)
+    assert episode_to_json(again) == episode_to_json(episode)

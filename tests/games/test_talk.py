@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redqueen.games.connect import Connect
 from redqueen.games.liars_dice import LiarsDice
-from redqueen.games.talk import GAME, ask_together, forfeit, told
+from redqueen.games.talk import GAME, ask_together, forfeit, recent, told
 from redqueen.types import Ask, Message, Reply, Seat
 
 FIRST, SECOND, THIRD = Seat("first"), Seat("second"), Seat("third")
@@ -37,3 +37,15 @@ def test_a_title_names_the_rules_that_differ_from_their_defaults() -> None:
     assert LiarsDice(sides=4, retries=2).name == "liars_dice(sides=4)"
     assert Connect(3, 3, 3).name == "connect(3,3,3)"
     assert Connect(7, 6, 4, drop=True).name == "connect(7,6,4,drop=true)"
+
+
+def test_a_window_leaves_the_turns_before_it_out_and_says_how_many():
+    seat = Seat("agent")
+    whole = (
+        Message("game", "start"),
+        *(each for n in range(3) for each in (Message("agent", f"act {n}"), Message("game", f"view {n}"))),
+    )
+    shown = [each.text for each in recent(whole, seat, 1)]
+    assert shown == ["start", "(Your first 2 turns are left out.)", "act 2", "view 2"]
+    assert [each.text for each in recent(whole, seat, 2)][:3] == ["start", "(Your first turn is left out.)", "act 1"]
+    assert recent(whole, seat, 0) == recent(whole, seat, 3) == whole

@@ -1,3 +1,4 @@
+import json
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -363,3 +364,71 @@ def test_an_episode_with_one_tool_or_none_is_played_again(tools):
     (episode,) = play([Match(ToolReply(tools=tools), Task("t", prompt="a\nb"), {"solver": Saying()})], Random(0))
     (again,) = play([Match(as_recorded(episode), episode.task, {"solver": Saying()}, episode.seed)], Random(1))
     assert [turn.ask for turn in again.turns] == [turn.ask for turn in episode.turns]
+
+
+def call(name, **arguments):
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def by_functions(*said, **limits):
+    tools = (Calculator(), Searching(lambda words: [f"about {words}"]))
+    game = ToolReply("solver", tools, Limits(functions=True, **limits))
+    (episode,) = play([Match(game, Task("t", prompt="12+7?"), {"solver": Scripted(said)}, 0)], Random(0))
+    return episode
+
+
+def test_functions_are_described_and_called_several_in_a_reply():
+    both = "Both. " + call("calculate", text="12+7") + call("search", text=" sums ")
+    episode = by_functions(both, "19")
+    first, second = episode.turns
+    assert [message.speaker for message in first.ask.messages] == ["system", "game"]
+    assert first.ask.messages[1].text == "12+7?" and first.ask.stops == ()
+    assert '"name": "calculate", "description": "with the text 2+3 gives 5."' in first.ask.messages[0].text
+    assert second.ask.messages[2].text == both
+    assert [(each.id, each.name) for each in second.ask.messages[2].calls] == [
+        ("call_0", "calculate"),
+        ("call_1", "search"),
+    ]
+    assert [each.text for each in second.ask.messages[3:]] == [
+        "<tool_response>\n19\n</tool_response>",
+        "<tool_response>\nabout sums\n</tool_response>",
+    ]
+    assert episode.outcome.facts["calls"] == (("calculate", "12+7"), ("search", "sums"))
+    assert (episode.outcome.facts["reply"], episode.outcome.facts["failures"]) == ("19", (False, False))
+
+
+@pytest.mark.parametrize(
+    ("said", "output"),
+    [
+        (call("fetch", text="x"), "Error: there is no function 'fetch': calculate, search"),
+        (call("calculate", text="x"), "Error: 'x' is not arithmetic"),
+        (call("calculate", left="1", right="2"), 'Error: \'{"left": "1", "right": "2"}\' is not arithmetic'),
+        ('[TOOL_CALLS]calculate[ARGS]{"text": "2*3"}', "6"),
+        ('<|python_tag|>{"name": "calculate", "parameters": {"text": "2*4"}}', "8"),
+    ],
+)
+def test_calls_of_several_families_are_run_and_faulty_ones_are_told_so(said, output):
+    facts = by_functions(said, "19").outcome.facts
+    assert facts["outputs"] == (output,)
+    assert facts["failures"] == (output.startswith("Error"),)
+
+
+def test_limits_hold_for_calls_by_json_too():
+    many = call("calculate", text="1+1") * 3
+    episode = by_functions(many, many, "2", calls=2, turns=3)
+    assert len(episode.outcome.facts["calls"]) == 2
+    assert [message.text.split("\n")[1] for message in episode.turns[1].ask.messages[3:]] == [
+        *("2", "2"),
+        "No calls are left. Answer now.",
+    ]
+    assert episode.outcome.facts["reply"] == "2"
+    assert by_functions(many, many, calls=9, turns=2).outcome.facts["reply"] == ""
+    assert by_functions("<tool_call>{", turns=2).outcome.facts["reply"] == "<tool_call>{"
+
+
+def test_json_calls_play_again_in_their_own_world():
+    episode = by_functions(call("calculate", text="12+7"), "19")
+    game = ToolReply("solver", (Calculator(), Searching(lambda words: [])), Limits(functions=True))
+    assert replay(game, episode).outcome == episode.outcome
+    with pytest.raises(RedQueenError, match="calls that are JSON play again in their own world alone"):
+        as_recorded(episode)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-from redqueen.types import Demonstration, Task
+from redqueen.types import Assessment, Demonstration, Observation, Task
 
 
 def coin(*texts: str) -> bool:
@@ -57,3 +57,43 @@ class CoinOfList(Coin):
 
     def problems(self, level: str, count: int, rng: Random) -> list[Task]:
         return [replace(task, choices=("0", "1", "2")) for task in super().problems(level, count, rng)]
+
+
+class Purse:
+    """A world in which an untrained model's answer is right half of the time."""
+
+    name = "purse"
+    repeatable = True
+
+    def tasks(self) -> list[Task]:
+        return [Task(f"p{number}", prompt=f"Say {number}.") for number in range(6)]
+
+    def held_out(self) -> list[Task]:
+        return [Task(f"h{number}", prompt=f"Say {number} again.") for number in range(2)]
+
+    def open(self, task: Task, seed: int) -> Opened:
+        return Opened(task)
+
+
+class Opened:
+    """A visit to it."""
+
+    tools = ()
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    def look(self) -> Observation:
+        return Observation("A purse.")
+
+    def act(self, said: str) -> Observation:
+        return Observation("No.")
+
+    def state(self) -> dict[str, str]:
+        return {}
+
+    def assess(self, answer: str = "") -> Assessment:
+        return Assessment(float(coin(self.task.prompt, answer)))
+
+    def close(self) -> None:
+        return None

@@ -49,7 +49,11 @@ ON_COIN = (
     "retool",
 )
 ON_LISTED = ("knowrl", "rlccf")  # whose untrained model must write a task now and then, or agree with itself
-FURTHER = {"self_evolution": {"keep": "all"}, "spar": {"keep": "right"}}  # whose untrained critic accepts nothing
+FURTHER = {
+    "self_evolution": {"keep": "all"},  # whose untrained critic accepts nothing
+    "spar": {"keep": "right"},  # the same
+    "verltool": {"game": f"working:{HERE / 'coin.py'}:Purse"},  # an untrained model writes no query
+}
 UNSTEADY = ("comas", "rlsp")  # whose steps after an update turn on how the processor rounds: their first is kept
 DIGITS = 4  # of a figure: sums are rounded differently on other processors
 

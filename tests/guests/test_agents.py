@@ -12,6 +12,7 @@ import httpx
 import numpy as np
 import pytest
 
+from redqueen.chance import derive
 from redqueen.cli.main import main
 from redqueen.contracts.games import check_game
 from redqueen.games.catalogue import find_game
@@ -116,6 +117,63 @@ def test_nothing_that_was_sampled_is_tokenized_again(solver):
         first, second = (turn.reply for turn in episode.turns)
         before = np.concatenate([first.prompt_tokens, first.tokens])
         assert np.array_equal(second.prompt_tokens[: len(before)], before)
+
+
+class Babbles:
+    """Replies with tokens drawn at random, most of which a tokenizer would never make of their text."""
+
+    name = "babbles"
+
+    def __init__(self, reading):
+        self.reading = reading
+        self.size = len(reading.tokenizer)
+
+    def reply(self, asks):
+        return [self._said(ask) for ask in asks]
+
+    def _said(self, ask):
+        tokens = np.array([derive(ask.seed, place) % self.size for place in range(3)])
+        prompt = self.reading.prompt(ask)
+        return Reply(self.reading.decode(tokens.tolist()), self.name, 0, prompt, tokens, np.zeros(3))
+
+
+TALKER = """
+import httpx
+
+def talk(task, seats):
+    seat, told = seats["agent"], [{"role": "user", "content": task.prompt}]
+    with httpx.Client(headers={"Authorization": f"Bearer {seat.key}"}, timeout=60, trust_env=False) as client:
+        for number in range(10):
+            wanted = {"model": seat.model, "messages": told}
+            message = client.post(f"{seat.url}/chat/completions", json=wanted).json()["choices"][0]["message"]
+            told += [message, {"role": "user", "content": f"And {number}?"}]
+    return "0"
+"""
+
+
+@pytest.mark.slow
+def test_of_ten_thousand_turns_no_token_is_tokenized_again(tmp_path):
+    """Counted are the token ids of a prompt that differ from those sampled or shown before it, in conversations of ten
+    turns; and the replies that would have other ids, had their text been tokenized again."""
+    path = tmp_path / "talker.py"
+    path.write_text(TALKER)
+    game = find_game(f"agent:{path}:talk,questions=sums,problems=1,count=50")
+    reading = Learner(model="tiny:hidden=16,heads=2", lora_rank=0, max_completion_length=6).build(0).format
+    player, turns, again, others = Babbles(reading), 0, 0, 0
+    while turns < 10_000:
+        dealt = [Match(game, task, {"agent": player}, derive(turns, task.id)) for task in game.tasks()]
+        for episode in play(dealt, Random(0)):
+            before = np.zeros(0, int)
+            for reply in (turn.reply for turn in episode.turns):
+                kept = reply.prompt_tokens[: len(before)]
+                again += len(before) - int((kept == before[: len(kept)]).sum())
+                others += reading.reply_tokens(reply.text)[:-1] != tuple(reply.tokens.tolist())
+                before = np.concatenate([reply.prompt_tokens, reply.tokens])
+            turns += len(episode.turns)
+            assert episode.outcome.facts["conversations"] == 1
+    assert turns >= 10_000
+    assert again == 0
+    assert others > turns // 2  # or else there was nothing to get wrong
 
 
 def test_two_seats_of_one_match(solver, capsys):

@@ -106,6 +106,7 @@ COMMANDS: dict[str, Callable[[Path], Sequence[str]]] = {
     "record": lambda run: ["record", str(run), "--game", "kuhn_poker", "--matches", "1"],
     "rescore": lambda run: ["rescore", str(run), "--with", "payoff"],
     "exploitability": lambda run: ["exploitability", "kuhn_poker", "--model", str(run)],
+    "success": lambda run: ["success", "acting:site", "--model", str(run)],
     "tasks": lambda run: ["tasks", str(run)],
     "report": lambda run: ["report", str(run)],
     "merge": lambda run: ["merge", str(run), str(run.parent / "merged")],

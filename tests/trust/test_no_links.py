@@ -312,8 +312,9 @@ def test_a_run_named_as_a_model_is_not_read_either(
 ) -> None:
     (run / "error.txt").unlink(missing_ok=True)
     (run / "error.txt").symlink_to(outside / "precious.txt")
-    assert main(["exploitability", "kuhn_poker", "--model", str(run)]) == 2
-    assert "error.txt is a link that leads out of the run" in capsys.readouterr().err
+    for command in (["exploitability", "kuhn_poker"], ["success", "acting:site"]):
+        assert main([*command, "--model", str(run)]) == 2
+        assert "error.txt is a link that leads out of the run" in capsys.readouterr().err
 
 
 def test_links_within_a_run_are_read_and_a_pipe_is_refused(run: Path) -> None:

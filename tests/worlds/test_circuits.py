@@ -95,3 +95,11 @@ def test_a_family_of_few_circuits_deals_all_of_them():
     """28 pairs of 8 letters, and 10 functions that need both inputs."""
     world = Circuits("two", count=300, tests=100)
     assert (len(world.tasks()), len(world.held_out())) == (210, 70)
+
+
+@pytest.mark.parametrize("family", ["two", "three", "mux", "adder"])
+def test_no_length_tells_which_of_the_listed_designs_is_right(family):
+    """Always to choose the shortest does little better than chance, a sixth."""
+    tasks = Circuits(family, count=60, tests=20, listed=True).tasks()
+    shortest = [min(task.facts["listed"], key=len) == task.facts["design"] for task in tasks]
+    assert sum(shortest) < 0.4 * len(tasks)

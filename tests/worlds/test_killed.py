@@ -29,6 +29,7 @@ DRIVER = Path(__file__).parents[1] / "guests" / "counting.py"
 SMALL = Flat(model="tiny:hidden=16,heads=2", lora_rank=0, max_completion_length=6)
 GAMES = {
     "site": "acting:site(shop,12,4),3",
+    "real": "acting:real(shop,8,4),3",
     "sql": "working:sql(count=6,tests=2,trained=3,held=1)",
     "proofs": "acting:proofs(7,13),2",
     "circuits": "acting:circuits(two,12,4),2",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from redqueen.games.tool_calls import result, written
 from redqueen.guests.dialects.wanted import (
     Said,
     Unfit,
@@ -18,7 +19,6 @@ from redqueen.guests.dialects.wanted import (
     whole,
     with_functions,
 )
-from redqueen.guests.tool_calls import result, written
 from redqueen.types import Message
 
 PATH = "/v1/chat/completions"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from redqueen.guests.tool_calls import called, described
+from redqueen.games.tool_calls import called, described
 from redqueen.types import Message, Reply, ToolCall
 
 

@@ -28,12 +28,13 @@ from typing import Annotated, Literal
 
 from redqueen.credit.rewards import score
 from redqueen.measures.accuracy import HeldOut
+from redqueen.measures.calls import calling
 from redqueen.play.groups import attempts
 from redqueen.protocols import Policy
 from redqueen.questions.asking import evenly, graded
 from redqueen.questions.catalogue import find_questions
 from redqueen.questions.verdicts import Truncated
-from redqueen.recipes.agents.retool.steps import Answered, AtMost, calling, equipped
+from redqueen.recipes.agents.retool.steps import Answered, AtMost, equipped
 from redqueen.runs.run import Run
 from redqueen.settings.learner import Flat
 from redqueen.settings.learning_step import LearningStep

@@ -11,12 +11,13 @@ from redqueen.credit.advantages.statistics import generalized_advantages
 from redqueen.credit.rewards import payoff, score
 from redqueen.demonstrations.rehearsal import Rehearsed, turns_of
 from redqueen.games.tools import Calculator, ToolReply
+from redqueen.measures.calls import calling
 from redqueen.objectives.additive import own_tokens
 from redqueen.objectives.batch import pack
 from redqueen.play.lockstep import play
 from redqueen.recipes.agents.retool import recipe
 from redqueen.recipes.agents.retool.recipe import Config
-from redqueen.recipes.agents.retool.steps import Answered, calling
+from redqueen.recipes.agents.retool.steps import Answered
 from redqueen.runs.run import read_final
 from redqueen.settings.limits import check_settings
 from redqueen.types import Episode, Group, Match, Outcome, RedQueenError, Reply, Seat, Task, Turn

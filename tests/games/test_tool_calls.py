@@ -1,6 +1,6 @@
 import pytest
 
-from redqueen.guests.tool_calls import called, described, same, written
+from redqueen.games.tool_calls import called, described, same, written
 
 CALL = '<tool_call>\n{"name": "find", "arguments": {"what": "cups", "n": 2}}\n</tool_call>'
 

@@ -31,6 +31,8 @@ READERS: Mapping[type, Callable[[str], Any]] = MappingProxyType(
 
 COUNTS = frozenset(("count", "tests"))  # parameters that say how many tasks there are
 MOST_TASKS = 1_000_000
+MOST_SIZE = 10_000  # of a part of what is shipped: a folder may name it, and it is made before anything is asked
+UNLIMITED = COUNTS | {"seed", "longest", "port"}  # they make nothing, or have limits of their own
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,10 @@ class Catalogue:
         place, _, rest = spec.strip().partition(":")
         if place in ("http", "https"):
             raise RedQueenError(f"{spec} is an address: a {self.noun} is named, or is path/to/file.py:NAME")
-        known = {**self.shipped, **self.adapters}
+        known, limited = {**self.shipped, **self.adapters}, False
         if place in known:
             made, parameters = self._imported(known[place], spec), rest
+            limited = True
         elif place.endswith(".py") or "/" in place:
             name, _, parameters = rest.partition(":")
             made = self._from_file(Path(place), name, spec)
@@ -65,7 +68,7 @@ class Catalogue:
             made = self._imported(f"{place}:{name}", spec)
         else:
             raise RedQueenError(self.unknown(place))
-        return self._built(made, parameters, spec)
+        return self._built(made, parameters, spec, limited)
 
     def unknown(self, name: str) -> str:
         """The message for a name that is not found, with the names nearest to it."""
@@ -106,8 +109,9 @@ class Catalogue:
             raise RedQueenError(f"say which class of {path} is the {self.noun}: {path}:MyName")
         return _member(module_from_file(path, name, f"the {self.noun} {spec!r}"), name, str(path))
 
-    def _built(self, made: Any, parameters: str, spec: str) -> Any:
-        """The object: a class or function is called with the parameters, any other object is returned unchanged."""
+    def _built(self, made: Any, parameters: str, spec: str, limited: bool) -> Any:
+        """The object: a class or function is called with the parameters, any other object is returned unchanged.
+        `limited` are the sizes that are shipped."""
         if not callable(made):
             if parameters:
                 raise RedQueenError(f"{spec!r} names a finished {self.noun}, which takes no parameters")
@@ -126,6 +130,8 @@ class Catalogue:
             if key not in signature.parameters:
                 raise RedQueenError(f"the {self.noun} {spec!r} has no parameter {key!r}; it takes {_takes(signature)}")
             value = self._read(match[2] if match else part, hints.get(key, str), key, spec)
+            if limited and type(value) is int and key not in UNLIMITED and abs(value) > MOST_SIZE:
+                raise RedQueenError(f"{key} of the {self.noun} {spec[:80]!r} is at most {MOST_SIZE:,}")
             if match:
                 named[key] = value
             else:

@@ -27,6 +27,7 @@ _MIXED = re.compile(f"(?<=[0-9])(?={VULGAR})")
 MOST_MARKS = 30  # on one character, as in Unicode's Stream-Safe Text Format
 MOST_BYTES = 1 << 30  # of one file
 _SPARSE = 16  # a file of holes stores less than one byte in so many
+MOST_NESTED = 100  # lists and objects of JSON in one another
 MOST_STEPS = 10_000_000  # of one comparison of two texts; about a second
 
 
@@ -57,6 +58,20 @@ def file_text(path: Path, encoding: str = "utf-8", most: int = MOST_BYTES) -> st
 def is_hollow(found: os.stat_result) -> bool:
     """Whether a large file is nearly all holes, which take no room in an archive and years to read."""
     return found.st_size > MOST_BYTES and found.st_blocks * 512 < found.st_size // _SPARSE
+
+
+def is_deep(value: object) -> bool:
+    """Whether lists and objects of JSON are nested more than MOST_NESTED deep. `json.loads` takes nearly a thousand, at
+    which whatever shows or writes the value fails."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MOST_NESTED):
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)
 
 
 def between(opening: re.Pattern[str], closing: re.Pattern[str], text: str) -> Iterator[tuple[int, int, int, int]]:

@@ -533,7 +533,7 @@ def shown(value: object) -> str:
         return f"an array of {kind} {list(getattr(value, 'shape', ()))}"
     try:
         return repr(value)[:60]
-    except ValueError:  # an integer of thousands of digits
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or lists in a thousand lists
         return type(value).__name__
 
 

@@ -7,12 +7,14 @@ import pytest
 
 from redqueen import texts
 from redqueen.checks import extraction, judge, leaks, numeric, retrieval
+from redqueen.checks.ranking import Ranking
 from redqueen.checks.repository.edits import BadEdit, Repository, file_diffs, read_edits
 from redqueen.checks.repository.similarity import patch_similarity
 from redqueen.checks.sandbox import agreement
 from redqueen.checks.sandbox.literals import NotPlain
 from redqueen.checks.sandbox.three_tasks import arguments
 from redqueen.games.red_team import read_hidden
+from redqueen.games.tool_calls import called
 from redqueen.players.language.answers import Code, Json
 from redqueen.questions import answer_columns
 from redqueen.questions.grading import program_in
@@ -65,6 +67,9 @@ CASES: dict[str, Callable[[], object]] = {
     "arguments": lambda: refused(NotPlain, arguments, many("-") + "1"),
     "choices": lambda: answer_columns.lists_choices(many("A. ")),
     "words": lambda: numeric.words(many("1,")),
+    "a ranking in which every sign begins another": lambda: Ranking(3).read(many("1> ")),
+    "a ranking in which every line begins another": lambda: Ranking(3).read(many("1,\n") + "x"),
+    "calls beside one another": lambda: called(many('{"parameters":0};') + "x"),
 }
 
 

@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from redqueen.texts import Wording, grams, parted, said_aloud, thinks_on, tokens, until_stop
+from redqueen.texts import MOST_NESTED, Wording, grams, is_deep, parted, said_aloud, thinks_on, tokens, until_stop
 
 
 @pytest.mark.parametrize(
@@ -82,3 +84,11 @@ def test_a_text_is_cut_at_the_first_stop_outside_a_thought():
     assert until_stop("Call </go> first", ("</go>",), opened=True) is None
     assert until_stop("I call", ("</go>",)) is None
     assert until_stop("I call </go>", ()) is None
+
+
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a": 1, "b":', "}"), ('[0, {"a":', "}]")])
+def test_what_is_nested_too_deep(opens, closes):
+    each = len(closes)
+    deepest, inner = MOST_NESTED // each, '"' + "[" * 999 + '"'
+    assert not is_deep(json.loads(opens * deepest + inner + closes * deepest))
+    assert is_deep(json.loads(opens * (deepest + 1) + inner + closes * (deepest + 1)))

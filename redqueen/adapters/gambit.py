@@ -28,7 +28,7 @@ from redqueen.types import RedQueenError
 NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 HEADER = 3  # tokens: EFG 2 R
 DEEPEST = 300  # nodes below one another
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]|[^\s,{}"]+|"', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}]|[^\s,{}"]+|(?P<open>").*', re.DOTALL)  # what is not closed ends it
 _KINDS = 'a node begins with c (chance), p (a player) or t (an end), and then its name in quotes, such as p ""'
 Taken = Mapping[int, tuple[str, ...]]  # what each player chose on the way to a node
 
@@ -59,7 +59,7 @@ class _Reading:
         line, end = 1, 0
         for found in _TOKEN.finditer(text):
             line, end = line + text.count("\n", end, found.start()), found.start()
-            self._tokens.append((found[0], line))
+            self._tokens.append((found["open"] or found[0], line))
         self._at = HEADER
         self._nodes = 0
         self._roles: tuple[str, ...] = ()

@@ -17,8 +17,9 @@ import numpy as np
 from redqueen.types import RedQueenError
 
 _MARKS = re.compile(r"[*_`\"'#\[\](){}]|(?i:\b(?:answer|attempt|response|reply|solution|number|no\.)(?=\s*\d))")
-_CHAIN = r"(?<![\w.,<>=])\d{1,4}(?:\s*[>=]\s*\d{1,4})+(?![\w<>=])"
-_LIST = r"\d{1,4}(?:\s*,\s*\d{1,4})+"
+_JOINED = re.compile(r"(?<=\d)\s*+([>=])\s*+(?=\d)|(?<=\d)\s*+(,)\s*+(?=\d)")
+_CHAIN = r"(?<![\w.,<>=])\d{1,4}(?:[>=]\d{1,4})+(?![\w<>=])"
+_LIST = r"\d{1,4}(?:[ \t]*,[ \t]*\d{1,4})+"
 _LABEL = r"(?i:\b(?:ranking|ranked|rank|order|verdict)\b)[^\d\n]{0,30}?"
 _FORMS = (  # the more explicit first
     re.compile(rf"(?:\A|\n)[ \t]*(?:{_LABEL})?({_CHAIN}|{_LIST})[ \t.]*\Z"),
@@ -40,7 +41,7 @@ class Ranking:
     def read(self, text: str) -> list[float] | None:
         """[count] the place of each text, 0 the best, equal where they tie, NaN for one that is not named; None where
         no order can be read."""
-        bare = _MARKS.sub("", text).rstrip()
+        bare = _JOINED.sub(_in_one, _MARKS.sub("", text)).rstrip()
         for form in _FORMS:
             said = {re.sub(r"\s", "", found[1]) for found in form.finditer(bare)}
             if said:
@@ -57,6 +58,12 @@ class Ranking:
             for number in tier:
                 places[number - 1] = float(place)
         return places
+
+
+def _in_one(found: re.Match[str]) -> str:
+    """Two numbers side by side in a ranking, in one line: without this each line or space could begin another one, and
+    all of them would be looked through."""
+    return found[1] or ("," if found[0].strip(" \t,") else found[0])
 
 
 def decided(places: Sequence[float]) -> np.ndarray:

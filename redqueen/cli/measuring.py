@@ -148,10 +148,11 @@ def _evaluate_sequence(options: EvaluateOptions) -> None:
     if other or options.against != EvaluateOptions.against:
         raise RedQueenError(f"--{(other or ['against'])[0]} has no effect with --then: leave it out")
     runs = [options.run, *options.then]
+    beside = beside_experts(runs, options.experts) if options.experts else []  # before anything is measured anew
     _print_players("one after the other", SEQUENCE, sequence(runs, options.matches, options.seed), texts=3)
     print("maintenance below 0 is forgetting; forward, backward: (after - before) / (after + before) over other runs")
-    if options.experts:
-        _print_players("beside experts", BESIDE_EXPERTS, beside_experts(runs, options.experts), texts=2)
+    if beside:
+        _print_players("beside experts", BESIDE_EXPERTS, beside, texts=2)
         print(
             "relative performance: sums of what was measured; sample efficiency: how high and how soon; 1: the expert"
         )

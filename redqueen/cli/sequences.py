@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 from statistics import fmean
 
@@ -13,12 +13,13 @@ from redqueen.measures.lifelong import Curve, relative_performance, retained, sa
 from redqueen.measures.of_games import usual_measures
 from redqueen.protocols import Measure, Policy
 from redqueen.runs.folder import stored_games, stored_measure, stored_policy, stored_questions
-from redqueen.runs.run import read_final, read_metrics
-from redqueen.types import RedQueenError
+from redqueen.runs.run import Line, read_final, read_metrics
+from redqueen.types import Damaged, RedQueenError, shown
 
 HEADINGS = ("task of", "at the start", "after each run", "gain", "maintenance", "forward", "backward")
 BESIDE_EXPERTS = ("task of", "expert", "relative performance", "sample efficiency")
 WINDOW = 3  # measurements whose mean is a point of a curve, where its saturation is looked for
+MOST_EPISODES = 1 << 40  # of one step
 FROM_0_TO_1 = ("accuracy", "success")  # the figures that may be compared
 
 
@@ -82,17 +83,31 @@ def _task(run: Path) -> str:
 
 
 def _curve(run: Path) -> Curve:
-    """What was measured in the steps of a run and at its end, after the episodes of the steps before."""
+    """What was measured in the steps of a run and at its end, after the episodes of the steps before. Raises Damaged
+    for a figure that cannot be."""
     seen, points = 0.0, []
     for line in [*read_metrics(run), read_final(run)]:
-        value = next((line[name] for name in FROM_0_TO_1 if name in line), None)
-        if value is not None:
-            points.append((seen, float(value)))
-        seen += float(line.get("episodes", 0.0))
+        value, more = _noted(line, FROM_0_TO_1, 1, run), _noted(line, ("episodes",), MOST_EPISODES, run)
+        if not isnan(value):
+            points.append((seen, value))
+        seen += 0.0 if isnan(more) else more
     kept = dict(points)  # the last where a step had no episodes
     if len(kept) < 2:
         raise RedQueenError(f"{run} was measured less than twice: a curve needs --evaluate-every")
     return Curve(np.array(list(kept)), np.array(list(kept.values())))
+
+
+def _noted(line: Line, names: Sequence[str], most: int, run: Path) -> float:
+    """The first of the figures that a line of metrics has; NaN where it has none, and for one that nobody knows. Raises
+    Damaged for what is no number from 0 to `most`."""
+    name = next((each for each in names if each in line), "")
+    value = line.get(name)
+    if value is None or value != value:
+        return nan
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0 <= value <= most:
+        place = f"step {line.get('step', 0)} of the metrics of {run}"
+        raise Damaged(f"{place}: {name} must be a number from 0 to {most:,}, not {shown(value)}")
+    return float(value)
 
 
 def _told(value: float) -> str:

@@ -31,6 +31,7 @@ from redqueen.types import Outcome, RedQueenError, Seat, Task
 
 SEATS = SPEAKER, LISTENER = Seat("speaker"), Seat("listener")
 LETTERS = "abcd"
+LONGEST = 100  # atoms, letters: far more than can be listed
 MOST_TEXTS, MOST_PATTERNS = 2000, 50_000
 Lexicon = Mapping[str, tuple[str, ...]]  # the examples of each meaning
 OF_PATTERNS = (
@@ -55,10 +56,10 @@ class ByExample:
     perfect_information: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.letters <= len(LETTERS) or self.atoms < 1 or self.longest < 1:
+        if not 1 <= self.letters <= len(LETTERS) or not 1 <= self.atoms <= LONGEST or not 1 <= self.longest <= LONGEST:
             raise RedQueenError(
-                f"patterns are of 1 to {len(LETTERS)} letters, and at least 1 atom and 1 letter long, not of "
-                f"{self.letters}, {self.atoms} and {self.longest}"
+                f"patterns are of 1 to {len(LETTERS)} letters, and of 1 to {LONGEST} atoms for texts of as many, "
+                f"not of {self.letters}, {self.atoms} and {self.longest}"
             )
         if self.examples < 1 or self.apart < 0 or self.apart == 1:
             raise RedQueenError(

@@ -17,6 +17,7 @@ from redqueen.types import Message, Outcome, RedQueenError, Seat, Task
 
 SEATS = FIRST, SECOND = Seat("first"), Seat("second")
 LIAR = "liar"
+MOST_SIDES = 100  # each pair of rolls is a task
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class LiarsDice:
     perfect_information: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        if self.sides < 2:
-            raise RedQueenError(f"liars_dice needs dice of at least 2 sides, not {self.sides}")
+        if not 2 <= self.sides <= MOST_SIDES:
+            raise RedQueenError(f"liars_dice needs dice of 2 to {MOST_SIDES} sides, not {self.sides}")
 
     @property
     def name(self) -> str:

@@ -27,6 +27,7 @@ from redqueen.types import Damaged, Outcome, RedQueenError, Seat, Task
 
 SEEKER = Seat("seeker")
 MOST = {"places": 8, "things": 8, "rules": 6, "limit": 40}
+MOST_QUESTS = 10_000  # of a game: each is drawn until it is another one
 LONGEST_NAME = 24
 TRIES = 200  # specifications that are drawn for each quest of a game
 
@@ -285,10 +286,12 @@ class Quests:
     perfect_information: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
-        if self.count < 1 or self.held < 1 or not 0 <= self.spare < MOST["limit"] or self.fewest < 1:
+        moves = MOST["limit"]
+        if not (1 <= self.count <= MOST_QUESTS and 1 <= self.held <= MOST_QUESTS):
+            raise RedQueenError(f"quests are 1 to {MOST_QUESTS:,}, and as many held out, not {self.count}, {self.held}")
+        if not 0 <= self.spare < moves or not 1 <= self.fewest <= moves:
             raise RedQueenError(
-                f"quests are 1 or more, 1 or more held out, in 1 move or more, with 0 to spare or more, not "
-                f"{self.count}, {self.held}, {self.fewest}, {self.spare}"
+                f"a quest takes 1 to {moves} moves, with 0 to {moves - 1} to spare, not {self.fewest}, {self.spare}"
             )
 
     @property

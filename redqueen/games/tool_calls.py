@@ -15,12 +15,15 @@ The marks of a list and of Llama's may be missing, as tokens that are not text.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from redqueen.texts import is_deep
 from redqueen.types import Message, Text, ToolCall, ToolResult
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
+_BETWEEN = re.compile(r"\s*;?\s*")
 MISTRAL, ARGUMENTS, LLAMA = "[TOOL_CALLS]", "[ARGS]", "<|python_tag|>"
 
 
@@ -90,25 +93,27 @@ def _of_mistral(text: str) -> tuple[str, list[Any]] | None:
 
 def _of_llama(text: str) -> tuple[str, list[Any]] | None:
     """The objects of a reply that is nothing but calls, with semicolons between."""
-    rest, objects = text.strip().removeprefix(LLAMA).strip(), list[Any]()
-    while rest.startswith("{"):
+    rest, objects, at = text.strip().removeprefix(LLAMA).strip(), list[Any](), 0
+    while rest.startswith("{", at):
         try:
-            found, end = json.JSONDecoder().raw_decode(rest)
+            found, end = json.JSONDecoder().raw_decode(rest, at)
         except (ValueError, RecursionError):
             return None
-        if "parameters" not in found:
+        if "parameters" not in found or is_deep(found):
             return None
         objects.append(found)
-        rest = rest[end:].lstrip().removeprefix(";").lstrip()
-    return ("", objects) if objects and not rest else None
+        between = _BETWEEN.match(rest, end)
+        at = between.end() if between else end
+    return ("", objects) if objects and at == len(rest) else None
 
 
 def _as_json(text: str) -> Any:
-    """None for what is no JSON."""
+    """None for what is no JSON, and for what is nested so deep that it could not be written again."""
     try:
-        return json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return None if is_deep(found) else found
 
 
 def _call(found: Any, name: str) -> ToolCall | None:

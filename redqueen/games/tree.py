@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from redqueen.games.talk import ask, forfeit, offence, told
 from redqueen.protocols import Play
 from redqueen.texts import file_text
-from redqueen.types import Outcome, RedQueenError, Seat, Task, is_moderate
+from redqueen.types import Outcome, RedQueenError, Seat, Task, is_moderate, shown
 
 Node = Mapping[str, Any]
 MOST_TASKS = 100_000  # draws of a whole match that differ
@@ -183,7 +183,7 @@ class _Checked:
             if self._count > MOST_NODES:
                 raise RedQueenError(f"the tree {self._name} has more than {MOST_NODES} nodes")
             if not isinstance(node, Mapping):
-                self._wrong(place, f"a node is {FORMS}, not {node!r:.60}")
+                self._wrong(place, f"a node is {FORMS}, not {shown(node)}")
             keys = {"scores", "chance", "role"} & set(node)
             if len(keys) != 1:
                 self._wrong(place, f"a node is one of {FORMS}, and this one has {sorted(node) or 'nothing'}")
@@ -195,9 +195,9 @@ class _Checked:
     def _end(self, node: Node, place: str) -> list[tuple[Any, str]]:
         scores = node["scores"]
         if not isinstance(scores, Mapping) or set(scores) != set(self._roles):
-            self._wrong(place, f"an end scores each of {', '.join(self._roles)}, not {scores!r:.60}")
+            self._wrong(place, f"an end scores each of {', '.join(self._roles)}, not {shown(scores)}")
         if not all(_is_number(score) for score in scores.values()):
-            self._wrong(place, f"scores are finite numbers, not {scores!r:.60}")
+            self._wrong(place, f"scores are finite numbers, not {shown(scores)}")
         return []
 
     def _chance(self, node: Node, place: str) -> list[tuple[Any, str]]:
@@ -211,7 +211,7 @@ class _Checked:
                 or not _is_number(each["p"])
                 or each["p"] < 0
             ):
-                self._wrong(place, f'an outcome is {{"p": PROBABILITY, "then": NODE}}, not {each!r:.60}')
+                self._wrong(place, f'an outcome is {{"p": PROBABILITY, "then": NODE}}, not {shown(each)}')
         chances = tuple(float(each["p"]) for each in outcomes)
         if abs(fsum(chances) - 1.0) > SURE:
             self._wrong(place, f"the probabilities of chance sum to {fsum(chances):g}, not to 1")
@@ -222,14 +222,14 @@ class _Checked:
     def _decision(self, node: Node, place: str) -> list[tuple[Any, str]]:
         role, state, choices = node["role"], node.get("state"), node.get("choices")
         if role not in self._roles:
-            self._wrong(place, f"{role!r} is none of the roles {', '.join(self._roles)}")
+            self._wrong(place, f"{shown(role)} is none of the roles {', '.join(self._roles)}")
         if not isinstance(state, str) or not state.strip():
             self._wrong(place, "a decision has a state, the text that tells the seat what it knows")
         if not isinstance(choices, Mapping) or not choices:
             self._wrong(place, "a decision has choices, {TEXT: NODE}")
         bad = [choice for choice in choices if not isinstance(choice, str) or not choice or choice != choice.strip()]
         if bad:
-            self._wrong(place, f"a choice is a text without spaces around it, not {bad[0]!r:.60}")
+            self._wrong(place, f"a choice is a text without spaces around it, not {shown(bad[0])}")
         if self._told.setdefault(state, role) != role:
             both = f"{self._told[state]} and {role} are both told {state!r:.60}"
             self._wrong(place, f"{both}: an information set is of one role")
@@ -263,5 +263,5 @@ def from_json(path: Path) -> Tree:
             f"{str(path)!r} has {', '.join(map(repr, unknown))}; a tree has name, rules, roles and root"
         )
     if not all(isinstance(role, str) and role for role in data["roles"]):
-        raise RedQueenError(f"the roles of {str(path)!r} must be texts, not {data['roles']!r:.60}")
+        raise RedQueenError(f"the roles of {str(path)!r} must be texts, not {shown(data['roles'])}")
     return Tree(str(data.get("name") or path.stem), tuple(data["roles"]), data["root"], str(data.get("rules", "")))

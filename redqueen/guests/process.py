@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from redqueen.protocols import FINITE, shaped
+from redqueen.texts import is_deep
 from redqueen.types import Damaged, RedQueenError
 
 START = 180.0  # seconds by the clock in which a driver is loaded
@@ -273,7 +274,7 @@ class GuestTalk:
         said = self._lines.line(limits.seconds * limits.patience, limits.characters)
         try:
             answer = json.loads(said)
-            if answer["number"] != self._number:
+            if answer["number"] != self._number or is_deep(answer):
                 raise ValueError
         except (ValueError, TypeError, KeyError, RecursionError):
             self._fail(f"said what is no reply: {said[:60].decode(errors='replace')!r}")

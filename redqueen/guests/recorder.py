@@ -29,7 +29,7 @@ from redqueen.guests.dialects import chat, messages, responses
 from redqueen.guests.dialects.wanted import Said, Unfit, Wanted, as_said
 from redqueen.markup import visible
 from redqueen.records import task_to_json
-from redqueen.texts import well_formed
+from redqueen.texts import MOST_NESTED, is_deep, well_formed
 from redqueen.types import RedQueenError, Reply, Task
 
 if TYPE_CHECKING:
@@ -300,6 +300,8 @@ async def _body(request: Request) -> Mapping[str, Any]:
             raise Unfit(f"a request has at most {LARGEST:,} bytes", 413)
     try:
         found = json.loads(b"".join(parts).decode("utf-8"))
+        if is_deep(found):
+            raise Unfit(f"the body of the request is nested more than {MOST_NESTED} deep")
         found = json.loads(well_formed(json.dumps(found, ensure_ascii=False)))  # half a character may be escaped
     except (ValueError, RecursionError):
         raise Unfit("the body of the request is not JSON in UTF-8") from None

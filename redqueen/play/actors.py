@@ -21,9 +21,11 @@ from __future__ import annotations
 import copyreg
 import os
 import pickle
+import select
 import socket
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -43,10 +45,11 @@ from redqueen.protocols import Game, Play
 from redqueen.types import Ask, Match, Outcome, RedQueenError, Reply, Task
 from redqueen.user_code import load_again, places_loaded
 
-END = 5.0  # seconds in which an actor must end once it is told to
+END = 3.0  # seconds in which an actor must end once it is told to
 MOST = 256  # processes
 
 Answer = list[Ask] | Outcome
+_Held = tuple[subprocess.Popen[bytes], socket.socket]  # a process, and our end of what is said
 
 
 class Actors:
@@ -57,6 +60,8 @@ class Actors:
             raise RedQueenError(f"games are stepped by 1 to {MOST} processes, not by {count}")
         self.count = count
         self._all: list[_Actor] = []
+        self._held: list[_Held] = []
+        finalize(self, _end, self._held)
 
     def seated(self, matches: Sequence[Match]) -> list[Match]:
         """The matches in their order, dealt to the actors in turn. Raises RedQueenError for a game that waits for a
@@ -64,14 +69,13 @@ class Actors:
         waiting = next((match.game.name for match in matches if waits(match.game)), None)
         if waiting is not None:
             raise RedQueenError(f"{waiting} waits for a program, which steps by itself: leave --actors out")
-        self._all = self._all or [_Actor() for _ in range(self.count)]
+        self._all = self._all or [_Actor(self._held) for _ in range(self.count)]
         dealt = ((match, self._all[number % self.count]) for number, match in enumerate(matches))
         return [replace(match, game=_Stepped(match.game, actor, self._flush)) for match, actor in dealt]
 
     def close(self) -> None:
         """Ends the processes."""
-        for actor in self._all:
-            actor.close()
+        _end(self._held)
         self._all = []
 
     def _flush(self) -> None:
@@ -119,9 +123,9 @@ class _Stepped:
 
 
 class _Actor:
-    """One process, from here."""
+    """One process, from here, written down among those that are `held`."""
 
-    def __init__(self) -> None:
+    def __init__(self, held: list[_Held]) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -135,9 +139,9 @@ class _Actor:
         self._games: list[Game] = []  # those it knows
         self._last = 0
         self._to_send: list[tuple[Any, ...]] = []
-        self._answers: dict[int, Answer | Exception] = {}
+        self._answers: dict[int, bytes] = {}
         self._heard: SimpleQueue[bytes | None] = SimpleQueue()
-        self.close = finalize(self, _end, self._process, ours)
+        held.append((self._process, ours))
         Thread(target=_listen, args=(self._pipe, self._heard), daemon=True).start()
 
     def begin(self, game: Game, task: Task, rng: Random) -> int:
@@ -163,8 +167,9 @@ class _Actor:
         """Sends what there is to say."""
         if self._to_send:
             said, self._to_send = self._to_send, []
+            sent = _as_bytes(said, "what a player said")
             with suppress(OSError):  # it has ended: `answer` says so
-                self._pipe.send_bytes(pickle.dumps(said))
+                self._pipe.send_bytes(sent)
 
     def answer(self, number: int) -> Answer:
         """What the game of a match asks now, or its outcome. Raises the error of the game as RedQueenError."""
@@ -177,7 +182,13 @@ class _Actor:
                     "it said last"
                 )
             self._answers.update(pickle.loads(heard))
-        found = self._answers.pop(number)
+        try:
+            found: Answer | Exception = pickle.loads(self._answers.pop(number))
+        except Exception as error:
+            raise RedQueenError(
+                f"what a game said in a process of --actors cannot be taken here: {type(error).__name__}: {error}; "
+                "leave --actors out"
+            ) from None
         if isinstance(found, Exception):
             raise found
         return found
@@ -197,13 +208,17 @@ class _Mover(pickle.Pickler):
 
 def _moved(game: Game) -> bytes:
     """A game as bytes. Raises RedQueenError where something of it belongs to this process."""
+    return _as_bytes(game, f"the game {game.name}", _Mover)
+
+
+def _as_bytes(found: Any, said: str, pickler: type[pickle.Pickler] = pickle.Pickler) -> bytes:
+    """A value as bytes; `said` names it. Raises RedQueenError where something of it belongs to this process."""
     made = BytesIO()
     try:
-        _Mover(made).dump(game)
-    except (AttributeError, TypeError, ValueError, pickle.PicklingError) as error:
+        pickler(made).dump(found)
+    except (AttributeError, TypeError, ValueError, RecursionError, pickle.PicklingError) as error:
         raise RedQueenError(
-            f"the game {game.name} cannot be sent to a process of --actors: {' '.join(str(error).split())}; leave "
-            "--actors out"
+            f"{said} cannot be sent between processes of --actors: {' '.join(str(error).split())}; leave --actors out"
         ) from None
     return made.getvalue()
 
@@ -216,15 +231,20 @@ def _listen(pipe: Connection, heard: SimpleQueue[bytes | None]) -> None:
     heard.put(None)
 
 
-def _end(process: subprocess.Popen[bytes], ours: socket.socket) -> None:
-    with suppress(OSError):
-        ours.shutdown(socket.SHUT_RDWR)  # at which it ends, and who listens to it
-    ours.close()
-    try:
-        process.wait(END)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _end(held: list[_Held]) -> None:
+    """Ends the processes that are held, all at once."""
+    for _, ours in held:
+        with suppress(OSError):
+            ours.shutdown(socket.SHUT_RDWR)  # at which it ends, and who listens to it
+        ours.close()
+    late = time.monotonic() + END
+    for process, _ in held:
+        try:
+            process.wait(max(0.0, late - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    held.clear()
 
 
 # In an actor
@@ -237,15 +257,19 @@ class _Stage:
         self._games: list[Game | RedQueenError] = []
         self._plays: dict[int, tuple[str, Play]] = {}  # the game's name beside its match
 
-    def answers(self, said: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Answer | Exception]]:
-        """Does what was said, in order."""
+    def answers(self, said: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, bytes]]:
+        """Does what was said, in order. Each answer is bytes of its own: one that cannot be sent or read is that of its
+        match alone."""
         for kind, *given in said:
             if kind == "know":
                 self._games.append(_found(*given))
             elif kind == "leave":
                 self._plays.pop(given[0], None)
             else:
-                yield given[0], self._stepped(kind, *given)
+                try:
+                    yield given[0], _as_bytes(self._stepped(kind, *given), "what a game said")
+                except RedQueenError as error:
+                    yield given[0], pickle.dumps(error)
 
     def _stepped(self, kind: str, number: int, *given: Any) -> Answer | Exception:
         name = ""
@@ -267,8 +291,13 @@ class _Stage:
         except RedQueenError as error:
             return RedQueenError(str(error))
         except Exception as error:
-            traceback.print_exc()
+            print(_printable(traceback.format_exc()), file=sys.stderr, flush=True)
             return RedQueenError(f"the game {name} failed: {type(error).__name__}: {error}; where stands above")
+
+
+def _printable(text: str) -> str:
+    """The text without what a terminal obeys: a game's error may hold what a model said."""
+    return "".join(each if each.isprintable() or each == "\n" else f"\\u{ord(each):04x}" for each in text)
 
 
 class _Opener(pickle.Unpickler):
@@ -299,10 +328,21 @@ def _found(places: Mapping[str, Path], game: bytes) -> Game | RedQueenError:
 def serve(handle: int) -> None:
     """The loop of an actor, until the other end is closed."""
     pipe, stage = Connection(handle), _Stage()
+    Thread(target=_end_with_the_other, args=(handle,), daemon=True).start()
     with suppress(EOFError, OSError):
         while True:
             said = pickle.loads(pipe.recv_bytes())
             pipe.send_bytes(pickle.dumps(list(stage.answers(said))))
+
+
+def _end_with_the_other(handle: int) -> None:
+    """Ends this process once the other end is closed or its process killed, also where a game does not come to its
+    end, but for the seconds in which it may end by itself."""
+    closed = select.poll()
+    closed.register(handle, 0)  # for what is told in any case, that nobody is there
+    closed.poll()
+    time.sleep(END)
+    os._exit(1)
 
 
 if __name__ == "__main__":

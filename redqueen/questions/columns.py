@@ -63,6 +63,7 @@ USUAL: Mapping[str, tuple[str, ...]] = MappingProxyType(
 LETTERED = ("A", "B", "C", "D")
 TRAINING = ("train", "training")
 TESTING = ("test", "testing", "eval", "evaluation", "validation", "valid", "val", "dev", "held_out")
+MOST_SAID = 500  # characters of a list of columns in a message
 _ANOTHER_FORMAT = 0.1  # share of the rows, from which a second format is not a few faulty rows
 
 
@@ -118,7 +119,7 @@ def layout_of(rows: Sequence[Row], named: Mapping[str, str], path: str, ignore: 
     known = {name.lower().replace(" ", "_").replace("-", "_"): name for name in reversed(counts)}
     for role, name in named.items():
         if name and not any(value_at(row.columns, name) is not None for row in rows):
-            raise RedQueenError(f"{path} has no column {name!r} for {role}: it has {', '.join(counts) or 'none'}")
+            raise RedQueenError(f"{path} has no column {name!r} for {role}: it has {_listed([*counts])}")
     roles = {role: name for role, name in named.items() if name}
     taken = set(roles.values())
     for role, names in USUAL.items():
@@ -140,7 +141,7 @@ def layout_of(rows: Sequence[Row], named: Mapping[str, str], path: str, ignore: 
         taken |= set(LETTERED)
     _settle(roles, rows, taken, counts)
     if "question" not in roles and not {"chosen", "rejected"} <= set(roles):
-        has = ", ".join([*counts, *_within(rows)]) or "none"
+        has = _listed([*counts, *_within(rows)])
         raise RedQueenError(
             f"{path} has no column that looks like a question: its columns are {has}; name it: --columns question=COL"
         )
@@ -150,6 +151,12 @@ def layout_of(rows: Sequence[Row], named: Mapping[str, str], path: str, ignore: 
     if roles.get("question") == "instruction" and "input" in counts and "input" not in used:
         used.add("input")
     return Layout(MappingProxyType(roles), tuple(sorted(set(counts) - used)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The names of columns as a message shows them, cut where they are very many or long."""
+    text = ", ".join(names) or "none"
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}... ({len(names)} columns)"
 
 
 def _usual(name: str, known: Mapping[str, str], rows: Sequence[Row]) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from redqueen.texts import file_text, is_hollow
+from redqueen.texts import MOST_NESTED, file_text, is_deep, is_hollow
 from redqueen.types import RedQueenError
 
 Columns = Mapping[str, Any]
@@ -251,6 +251,8 @@ def _numbered(path: Path, found: Any) -> list[Row]:
 def _row(place: str, found: Any) -> Row:
     if type(found) is not dict:
         return Row(place, {}, "this is not an object with columns: write {...}")
+    if is_deep(found):
+        return Row(place, {}, f"it is nested more than {MOST_NESTED} deep: write texts, numbers and messages")
     columns = {name: value for name, value in found.items() if value is not None and value == value}  # NaN
     return Row(place, columns, empty=tuple(name for name in found if name not in columns))
 

@@ -112,7 +112,7 @@ def _standard(entries: Columns) -> dict[str, Any]:
 def _messages(value: Any) -> Any:
     """A conversation of ShareGPT, {"from": "human", "value": ...}, as messages; anything else unchanged."""
     if type(value) is not list or not all(
-        isinstance(each, Mapping) and {"from", "value"} <= set(each) for each in value
+        isinstance(each, Mapping) and isinstance(each.get("from"), str) and "value" in each for each in value
     ):
         return value
     return [{"role": _SPEAKERS.get(each["from"], each["from"]), "content": each["value"]} for each in value]
@@ -232,7 +232,7 @@ def _margin(value: Any) -> float:
     """By how much the chosen reply is better."""
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not (0.0 < found < math.inf):
         raise _Fault(f"margin must be a number above 0, by how much chosen is better, not {_shown(value)}")
@@ -248,7 +248,7 @@ def _scores(entries: Columns) -> tuple[float, ...]:
     for name in names:
         try:
             found.append(float(entries[name]))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             found.append(math.nan)
         if not math.isfinite(found[-1]):
             raise _Fault(f"{name} must be a number, how good the reply is, not {_shown(entries[name])}")

@@ -17,7 +17,7 @@ from redqueen.curricula.held_out import apart_from, held_out
 from redqueen.games.catalogue import ADAPTERS, GAMES, find_game, spec_of
 from redqueen.measures.accuracy import HeldOut
 from redqueen.players.tabular import TabularPolicy
-from redqueen.protocols import Game, Player, Policy, Questions, shaped
+from redqueen.protocols import Game, Player, Policy, Questions, Value, shaped
 from redqueen.questions.asking import seeds_of
 from redqueen.questions.catalogue import find_questions
 from redqueen.records import episode_from_json, episode_to_json
@@ -33,9 +33,12 @@ from redqueen.trust.reading import as_object, mismatch, read_json, read_text
 from redqueen.types import Damaged, Episode, RedQueenError, Seat, Task
 
 T = TypeVar("T")
+_HELD_OUT = Value(  # of each level; they are held in memory, whatever is asked of them then
+    "a whole number from 1 to 1,000,000", lambda value: type(value) is int and 1 <= value <= 1_000_000
+)
 SETTINGS = {  # what a `config.json` must hold
     "recipe": str,
-    "config": {"game?": str, "games?": [str], "questions?": str, "steps?": int, "problems?": int},
+    "config": {"game?": str, "games?": [str], "questions?": str, "steps?": int, "problems?": _HELD_OUT},
     "seed": int,
     "tests?": int,
     "schedule": dict,

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from redqueen.texts import MOST_BYTES, file_bytes
+from redqueen.texts import MOST_BYTES, MOST_NESTED, file_bytes, is_deep
 from redqueen.texts import is_hollow as is_hollow  # for those who read with this module
 from redqueen.types import Damaged, is_moderate, kind_named, shown
 
@@ -75,7 +75,7 @@ def files_below(folder: Path) -> list[str]:
 
 def as_object(text: str | bytes, place: str) -> dict[str, Any]:
     """The object that JSON text holds; `place` names it in errors. Raises Damaged for anything else, and for one of
-    more than MOST_VALUES values."""
+    more than MOST_VALUES values, or nested more than MOST_NESTED deep."""
     signs = (",", "[", "{") if isinstance(text, str) else (b",", b"[", b"{")
     if len(text) > MOST_VALUES and sum(map(text.count, signs)) > MOST_VALUES:  # type: ignore[arg-type]
         raise Damaged(f"{place} has more than {MOST_VALUES} values")
@@ -83,6 +83,8 @@ def as_object(text: str | bytes, place: str) -> dict[str, Any]:
         found = json.loads(text)
     except (ValueError, RecursionError, MemoryError) as error:
         raise Damaged(f"{place} is not JSON: {' '.join(str(error).split())[:100]}") from None
+    if is_deep(found):
+        raise Damaged(f"{place} has lists or objects nested more than {MOST_NESTED} deep")
     if not isinstance(found, dict):
         raise Damaged(f"{place} must hold an object, {{...}}, not {shown(found)}")
     return found

@@ -24,6 +24,7 @@ from redqueen.games.acting import AGENT, after_act, first_view, outcome_of_acts
 from redqueen.games.talk import GAME, ask, check_window, recent, told
 from redqueen.protocols import FINITE, Play, World, shaped
 from redqueen.records import plain, task_to_json
+from redqueen.texts import is_deep
 from redqueen.types import Assessment, Damaged, Message, Observation, Outcome, RedQueenError, Seat, Task
 
 WORLD = "world"  # the role of the seat that says what comes of an act
@@ -115,4 +116,4 @@ def _object(text: str) -> Mapping[str, Any]:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return data if isinstance(data, dict) else {}
+    return data if isinstance(data, dict) and not is_deep(data) else {}

@@ -1,5 +1,9 @@
 """`evaluate RUN --then RUN2`, from the command to the table."""
 
+import json
+import math
+import shutil
+
 import pytest
 
 from redqueen.cli import sequences
@@ -57,6 +61,34 @@ def test_what_was_measured_on_the_way_is_set_beside_experts(runs, capsys, monkey
     assert main(["evaluate", str(runs / "shop"), "--then", str(runs / "mail"), "--experts", *map(str, experts)]) == 0
     said = capsys.readouterr().out
     assert "beside experts" in said and "sample efficiency" in said
+
+
+@pytest.mark.parametrize(
+    ("figures", "complaint"),
+    [
+        ({"success": "x"}, "success must be a number from 0 to 1, not 'x'"),
+        ({"success": [0.5]}, "success must be a number from 0 to 1, not [0.5]"),
+        ({"success": True}, "success must be a number from 0 to 1, not True"),
+        ({"success": 10**15}, "success must be a number from 0 to 1, not 1000000000000000"),
+        ({"success": -1.0}, "success must be a number from 0 to 1, not -1.0"),
+        ({"success": math.inf}, "success must be a number from 0 to 1, not inf"),
+        ({"accuracy": "\x1b[31m\n" * 9}, "accuracy must be a number from 0 to 1, not '\\x1b[31m\\n"),
+        ({"success": 0.5, "episodes": -3}, "episodes must be a number from 0 to 1,099,511,627,776, not -3"),
+        ({"success": 0.5, "episodes": 10**400}, "metrics"),
+        ({"success": 0.5, "episodes": {}}, "episodes must be a number from 0 to 1,099,511,627,776, not {}"),
+        ({"success": None, "episodes": math.nan}, "was measured less than twice"),
+    ],
+)
+def test_curves_of_a_stranger_are_numbers(runs, tmp_path, figures, complaint, capsys):
+    """Of a run in the sequence, and of an expert."""
+    shutil.copytree(runs / "shop", tmp_path / "shop")
+    (tmp_path / "shop" / "final.json").unlink()
+    (tmp_path / "shop" / "metrics.jsonl").write_text(json.dumps({"step": 0, **figures}) + "\n" + '{"step": 1}\n')
+    sound, theirs, mail = map(str, (runs / "shop", tmp_path / "shop", runs / "mail"))
+    for run, expert in ((theirs, sound), (sound, theirs)):
+        assert main(["evaluate", run, "--then", mail, "--experts", expert, mail, "--matches", "1"]) == 2
+        said = capsys.readouterr().err
+        assert complaint in said and said.count("\n") == 1 and "\x1b" not in said
 
 
 @pytest.mark.parametrize(

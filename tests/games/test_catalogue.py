@@ -118,7 +118,7 @@ def test_an_entry_point_is_a_game(mine: Path, monkeypatch: pytest.MonkeyPatch) -
         ("", "there is no game ''"),
         ("liars_dice:faces=4", "has no parameter 'faces'; it takes sides, retries"),
         ("liars_dice:sides=four", "sides of the game 'liars_dice:sides=four' must be of type int, not 'four'"),
-        ("liars_dice:sides=1", "at least 2 sides"),
+        ("liars_dice:sides=1", "2 to 100 sides"),
         ("liars_dice:1,2,3", "more parameters"),
         ("liars_dice:4,sides=4", "cannot be made: multiple values for argument 'sides'"),
         ("connect:drop=perhaps", "must be of type bool"),

@@ -52,7 +52,7 @@ def test_a_seat_does_not_see_the_other_die() -> None:
 
 
 def test_a_die_of_one_side_is_refused() -> None:
-    with pytest.raises(RedQueenError, match="at least 2 sides"):
+    with pytest.raises(RedQueenError, match="2 to 100 sides"):
         LiarsDice(sides=1)
 
 

@@ -88,3 +88,17 @@ def test_functions_are_described_by_their_json():
 def test_a_long_text_of_calls_is_read_in_little_time():
     assert called("<tool_call>" * 200_000)[1] == ()
     assert len(called(CALL * 2000)[1]) == 2000
+
+
+@pytest.mark.parametrize("depth", [101, 900, 5000])
+@pytest.mark.parametrize(
+    "form",
+    [
+        '<tool_call>{{"name": "f", "arguments": {{"a": {0}}}}}</tool_call>',
+        '[TOOL_CALLS]f[ARGS]{{"a": {0}}}',
+        '<|python_tag|>{{"name": "f", "parameters": {{"a": {0}}}}}',
+    ],
+)
+def test_arguments_that_could_not_be_written_again_are_said(form, depth):
+    text = form.format("[" * depth + "]" * depth)
+    assert called(text) == (text, ())

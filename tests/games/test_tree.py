@@ -15,6 +15,8 @@ from redqueen.play.table import Table
 from redqueen.players.scripted import Constant, Uniform
 from redqueen.types import Match, RedQueenError, Seat
 
+NESTED = "[" * 900 + "]" * 900
+
 
 def end(first):
     return {"scores": {"hider": first, "seeker": -first}}
@@ -172,6 +174,10 @@ def test_a_fault_in_a_tree_is_one_line_with_its_place(root, said, tmp_path, caps
         ("[]", "is no tree"),
         ('{"roles": ["a"], "root": {}, "payoffs": 1}', "has 'payoffs'; a tree has name, rules, roles and root"),
         ('{"roles": [1], "root": {}}', "roles of"),
+        (f'{{"roles": {NESTED}, "root": {{}}}}', "roles of"),
+        (f'{{"roles": ["a"], "root": {{"scores": {NESTED}}}}}', "an end scores each of a"),
+        (f'{{"roles": ["a"], "root": {{"role": {NESTED}, "choices": {{}}}}}}', "none of the roles|a node is"),
+        (f'{{"roles": ["a"], "root": {{"role": "a", "state": "s", "choices": {{"x": {NESTED}}}}}}}', "a node is"),
         ('{"roles": ["a", "a"], "root": {}}', "roles that differ"),
         (json.dumps({"roles": [f"r{n}" for n in range(65)], "root": {}}), "1 to 64 roles"),
     ],
@@ -264,6 +270,7 @@ def test_a_fault_in_a_file_of_gambit_is_one_line_with_its_place(text, said, tmp_
     [
         ("EFG 2 R nonsense", "line 1: the title stands in quotes, not 'nonsense'"),
         ("EFG 2 R", "it ends where the title should stand"),
+        ('EFG 2 R "' + '\\"' * 200_000, "line 1: the title stands in quotes, not '\"'"),  # in quadratic time, once
         ("NFG 1 R", "begins with EFG 2 R"),
         ('EFG 2 R "t" "A"', "the players stand in braces"),
         ('EFG 2 R "t" { }', "it is played by 0"),

@@ -302,7 +302,13 @@ def test_bodies_that_are_no_json_or_too_long(endpoint, monkeypatch):
     monkeypatch.setattr(recorder, "LARGEST", 1000)
     with seated(endpoint) as chair:
         head = {"x-api-key": chair.key}
-        for content, status in ((b"{", 400), (b"[]", 400), (b"\xff", 400), (b" " * 1001, 413)):
+        for content, status in (
+            (b"{", 400),
+            (b"[]", 400),
+            (b"\xff", 400),
+            (b" " * 1001, 413),
+            (b"[" * 101 + b"]" * 101, 400),
+        ):
             assert httpx.post(f"{chair.url}/messages", content=content, headers=head).status_code == status
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -48,6 +49,45 @@ class Refuses(Once):
 class Kills(Once):
     def ask(self, rng):
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Coloured(Once):
+    """A game whose error holds what a terminal obeys."""
+
+    def ask(self, rng):
+        raise ValueError("\x1b[2Jcoloured\x07")
+
+
+class Hangs(Once):
+    """A game that never asks."""
+
+    def ask(self, rng):
+        while True:
+            time.sleep(0.01)
+
+
+class Deep(Once):
+    """A game that is nested too deep to be sent."""
+
+    def __init__(self):
+        self.inner = ()
+        for _ in range(100_000):
+            self.inner = (self.inner,)
+
+
+class Unreadable:
+    """What can be written and not be read again."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+class Returns(Once):
+    """A game that ends with what its process alone understands."""
+
+    def play(self, task, rng):
+        yield [self.ask(rng)]
+        return Outcome({SEAT: 0.0}, {"found": Unreadable()})
 
 
 class AsksNothing(Once):

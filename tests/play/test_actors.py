@@ -4,30 +4,35 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from socket import SHUT_RDWR
 
 import numpy as np
 import pytest
 
 from redqueen.games.catalogue import find_game
 from redqueen.games.kuhn_poker import KuhnPoker
-from redqueen.play.actors import Actors
+from redqueen.play.actors import END, Actors
 from redqueen.play.ahead import Ahead
 from redqueen.play.lockstep import finished, play
 from redqueen.play.seating import mirror
 from redqueen.players.scripted import Uniform
 from redqueen.players.tabular import TabularPolicy
-from redqueen.types import Match, RedQueenError
+from redqueen.types import Match, RedQueenError, Reply
 from redqueen.user_code import module_from_file
 from tests.play.stepped_games import (
     SEAT,
     AsksNothing,
+    Coloured,
+    Deep,
     Fails,
     Found,
+    Hangs,
     Kills,
     Locked,
     OfThisProcess,
     Once,
     Refuses,
+    Returns,
     Waiting,
 )
 
@@ -119,7 +124,9 @@ def test_other_files_that_were_loaded_here_are_not_run_by_an_actor(tmp_path: Pat
         (Fails(), "the game once failed: ZeroDivisionError: no such thing; where stands above"),
         (Refuses(), "^this task has no board$"),
         (AsksNothing(), r"game 'once' must yield a list of Ask objects, not \[\]"),
-        (Locked(), "the game once cannot be sent to a process of --actors: .*lock.*; leave --actors out"),
+        (Locked(), "the game once cannot be sent between processes of --actors: .*lock.*; leave --actors out"),
+        (Deep(), "the game once cannot be sent between processes of --actors: .*recursion.*; leave --actors out"),
+        (Returns(), "what a game said in a process of --actors cannot be taken here: ValueError: .*no number"),
         (Waiting(), "once waits for a program, which steps by itself: leave --actors out"),
     ],
 )
@@ -133,7 +140,7 @@ def test_a_class_of_a_function_is_no_game_for_another_process(actors):
     class Inner(Once):
         pass
 
-    with pytest.raises(RedQueenError, match="the game once cannot be sent to a process of --actors"):
+    with pytest.raises(RedQueenError, match="the game once cannot be sent between processes of --actors"):
         finished(actors.seated(matches(Inner())), 0)
 
 
@@ -143,6 +150,35 @@ def test_what_a_game_found_for_this_process_stays_here(actors):
         (episode,) = play(actors.seated(matches(game)), Random(0))
     assert episode.outcome.scores == {SEAT: 1.0}
     assert "held" in vars(game)
+
+
+def test_what_a_player_said_must_be_plain(actors):
+    class Says:
+        name = "says"
+
+        def reply(self, asks):
+            return [Reply("a", self.name, logprobs=[lambda: 0.0]) for _ in asks]
+
+    with pytest.raises(
+        RedQueenError, match=r"what a player said cannot be sent between processes of --actors: .*lambda"
+    ):
+        finished(actors.seated(matches(Once(), player=Says())), 0)
+
+
+def test_an_error_of_a_game_is_printed_for_the_eye_alone_and_one_that_hangs_ends_with_its_owner(capfd):
+    mine = Actors(1)
+    with pytest.raises(RedQueenError, match="coloured"):
+        finished(mine.seated(matches(Coloured())), 0)
+    said = capfd.readouterr().err
+    assert "\\u001b[2Jcoloured\\u0007" in said and said.replace("\n", "").isprintable()
+    (match,) = mine.seated(matches(Hangs()))
+    begun = match.game.play(match.task, Random(0))
+    next(begun)
+    mine._flush()
+    ((process, ours),) = mine._held
+    ours.shutdown(SHUT_RDWR)  # as where this process is killed
+    assert process.wait(10 * END) == 1
+    mine.close()
 
 
 def test_a_process_that_ends_is_one_line():

@@ -87,7 +87,7 @@ class Case:
 
 def cases(url: str) -> list[Case]:
     """Every recipe, every recipe of games with a language model too, matches in flight, matches without rounds, a role
-    behind an endpoint at `url`, steps played ahead and in a process of their own, and drafts."""
+    behind an endpoint at `url`, steps played ahead, in a process of their own, or stepped by others, and drafts."""
     found = []
     for name in RECIPES:
         config = small(find_recipe(name), steps=4, votes=3)
@@ -108,18 +108,20 @@ def cases(url: str) -> list[Case]:
     found.append(Case("absolute_zero endpoint", "absolute_zero", config))
     programs = shrunk(find_recipe("absolute_zero").Config(), learner=TINY, questions="programs", steps=3)
     found.append(Case("absolute_zero programs", "absolute_zero", programs))
-    for name, staleness, placement in (
-        ("grpo", 1, "here"),
-        ("grpo", 1, "process"),
-        ("spiral", 0, "process"),
-        ("spiral", 1, "here"),
+    for name, staleness, placement, actors in (
+        ("grpo", 1, "here", 0),
+        ("grpo", 1, "process", 0),
+        ("spiral", 0, "process", 0),
+        ("spiral", 1, "here", 0),
+        ("spiral", 0, "here", 2),
     ):
         settings = {"game": "kuhn_poker"} if name == "spiral" else {}
         config = shrunk(find_recipe(name).Config(), steps=4, learner=TINY, **settings)
-        ahead = dataclasses.replace(config.ahead, staleness=staleness, placement=placement)
+        ahead = dataclasses.replace(config.ahead, staleness=staleness, placement=placement, actors=actors)
         update = dataclasses.replace(config.update, correct="tis") if staleness else config.update
         changed = dataclasses.replace(config, ahead=ahead, update=update)
-        found.append(Case(f"{name} ahead {staleness} {placement}", name, changed))
+        where = f"actors {actors}" if actors else placement
+        found.append(Case(f"{name} ahead {staleness} {where}", name, changed))
     layered = dataclasses.replace(TINY, model="tiny:hidden=16,heads=2,layers=4", draft=0.5)
     found.append(Case("grpo draft", "grpo", shrunk(find_recipe("grpo").Config(), steps=4, learner=layered)))
     return found
@@ -487,7 +489,7 @@ def share(seconds: float, seed: int, kinds: list[str]) -> int:
     order = (*WAYS, *sorted(set(counts) - {*WAYS}))
     done = {name: counts[name] for name in order if counts[name]}
     row = {"what": "trainings", "seed": seed, "seconds": seconds, "cases": len(known), "trials": trials, "wrong": wrong}
-    append(row | {"done": done})
+    append(row | {"done": done, "names": sorted(known)})
     print(shown(row | {"done": done}))
     return wrong
 

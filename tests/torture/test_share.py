@@ -54,4 +54,6 @@ def test_shares_are_added_up():
     said = {"what": "replies", "seed": 1, "tried": 10, "wrong": 0}
     found = ledger.tables([one, other, said])
     assert found["trainings"].splitlines()[-1] == "| **all** | 10 s | 4 | 6 | kill 1,002, two 1 | 1 |"
+    named = [{**each, "names": names} for each, names in ((one, ["a", "b"]), (other, ["b", "c", "d", "e", "f"]))]
+    assert ledger.tables(named)["trainings"].splitlines()[-1].startswith("| **all** | 10 s | 6 |")
     assert found["inputs"].splitlines()[-1] == "| replies | 1 | 10 | 0 |"

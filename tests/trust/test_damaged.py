@@ -53,6 +53,33 @@ def test_a_file_larger_than_any_that_we_write_is_not_read(name, template, tmp_pa
     assert fuzz._fault(["report", str(run)]) == ""
 
 
+NESTED = "[" * 900 + "]" * 900  # which `json.loads` reads, and of which `repr` and `json.dumps` fail
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "command"),
+    [
+        ("config.json", '"recipe":', "report"),
+        ("config.json", '"steps":', "resume"),
+        ("config.json", '"schedule":', "evaluate"),
+        ("metrics.jsonl", '"time":', "report"),
+        ("metrics.jsonl", '"episodes":', "watch"),
+        ("episodes/step_000001.jsonl", '"scores":', "replay"),
+        ("episodes/step_000001.jsonl", '"facts":', "report"),
+        ("tournament.json", "{", "report"),
+        ("checkpoints/step_000002/manifest.json", '"digests":', "resume"),
+    ],
+)
+def test_what_is_nested_too_deep_is_told_in_one_line(name, old, command, template, tmp_path):
+    run = tmp_path / "run"
+    fuzz.shutil.copytree(template, run)
+    text = (run / name).read_text()
+    assert old in text
+    (run / name).write_text(text.replace(old, f'{old} {NESTED}, "rest":' if old != "{" else f'{{"a": {NESTED}, ', 1))
+    words = [command, str(run), *(["--once"] if command == "watch" else [])]
+    assert fuzz._fault(words) == ""
+
+
 @pytest.mark.parametrize("right", ["<script>", [], {"a": 1}])
 def test_a_verdict_that_is_none_makes_no_episode(right: object) -> None:
     seat, task = Seat("solver"), Task("t", prompt="x")

@@ -67,12 +67,18 @@ class Stranger:
         return f"{self.file}:{member}" if form == "file" else f"os:mkdir:{self.mark}"
 
     def say(self, *path: str, value: Any) -> None:
+        self._change(path, lambda place, name: place.update({name: value}))
+
+    def forget(self, *path: str) -> None:
+        self._change(path, lambda place, name: place.pop(name))
+
+    def _change(self, path: Sequence[str], change: Callable[[dict[str, Any], str], object]) -> None:
         file = self.run / "config.json"
         found = json.loads(file.read_text())
         place = found
         for name in path[:-1]:
             place = place[name]
-        place[path[-1]] = value
+        change(place, path[-1])
         file.write_text(json.dumps(found))
 
 
@@ -256,6 +262,46 @@ def test_a_folder_has_no_judgements_kept_elsewhere(stranger: Stranger, capsys: p
     shutil.rmtree(stranger.run / "checkpoints")
     assert main(resume) == 2, "--trust is for one command"
     assert "would be written" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs that learned one task each, measured twice."""
+    folder = tmp_path_factory.mktemp("sequence")
+    for name in ("shop", "mail"):
+        named = {"game": f"acting:site({name},count=3,tests=3),2", "learner": Learner(), "tasks": 1, "attempts": 2}
+        config = dataclasses.replace(find_recipe("grpo").Config(), steps=2, **named)
+        train("grpo", config, folder / name, schedule=Schedule(evaluate_every=1))
+    return folder
+
+
+@pytest.mark.parametrize("field", ["recipe", "game", "questions", "learner"])
+@pytest.mark.parametrize("place", ["first", "then", "expert"])
+def test_no_run_of_a_sequence_runs_what_it_names(
+    place: str, field: str, sites: Path, stranger: Stranger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop, mail = str(sites / "shop"), str(sites / "mail")
+    assert main(["evaluate", shop, "--then", mail, "--experts", shop, mail, "--matches", "1"]) == 0
+    theirs = dataclasses.replace(stranger, run=stranger.run.with_name(f"{place} {field}"))
+    for form in FORMS:
+        shutil.rmtree(theirs.run, ignore_errors=True)
+        shutil.copytree(shop, theirs.run)
+        if field == "learner":
+            theirs.say("config", "learner", "model", value=theirs.names(form))
+        else:
+            theirs.say("config", "game", value="")
+            name = theirs.names(form, "Questions" if field == "questions" else "Game")
+            if field == "recipe":
+                theirs.say("recipe", value=name.partition(":")[0])
+                theirs.forget("config", "questions")  # so that the recipe is asked
+            else:
+                theirs.say("config", field, value=name)
+        first, expert = (str(theirs.run) if place == each else shop for each in ("first", "expert"))
+        then = str(theirs.run) if place == "then" else mail
+        capsys.readouterr()
+        status = main(["evaluate", first, "--then", then, "--experts", expert, mail, "--matches", "1"])
+        assert status in (0, 2) and capsys.readouterr().err.count("\n") == status // 2
+        assert not theirs.mark.exists()
 
 
 def open_port() -> Any:

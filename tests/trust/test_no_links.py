@@ -307,6 +307,19 @@ def test_a_run_whose_links_lead_out_is_not_read(
     assert "error.txt is a link that leads out of the run" in said and said.count("\n") == 1
 
 
+@pytest.mark.parametrize("place", ["first", "then", "expert"])
+def test_no_run_of_a_sequence_is_read_whose_links_lead_out(
+    place: str, template: Path, run: Path, outside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run / "error.txt").unlink(missing_ok=True)
+    (run / "error.txt").symlink_to(outside / "precious.txt")
+    first, then, expert = (str(run if each == place else template) for each in ("first", "then", "expert"))
+    experts = ["--experts", expert, str(template)] if place == "expert" else []
+    assert main(["evaluate", first, "--then", then, *experts]) == 2
+    said = capsys.readouterr().err
+    assert "error.txt is a link that leads out of the run" in said and said.count("\n") == 1
+
+
 def test_a_run_named_as_a_model_is_not_read_either(
     run: Path, outside: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

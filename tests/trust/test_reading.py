@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from redqueen.catalogue import COUNTS
 from redqueen.games.catalogue import ADAPTERS as GAME_ADAPTERS
 from redqueen.games.catalogue import GAMES, find_game
 from redqueen.players.transformer.loading import refuse_detours
@@ -55,7 +56,7 @@ def pipe(tmp_path: Path) -> Path:
     return tmp_path / "pipe"
 
 
-def parameters() -> list[tuple[str, str, str]]:
+def parameters(kinds: tuple[Any, ...] = ("str", str)) -> list[tuple[str, str, str]]:
     """Of everything that a name finds, each parameter that is a text: the kind, and what stands before and after it."""
     found = []
     for kind, (_, known) in FINDERS.items():
@@ -63,7 +64,7 @@ def parameters() -> list[tuple[str, str, str]]:
             module, _, member = place.partition(":")
             taken = inspect.signature(getattr(importlib.import_module(module), member)).parameters
             for key, each in taken.items():
-                if each.annotation in ("str", str):
+                if each.annotation in kinds:
                     others = [other for other, one in taken.items() if one.default is inspect.Parameter.empty]
                     rest = "".join(f",{other}=x" for other in others if other != key)
                     found.append((kind, f"{name}:{key}=", rest))
@@ -128,6 +129,21 @@ def test_a_text_is_read_as_python_reads_it(tmp_path: Path) -> None:
 def test_a_name_asks_for_no_more_tasks_than_memory_holds(spec: str) -> None:
     with pytest.raises(RedQueenError, match="at most 1,000,000"):
         find_world(spec)
+
+
+@pytest.mark.parametrize(("kind", "head", "rest"), parameters(("int", int)))
+def test_no_size_in_a_name_fills_the_memory_or_takes_for_ever(kind: str, head: str, rest: str) -> None:
+    """A folder names it, and it is made before anything is shown."""
+    for value in (10**15, 10**9, 10_001, -(10**15)):
+        key = head.rpartition(":")[2].removesuffix("=")
+        if value < 10**6 and key in (*COUNTS, "seed"):
+            continue
+        try:
+            with shut():
+                found: Any = FINDERS[kind][0](f"{head}{value}{rest}")
+                found.problems(found.levels[0], 2, Random(0)) if kind == "questions" else found.tasks()
+        except RedQueenError as error:
+            assert "\n" not in str(error)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from redqueen.games.tool_calls import called, described
+from redqueen.texts import is_deep
 from redqueen.types import Message, Reply, ToolCall
 
 
@@ -103,7 +104,7 @@ def arguments(found: object) -> dict[str, Any]:
         read = json.loads(found) if isinstance(found, str) else None
     except (ValueError, RecursionError):
         read = None
-    return read if isinstance(read, dict) else {"text": str(found)}
+    return read if isinstance(read, dict) and not is_deep(read) else {"text": str(found)}
 
 
 def whole(body: Mapping[str, Any], *names: str) -> int | None:

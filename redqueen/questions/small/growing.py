@@ -19,7 +19,7 @@ from redqueen.protocols import Player, Proposable
 from redqueen.types import SOLVER, Ask, Demonstration, RedQueenError, Refusal, Reply, Task
 
 DEEPER, BROADER = "deeper", "broader"
-FEWEST = 2  # numbers in a sum
+FEWEST, MOST = 2, 1000  # numbers in a sum
 _SUM = re.compile(r"[0-9](?:\+[0-9])+")
 _ASKED = re.compile(rf"(Longer than|Another like) ({_SUM.pattern})\.")
 _WORDS: Mapping[str, str] = MappingProxyType({DEEPER: "Longer than", BROADER: "Another like"})
@@ -69,9 +69,10 @@ class Growing:
     name: str = field(default="growing", repr=False)
 
     def __post_init__(self) -> None:
-        if self.longest < FEWEST or self.largest < 1:
+        if not FEWEST <= self.longest <= MOST or self.largest < 1:
             raise RedQueenError(
-                f"sums need {FEWEST} numbers from 1 or more, not longest={self.longest} and largest={self.largest}"
+                f"sums need {FEWEST} to {MOST} numbers from 1 or more, not longest={self.longest} and "
+                f"largest={self.largest}"
             )
 
     @property

@@ -68,9 +68,11 @@ class RedTeamWords:
     kinds: tuple[str, ...] = field(default=(HARMFUL, BENIGN), init=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.bad <= len(LETTERS) - 2 or not 0 < self.ways <= 5 or self.length < 2 or self.added < 0:
+        if not 0 < self.bad <= len(LETTERS) - 2 or not 0 < self.ways <= 5 or self.added < 0:
+            raise RedQueenError("a red team world needs 1 to 10 bad letters, 1 to 5 ways, added of at least 0")
+        if not 2 <= self.length <= len(LETTERS) - self.bad:
             raise RedQueenError(
-                "a red team world needs 1 to 10 bad letters, 1 to 5 ways, a length of at least 2, added of at least 0"
+                f"a request has 2 to {len(LETTERS) - self.bad} of the letters that are not bad, not {self.length}"
             )
 
     # --- what is written, and what it means

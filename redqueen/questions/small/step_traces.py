@@ -26,6 +26,7 @@ CORRECT, INCORRECT = "Correct", "Incorrect"
 VERDICT = Label((CORRECT, INCORRECT))
 HALF = "half"
 PLAIN = ("off_by_one", "off_by_ten", "swapped")  # errors that show in the step itself
+LONGEST = 10  # steps: of longer problems hardly any stays between 1 and the largest value
 ERRORS = (*PLAIN, "operand", "copied", "operation")
 _STEP = re.compile(r"(\d{1,3})([+-]\d|/2)=(\d{1,3})")
 
@@ -163,8 +164,10 @@ class StepTraces:
     levels: tuple[str, ...] = field(default=("right", "natural", *ERRORS), init=False)
 
     def __post_init__(self) -> None:
-        if self.length < 1 or self.largest < 20 or len(self.shown) != len(ERRORS):
-            raise RedQueenError(f"step_traces needs length >= 1, largest >= 20 and {len(ERRORS)} shares in shown")
+        if not 1 <= self.length <= LONGEST or self.largest < 20 or len(self.shown) != len(ERRORS):
+            raise RedQueenError(
+                f"step_traces needs a length of 1 to {LONGEST}, largest >= 20 and {len(ERRORS)} shares in shown"
+            )
 
     # --- problems
 

@@ -28,7 +28,7 @@ from redqueen.types import Ask, Episode, Group, Mean, Metrics, Task, Trajectory,
 Learned = Literal["prefix", "step"]
 INTERVENE = SingleReply("intervener")
 GO_ON = "Go on from here, and end with the answer:\n{begun}"
-_PROPOSAL = re.compile(r"^\s*(?:step\s*)?(\d{1,4})\s*:\s*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)
+_PROPOSAL = re.compile(r"^[^\S\n]*+(?:step\s*+)?(\d{1,4})\s*+:\s*+(\S.*)$", re.IGNORECASE | re.MULTILINE)
 UNREAD = Alarm(
     "unread",
     "unread",
@@ -108,7 +108,7 @@ def read(reply: str, one: Failed) -> Proposed | None:
     found = _PROPOSAL.findall(reply)
     if not found or not 1 <= int(found[-1][0]) <= len(one.steps):
         return None
-    return Proposed(one, int(found[-1][0]) - 1, found[-1][1])
+    return Proposed(one, int(found[-1][0]) - 1, found[-1][1].rstrip())
 
 
 def leaks(step: str, answer: str) -> bool:

@@ -19,6 +19,7 @@ from redqueen.types import Ask, RedQueenError, Refusal, Reply, Task
 
 MOST_ACTS = 12  # of a proposal
 TRIES = 50  # walks of `Wanderer`, until one changes something
+_SAID = re.compile(r"(?im)^(?:[^\S\n]|[*#-])*+(acts|task)\**:\**[ \t]*(.+)$")
 REQUEST = """These tasks were tried, and not done:
 {failed}
 Set one new task of the same kind, about as hard or a little harder. It begins here:
@@ -136,7 +137,5 @@ def that_takes_goals(world: World) -> TakesGoals:
 
 def proposal_in(reply: str) -> tuple[list[str], str]:
     """The acts and the wording of a proposal, of the last line of each kind; empty where one is missing."""
-    lines: Mapping[str, str] = {
-        name.lower(): said.strip() for name, said in re.findall(r"(?im)^[\s*#-]*(acts|task)\**:\**[ \t]*(.+)$", reply)
-    }
+    lines: Mapping[str, str] = {name.lower(): said.strip() for name, said in _SAID.findall(reply)}
     return [act.strip() for act in lines.get("acts", "").split("|") if act.strip()], lines.get("task", "")

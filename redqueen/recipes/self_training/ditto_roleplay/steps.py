@@ -23,7 +23,7 @@ from redqueen.recipes.self_training.ditto_roleplay.questions import Character
 from redqueen.types import Episode, Message, Metrics, Task, Trajectory, mean_of
 
 WRITE, PLAY = SingleReply("interviewer"), SingleReply("character")
-NUMBERED = re.compile(r"^\s*(?:\d+[.):]|[-*])?\s*(\S.*\?)\s*$", re.MULTILINE)
+NUMBERED = re.compile(r"^[^\S\n]*+(?:(?:\d++[.):]|[-*])\s*+)?(\S.*\?)[^\S\n]*+$", re.MULTILINE)
 NOTHING_KEPT = Alarm(
     "nothing_kept",
     "kept_share",

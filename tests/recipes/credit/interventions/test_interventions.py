@@ -1,7 +1,9 @@
 """InT: where an attempt is cut, what is put there, what is dropped, and which tokens are learned."""
 
+import time
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -192,3 +194,16 @@ def test_interventions_that_never_lead_on_ring_and_those_that_do_are_silent(says
             made.metrics()
         alarms.append([line.partition(":")[0] for line in made.alarms()])
     assert alarms == [["no use"], []]
+
+
+@pytest.mark.parametrize("reply", ["\n" * 200_000, f"1: x{' ' * 200_000}y", "1:" + "\n" * 200_000, "step " * 40_000])
+def test_a_long_reply_is_read_at_once(reply):
+    began = time.process_time()
+    assert read(reply, SimpleNamespace(steps=())) is None
+    assert time.process_time() - began < 1.5
+
+
+def test_an_intervention_may_be_told_over_two_lines():
+    one = SimpleNamespace(steps=("a", "b", "c"))
+    found = [read(reply, one) for reply in ("Step 2:\n 16/2=8 \nor so", "x\n\n  2 : 16/2=8\t\n")]
+    assert [(each.place, each.step) for each in found] == [(1, "16/2=8")] * 2

@@ -1,5 +1,6 @@
 """Tasks set by doing, in a shop whose state is written down by hand (worlds.md 0.3)."""
 
+import time
 from contextlib import closing
 from random import Random
 
@@ -194,3 +195,14 @@ def test_a_judge_of_outcomes_is_shown_the_end_and_not_the_state() -> None:
     done, damaged = (questions.problems(level, 20, Random(0)) for level in questions.levels)
     assert {task.answer for task in done} == {"yes"} and {task.answer for task in damaged} == {"no"}
     assert all("stock" not in task.prompt and task.prompt.count("Acts:") == 1 for task in done + damaged)
+
+
+@pytest.mark.parametrize("reply", ["\n" * 200_000, " -#*" * 50_000, "-\n" * 100_000])
+def test_a_long_reply_without_a_proposal_is_read_at_once(reply):
+    began = time.process_time()
+    assert proposal_in(reply) == ([], "")
+    assert time.process_time() - began < 1.5
+
+
+def test_a_proposal_may_stand_under_lines_of_marks():
+    assert proposal_in("---\n\n## **Acts:** open cup | add\n- Task: Buy 1 cup.") == (["open cup", "add"], "Buy 1 cup.")

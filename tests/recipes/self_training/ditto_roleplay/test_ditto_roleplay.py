@@ -1,5 +1,6 @@
 """Ditto: who is asked what, what is learned of a reply, and what a file of characters must hold."""
 
+import time
 from random import Random
 
 import pytest
@@ -212,3 +213,15 @@ def test_other_files_are_refused_in_one_line(text, complaint, tmp_path):
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(RedQueenError, match="cannot read the characters of"):
         found_characters(str(tmp_path / "nobody.jsonl"))
+
+
+@pytest.mark.parametrize("reply", ["\n" * 200_000, "-\n" * 100_000, "1." + "\n" * 200_000, "? " * 100_000 + "x"])
+def test_a_long_reply_without_questions_is_read_at_once(reply):
+    began = time.process_time()
+    assert questions_in(reply, 3) == ()
+    assert time.process_time() - began < 1.5
+
+
+def test_questions_stand_in_lines_with_or_without_points():
+    reply = "Here:\n1. Who?\n - What?  \n*\nWhere is it?\n\n\n  When?\nNothing.\n-?"
+    assert questions_in(reply, 9) == ("Who?", "What?", "Where is it?", "When?", "-?")

@@ -346,7 +346,7 @@ def fault(trial: Any, text: str, random: Random) -> str:
         return f"hung for {PATIENCE} s"
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{type(error).__name__}: {str(error)[:200]} ({Path(where.filename).name}, line {where.lineno})"
+        return f"{type(error).__name__}: {str(error)[:600]} ({Path(where.filename).name}, line {where.lineno})"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.alarm(0)

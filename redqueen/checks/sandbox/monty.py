@@ -30,7 +30,7 @@ from redqueen.types import RedQueenError
 
 START = 30.0  # seconds that a worker may take to start, on a busy machine
 GRACE = 0.5  # seconds after which a worker that does not mind its limit is killed
-SESSIONS = 2000  # of a worker before another takes its place
+SESSIONS = 20_000  # of a worker before another takes its place; its memory does not grow with them
 ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
 LOST = re.compile("\ufffd|[^.]\\.\\.\\.[^.]")  # in place of a lone surrogate, and of what is nested deep
 LARGEST_ARGUMENTS = 1 << 20  # characters of their literals

@@ -234,7 +234,7 @@ def curve(
     *,
     shown: int = 32,
     rate: float = 1e-3,
-    learns: float = 1e-3,
+    learns: float = 3e-4,
     longest: int = 8,
     tasks: int = 8,
     attempts: int = 6,
@@ -291,11 +291,23 @@ QUARTERS: Mapping[str, Callable[[Trial], float]] = {
     **{f"after {quarter}/4": _after(quarter) for quarter in (1, 2, 3)},
 }
 
-CIRCUITS = curve("circuits", "acting:circuits(two,200,80),1", 160, 80, rate=2e-3, longest=32, drawn=any_design)
+CIRCUITS = (
+    curve(  # it takes some hundred steps until the letters of the inputs are copied, and nothing can be right before
+        "circuits",
+        "acting:circuits(two,200,80),1",
+        900,
+        160,
+        shown=16,
+        rate=2e-3,
+        learns=2e-4,  # with 1e-3 it unlearns
+        longest=32,  # tokens: a design has 15 to 20
+        drawn=any_design,
+    )
+)
 PROOFS = curve("proofs", "acting:proofs(15,15),2", 200, 120, longest=32, tests=40, drawn=any_proof)
 SQL = curve("sql", "working:sql(filter,400,192)", 200, 60, shown=48, rate=2e-3, longest=56, drawn=any_query)
 SITE = curve("site", "acting:site(shop,400,192),8", 100, 60)
 TRACES = curve("traces", "acting:traces(400,192,15,20),8", 100, 60)
 WEB = curve("web", "acting:web(click-checkboxes,40,40),6", 80, 12, tasks=4, tests=16, kept=True)
 GRID = curve("grid", "acting:grid(GoToLocal,400,192),8", 60, 20, tests=48)
-REPOSITORY = curve("repository", "acting:repository(48,20),1", 60, 20, shown=8, tasks=4, tests=16)
+REPOSITORY = curve("repository", "acting:repository(48,20),1", 20, 30, shown=8, tasks=4, tests=16)

@@ -83,8 +83,8 @@ def _checked(reward: Reward, episode: Episode) -> dict[Seat, np.ndarray]:
                 known |= np.isnan(found[seat])
             if found[seat].shape != (len(turns),) or not known.all():
                 raise RedQueenError(
-                    f"reward {reward!r:.60} must give the seat {seat} of {episode.game!r} {len(turns)} finite numbers, "
-                    f"one for each turn, not {found[seat]!s:.60}"
+                    f"reward {getattr(reward, '__name__', reward)!s:.60} must give the seat {seat} of "
+                    f"{episode.game!r} {len(turns)} finite numbers, one for each turn, not {found[seat]!s:.60}"
                 )
     return found
 

@@ -7,14 +7,14 @@ where it is the user's own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from redqueen.games.catalogue import find_game
 from redqueen.play.table import waits
-from redqueen.protocols import Game
+from redqueen.protocols import Game, HoldsOut, has
 from redqueen.trust.no_links import write_whole
 from redqueen.types import RedQueenError
 
@@ -171,8 +171,9 @@ def package(spec: str, form: str, title: str = "") -> Package:
         raise RedQueenError(f"there is no form {form!r}: name {', '.join(FORMS)}")
     game = checked(find_game(spec))
     place, _, rest = spec.partition(":")
-    own = Path(place).resolve() if place.endswith(".py") else None
-    short = title or re.sub(r"\W+", "_", (rest.partition(":")[0] if own else game.name)).strip("_").lower()
+    own = files_in(spec)
+    called = rest.partition(":")[0] if place.endswith(".py") else game.name
+    short = title or re.sub(r"\W+", "_", called).strip("_").lower()
     module, how = f"{short}_for_{form}", FORMS[form]
     words = {
         "module": module,
@@ -180,7 +181,7 @@ def package(spec: str, form: str, title: str = "") -> Package:
         "title": short,
         "title_id": "".join(part.capitalize() for part in short.split("_")),
         "form": form,
-        "spec": f"str(Path(__file__).with_name({own.name!r})) + {':' + rest!r}" if own else repr(spec),
+        "spec": _beside(spec, own),
     }
     head = FOUND if own else FOUND.replace("from pathlib import Path\n\n", "")
     files = {
@@ -189,10 +190,34 @@ def package(spec: str, form: str, title: str = "") -> Package:
         f"{module}/__init__.py": (head + how.module).format(**words),
     }
     if how.script:
-        files["train.py" if form == "trl" else "use.py"] = how.script.format(**words)
-    if own:
-        files[f"{module}/{own.name}"] = own.read_text(encoding="utf-8")
+        script = how.script.format(**words)
+        if has(game, HoldsOut) and len(game.roles) == 1:  # nobody to be exploited by
+            script = "".join(line for line in script.splitlines(True) if "always_first =" not in line)
+            script = re.sub(r"print\(\"exploitability.*", 'print("score", score)', script)
+            script = re.sub(r", \"exploitability\", env.exact.*", ")", script)
+        files["train.py" if form == "trl" else "use.py"] = script
+    for file in own:
+        files[f"{module}/{Path(file).name}"] = Path(file).read_text(encoding="utf-8")
     return Package(module, files)
+
+
+def files_in(spec: str) -> list[str]:
+    """The files that a specification names, as they are written there: a game's or a world's own, or its tasks. Raises
+    RedQueenError for two of one name."""
+    found = list(dict.fromkeys(word for word in re.split(r"[:,()=]", spec) if word and Path(word).is_file()))
+    names = [Path(file).name for file in found]
+    if len(set(names)) < len(names):
+        raise RedQueenError(f"two files of one name cannot stand in a package: {', '.join(found)}")
+    return found
+
+
+def _beside(spec: str, files: Sequence[str]) -> str:
+    """The code of a specification whose files stand beside the module."""
+    if not files:
+        return repr(spec)
+    pieces = re.split("(" + "|".join(map(re.escape, sorted(files, key=len, reverse=True))) + ")", spec)
+    code = [f"str(Path(__file__).with_name({Path(each).name!r}))" if each in files else repr(each) for each in pieces]
+    return " + ".join(each for each in code if each != "''")
 
 
 def checked(game: Game) -> Game:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -19,7 +20,7 @@ import pytest
 
 from redqueen.cli.main import main
 from redqueen.exports.match import Exact, OneSeat, shown
-from redqueen.exports.packages import FORMS, package, write
+from redqueen.exports.packages import FORMS, files_in, package, write
 from redqueen.games.catalogue import find_game
 from redqueen.games.kuhn_poker import KuhnPoker
 from redqueen.games.tic_tac_toe import TicTacToe
@@ -28,6 +29,8 @@ from redqueen.measures.exact.exploitability import GameTree
 from redqueen.players.scripted import FirstChoice, Uniform
 from redqueen.types import Ask, Message, RedQueenError, Seat
 
+ROOT = Path(__file__).parents[2]
+LAMP = (ROOT / "docs" / "worlds.md").read_text().split("```python\n")[-1].split("```")[0]
 UNIFORM = 11 / 24  # exploitability of uniform play in Kuhn poker: NashConv 0.9167 (docs of OpenSpiel)
 OWN = """
 from redqueen.games.kuhn_poker import KuhnPoker
@@ -433,3 +436,24 @@ def test_nothing_is_written_over(tmp_path, capsys):
     assert main(words) == 2
     assert "is there already" in capsys.readouterr().err
     assert Path(tmp_path / "kuhn_poker_for_trl" / "train.py").exists()
+
+
+def test_a_world_of_ones_own_goes_with_its_game(tmp_path, monkeypatch):
+    pytest.importorskip("gymnasium")
+    shutil.copy(ROOT / "examples" / "pictures.py", tmp_path / "mine.py")
+    (tmp_path / "lamp.py").write_text(LAMP)
+    for spec in (f"acting:{tmp_path}/lamp.py:Lamp,3", f"working:{tmp_path}/mine.py:Pictures"):
+        found = package(spec, "gymnasium")
+        (file,) = files_in(spec)
+        assert found.files[f"{found.name}/{Path(file).name}"] == Path(file).read_text()
+        assert str(tmp_path) not in found.files[f"{found.name}/__init__.py"]
+        assert "exploitability" not in found.files["use.py"]
+    _, module = exported(f"acting:{tmp_path}/lamp.py:Lamp,3", "gymnasium", tmp_path / "out", monkeypatch)
+    (tmp_path / "lamp.py").unlink()
+    env = module.make()
+    assert "The lamp is white." in env.reset(seed=0)[0]
+    with pytest.raises(RedQueenError, match="two files of one name cannot stand in a package"):
+        (tmp_path / "b").mkdir()
+        for file in (tmp_path / "a.py", tmp_path / "b" / "a.py"):
+            file.write_text("")
+        files_in(f"working:trl({tmp_path}/a.py:X,tasks={tmp_path}/b/a.py)")

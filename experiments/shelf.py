@@ -291,18 +291,17 @@ QUARTERS: Mapping[str, Callable[[Trial], float]] = {
     **{f"after {quarter}/4": _after(quarter) for quarter in (1, 2, 3)},
 }
 
-CIRCUITS = (
-    curve(  # it takes some hundred steps until the letters of the inputs are copied, and nothing can be right before
-        "circuits",
-        "acting:circuits(two,200,80),1",
-        900,
-        160,
-        shown=16,
-        rate=2e-3,
-        learns=2e-4,  # with 1e-3 it unlearns
-        longest=32,  # tokens: a design has 15 to 20
-        drawn=any_design,
-    )
+# it takes some hundred steps until the letters of the inputs are copied, and nothing can be right before
+CIRCUITS = curve(
+    "circuits",
+    "acting:circuits(two,200,80),1",
+    900,
+    160,
+    shown=16,
+    rate=2e-3,
+    learns=2e-4,  # with 1e-3 it unlearns
+    longest=32,  # a design has 15 to 20 tokens
+    drawn=any_design,
 )
 PROOFS = curve("proofs", "acting:proofs(15,15),2", 200, 120, longest=32, tests=40, drawn=any_proof)
 SQL = curve("sql", "working:sql(filter,400,192)", 200, 60, shown=48, rate=2e-3, longest=56, drawn=any_query)

@@ -28,6 +28,8 @@ class Form:
     script: str
     about: str
     points: str = ""  # entry points
+    exact: str = ""  # the end of the script where the game has exact measures
+    alone: str = ""  # and where it is played alone, in a world: nobody is exploited
 
 
 FOUND = '''"""{title} for {form}, written by `redqueen export`."""
@@ -66,10 +68,11 @@ for seed in range(100):
     (_, info), over = env.reset(seed=seed), False
     while not over:
         _, score, over, _, info = env.step(env.action_space.sample(info["action_mask"]))
-print("exploitability", env.exploitability(lambda seen, legal: [1 / len(legal)] * len(legal)))
 """,
             'One seat acts, a player has the others. `gymnasium.make("{title_id}-v0")` finds it once it is installed.',
             '\n[project.entry-points."gymnasium.envs"]\n__root__ = "{module}:register"\n',
+            'print("exploitability", env.exploitability(lambda seen, legal: [1 / len(legal)] * len(legal)))\n',
+            'print("score", score)\n',
         ),
         "trl": Form(
             "trl datasets",
@@ -99,14 +102,19 @@ from trl import GRPOConfig, GRPOTrainer
 
 from {module} import dataset, exact, rollouts
 
-tokenizer, play = AutoTokenizer.from_pretrained(sys.argv[1]), rollouts()
-model, measured = AutoModelForCausalLM.from_pretrained(sys.argv[1]), exact(tokenizer, every=5)
+tokenizer, model = (kind.from_pretrained(sys.argv[1]) for kind in (AutoTokenizer, AutoModelForCausalLM))
 args = GRPOConfig("out", per_device_train_batch_size=16, num_generations=8, max_steps=20)
+""",
+            "The trainer's model plays every seat. `python train.py MODEL` trains and prints the exact exploitability.",
+            exact="""play, measured = rollouts(), exact(tokenizer, every=5)
 own = {{"processing_class": tokenizer, "rollout_func": play, "callbacks": [measured]}}
 GRPOTrainer(model, play.reward, args, dataset(100), **own).train()
 print([(step, round(figures["exploitability"], 3)) for step, figures in measured.found])
 """,
-            "The trainer's model plays every seat. `python train.py MODEL` trains and prints the exact exploitability.",
+            alone="""play = rollouts()
+own = {{"processing_class": tokenizer, "rollout_func": play}}
+GRPOTrainer(model, play.reward, args, dataset(100), **own).train()
+""",
         ),
         "verifiers": Form(
             "verifiers==0.4.0",
@@ -147,10 +155,12 @@ for seed in range(100):
     while not seen.done:
         seen = env.step(GameAction(message=seen.choices[0]))
     total += seen.reward
-always_first = lambda asks: [[1.0, *[0.0] * (len(ask.choices) - 1)] for ask in asks]
-print("mean score", total / 100, "exploitability", env.exact(always_first)["exploitability"])
+print("mean score", total / 100)
 """,
             "One seat acts by `GameAction(message=...)`, a player has the others; `openenv` serves `GameEnvironment`.",
+            exact="""always_first = lambda asks: [[1.0, *[0.0] * (len(ask.choices) - 1)] for ask in asks]
+print("exploitability", env.exact(always_first)["exploitability"])
+""",
         ),
     }
 )
@@ -190,11 +200,8 @@ def package(spec: str, form: str, title: str = "") -> Package:
         f"{module}/__init__.py": (head + how.module).format(**words),
     }
     if how.script:
-        script = how.script.format(**words)
-        if has(game, HoldsOut) and len(game.roles) == 1:  # nobody to be exploited by
-            script = "".join(line for line in script.splitlines(True) if "always_first =" not in line)
-            script = re.sub(r"print\(\"exploitability.*", 'print("score", score)', script)
-            script = re.sub(r", \"exploitability\", env.exact.*", ")", script)
+        alone = has(game, HoldsOut) and len(game.roles) == 1
+        script = (how.script + (how.alone if alone else how.exact)).format(**words)
         files["train.py" if form == "trl" else "use.py"] = script
     for file in own:
         files[f"{module}/{Path(file).name}"] = Path(file).read_text(encoding="utf-8")

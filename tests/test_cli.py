@@ -737,7 +737,7 @@ def test_bad_words_get_one_clear_line(words, expected, here, complaint):
         ("multi_agent_evolve --with-reference 2", "--with-reference must be at least 0 and at most 1"),
         ("sws --synthetic .01", "--synthetic 0.01 of --tasks 8 is none"),
         ("self_rewarding --invented .001", "--invented 0.001 of --tasks"),
-        ("absolute_zero --model tiny --questions sums:digits=100000", "has 100000 levels, more than 1000"),
+        ("absolute_zero --model tiny --questions sums:digits=10000", "has 10000 levels, more than 1000"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused_before_anything_is_written(words, expected, here, complaint):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import UnionType
@@ -50,8 +51,8 @@ class Text:
 
     def counted(self) -> Text:
         """The same text, for one reading that counts its own steps."""
-        text = object.__new__(Text)  # as copy.copy does, in a quarter of its time
-        text.__dict__ = {**self.__dict__, "steps": 0}
+        text = copy(self)
+        text.steps = 0
         return text
 
     def walk(self, root: ast.AST) -> list[ast.AST]:
@@ -122,16 +123,13 @@ def _collect(text: Text, root: ast.AST) -> None:
 
 
 def _parts(text: Text, node: ast.AST) -> list[ast.AST]:
-    parts: list[ast.AST] = []
+    parts = []
     for name in node._fields:
         child = getattr(node, name, None)
-        if isinstance(child, ast.AST):
-            if not isinstance(child, ast.expr_context):
-                parts.append(child)
-        elif type(child) is list:
-            parts += [each for each in child if isinstance(each, ast.AST) and not isinstance(each, ast.expr_context)]
-    for each in parts:
-        text.parents[each] = node
+        for each in child if type(child) is list else (child,):
+            if isinstance(each, ast.AST) and not isinstance(each, ast.expr_context):
+                parts.append(each)
+                text.parents[each] = node
     return parts
 
 
